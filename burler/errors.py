@@ -1,0 +1,115 @@
+"""Every error burler raises on purpose, in one tree.
+
+    BurlerError                      exit 1
+    ├── UsageError                   exit 2   wrong command line, APP, catalog, state
+    │   ├── AppError                          APP can't be found, loaded, or holds no tap
+    │   ├── ConfigError                       config missing, unreadable or invalid
+    │   ├── CatalogError                      catalog unreadable or at odds with the tap
+    │   ├── StateError                        state unreadable or not a JSON object
+    │   ├── DeclarationError                  the tap's own code declares something wrong
+    │   └── MissingExtra                      an optional package is not installed
+    ├── StreamError                  exit 1   a stream failed; the others went on
+    │   ├── BadRecordError                    a row does not fit its schema
+    │   └── UnsortedStreamError               rows came against the declared order
+    ├── DataError                    exit 1   input data is broken (message, lake file)
+    │   ├── MessageError                      a line that is no Singer message
+    │   └── LakeError                         a lake file or manifest is broken
+    ├── StorageError                 exit 1   a store can't be written or read (disk full, ...)
+    ├── ExportError                  exit 1   tables could not be published
+    ├── LockLost                     exit 3   another writer took over
+    └── OutputClosed                 exit 4   the reader of stdout went away
+
+Each message names the stream or place, the fact and the cure, in at most three lines
+(design: errors). ``exit_code`` is what the command line ends with.
+"""
+
+from __future__ import annotations
+
+
+class BurlerError(Exception):
+    """Base of all errors that burler raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(BurlerError):
+    """The command, APP, config, catalog or state given is wrong; nothing was run."""
+
+    exit_code = 2
+
+
+class AppError(UsageError):
+    """APP can't be found, can't be imported, or holds no tap."""
+
+
+class ConfigError(UsageError):
+    """The config is missing, unreadable, or lacks something the tap needs."""
+
+
+class CatalogError(UsageError):
+    """The catalog is unreadable or does not fit the tap."""
+
+
+class StateError(UsageError):
+    """The state is unreadable or not a JSON object."""
+
+
+class DeclarationError(UsageError):
+    """The tap's own code declares something that can't work."""
+
+
+class MissingExtra(UsageError):
+    """An optional package is needed and not installed."""
+
+    def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
+        super().__init__(f"{needed_for} needs the package '{package}'. Install it: pip install 'burler[{extra}]'")
+        self.package = package
+        self.extra = extra
+
+
+class StreamError(BurlerError):
+    """A stream's sync failed. The other streams went on."""
+
+    def __init__(self, stream: str, message: str) -> None:
+        super().__init__(message)
+        self.stream = stream
+
+
+class BadRecordError(StreamError):
+    """A row does not fit the stream's schema."""
+
+
+class UnsortedStreamError(StreamError):
+    """Rows came against the order that the stream declares."""
+
+
+class DataError(BurlerError):
+    """Input data is broken."""
+
+
+class MessageError(DataError):
+    """A line is no valid Singer message."""
+
+
+class LakeError(DataError):
+    """A file of a lake is broken or at odds with its manifest."""
+
+
+class StorageError(BurlerError):
+    """A store can't be read or written (missing rights, full disk, ...)."""
+
+
+class ExportError(BurlerError):
+    """Tables could not be made or published from a lake."""
+
+
+class LockLost(BurlerError):
+    """Another writer has taken this stream's place in the lake; nothing of this commit counts."""
+
+    exit_code = 3
+
+
+class OutputClosed(BurlerError):
+    """The program that reads our stdout has gone."""
+
+    exit_code = 4

@@ -1,0 +1,1 @@
+"""The Singer vocabulary as plain functions and frozen data, usable without the framework."""
