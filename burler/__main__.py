@@ -1,0 +1,6 @@
+"""``python -m burler``."""
+
+from burler.cli.main import main
+
+if __name__ == "__main__":
+    main()

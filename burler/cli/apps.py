@@ -1,0 +1,140 @@
+"""APP on the command line: a file, a module, ``module:attribute``, or an installed tap's command."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from burler.declare.tap import Tap
+from burler.errors import AppError, BurlerError
+
+
+def load_app(name: str) -> Tap:
+    """The tap that APP names.
+
+    ``tap_crm.py``, ``examples/tap_git`` (a folder with ``__init__.py``), ``tap_crm``, ``tap_crm:tap``,
+    ``tap-crm`` (a console script that is some tap's ``cli``).
+
+    Raises:
+        AppError: nothing of that name, it fails to import, or it does not hold exactly one tap.
+    """
+    target, colon, attribute = name.partition(":")
+    path = Path(target)
+    if target.endswith(".py") or path.is_dir() or "/" in target:
+        module = _load_file(path, name)
+    else:
+        script = None if colon else _script(target)
+        if script is not None:
+            return script
+        module = _load_module(target, name)
+    if colon:
+        return _attribute(module, attribute, name)
+    return _only_tap(module, name)
+
+
+def _load_file(path: Path, name: str) -> ModuleType:
+    if not path.exists():
+        raise AppError(f"APP '{name}': there is no file {path}.")
+    if path.is_dir():
+        path = path / "__init__.py"
+        if not path.exists():
+            raise AppError(f"APP '{name}': the folder holds no __init__.py; give the file that declares the tap.")
+    path = path.resolve()
+    parts = [] if path.name == "__init__.py" else [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").exists():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    module_name = ".".join(parts)
+    loaded = sys.modules.get(module_name)
+    if loaded is not None and getattr(loaded, "__file__", None) == str(path):
+        return loaded
+    if len(parts) > 1 or path.name == "__init__.py":
+        return _import(module_name, name)
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise AppError(f"APP '{name}': {path} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    with _import_errors(name):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _load_module(target: str, name: str) -> ModuleType:
+    if str(Path.cwd()) not in sys.path and "" not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = importlib.util.find_spec(target) is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        hint = f" Did you mean ./{target}.py?" if Path(f"{target}.py").exists() else ""
+        raise AppError(
+            f"APP '{name}': no file, module or installed tap of that name.{hint} "
+            "Give a file (tap_crm.py), a module (tap_crm), module:attribute, or a tap's command."
+        )
+    return _import(target, name)
+
+
+def _import(module_name: str, name: str) -> ModuleType:
+    with _import_errors(name):
+        return importlib.import_module(module_name)
+    raise AssertionError("unreachable")
+
+
+class _import_errors:  # noqa: N801 - used as a function
+    """Whatever importing a user's module raises becomes one error that says where."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None or isinstance(error, BurlerError) or not isinstance(error, Exception | SystemExit):
+            return
+        frames = [frame for frame in traceback.extract_tb(trace) if "importlib" not in frame.filename]
+        place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+        if isinstance(error, SyntaxError):
+            place = f" ({error.filename}:{error.lineno})"
+        raise AppError(f"APP '{self._name}' fails to import{place}: {type(error).__name__}: {error}") from error
+
+
+def _script(target: str) -> Tap | None:
+    for entry in entry_points(group="console_scripts", name=target):
+        with _import_errors(target):
+            owner = getattr(entry.load(), "__self__", None)
+        if isinstance(owner, Tap):
+            return owner
+    return None
+
+
+def _attribute(module: ModuleType, attribute: str, name: str) -> Tap:
+    value: Any = module
+    for part in attribute.split("."):
+        value = getattr(value, part, None)
+    if isinstance(value, Tap):
+        return value
+    what = "has no such attribute" if value is None else f"is {type(value).__name__}, not a burler.Tap"
+    raise AppError(f"APP '{name}': {module.__name__}.{attribute} {what}.")
+
+
+def _only_tap(module: ModuleType, name: str) -> Tap:
+    taps = {key: value for key, value in vars(module).items() if isinstance(value, Tap)}
+    different = {id(value): key for key, value in taps.items()}
+    if len(different) == 1:
+        return next(iter(taps.values()))
+    if not different:
+        raise AppError(f'APP \'{name}\' holds no tap. It should have a line like: tap = burler.tap("tap-name")')
+    listed = ", ".join(f"{module.__name__}:{key}" for key in different.values())
+    raise AppError(f"APP '{name}' holds {len(different)} taps; say which: {listed}")

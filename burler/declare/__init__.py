@@ -1,0 +1,1 @@
+"""Declaring: decorators, the registry behind them, and the frozen specs they make."""

@@ -1,0 +1,57 @@
+"""Parameters by name: what a function of the tap may ask for, checked when it is declared."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from burler.errors import DeclarationError
+
+
+def place_of(fn: Any) -> str:
+    """``tap_crm/__init__.py:14`` of a function, relative to the current folder where it lies below it."""
+    code = getattr(inspect.unwrap(fn), "__code__", None)
+    if code is None:
+        return getattr(fn, "__qualname__", repr(fn))
+    return f"{short_path(code.co_filename)}:{code.co_firstlineno}"
+
+
+def short_path(path: str) -> str:
+    """A path relative to the current folder if it lies below it."""
+    try:
+        return str(Path(path).resolve().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return path
+
+
+def wanted(fn: Callable[..., Any], allowed: tuple[str, ...], *, what: str) -> tuple[str, ...]:
+    """The names a function asks for. Parameters with a default and an unknown name are the author's own.
+
+    Raises:
+        DeclarationError: a parameter that nothing can be given for, with the nearest known name.
+    """
+    if not callable(fn):
+        raise DeclarationError(f"{what} must be a function, not {type(fn).__name__}.")
+    names: list[str] = []
+    for parameter in inspect.signature(fn).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.name in allowed and parameter.kind is not parameter.POSITIONAL_ONLY:
+            names.append(parameter.name)
+        elif parameter.default is parameter.empty:
+            close = difflib.get_close_matches(parameter.name, allowed, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            raise DeclarationError(
+                f"{what} ({place_of(fn)}): unknown parameter '{parameter.name}'.{hint} "
+                f"It may ask for {', '.join(allowed)}."
+            )
+    return tuple(names)
+
+
+def call(fn: Callable[..., Any], names: tuple[str, ...], given: Mapping[str, Callable[[], Any]]) -> Any:
+    """Call ``fn`` with what it asked for. ``given`` maps a name to a function that gives the value, so
+    that a client is made only for those who want one."""
+    return fn(**{name: given[name]() for name in names})

@@ -1,0 +1,210 @@
+"""Pull: the only place that runs user code, a page at a time.
+
+The user's iterator is driven from C: ``page.extend(islice(iterator, n))`` inside a private copy of the
+context (style 7.4: a generator has no context of its own), one context entry a page. What was yielded so
+far is visible in the page while the generator blocks, so that a timer may take it, and an exception in
+the generator leaves there exactly the rows yielded before it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice, repeat
+from typing import Any
+
+from burler.context import StreamRun, bind
+from burler.errors import StreamError
+
+Item = Any
+"""A row (dict) of the stream itself, or ``(stream, row or list of rows)`` of another one."""
+
+
+class _Level:
+    """One iterator on the way down: the function's own, or one that it yielded.
+
+    ``rows`` is None until the first item decides: rows are gathered, anything else is taken one by
+    one, since an iterator must be read to its end before the function that gave it goes on.
+    """
+
+    __slots__ = ("iterator", "rows", "stream")
+
+    def __init__(self, iterator: Iterator[Any], stream: str | None) -> None:
+        self.iterator = iterator
+        self.stream = stream
+        self.rows: bool | None = None
+
+
+class Pull:
+    """Drives one sync function. ``start`` calls it with its parameters filled in.
+
+    ``fill`` belongs to one thread; ``take`` may be called from another at any time.
+    """
+
+    def __init__(self, start: Callable[[], Any], run: StreamRun, *, place: str) -> None:
+        self._start = start
+        self._name = run.name
+        self._place = place
+        self._context = contextvars.copy_context()
+        self._context.run(bind, run)
+        self._levels: list[_Level] | None = None
+        self._page: deque[Item] = deque()
+        self._taken = 0
+        self._take_lock = threading.Lock()
+
+    def fill(self, limit: int) -> bool:
+        """Run user code until ``limit`` items more were gathered, or the function has ended.
+
+        Returns False once it has ended. Whatever the user's code raises comes through.
+        """
+        if self._levels is None:
+            self._open()
+        levels = self._levels or []
+        begun = self._count()
+        while levels:
+            left = limit - (self._count() - begun)
+            if left <= 0:
+                return True
+            level = levels[-1]
+            try:
+                if level.rows:
+                    self._gather(level, left)
+                else:
+                    self._step(level)
+            except _Ended:
+                levels.pop()
+                self._close_level(level)
+        return False
+
+    def _open(self) -> None:
+        self._levels = []
+        result = self._context.run(self._start)
+        if result is not None:
+            self._push(result, None)
+
+    def _gather(self, level: _Level, limit: int) -> None:
+        source: Iterator[Any] = islice(level.iterator, limit)
+        if level.stream is not None:
+            source = zip(repeat(level.stream), source, strict=False)
+        before = self._count()
+        self._context.run(self._page.extend, source)
+        if self._count() - before < limit:
+            raise _Ended
+
+    def _step(self, level: _Level) -> None:
+        try:
+            item = self._context.run(next, level.iterator)
+        except StopIteration:
+            raise _Ended from None
+        row = is_row_item(item)
+        if level.rows is None:
+            level.rows = row
+        if row:
+            self._page.append(item if level.stream is None else (level.stream, item))
+        else:
+            self._push(item, level.stream)
+
+    def _push(self, item: Any, stream: str | None) -> None:
+        if isinstance(item, Mapping):
+            self._page.append(item if stream is None else (stream, item))
+            return
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+            stream, item = item
+            if isinstance(item, Mapping | list):
+                self._page.append((stream, item))
+                return
+        if item is None or isinstance(item, str | bytes | bytearray) or not hasattr(item, "__iter__"):
+            raise self.refuse(item)
+        assert self._levels is not None
+        level = _Level(self._context.run(iter, item), stream)
+        if isinstance(item, list):
+            level.rows = all(type(row) is dict for row in item)
+        self._levels.append(level)
+
+    def refuse(self, item: Any) -> StreamError:
+        """The error for something that is neither a row nor a page."""
+        return StreamError(
+            self._name,
+            f"stream '{self._name}' ({self._place}): yielded {describe(item)}; yield rows (dicts), lists or iterators "
+            "of rows, or (stream, rows).",
+        )
+
+    def _count(self) -> int:
+        with self._take_lock:
+            return len(self._page) + self._taken
+
+    def __len__(self) -> int:
+        return len(self._page)
+
+    def take(self) -> list[Item]:
+        """All items gathered so far, in order; they leave the page."""
+        with self._take_lock:
+            count = len(self._page)
+            popleft = self._page.popleft
+            items = [popleft() for _ in range(count)]
+            self._taken += count
+        return items
+
+    def close(self) -> None:
+        """End the user's generators, innermost first, in their context; their ``finally`` blocks run.
+
+        An error from there comes through, after all of them were closed.
+        """
+        levels, self._levels = self._levels or [], []
+        with contextlib.ExitStack() as stack:
+            for level in levels:
+                stack.callback(self._close_level, level)
+
+    def _close_level(self, level: _Level) -> None:
+        close = getattr(level.iterator, "close", None)
+        if close is not None:
+            self._context.run(close)
+
+
+class _Ended(Exception):
+    """An iterator has ended."""
+
+
+def is_row_item(item: Any) -> bool:
+    """Whether an item holds its rows ready: a row, or ``(stream, row or list of rows)``."""
+    if type(item) is dict or isinstance(item, Mapping):
+        return True
+    return (
+        isinstance(item, tuple)
+        and len(item) == 2
+        and isinstance(item[0], str)
+        and isinstance(item[1], Mapping | list)
+    )
+
+
+def describe(item: Any) -> str:
+    """What an item is, for an error: its type, and a glimpse of short scalars."""
+    if item is None:
+        return "None"
+    if isinstance(item, str | int | float | bool):
+        return f"{type(item).__name__} {item!r:.60}"
+    return type(item).__name__
+
+
+def split(items: list[Item], stream: str) -> tuple[dict[str, list[dict[str, Any]]], Item | None]:
+    """Items as rows per stream, in order of first appearance.
+
+    Returns the rows and, if there is one, the first item that is neither row nor page (everything before
+    it is in the rows). A page of plain dicts, the usual case, costs one pass in C.
+    """
+    if set(map(type, items)) == {dict}:
+        return {stream: items}, None
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for item in items:
+        name, part = stream, item
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+            name, part = item
+        if isinstance(part, Mapping):
+            part = [part]
+        if not isinstance(part, list) or not all(isinstance(row, Mapping) for row in part):
+            return rows, item if not isinstance(part, list) else next(r for r in part if not isinstance(r, Mapping))
+        rows.setdefault(name, []).extend(row if type(row) is dict else dict(row) for row in part)
+    return rows, None

@@ -1,0 +1,135 @@
+"""Shape: rows of user code to RECORD lines: selected fields, typed, lossless, a page at a time.
+
+The fast path converts a page in C; a row that does not fit there goes alone through the exact path,
+which repairs it or says what is wrong. Both give the same bytes (a property test holds them together).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from burler.errors import BadRecordError
+from burler.pipeline import shape_fast
+from burler.pipeline.pull import describe
+from burler.pipeline.shape_exact import MISSING, Exact, Misfit
+
+_FEW = 8  # rows that are cheaper to do one by one than to try again
+
+_encoder = msgspec.json.Encoder(decimal_format="number")
+
+
+@dataclass(slots=True)
+class ShapedPage:
+    """``count`` lines were added to the buffer; ``keys`` are their replication key values, if asked for.
+
+    ``error`` is set where a row did not fit: the rows before it are in the buffer, it and those
+    after it are not.
+    """
+
+    count: int
+    keys: list[Any]
+    error: BadRecordError | None = None
+
+
+class Shaper:
+    """Makes RECORD lines of one stream's rows."""
+
+    def __init__(
+        self, stream: str, schema: Mapping[str, Any], *, key_properties: tuple[str, ...] = (), key: str | None = None
+    ) -> None:
+        self.stream = stream
+        self.schema = schema
+        self._key = key
+        self._key_properties = key_properties
+        self._compiled = shape_fast.compile_schema(schema)
+        self._exact = Exact()
+
+    @property
+    def unknown(self) -> dict[str, int]:
+        """Fields that were dropped because no schema knows them: dotted path -> rows."""
+        return self._exact.unknown
+
+    def shape(self, rows: list[dict[str, Any]], buffer: bytearray, prefix: bytes, suffix: bytes) -> ShapedPage:
+        """Append one line for each row to ``buffer``."""
+        compiled = self._compiled
+        if compiled is None:
+            return self._one_by_one(rows, buffer, prefix, suffix)
+        start = len(buffer)
+        try:
+            if shape_fast.odd_times(compiled.tree, rows):
+                return self._halve(rows, buffer, prefix, suffix)
+            shaped = msgspec.convert(rows, compiled.page_type)
+            encode_into = _encoder.encode_into
+            for row in shaped:
+                buffer += prefix
+                encode_into(row, buffer, -1)
+                buffer += suffix
+        except (msgspec.ValidationError, TypeError, UnicodeEncodeError):
+            del buffer[start:]
+            return self._halve(rows, buffer, prefix, suffix)
+        counts: dict[str, int] = {}
+        if not shape_fast.count_unknown(compiled.tree, rows, counts):
+            del buffer[start:]
+            return self._halve(rows, buffer, prefix, suffix)
+        for path, count in counts.items():
+            self.unknown[path] = self.unknown.get(path, 0) + count
+        if self._key is None:
+            return ShapedPage(len(shaped), [])
+        attribute = compiled.attributes[self._key]
+        return ShapedPage(len(shaped), [getattr(row, attribute) for row in shaped])
+
+    def _halve(self, rows: list[dict[str, Any]], buffer: bytearray, prefix: bytes, suffix: bytes) -> ShapedPage:
+        """Some row does not fit the fast path: halve the page until only rows near it take the exact path."""
+        if len(rows) <= _FEW:
+            return self._one_by_one(rows, buffer, prefix, suffix)
+        middle = len(rows) // 2
+        first = self.shape(rows[:middle], buffer, prefix, suffix)
+        if first.error is not None:
+            return first
+        second = self.shape(rows[middle:], buffer, prefix, suffix)
+        return ShapedPage(first.count + second.count, first.keys + second.keys, second.error)
+
+    def _one_by_one(self, rows: list[dict[str, Any]], buffer: bytearray, prefix: bytes, suffix: bytes) -> ShapedPage:
+        keys: list[Any] = []
+        for i, row in enumerate(rows):
+            try:
+                fitted = self._exact.row(row, self.schema)
+            except Misfit as misfit:
+                return ShapedPage(i, keys, self._error(row, misfit))
+            buffer += prefix
+            _encoder.encode_into(fitted, buffer, -1)
+            buffer += suffix
+            if self._key is not None:
+                keys.append(fitted.get(self._key))
+        return ShapedPage(len(rows), keys)
+
+    def _error(self, row: Mapping[str, Any], misfit: Misfit) -> BadRecordError:
+        which = ", ".join(f"{name}={row.get(name)!r:.40}" for name in self._key_properties) or "without key properties"
+        if misfit.value is MISSING:
+            found = "is missing"
+        else:
+            found = f"is {describe(misfit.value)}"
+        return BadRecordError(
+            self.stream,
+            f"stream '{self.stream}', row {which}: field '{misfit.path}' {found}; the schema wants {misfit.wants}.\n"
+            "  Mend the value in the sync function, or widen the field's type in the schema.",
+        )
+
+
+def key_text(value: Any) -> Any:
+    """A replication key's value as it stands in a RECORD and in the state."""
+    if isinstance(value, dt.datetime):
+        return value.isoformat().removesuffix("+00:00") + "Z"
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if value is msgspec.UNSET:
+        return None
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        return int(value)
+    return value

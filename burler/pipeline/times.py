@@ -1,0 +1,53 @@
+"""Date-times as burler writes them: RFC 3339, UTC, ``Z``; never a guess and never a lost digit."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+_RFC3339 = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+
+
+def canonical_text(text: str) -> str | None:
+    """A date-time with a zone as RFC 3339 in UTC with ``Z``; None if the text is no such thing.
+
+    The fraction is written as Python and msgspec write it, with six digits or none; one of more than six
+    digits stays as it is, since to round it would lose digits. A leap second is no time that readers
+    know, and is refused like any other out-of-range part.
+    """
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        return None
+    date, time, fraction, zone = found.groups()
+    try:
+        moment = dt.datetime.fromisoformat(f"{date}T{time}{'+00:00' if zone in 'Zz' else zone}").astimezone(dt.UTC)
+    except (ValueError, OverflowError):
+        return None
+    if fraction and len(fraction) <= 6:
+        fraction = fraction.ljust(6, "0") if fraction.strip("0") else None
+    return moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0") + (f".{fraction}" if fraction else "") + "Z"
+
+
+def from_datetime(moment: dt.datetime) -> str | None:
+    """An aware datetime as RFC 3339 in UTC; None if it is naive (specs 8: strict) or leaves the calendar."""
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        return None
+    try:
+        utc = moment.astimezone(dt.UTC)
+    except OverflowError:
+        return None
+    return utc.isoformat().removesuffix("+00:00") + "Z"
+
+
+def sortable(text: str) -> tuple[dt.datetime, str] | None:
+    """A value to compare date-time texts by: the second, then the digits of the fraction.
+
+    Plain text order is wrong as soon as fractions differ in length ("5.1Z" < "5Z").
+    """
+    canonical = canonical_text(text)
+    if canonical is None:
+        return None
+    body, _, fraction = canonical[:-1].partition(".")
+    return dt.datetime.fromisoformat(body + "+00:00"), fraction.rstrip("0")

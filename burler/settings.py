@@ -1,0 +1,80 @@
+"""Every setting of a run, in one table that ``--help``, ``--about`` and the docs are made from (specs 11.28).
+
+Settings stand in the tap's config beside the tap's own keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from burler.errors import ConfigError
+
+
+def _setting(default: Any, about: str) -> Any:
+    return field(default=default, metadata={"about": about})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings, with their defaults. Units stand in the names."""
+
+    start_date: str | None = _setting(
+        None, "First bookmark of a stream that has none yet: an RFC 3339 date-time with a zone."
+    )
+    full_table_versions: bool = _setting(
+        True, "FULL_TABLE streams send 'version' and ACTIVATE_VERSION, so that targets drop rows that are gone."
+    )
+    page_max_rows: int = _setting(1000, "Rows that are gathered, at the most, before they are shaped and written.")
+    page_max_age_seconds: float = _setting(1.0, "Rows wait no longer than this for a page to fill.")
+    max_file_bytes: int = _setting(
+        64 * 1024 * 1024, "Lake: a file is closed and committed at this size, before compression."
+    )
+    max_file_records: int | None = _setting(None, "Lake: a file is closed and committed at this many records.")
+    max_file_age_seconds: float = _setting(60.0, "Lake: a file is closed and committed at this age, with its STATE.")
+    tap_id: str | None = _setting(None, "Lake: the folder of this tap; the tap's name by default.")
+
+
+def read_settings(config: Mapping[str, Any]) -> Settings:
+    """The settings a config holds; text (from environment variables) is read as the setting's type.
+
+    Raises:
+        ConfigError: every value that is of the wrong kind or not above zero.
+    """
+    given: dict[str, Any] = {}
+    problems = []
+    for item in fields(Settings):
+        if config.get(item.name) is None:
+            continue
+        try:
+            given[item.name] = _as(str(item.type), config[item.name])
+        except ValueError as error:
+            problems.append(f"setting '{item.name}' must be {error}, not {config[item.name]!r:.60}")
+    if problems:
+        raise ConfigError("\n  ".join(problems))
+    return Settings(**given)
+
+
+def _as(kind: str, value: Any) -> Any:
+    if kind.startswith("bool"):
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        if isinstance(value, bool):
+            return value
+        raise ValueError("true or false")
+    if kind.startswith("str"):
+        if isinstance(value, str):
+            return value
+        raise ValueError("text")
+    wanted = int if kind.startswith("int") else float
+    what = "a whole number above 0" if wanted is int else "a number above 0"
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(what)
+    try:
+        number = wanted(value)
+    except ValueError:
+        raise ValueError(what) from None
+    if number <= 0 or (wanted is int and number != float(value)):
+        raise ValueError(what)
+    return number

@@ -1,0 +1,1 @@
+"""Where messages go: stdout, memory, a lake."""

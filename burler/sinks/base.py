@@ -1,0 +1,23 @@
+"""What a sink is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from burler.singer.messages import Message
+
+
+class Sink(Protocol):
+    """Takes messages in sequence. Before it hands a STATE on, everything before it must be durable."""
+
+    def write(self, message: Message) -> None:
+        """Take one message. A ``Records`` page's buffer is free to be reused once this returns."""
+
+    def flush(self) -> None:
+        """Hand on what is buffered, where that needs no new file."""
+
+    def tick(self) -> None:
+        """Called about once a second from the engine's timer, under its lock: do what is due by age."""
+
+    def close(self, *, complete: bool) -> None:
+        """The end. ``complete`` is False where an error ends the run: what can be kept is kept."""

@@ -1,0 +1,47 @@
+"""Messages into a raw lake; each STATE goes on to stdout once its data is committed (specs 11.25, 11.29)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burler.singer.messages import ActivateVersion, Message, Records, Schema
+from burler.sinks.base import Sink
+
+if TYPE_CHECKING:
+    from burler.lake.writer import LakeWriter
+
+
+class LakeSink:
+    """Hands messages to a lake writer, and the STATEs that it gives back to the next sink."""
+
+    def __init__(self, writer: LakeWriter, states: Sink) -> None:
+        self._writer = writer
+        self._states = states
+
+    def write(self, message: Message) -> None:
+        """Take a message."""
+        if isinstance(message, Records):
+            self._writer.records(message)
+        elif isinstance(message, Schema):
+            self._writer.schema(message)
+        elif isinstance(message, ActivateVersion):
+            self._writer.activate_version(message)
+        else:
+            self._writer.state(message)
+
+    def flush(self) -> None:
+        """STATEs that are free already go out; files stay open."""
+        self._states.flush()
+
+    def tick(self) -> None:
+        """Files that are old enough are committed, with their STATE."""
+        self._writer.tick()
+        self._states.tick()
+
+    def close(self, *, complete: bool) -> None:
+        """Commit all files and let the last STATE go; after an error of the lake itself, give up what is open."""
+        if complete:
+            self._writer.close()
+        else:
+            self._writer.abort()
+        self._states.close(complete=complete)

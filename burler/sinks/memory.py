@@ -1,0 +1,33 @@
+"""Messages as plain dicts in a list: for tests."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from burler.singer.messages import Message, Records, parse_line
+
+
+class MemorySink:
+    """Keeps every message in ``messages``, one dict each, as they would stand on the wire."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.closed = False
+
+    def write(self, message: Message) -> None:
+        """Keep a message; a page becomes its RECORDs."""
+        if isinstance(message, Records):
+            self.messages += [parse_line(line) for line in bytes(message.lines).splitlines()]
+        else:
+            self.messages.append(copy.deepcopy(message.to_wire()))
+
+    def flush(self) -> None:
+        """Nothing is buffered."""
+
+    def tick(self) -> None:
+        """Nothing is due by age."""
+
+    def close(self, *, complete: bool) -> None:
+        """Note the end."""
+        self.closed = True

@@ -1,0 +1,38 @@
+"""``--sink``: from its text to a sink."""
+
+from __future__ import annotations
+
+import uuid
+
+from burler.errors import UsageError
+from burler.settings import Settings
+from burler.sinks.base import Sink
+from burler.sinks.lake import LakeSink
+from burler.sinks.stdout import StdoutSink
+
+KINDS = "stdout, lake:PATH"
+
+
+def open_sink(text: str, stdout: StdoutSink, *, tap_id: str, settings: Settings) -> Sink:
+    """``stdout`` or ``lake:PATH``.
+
+    Raises:
+        UsageError: an unknown kind, or a lake that can't be written.
+    """
+    kind, colon, rest = text.partition(":")
+    if text == "stdout":
+        return stdout
+    if kind == "lake" and colon and rest:
+        from burler.lake.store import open_store
+        from burler.lake.writer import LakeWriter, RollSettings
+
+        roll = RollSettings(
+            max_file_bytes=settings.max_file_bytes,
+            max_file_records=settings.max_file_records,
+            max_file_age_seconds=settings.max_file_age_seconds,
+        )
+        writer = LakeWriter(
+            open_store(rest), tap_id, writer_id=str(uuid.uuid4()), emit_state=stdout.write, settings=roll
+        )
+        return LakeSink(writer, stdout)
+    raise UsageError(f"--sink {text!r} is unknown. Known: {KINDS}.")

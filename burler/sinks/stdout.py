@@ -1,0 +1,93 @@
+"""Messages as lines on stdout, through one writer that owns its file descriptor (specs 6).
+
+``sys.stdout`` is not used: with PYTHONUNBUFFERED a signal during a blocked write makes it drop the
+rest of a line. An ``os.write`` loop is exact.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+from typing import Any
+
+from burler.errors import OutputClosed, StorageError
+from burler.singer.messages import Message, Records, State, to_line
+
+_CHUNK_BYTES = 64 * 1024  # one pipe buffer: progress shows after each
+_BUFFER_BYTES = 256 * 1024
+
+
+class LineWriter:
+    """Writes whole lines to a file descriptor.
+
+    ``blocked_since`` is the monotonic time at which the write now under way began, None between writes: a
+    watchdog reads it. Raises OutputClosed once the reader has gone.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._buffer = bytearray()
+        self.blocked_since: float | None = None
+
+    def write(self, lines: bytes | bytearray) -> None:
+        """Take complete lines; they go out when enough has come together, or at ``flush``."""
+        self._buffer += lines
+        if len(self._buffer) >= _BUFFER_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write all of it."""
+        done = 0
+        try:
+            with memoryview(self._buffer) as view:
+                while done < len(view):
+                    self.blocked_since = time.monotonic()
+                    done += self._write_some(view[done : done + _CHUNK_BYTES])
+        except BrokenPipeError:
+            raise OutputClosed("the program reading our output has gone; stopped.") from None
+        except OSError as error:
+            raise StorageError(f"stdout can't be written: {error.strerror}.") from None
+        finally:
+            self.blocked_since = None
+            del self._buffer[:done]
+
+    def _write_some(self, part: memoryview) -> int:
+        try:
+            return os.write(self._fd, part)
+        except BlockingIOError:  # somebody who shares our stdout has made it non-blocking
+            select.select([], [self._fd], [], 1.0)
+            return 0
+
+
+class StdoutSink:
+    """Prints messages. ``on_state`` is called with each STATE's value just before its line goes out."""
+
+    def __init__(self, writer: LineWriter, on_state: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self._writer = writer
+        self._on_state = on_state
+
+    def write(self, message: Message) -> None:
+        """Take a message. STATE flushes: an orchestrator waits for it."""
+        if isinstance(message, Records):
+            self._writer.write(message.lines)
+            return
+        if isinstance(message, State) and self._on_state is not None:
+            self._writer.flush()
+            self._on_state(message.value)
+        self._writer.write(to_line(message))
+        if isinstance(message, State):
+            self._writer.flush()
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        self._writer.flush()
+
+    def tick(self) -> None:
+        """Lines older than a tick go out."""
+        self._writer.flush()
+
+    def close(self, *, complete: bool) -> None:
+        """Write what is buffered."""
+        self._writer.flush()
