@@ -92,7 +92,7 @@ def current_run(what: str, tap: Any) -> StreamRun:
     if run is None or run.tap is not tap:
         raise BurlerError(
             f"{what} was called outside a running stream. Call it inside a @tap.sync function; "
-            "in your own threads take 'stream' as a parameter; in tests use burler.testing.bind."
+            "in your own threads take 'stream' as a parameter; in tests use burler.testing.bind_stream."
         )
     return run
 

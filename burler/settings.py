@@ -24,7 +24,8 @@ class Settings:
         None, "First bookmark of a stream that has none yet: an RFC 3339 date-time with a zone."
     )
     full_table_versions: bool = _setting(
-        True, "FULL_TABLE streams send 'version' and ACTIVATE_VERSION, so that targets drop rows that are gone."
+        True,
+        "FULL_TABLE streams send 'version' and ACTIVATE_VERSION, so that targets drop rows that are gone.",
     )
     page_max_rows: int = _setting(1000, "Rows that are gathered, at the most, before they are shaped and written.")
     page_max_age_seconds: float = _setting(1.0, "Rows wait no longer than this for a page to fill.")

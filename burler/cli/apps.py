@@ -91,7 +91,7 @@ def _import(module_name: str, name: str) -> ModuleType:
     raise AssertionError("unreachable")
 
 
-class _import_errors:  # noqa: N801 - used as a function
+class _import_errors:
     """Whatever importing a user's module raises becomes one error that says where."""
 
     def __init__(self, name: str) -> None:
@@ -135,6 +135,6 @@ def _only_tap(module: ModuleType, name: str) -> Tap:
     if len(different) == 1:
         return next(iter(taps.values()))
     if not different:
-        raise AppError(f'APP \'{name}\' holds no tap. It should have a line like: tap = burler.tap("tap-name")')
+        raise AppError(f"APP '{name}' holds no tap. It should have a line like: tap = burler.tap(\"tap-name\")")
     listed = ", ".join(f"{module.__name__}:{key}" for key in different.values())
     raise AppError(f"APP '{name}' holds {len(different)} taps; say which: {listed}")

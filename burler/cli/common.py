@@ -192,7 +192,9 @@ def describe_tap(tap: Tap) -> dict[str, Any]:
             }
             for spec in tap.seal().values()
         ],
-        "settings": {item.name: {"default": item.default, "about": item.metadata["about"]} for item in fields(Settings)},
+        "settings": {
+            item.name: {"default": item.default, "about": item.metadata["about"]} for item in fields(Settings)
+        },
     }
 
 

@@ -9,7 +9,12 @@ from burler.errors import UsageError
 
 
 def export_command(
-    lake: str, out: str, *, streams: tuple[str, ...] = (), taps: tuple[str, ...] = (), master: str | None = None
+    lake: str,
+    out: str,
+    *,
+    streams: tuple[str, ...] = (),
+    taps: tuple[str, ...] = (),
+    master: str | None = None,
 ) -> int:
     """Export, and say per stream what was read and written, and in how many seconds."""
     from burler import spark

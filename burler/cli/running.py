@@ -60,8 +60,6 @@ def run_command(
     on_state = common.state_file(out_file) if out_file else None
     with common.own_stdout() as writer:
         stopper = Stopper(lambda: writer.blocked_since)
-        target = open_sink(
-            sink, StdoutSink(writer, on_state), tap_id=settings.tap_id or tap.name, settings=settings
-        )
+        target = open_sink(sink, StdoutSink(writer, on_state), tap_id=settings.tap_id or tap.name, settings=settings)
         result = run(tap, values, target, catalog=wanted, state=start, select=select, stopper=stopper)
     return common.report_errors(result)

@@ -67,7 +67,11 @@ def check_config(spec: ConfigSpec, config: dict[str, Any], *, tap_name: str) -> 
 
 
 def _compare(
-    example: Mapping[str, Any], config: Mapping[str, Any], prefix: str, problems: list[str], missing: list[str]
+    example: Mapping[str, Any],
+    config: Mapping[str, Any],
+    prefix: str,
+    problems: list[str],
+    missing: list[str],
 ) -> None:
     for key, sample in example.items():
         name = prefix + key

@@ -13,6 +13,7 @@ FULL_TABLE = "FULL_TABLE"
 INCREMENTAL = "INCREMENTAL"
 LOG_BASED = "LOG_BASED"
 REPLICATION_METHODS = (FULL_TABLE, INCREMENTAL, LOG_BASED)
+_END = EndOfSync()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class StreamSpec:
     key_properties: tuple[str, ...] = ()
     replication_key: str | None = None
     replication_method: str = FULL_TABLE
-    strategy: Strategy = EndOfSync()
+    strategy: Strategy = _END
     order: str = "none"
     versions: bool | None = None
     schema: SchemaSource | None = None

@@ -194,8 +194,6 @@ class Tap:
         main(self, args)
 
 
-def tap(
-    name: str, config_spec: ConfigSpec = None, *, version: str | None = None, description: str = ""
-) -> Tap:
+def tap(name: str, config_spec: ConfigSpec = None, *, version: str | None = None, description: str = "") -> Tap:
     """A new :class:`Tap`."""
     return Tap(name, config_spec, version=version, description=description)

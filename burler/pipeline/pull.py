@@ -173,10 +173,7 @@ def is_row_item(item: Any) -> bool:
     if type(item) is dict or isinstance(item, Mapping):
         return True
     return (
-        isinstance(item, tuple)
-        and len(item) == 2
-        and isinstance(item[0], str)
-        and isinstance(item[1], Mapping | list)
+        isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], Mapping | list)
     )
 
 

@@ -41,7 +41,12 @@ class Shaper:
     """Makes RECORD lines of one stream's rows."""
 
     def __init__(
-        self, stream: str, schema: Mapping[str, Any], *, key_properties: tuple[str, ...] = (), key: str | None = None
+        self,
+        stream: str,
+        schema: Mapping[str, Any],
+        *,
+        key_properties: tuple[str, ...] = (),
+        key: str | None = None,
     ) -> None:
         self.stream = stream
         self.schema = schema

@@ -117,7 +117,7 @@ def _value(schema: Any, name: str, node: ObjectNode, path: str) -> Any:
 def count_unknown(tree: ObjectNode, rows: list[dict[str, Any]], counts: dict[str, int]) -> bool:
     """Count fields, at any depth, that the schema does not know: dotted path -> rows. One C pass a node
     where there are none. False if a field's name is no text: such a row has no JSON form."""
-    extra = set().union(*rows) - tree.known
+    extra: set[Any] = set().union(*rows) - tree.known
     for name in extra:
         if not isinstance(name, str):
             return False

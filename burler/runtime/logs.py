@@ -42,9 +42,9 @@ def configure(level: str | None = None) -> None:
     """
     conf_file = os.environ.get("LOGGING_CONF_FILE")
     if conf_file:
-        import logging.config
+        from logging.config import fileConfig
 
-        logging.config.fileConfig(conf_file, disable_existing_loggers=False)
+        fileConfig(conf_file, disable_existing_loggers=False)
         return
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_formatter)

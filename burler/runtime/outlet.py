@@ -25,7 +25,13 @@ class Outlet:
     """Shapes pages of one stream and hands them to the sink; knows what a STATE may say of the stream."""
 
     def __init__(
-        self, planned: PlannedStream, sink: Sink, state: dict[str, Any], *, initial: Any, now: Callable[[], dt.datetime]
+        self,
+        planned: PlannedStream,
+        sink: Sink,
+        state: dict[str, Any],
+        *,
+        initial: Any,
+        now: Callable[[], dt.datetime],
     ) -> None:
         name = planned.tap_stream_id
         self.planned = planned
@@ -38,9 +44,7 @@ class Outlet:
         self._tracker: BookmarkTracker | None = None
         key = planned.bookmark_key
         shaped_key = planned.replication_key if planned.spec.bookmark is None and key else None
-        self._shaper = Shaper(
-            planned.stream, planned.schema, key_properties=planned.key_properties, key=shaped_key
-        )
+        self._shaper = Shaper(planned.stream, planned.schema, key_properties=planned.key_properties, key=shaped_key)
         if key is not None:
             sorted_rows = planned.spec.order == "asc"
             self._tracker = BookmarkTracker(name, key, initial=initial, sorted_rows=sorted_rows)

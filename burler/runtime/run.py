@@ -77,6 +77,8 @@ def run(
         logger.info("%s: start, streams: %s", tap.name, names or "none selected")
         if not plan:
             logger.warning("%s: no stream is selected. Select some in the catalog or with --select.", tap.name)
+        if any(planned.spec.sync and "client" in planned.spec.sync.names for planned in plan):
+            session.client()  # what is wrong with it shows before the first message
         engine = Engine(session, plan, sink, catalog=given or own, state=state, settings=settings, stopper=stopper)
         with stopper.installed():
             result = engine.run()

@@ -32,6 +32,7 @@ class Session:
 
         Raises:
             DeclarationError: a function asks for it and the tap declares none.
+            BurlerError: the client function failed; its own burler errors come through as they are.
         """
         with self._lock:
             if not self._client_made:
@@ -40,7 +41,15 @@ class Session:
                     raise DeclarationError(
                         f"{self.tap.name}: a function asks for 'client', but no @tap.client is declared."
                     )
-                self._client = call(function.fn, function.names, {"config": lambda: self.config})
+                try:
+                    self._client = call(function.fn, function.names, {"config": lambda: self.config})
+                except BurlerError:
+                    raise
+                except Exception as error:
+                    raise BurlerError(
+                        f"{self.tap.name}: the client function ({function.place}) failed: "
+                        f"{type(error).__name__}: {error}"
+                    ) from error
                 self._client_made = True
             return self._client
 
@@ -89,7 +98,9 @@ class Session:
         schema = resolve_refs(raw, source=where)
         if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
             raise DeclarationError(f"{where}: its schema must be a JSON object with 'properties'.")
-        missing = [key for key in (*spec.key_properties, spec.replication_key) if key and key not in schema["properties"]]
+        missing = [
+            key for key in (*spec.key_properties, spec.replication_key) if key and key not in schema["properties"]
+        ]
         if missing:
             raise DeclarationError(
                 f"{where}: {', '.join(repr(key) for key in missing)} not in the schema. "

@@ -40,7 +40,11 @@ class SyncRun:
         state = engine.state
         self.outlets = {
             stream.tap_stream_id: Outlet(
-                stream, engine.sink, state, initial=_bookmark(state, stream.tap_stream_id, stream.bookmark_key), now=engine.now
+                stream,
+                engine.sink,
+                state,
+                initial=_bookmark(state, stream.tap_stream_id, stream.bookmark_key),
+                now=engine.now,
             )
             for stream in planned.streams
         }
@@ -197,7 +201,8 @@ class SyncRun:
             return msgspec.json.encode(self.run.state)
         except (TypeError, UnicodeEncodeError) as error:
             raise StreamError(
-                self.name, f"stream '{self.name}' ({self.place}): stream.state must hold JSON values only: {error}."
+                self.name,
+                f"stream '{self.name}' ({self.place}): stream.state must hold JSON values only: {error}.",
             ) from None
 
     def _save_state(self) -> None:

@@ -33,7 +33,9 @@ def _resolve(node: Any, document: Any, chain: tuple[str, ...], source: str, *, t
     if isinstance(reference, str):
         if reference in chain:
             shown = " -> ".join((*chain[chain.index(reference) :], reference))
-            raise DeclarationError(f"{source}: the schema refers to itself: {shown}. Singer schemas can't be recursive.")
+            raise DeclarationError(
+                f"{source}: the schema refers to itself: {shown}. Singer schemas can't be recursive."
+            )
         target = _resolve(_point(document, reference, source), document, (*chain, reference), source)
         siblings = {key: value for key, value in node.items() if key != "$ref"}
         if not siblings:

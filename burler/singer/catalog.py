@@ -64,7 +64,9 @@ def catalog_from_wire(wire: Any, *, source: str = "catalog") -> Catalog:
     for position, item in enumerate(wire["streams"]):
         entry = _entry_from_wire(item, f"{source}: streams[{position}]")
         if entry.tap_stream_id in entries:
-            raise CatalogError(f"{source}: stream '{entry.tap_stream_id}' is listed twice; keep one of the two entries.")
+            raise CatalogError(
+                f"{source}: stream '{entry.tap_stream_id}' is listed twice; keep one of the two entries."
+            )
         entries[entry.tap_stream_id] = entry
     return Catalog(entries)
 

@@ -99,9 +99,7 @@ def format_time(moment: dt.datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
-def record_prefix_suffix(
-    stream: str, time_extracted: dt.datetime, version: int | None = None
-) -> tuple[bytes, bytes]:
+def record_prefix_suffix(stream: str, time_extracted: dt.datetime, version: int | None = None) -> tuple[bytes, bytes]:
     """The constant bytes before and after each row of a page."""
     prefix = b'{"type":"RECORD","stream":' + _encoder.encode(stream) + b',"record":'
     suffix = b',"time_extracted":"' + format_time(time_extracted).encode() + b'"'

@@ -119,7 +119,9 @@ def parse_select(text: str) -> tuple[SelectRule, ...]:
 
 
 def apply_select(
-    rules: tuple[SelectRule, ...], schemas: Mapping[str, Mapping[str, Any]], metadata: dict[str, md.MetadataMap]
+    rules: tuple[SelectRule, ...],
+    schemas: Mapping[str, Mapping[str, Any]],
+    metadata: dict[str, md.MetadataMap],
 ) -> dict[str, md.MetadataMap]:
     """Metadata with ``selected`` set as ``--select`` says; the maps given are not changed.
 

@@ -1,0 +1,52 @@
+"""tap-git: the history of any local git repository as Singer streams. It uses no network."""
+
+import burler
+from burler.errors import ConfigError
+
+from .gitrepo import GitError, Repo
+from .position import Position
+
+tap = burler.tap(
+    "tap-git",
+    config_spec=["repo"],
+    version="1.0.0",
+    description="Commits, file changes, refs and authors of a git repo.",
+)
+
+
+@tap.client
+def repository(config):
+    try:
+        return Repo(config["repo"])
+    except GitError as error:
+        raise ConfigError(f"config 'repo': {error}") from None
+
+
+@tap.sync(
+    "commits", key_properties="sha", replication_key="committed_at", bookmark_strategy="every_n(1000)", order="none"
+)
+def commits(client, stream):
+    position = Position(stream, client)
+    for commit, changes in client.commits(position.tips, position.known, reopen=position.reopen):
+        yield commit
+        if changes:
+            yield "file_changes", changes
+        position.passed(commit)
+    position.finish()
+
+
+tap.stream("file_changes", emitted_by="commits", key_properties=["sha", "path"])
+
+
+@tap.sync("refs", key_properties="name")
+def refs(client):
+    return client.refs()
+
+
+@tap.sync("authors", key_properties=["name", "email"])
+def authors(client):
+    return client.authors()
+
+
+for name in ("commits", "file_changes", "refs", "authors"):
+    tap.schema(name, burler.json_file(f"schemas/{name}.json"))
