@@ -78,12 +78,18 @@ def bind_stream(tap: Tap, stream: str, *, bookmark: Any = None, **more: Any) -> 
 
 
 def without_times(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages less ``time_extracted``, and with versions counted from 1: what two runs have in common."""
+    """Messages less ``time_extracted``, and with versions counted from 1, in STATEs too: what two runs of
+    the same input have in common."""
     versions: dict[int, int] = {}
-    out = []
-    for message in messages:
-        copy = {key: value for key, value in message.items() if key != "time_extracted"}
-        if isinstance(copy.get("version"), int):
-            copy["version"] = versions.setdefault(copy["version"], len(versions) + 1)
-        out.append(copy)
-    return out
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        out = {key: plain(value) for key, value in node.items() if key != "time_extracted"}
+        if isinstance(out.get("version"), int):
+            out["version"] = versions.setdefault(out["version"], len(versions) + 1)
+        return out
+
+    return [message if message["type"] == "SCHEMA" else plain(message) for message in messages]

