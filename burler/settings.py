@@ -79,3 +79,12 @@ def _as(kind: str, value: Any) -> Any:
     if number <= 0 or (wanted is int and number != float(value)):
         raise ValueError(what)
     return number
+
+
+def markdown_table() -> str:
+    """All settings as a Markdown table: the docs hold it, and a test keeps them equal."""
+    rows = ["| setting | default | does |", "|---|---|---|"]
+    for item in fields(Settings):
+        default = "none" if item.default is None else str(item.default).lower()
+        rows.append(f"| `{item.name}` | {default} | {item.metadata['about']} |")
+    return "\n".join(rows) + "\n"
