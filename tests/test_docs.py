@@ -9,7 +9,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-
 from burler import errors
 from burler.settings import markdown_table
 
@@ -32,7 +31,7 @@ def test_snippets_of_the_guide_run_in_order():
 
 
 class _Contacts(BaseHTTPRequestHandler):
-    seen: list = []
+    seen = []  # noqa: RUF012
 
     def do_GET(self):
         self.seen.append((self.path, self.headers["Authorization"]))

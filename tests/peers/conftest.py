@@ -1,0 +1,70 @@
+"""Programs that others wrote, in an environment of their own (.venv-peers), and a real PostgreSQL server."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = ROOT / ".venv-peers"
+PACKAGES = ["meltanolabs-target-postgres>=0.8"]
+
+
+@pytest.fixture(scope="session")
+def peers():
+    """The bin folder of a virtual environment that holds the peers; made once, then kept."""
+    stamp = PEERS / ".for-peers"
+    wanted = "\n".join(PACKAGES)
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.rmtree(PEERS, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", PEERS], check=True)
+        pip = [PEERS / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "-q", *PACKAGES]
+        done = subprocess.run(pip, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"the peers can't be installed: {done.stderr.strip()[-300:]}")
+        stamp.write_text(wanted)
+    return PEERS / "bin"
+
+
+def _server_programs():
+    found = shutil.which("initdb")
+    folders = (
+        [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    )
+    return next((folder for folder in folders if (folder / "initdb").exists()), None)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """A PostgreSQL server of this test run; gives how to connect. PostgreSQL refuses to run as root."""
+    programs = _server_programs()
+    if programs is None:
+        pytest.skip("no PostgreSQL server is installed. On Debian: apt-get install postgresql")
+    folder = tmp_path_factory.mktemp("postgres")
+    as_user = {}
+    if os.geteuid() == 0:
+        try:
+            user = pwd.getpwnam("postgres")
+        except KeyError:
+            pytest.skip("there is no user 'postgres' to run the server as")
+        os.chown(folder, user.pw_uid, user.pw_gid)
+        for parent in folder.parents[:2]:
+            parent.chmod(parent.stat().st_mode | 0o011)
+        as_user = {"user": "postgres", "group": user.pw_gid, "extra_groups": []}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def call(*command):
+        subprocess.run(command, check=True, capture_output=True, cwd=folder, **as_user)
+
+    call(programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", "postgres", "-N", "-E", "UTF8")
+    options = f"-p {port} -k {folder} -c fsync=off -c listen_addresses=127.0.0.1"
+    call(programs / "pg_ctl", "-D", folder / "data", "-l", folder / "log", "-o", options, "-w", "start")
+    yield {"host": "127.0.0.1", "port": port, "user": "postgres", "database": "postgres", "psql": programs / "psql"}
+    call(programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
