@@ -1,0 +1,41 @@
+"""The raw lake: what taps said, as they said it, in files any tool can read (Singerlake; specs 1 to 3, 11).
+
+Usable without the rest of burler::
+
+    store = open_store("./lake")
+    with LakeWriter(store, "tap-crm", emit_state=keep) as writer:
+        writer.schema(Schema("users", {"type": "object", "properties": {"id": {"type": "integer"}}}, ("id",)))
+        writer.records(page)
+    for file in load(store, "tap-crm", "users").files:
+        for line in read_lines(store, file.path): ...
+"""
+
+from __future__ import annotations
+
+from burler.lake.catalogue import read_catalogue, read_singerlake
+from burler.lake.clean import CleanCheck
+from burler.lake.ingest import ingest
+from burler.lake.manifest import load, streams
+from burler.lake.reader import read_lines, schema_message
+from burler.lake.roll import RollSettings
+from burler.lake.snapshot import DataFile, FileStats, Snapshot
+from burler.lake.store import Store, open_store
+from burler.lake.writer import LakeWriter
+
+__all__ = [
+    "CleanCheck",
+    "DataFile",
+    "FileStats",
+    "LakeWriter",
+    "RollSettings",
+    "Snapshot",
+    "Store",
+    "ingest",
+    "load",
+    "open_store",
+    "read_catalogue",
+    "read_lines",
+    "read_singerlake",
+    "schema_message",
+    "streams",
+]

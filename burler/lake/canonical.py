@@ -1,0 +1,177 @@
+"""The canonical SCHEMA line and its hash: how a schema version gets its folder name (specs 2).
+
+Line 1 of each data file is exactly the bytes that are hashed, so that
+``zcat FILE | head -1`` proves the folder name without a JSON parser. The form is named ``burler-1``:
+keys sorted by code point, no spaces, text as UTF-8, integral floats below 2^53 as integers, other
+numbers exact. RFC 8785 can't serve: it refuses the 64-bit bounds that database taps put in their schemas.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from burler.errors import MessageError
+from burler.lake.farmhash import fingerprint64
+from burler.singer.messages import Schema
+
+CANONICAL_FORM = "burler-1"
+HASH_LENGTH = 11
+"""Characters of a folder name: 64 bits in base58 never need more."""
+
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_EXACT_FLOAT = 2**53
+_PLAIN_DIGITS = 400
+"""Above this many digits a Decimal keeps its exponent: 1E+999999999 must not fill the memory."""
+
+
+def schema_line(message: Schema) -> bytes:
+    """Line 1 of a data file: the SCHEMA message in canonical form, without a line end.
+
+    Only the keys ``type, stream, schema, key_properties`` and, if there are any,
+    ``bookmark_properties`` take part. The message is only read, never changed.
+
+    Raises:
+        MessageError: the schema holds something that JSON has no exact text for (NaN, infinity, a key
+            that is no text, a lone surrogate); names the stream and the place.
+    """
+    try:
+        return canonical_bytes(message.to_wire())
+    except MessageError as error:
+        raise MessageError(f"SCHEMA of stream '{message.stream}': {error}") from None
+
+
+def schema_hash(line: bytes) -> str:
+    """Folder name of a schema version: base58 of the line's Fingerprint64, 11 characters."""
+    return base58(fingerprint64(line))
+
+
+def base85_alias(line: bytes) -> str:
+    """The same 64 bits as the seed text spells them: base85 (RFC 1924), big-endian, 10 characters."""
+    return base64.b85encode(fingerprint64(line).to_bytes(8, "big")).decode("ascii")
+
+
+def base58(number: int) -> str:
+    """A 64-bit unsigned integer in the Bitcoin alphabet, padded with ``1`` to 11 characters."""
+    text = ""
+    while number:
+        number, digit = divmod(number, 58)
+        text = _BASE58[digit] + text
+    return text.rjust(HASH_LENGTH, _BASE58[0])
+
+
+def is_schema_hash(text: str) -> bool:
+    """Whether ``text`` can be a base58 folder name (readers take any folder name as it is)."""
+    return len(text) == HASH_LENGTH and all(character in _BASE58 for character in text)
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """Any JSON value in the form ``burler-1``, UTF-8.
+
+    Raises:
+        MessageError: a value without an exact JSON text; says where it is.
+    """
+    parts: list[str] = []
+    try:
+        _write(value, parts, "")
+        return "".join(parts).encode("utf-8")
+    except UnicodeEncodeError:
+        raise MessageError("it holds half of a surrogate pair, which UTF-8 lacks. Fix the text.") from None
+    except RecursionError:
+        raise MessageError("it is nested too deeply, or refers to itself. Resolve it first.") from None
+
+
+def _write(value: Any, parts: list[str], place: str) -> None:
+    if value is None or isinstance(value, bool):
+        parts.append({None: "null", True: "true", False: "false"}[value])
+    elif isinstance(value, str):
+        parts.append(json.dumps(value, ensure_ascii=False))
+    elif isinstance(value, (int, float, Decimal)):
+        parts.append(_number(value, place))
+    elif isinstance(value, Mapping):
+        _write_object(value, parts, place)
+    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        parts.append("[")
+        for position, item in enumerate(value):
+            if position:
+                parts.append(",")
+            _write(item, parts, f"{place}[{position}]")
+        parts.append("]")
+    else:
+        raise MessageError(f"{place or 'the value'} is a {type(value).__name__}, which JSON does not have.")
+
+
+def _write_object(value: Mapping[Any, Any], parts: list[str], place: str) -> None:
+    for key in value:
+        if not isinstance(key, str):
+            raise MessageError(f"{place or 'an object'} has the key {key!r}; keys must be text.")
+    parts.append("{")
+    for position, key in enumerate(sorted(value)):
+        if position:
+            parts.append(",")
+        parts.append(json.dumps(key, ensure_ascii=False))
+        parts.append(":")
+        _write(value[key], parts, f"{place}.{key}" if place else key)
+    parts.append("}")
+
+
+def _number(value: int | float | Decimal, place: str) -> str:
+    try:
+        if isinstance(value, int):
+            return int.__repr__(value)
+        if isinstance(value, float):
+            return _float_text(float(value))
+        return _decimal_text(value)
+    except (ValueError, OverflowError) as error:
+        raise MessageError(f"{place or 'the value'}: {error}") from None
+
+
+def _float_text(value: float) -> str:
+    if not math.isfinite(value):
+        raise ValueError(f"{value!r} has no JSON form. Remove it from the schema.")
+    if value.is_integer() and abs(value) < _EXACT_FLOAT:
+        return str(int(value))  # -0.0 becomes 0 here
+    return repr(value)
+
+
+def _decimal_text(value: Decimal) -> str:
+    """The shortest JSON number; where a float has exactly this value, the float's own text.
+
+    So a schema hashes alike whether its numbers were parsed as floats or as Decimals.
+    """
+    if not value.is_finite():
+        raise ValueError(f"{value} has no JSON form. Remove it from the schema.")
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).lstrip("0")
+    if exponent != 0:
+        exponent += len(text) - len(text.rstrip("0"))
+        text = text.rstrip("0")
+    if not text:
+        return "0"
+    minus = "-" if sign else ""
+    if exponent >= 0 and len(text) + exponent <= 16 and int(text) * 10**exponent < _EXACT_FLOAT:
+        return minus + text + "0" * exponent
+    as_float = repr(float(value))
+    if "inf" not in as_float and Decimal(as_float) == value:
+        return as_float
+    return minus + _shortest(text, exponent)
+
+
+def _shortest(digits: str, exponent: int) -> str:
+    """``digits`` x 10^``exponent`` in plain or exponent form, whichever is shorter; plain if equal."""
+    power = len(digits) + exponent - 1
+    scientific = digits[0] + ("." + digits[1:] if digits[1:] else "") + (f"e{power:+03d}" if power else "")
+    if abs(exponent) > _PLAIN_DIGITS:
+        return scientific
+    if exponent >= 0:
+        plain = digits + "0" * exponent
+    elif len(digits) > -exponent:
+        plain = digits[:exponent] + "." + digits[exponent:]
+    else:
+        plain = "0." + digits.rjust(-exponent, "0")
+    return plain if len(plain) <= len(scientific) else scientific

@@ -1,0 +1,165 @@
+"""The bytes of one data file: compress them going in, check and cut them into lines coming out.
+
+A data file is one SCHEMA line, then RECORD and ACTIVATE_VERSION lines of that stream, each ended by
+``\\n`` (specs 1, rules 1 to 8). The package isal makes gzip several times faster; without it the same
+files are written and read through zlib.
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, Protocol, cast
+
+from burler.errors import LakeError
+from burler.lake.canonical import is_schema_hash, schema_hash
+from burler.lake.layout import parse_file_name
+from burler.lake.store import Store
+
+BLOCK_BYTES = 1 << 20
+_GZIP_WINDOW = 31  # zlib's way to say: 32 KiB window, gzip header and CRC
+_ISAL_LEVELS = range(4)
+
+
+class Compressor(Protocol):
+    """What zlib's, isal's and bz2's compressors have in common."""
+
+    def compress(self, data: bytes | bytearray | memoryview, /) -> bytes:
+        """Take bytes in, give what is ready."""
+
+    def flush(self) -> bytes:
+        """The end: give the rest."""
+
+
+class _Plain:
+    """No compression."""
+
+    def compress(self, data: bytes | bytearray | memoryview, /) -> bytes:
+        return bytes(data)
+
+    def flush(self) -> bytes:
+        return b""
+
+
+def compressor(compression: str | None, level: int) -> Compressor:
+    """A new compressor for one file: ``gz``, ``bz2`` or None.
+
+    ``level`` 0 to 3 is isal's scale where isal is installed; other levels, and any level without it, are
+    zlib's 0 to 9.
+    """
+    if compression is None:
+        return _Plain()
+    if compression == "bz2":
+        return bz2.BZ2Compressor(max(1, level))
+    if level in _ISAL_LEVELS:
+        try:
+            from isal import isal_zlib
+        except ModuleNotFoundError:
+            pass
+        else:
+            return cast(Compressor, isal_zlib.compressobj(level=level, wbits=_GZIP_WINDOW))
+    return cast(Compressor, zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW))
+
+
+def folder_hash(path: str) -> str:
+    """The schema hash a data file's path claims: the folder right below the stream's.
+
+    Deeper folders (partitions of other writers) are passed over.
+    """
+    return path.split("/")[3]
+
+
+def read_blocks(store: Store, path: str) -> Iterator[bytes]:
+    """The file's lines in blocks of about a MiB, each block ending with a line end.
+
+    The first block is line 1 alone, and has been checked: it is a SCHEMA message, and it hashes to the folder's
+    name where that is a base58 hash (other folder names are opaque).
+
+    Raises:
+        LakeError: the file is missing, truncated, corrupt, or in the wrong folder; names it and the cure.
+    """
+    with _reading(store, path), _open(store, path) as stream:
+        first = stream.readline()
+        _check_first_line(path, first)
+        yield first
+        begun: list[bytes] = []  # the line the last block broke off in; a list, since a line may be huge
+        while block := stream.read(BLOCK_BYTES):
+            cut = block.rfind(b"\n") + 1
+            if cut:
+                yield b"".join((*begun, block[:cut]))
+                begun = []
+            if cut < len(block):
+                begun.append(block[cut:])
+        if begun:
+            raise EOFError("its last line has no end")
+
+
+@contextlib.contextmanager
+def _reading(store: Store, path: str) -> Iterator[None]:
+    cure = "Restore it from a copy, or move it out of the lake and extract that time again."
+    try:
+        yield
+    except FileNotFoundError:
+        raise LakeError(f"{store.locate(path)} is missing although the lake lists it. {cure}") from None
+    except _corruption() as error:
+        raise LakeError(f"{store.locate(path)} is truncated or corrupt: {error}. {cure}") from error
+    except OSError as error:  # what bz2 raises for bad data, and a failing disk
+        raise LakeError(f"{store.locate(path)} can't be read: {error}. {cure}") from error
+
+
+def _corruption() -> tuple[type[Exception], ...]:
+    """What decompressors raise for bad data, less the plain OSError of bz2."""
+    common = (EOFError, gzip.BadGzipFile, zlib.error)
+    try:
+        from isal import isal_zlib
+    except ModuleNotFoundError:
+        return common
+    return (*common, cast(type[Exception], isal_zlib.error))
+
+
+def _open(store: Store, path: str) -> BinaryIO:
+    raw = store.open(path)
+    parsed = parse_file_name(path.rpartition("/")[2])
+    compression = parsed.compression if parsed else None
+    if compression == "bz2":
+        return cast(BinaryIO, _Owning(bz2.BZ2File(raw), raw))
+    if compression == "gz":
+        return cast(BinaryIO, _Owning(_gunzip(raw), raw))
+    return raw
+
+
+def _gunzip(raw: BinaryIO) -> io.BufferedIOBase:
+    try:
+        from isal import igzip
+    except ModuleNotFoundError:
+        return gzip.GzipFile(fileobj=raw, mode="rb")
+    return cast(io.BufferedIOBase, igzip.IGzipFile(fileobj=raw, mode="rb"))
+
+
+class _Owning(io.BufferedReader):
+    """A buffered reader that also closes the file below the decompressor."""
+
+    def __init__(self, decompressed: io.BufferedIOBase, raw: BinaryIO) -> None:
+        super().__init__(cast(io.RawIOBase, decompressed), BLOCK_BYTES)
+        self._below = raw
+
+    def close(self) -> None:
+        super().close()
+        self._below.close()
+
+
+def _check_first_line(path: str, line: bytes) -> None:
+    if not line.endswith(b"\n"):
+        raise EOFError("it has no complete first line")
+    if b'"SCHEMA"' not in line.upper():
+        raise LakeError(f"{path}: line 1 is no SCHEMA message. The file is no data file of a lake: move it away.")
+    folder, actual = folder_hash(path), schema_hash(line[:-1])
+    if is_schema_hash(folder) and folder != actual:
+        raise LakeError(
+            f"{path}: line 1 hashes to {actual}, not to its folder {folder}: the file was changed or moved. "
+            "Restore it from a copy, or move it to the folder it belongs to."
+        )

@@ -1,0 +1,266 @@
+"""The store on a local disk: flock, temporary files, fsync, link and rename (specs 3, decision 7).
+
+POSIX has no conditional replace, so one is made: under a lock on a hidden file beside the
+target its content is compared, and a synced temporary file is renamed over it. Everything a reader
+can see is complete at any moment, also after SIGKILL or a power cut. flock does not work reliably over NFS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from burler.errors import BurlerError, LakeError, StorageError, UsageError
+from burler.lake.store import Blob, Conflict, OutcomeUnknown
+
+Resolve = Callable[[str], Path]
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_WRONG_KIND = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
+_NO_LINKS = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+class LocalStore:
+    """A folder of this machine as a store. It is made on the first write."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @property
+    def url(self) -> str:
+        """The folder, as it was given."""
+        return str(self._root)
+
+    def __repr__(self) -> str:
+        return f"LocalStore({str(self._root)!r})"
+
+    def read(self, path: str, /) -> Blob | None:
+        """A whole small file with its tag; None when there is none."""
+        target = self._resolve(path)
+        with _errors(target, "read"):
+            data = _read(target)
+        return None if data is None else Blob(data, _tag(data))
+
+    def create(self, path: str, data: bytes, /) -> str:
+        """Make a file with its content in one step, or raise FileExistsError."""
+        target = self._resolve(path)
+        with _errors(target, "created"), _temporary(target.parent) as temporary:
+            temporary.write(data)
+            temporary.link_to(target)
+        return _tag(data)
+
+    def replace(self, path: str, data: bytes, /, *, tag: str) -> str:
+        """Compare and swap; see ``Store.replace``."""
+        target = self._resolve(path)
+        with _errors(target, "written"), _flock(target), _temporary(target.parent) as temporary:
+            _compare(target, tag)
+            temporary.write(data)
+            temporary.rename_to(target)
+        return _tag(data)
+
+    def delete(self, path: str, /, *, tag: str) -> None:
+        """Compare and delete; see ``Store.delete``."""
+        target = self._resolve(path)
+        with _errors(target, "removed"), _flock(target):
+            _compare(target, tag)
+            target.unlink()
+            _sync_folder(target.parent)
+
+    def walk(self, folder: str, /) -> Iterator[str]:
+        """Paths of all visible files below ``folder``, sorted."""
+        base = self._resolve(folder)
+        found: list[str] = []
+        with _errors(base, "listed"):
+            for where, folders, names in os.walk(base, onerror=_raise_unless_missing):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                inside = Path(where).relative_to(self._root).as_posix()
+                found += [f"{inside}/{name}" for name in names if not name.startswith(".")]
+        yield from sorted(found)
+
+    def folders(self, folder: str, /) -> list[str]:
+        """Names of the visible folders directly inside ``folder``, sorted."""
+        base = self._resolve(folder)
+        with _errors(base, "listed"):
+            try:
+                with os.scandir(base) as entries:
+                    return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+            except FileNotFoundError:
+                return []
+
+    def new_file(self, folder: str, /) -> _Temporary:
+        """Begin a data file under a hidden name inside ``folder``."""
+        target = self._resolve(folder)
+        with _errors(target, "written"):
+            return _Temporary(target, resolve=self._resolve)
+
+    def open(self, path: str, /) -> BinaryIO:
+        """A file for reading; FileNotFoundError when there is none."""
+        target = self._resolve(path)
+        with _errors(target, "read", missing_is_an_answer=True):
+            return target.open("rb")
+
+    def locate(self, path: str, /) -> str:
+        """The absolute path of the file."""
+        return str(self._resolve(path).absolute())
+
+    def _resolve(self, path: str) -> Path:
+        """A path of the lake as a path of this machine; never one outside of the lake."""
+        parts = path.split("/")
+        if any(part in ("", ".", "..") or "\0" in part for part in parts):
+            raise LakeError(f"{self._root}: the lake refers to the path {path!r}, which leads out of it or nowhere.")
+        return self._root.joinpath(*parts)
+
+
+class _Temporary:
+    """A file under a hidden name, until it gets its real one. All errors are burler's own."""
+
+    def __init__(self, folder: Path, *, resolve: Resolve | None = None) -> None:
+        _make_folder(folder)
+        self._resolve = resolve
+        self._path = folder / f".tmp-{secrets.token_hex(12)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._fd = os.open(self._path, flags, 0o666)
+        self._synced = False
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> None:
+        """Append all of ``data``."""
+        with _errors(self._path, "written"):
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._fd, view) :]
+
+    def publish(self, path: str, /) -> None:
+        """See ``NewFile.publish``."""
+        assert self._resolve is not None
+        target = self._resolve(path)
+        with _errors(target, "created"):
+            self.link_to(target)
+
+    def link_to(self, target: Path) -> None:
+        """Sync, and take the name ``target`` if it is free."""
+        if not self._synced:
+            os.fsync(self._fd)
+            self._synced = True
+        os.link(self._path, target)
+        self.discard()
+        _sync_after(target)
+
+    def rename_to(self, target: Path) -> None:
+        """Sync, and take the name ``target`` from whatever has it."""
+        os.fsync(self._fd)
+        self._path.replace(target)
+        _sync_after(target)
+
+    def discard(self) -> None:
+        """Close, and remove the hidden name."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+        with contextlib.suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _temporary(folder: Path) -> Iterator[_Temporary]:
+    temporary = _Temporary(folder)
+    try:
+        yield temporary
+    finally:
+        temporary.discard()
+
+
+@contextlib.contextmanager
+def _flock(target: Path) -> Iterator[None]:
+    """Hold the lock of ``target``: a hidden empty file beside it, which is never removed."""
+    _make_folder(target.parent)
+    fd = os.open(target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _compare(target: Path, tag: str) -> None:
+    data = _read(target)
+    if data is None or _tag(data) != tag:
+        raise Conflict(str(target))
+
+
+def _read(target: Path) -> bytes | None:
+    try:
+        return target.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _tag(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and its parents, each durable before something is put into it."""
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        _make_folder(folder.parent)
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
+    _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _sync_after(target: Path) -> None:
+    """Make a visible name durable; if that fails, nobody knows what a power cut would leave."""
+    try:
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise OutcomeUnknown(f"{target}: written, but not known to be on disk: {error.strerror}.") from error
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+@contextlib.contextmanager
+def _errors(target: Path, doing: str, *, missing_is_an_answer: bool = False) -> Iterator[None]:
+    """OSErrors as burler's errors. "The name is taken" goes through: it is an answer, not a failure."""
+    try:
+        yield
+    except (BurlerError, FileExistsError):
+        raise
+    except OSError as error:
+        if missing_is_an_answer and isinstance(error, FileNotFoundError):
+            raise
+        raise _translate(target, doing, error) from error
+
+
+def _translate(target: Path, doing: str, error: OSError) -> BurlerError:
+    fact = f"{target} can't be {doing}: {error.strerror or error}."
+    if error.errno in _WRONG_KIND:
+        return UsageError(f"{fact} A file stands where a folder must be, or the reverse: move it away.")
+    if error.errno in _REFUSED:
+        return UsageError(f"{fact} Check the owner and the rights of the lake's folder.")
+    if error.errno in _FULL:
+        return StorageError(f"{fact} Make room and run again: nothing is half written.")
+    if error.errno in _NO_LINKS:
+        return StorageError(f"{fact} The file system must offer hard links and flock: use another.")
+    return StorageError(f"{fact} Check the disk and run again: nothing is half written.")

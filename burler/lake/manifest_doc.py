@@ -1,0 +1,156 @@
+"""A manifest as a JSON document: read, check, extend, write; no storage (specs 1, rule 11; 11.20).
+
+``versions`` and ``files`` are as the Singerlake text has them; all that burler adds stands in keys beside them::
+
+    {"format": 1, "tap_id": "tap-crm", "stream": "users", "generation": "5f1c...", "sequence": 12,
+     "versions": {"GkZ4VgVbUrW": "v1"},
+     "files": ["GkZ4VgVbUrW/users-20230117T180903Z-20230117T181107Z.singer.gz"],
+     "schemas": {"GkZ4VgVbUrW": {"base85": "UMnRs&Xg$g", "line": "{\\"key_properties\\":...}"}},
+     "file_stats": {"GkZ4VgVbUrW/users-...": {"records": 3, "bytes": 512, "first": ..., "sequence": 12, ...}},
+     "writers": {"GkZ4VgVbUrW": {"writer-id": "...", "epoch": 3}},
+     "commit_ids": ["..."]}
+
+The document is changed as a plain dict, so that keys of later formats survive.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from burler.errors import LakeError
+from burler.lake.canonical import base85_alias, schema_hash
+from burler.lake.layout import sort_key
+from burler.lake.snapshot import DataFile, FileStats, Snapshot
+
+FORMAT = 1
+_KEPT_COMMIT_IDS = 100
+Document = dict[str, Any]
+_SHAPE: dict[str, type] = {"versions": dict, "files": list, "schemas": dict, "file_stats": dict, "writers": dict}
+
+
+def new_document(tap_id: str, stream: str) -> Document:
+    """A manifest of no files, of a new generation."""
+    return {
+        "format": FORMAT,
+        "tap_id": tap_id,
+        "stream": stream,
+        "generation": secrets.token_hex(16),
+        "sequence": 0,
+        "versions": {},
+        "files": [],
+        "schemas": {},
+        "file_stats": {},
+        "writers": {},
+        "commit_ids": [],
+    }
+
+
+def to_bytes(document: Document) -> bytes:
+    """JSON for people and programs: one entry a line."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+
+
+def from_bytes(data: bytes, place: str) -> Document:
+    """A manifest as a document; keys that a plain Singerlake manifest lacks are filled in empty.
+
+    Raises:
+        LakeError: no JSON, not of a manifest's shape, or of a newer format; names the file and the cure.
+    """
+    try:
+        document = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _broken(place, f"no valid JSON ({error})") from None
+    if not isinstance(document, dict):
+        raise _broken(place, "no JSON object")
+    document.setdefault("format", FORMAT)
+    if document["format"] != FORMAT:
+        raise LakeError(f"{place} has format {document['format']}; this burler knows {FORMAT}. Upgrade burler.")
+    for key, kind in _SHAPE.items():
+        if not isinstance(document.setdefault(key, kind()), kind):
+            raise _broken(place, f"'{key}' is no {'list' if kind is list else 'object'}")
+    _check_files(document, place)
+    document.setdefault("generation", "")
+    document.setdefault("sequence", 0)
+    document.setdefault("commit_ids", [])
+    return document
+
+
+def _check_files(document: Document, place: str) -> None:
+    for name in document["files"]:
+        if not isinstance(name, str) or "/" not in name or {"", ".", ".."} & set(name.split("/")):
+            raise _broken(place, f"'files' holds {name!r}, which is no path of a data file inside the folder")
+
+
+def _broken(place: str, fact: str) -> LakeError:
+    return LakeError(
+        f"{place} is broken: {fact}. Move it away: the data files hold everything, "
+        "and the next write makes a new manifest from them."
+    )
+
+
+def add_schema(document: Document, line: bytes, *, digest: str | None = None) -> str:
+    """Make a schema version known; its hash. A version that is known keeps its number.
+
+    ``digest`` is the folder's name where another writer chose it by other rules.
+    """
+    digest = digest or schema_hash(line)
+    versions: dict[str, str] = document["versions"]
+    if digest not in versions:
+        numbers = [int(text[1:]) for text in versions.values() if text[:1] == "v" and text[1:].isdecimal()]
+        versions[digest] = f"v{max(numbers, default=0) + 1}"
+    known = document["schemas"].setdefault(digest, {})
+    if digest == schema_hash(line):
+        known["base85"] = base85_alias(line)
+    known["line"] = line.decode()
+    return digest
+
+
+def add_files(document: Document, files: Iterable[tuple[str, FileStats | None]]) -> None:
+    """Add data files (paths relative to the manifest), or replace what is known about them."""
+    for name, stats in files:
+        if stats is not None:
+            document["file_stats"][name] = stats.to_wire()
+        document["files"].append(name)
+    document["files"] = sorted(set(document["files"]), key=sort_key)
+
+
+def add_commit(document: Document, commit_id: str) -> int:
+    """Count a commit; its sequence number."""
+    document["sequence"] += 1
+    document["commit_ids"] = [*document["commit_ids"], commit_id][-_KEPT_COMMIT_IDS:]
+    return int(document["sequence"])
+
+
+def to_snapshot(document: Document, *, tap_id: str, stream: str, folder: str, place: str) -> Snapshot:
+    """The document as readers see it.
+
+    Raises:
+        LakeError: what it says about a file is not of the right shape.
+    """
+    files = []
+    for name in document["files"]:
+        wire = document["file_stats"].get(name)
+        try:
+            stats = None if wire is None else FileStats.from_wire(wire)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _broken(place, f"'file_stats' of {name!r} is of no known shape ({error!r})") from None
+        files.append(DataFile(f"{folder}/{name}", stats))
+    lines = {
+        digest: known["line"].encode()
+        for digest, known in document["schemas"].items()
+        if isinstance(known, dict) and isinstance(known.get("line"), str)
+    }
+    return Snapshot(
+        tap_id=tap_id,
+        stream=stream,
+        folder=folder,
+        files=tuple(sorted(files, key=lambda file: file.order)),
+        generation=document["generation"] or None,
+        sequence=document["sequence"],
+        versions=dict(document["versions"]),
+        schema_lines=lines,
+    )

@@ -1,0 +1,128 @@
+"""One data file while it is written: its bytes, and what the manifest will say about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from burler.lake import layout
+from burler.lake.clean import CleanCheck
+from burler.lake.datafile import Compressor, compressor
+from burler.lake.snapshot import FileStats
+from burler.lake.store import NewFile, Store
+from burler.lake.timestamps import to_moment
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaInUse:
+    """A schema version of a stream as the writer needs it: line 1, its hash, the check of its records."""
+
+    stream: str
+    line: bytes
+    hash: str
+    check: CleanCheck
+
+
+@dataclass(slots=True)
+class OpenFile:
+    """A data file under its hidden name.
+
+    ``begun`` is the number, in the writer's sequence, of the first message in it; ``opened`` the clock's monotonic
+    seconds; ``size`` is in bytes, uncompressed. ``received`` names the file if it holds no record.
+    """
+
+    schema: SchemaInUse
+    new_file: NewFile
+    begun: int
+    opened: float
+    received: str
+    compression: str | None
+    level: int
+    records: int = 0
+    size: int = 0
+    first: str = ""
+    last: str = ""
+    clean: bool = True
+    activate_version: int | None = None
+    versions: set[int] = field(default_factory=set)
+    _compressor: Compressor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._compressor = compressor(self.compression, self.level)
+        self._write(self.schema.line + b"\n")
+
+    def add_records(self, lines: bytes | bytearray, count: int, first: str, last: str, version: int | None) -> None:
+        """Append complete RECORD lines, extracted between ``first`` and ``last``."""
+        if self.clean:  # once it is not, there is nothing left to find out
+            self.clean = self.schema.check.page(lines)
+        self._write(lines)
+        self.first = min(self.first or first, first)
+        self.last = max(self.last, last)
+        self.records += count
+        if version is not None:
+            self.versions.add(version)
+
+    def add_activate_version(self, line: bytes, version: int) -> None:
+        """Append an ACTIVATE_VERSION line."""
+        self._write(line)
+        self.activate_version = version
+
+    def publish(self, store: Store, tap_id: str, numbers: dict[str, int]) -> tuple[str, FileStats]:
+        """Make the file durable under its final name: (path relative to the manifest, statistics).
+
+        ``numbers`` remembers, per name, where the search for a free ``-n`` goes on.
+        """
+        self.new_file.write(self._compressor.flush())
+        stats = self._stats()
+        first, last = to_moment(stats.first), to_moment(stats.last)
+        folder = layout.stream_folder(tap_id, self.schema.stream)
+        plain = layout.file_name(self.schema.stream, first, last, compression=self.compression)
+        while True:
+            n = numbers.get(plain, 0) + 1
+            name = layout.file_name(self.schema.stream, first, last, n, compression=self.compression)
+            numbers[plain] = n
+            try:
+                self.new_file.publish(f"{folder}/{self.schema.hash}/{name}")
+            except FileExistsError:
+                continue
+            return f"{self.schema.hash}/{name}", stats
+
+    def discard(self) -> None:
+        """Remove what is not published."""
+        self.new_file.discard()
+
+    def _write(self, data: bytes | bytearray) -> None:
+        self.size += len(data)
+        ready = self._compressor.compress(data)
+        if ready:
+            self.new_file.write(ready)
+
+    def _stats(self) -> FileStats:
+        return FileStats(
+            records=self.records,
+            bytes=self.size,
+            first=self.first or self.received,
+            last=self.last or self.received,
+            clean=self.clean and self.schema.check.never is None,
+            activate_version=self.activate_version,
+            versions=tuple(sorted(self.versions)) or None,
+        )
+
+
+def fitting(
+    lines: bytes | bytearray, start: int, left: int, *, room_bytes: int, room_records: int | None, fresh: bool
+) -> tuple[int, int]:
+    """(end, count) of the lines from ``start`` on that still go into a file; a fresh file takes one at least.
+
+    ``left`` is the number of lines from ``start`` to the end of the page.
+    """
+    end, count = len(lines), left
+    if end - start > room_bytes:
+        end = lines.rfind(b"\n", start, start + max(0, room_bytes)) + 1
+        if end <= start:
+            return (lines.index(b"\n", start) + 1, 1) if fresh else (start, 0)
+        count = lines.count(b"\n", start, end)
+    if room_records is not None and count > room_records:
+        end, count = start, room_records
+        for _ in range(count):
+            end = lines.index(b"\n", end) + 1
+    return end, count

@@ -1,0 +1,53 @@
+"""When files roll, and the time by which they do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from burler.errors import UsageError
+
+
+class Clock(Protocol):
+    """Time, as an argument, so that tests can turn it."""
+
+    def now(self) -> dt.datetime:
+        """The moment, aware."""
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+
+
+class SystemClock:
+    """This machine's time."""
+
+    def now(self) -> dt.datetime:
+        """The moment, in UTC."""
+        return dt.datetime.now(dt.UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class RollSettings:
+    """When a file is ended, committed, and the next one begun.
+
+    ``max_file_bytes``: uncompressed, the SCHEMA line included; one line may exceed it. ``max_file_records``:
+    None is no limit. ``max_file_age_seconds``: since its first message, also while nothing comes in.
+    ``max_open_files``: beyond it the oldest is ended (a process may hold only so many).
+    """
+
+    max_file_bytes: int = 64 * 1024 * 1024
+    max_file_records: int | None = None
+    max_file_age_seconds: float = 60.0
+    max_open_files: int = 200
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise UsageError(f"{name} is {value}; it must be greater than 0.")

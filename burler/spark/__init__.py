@@ -1,0 +1,69 @@
+"""Spark behind a lake: sessions, types, and tables made from raw Singer messages (extra ``spark``).
+
+Importing this package loads no pyspark; the names below are found when they are first used.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from burler.spark.export import StreamResult, export
+    from burler.spark.java import Java, find_java
+    from burler.spark.session import session
+    from burler.spark.table import table
+    from burler.spark.types import arrow_schema, record_type, spark_schema
+
+_HOME = {
+    "Java": "java",
+    "StreamResult": "export",
+    "arrow_schema": "types",
+    "export": "export",
+    "find_java": "java",
+    "record_type": "types",
+    "session": "session",
+    "spark_schema": "types",
+    "table": "table",
+}
+
+__all__ = [
+    "Java",
+    "StreamResult",
+    "arrow_schema",
+    "export",
+    "find_java",
+    "record_type",
+    "session",
+    "spark_schema",
+    "table",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """Keeps ``burler.spark.export`` (and session, table) the function, whatever is imported when.
+
+    Python binds each imported submodule to its package; three of ours are named like what they offer.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, ModuleType) and name in _HOME:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

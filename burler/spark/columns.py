@@ -1,0 +1,58 @@
+"""The columns that burler adds to a stream's own, and how a column is named in Spark.
+
+Source: specs 11.30. ``_burler_*`` columns exist only while a table is made; they carry line order (11.26).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burler.errors import ExportError
+from burler.spark.types import BIGINT, STRING, TIMESTAMP, StructOf
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+EXTRACTED_AT = "_sdc_extracted_at"
+BATCHED_AT = "_sdc_batched_at"
+VERSION = "_sdc_version"
+SEQUENCE = "_sdc_sequence"
+SOURCE_FILE = "_sdc_source_file"
+
+RANK = "_burler_rank"
+BLOCK = "_burler_block"
+LINE = "_burler_line"
+
+ADDED = StructOf(
+    (
+        (EXTRACTED_AT, TIMESTAMP),
+        (BATCHED_AT, TIMESTAMP),
+        (VERSION, BIGINT),
+        (SEQUENCE, BIGINT),
+        (SOURCE_FILE, STRING),
+    )
+)
+ORDER = StructOf(((RANK, BIGINT), (BLOCK, BIGINT), (LINE, BIGINT)))
+
+
+def table_columns(record: StructOf, stream: str) -> StructOf:
+    """A table's columns: the stream's, then the ``_sdc_*`` ones.
+
+    Raises:
+        ExportError: a field of the stream has the name of a column that burler adds.
+    """
+    taken = {name for name, _ in ADDED.fields + ORDER.fields}
+    for name, _ in record.fields:
+        if name.lower() in taken:
+            raise ExportError(
+                f"stream '{stream}': its field '{name}' has the name of a column that export adds. "
+                "Rename or deselect the field in the tap"
+            )
+    return StructOf(record.fields + ADDED.fields)
+
+
+def named(name: str) -> Column:
+    """The column of exactly this name, whatever characters it holds."""
+    from pyspark.sql import functions
+
+    return functions.col("`" + name.replace("`", "``") + "`")

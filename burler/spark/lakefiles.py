@@ -1,0 +1,164 @@
+"""Which files of a lake make up a stream, and in which order: one snapshot of its manifest.
+
+Source: specs 1 (rules 9 to 11, 15), 11.20, 11.24, 11.26. The manifest is read once; without one the files are
+listed once, and none of them counts as clean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from burler.errors import LakeError, UsageError
+from burler.lake import manifest
+from burler.lake.datafile import read_blocks
+from burler.lake.snapshot import DataFile, Snapshot
+from burler.lake.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class LakeFile:
+    """One data file of a stream.
+
+    ``path`` is what Spark opens, ``lake_path`` its path in the store, ``name`` its path inside the stream's folder.
+    ``rank`` is its place in replay order, from 0. ``records`` counts its RECORD lines, ``bytes`` is its size
+    uncompressed; both None when no manifest knows them. ``versions`` are the table versions of its rows.
+    """
+
+    path: str
+    lake_path: str
+    name: str
+    hash: str
+    sequence: int
+    rank: int
+    clean: bool
+    records: int | None
+    bytes: int | None
+    activate_version: int | None
+    versions: tuple[int, ...] | None
+
+    def is_older_than(self, version: int) -> bool:
+        """Whether no row of the file can belong to table version ``version`` or a later one (11.31)."""
+        return self.records is not None and all(one < version for one in self.versions or ())
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersion:
+    """A SCHEMA message of the stream: its folder name, its version (``v1``) and what it says."""
+
+    hash: str
+    version: str
+    schema: Mapping[str, Any]
+    key_properties: tuple[str, ...]
+    bookmark_properties: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LakeStream:
+    """A stream as one snapshot of its manifest has it.
+
+    ``files`` in replay order, ``versions`` in order of first commit (at least one). ``folders`` are the lake's own
+    spelling of tap and stream. ``generation`` is None where there is no manifest.
+    """
+
+    store: Store
+    tap_id: str
+    stream: str
+    folders: tuple[str, str]
+    generation: str | None
+    sequence: int
+    files: tuple[LakeFile, ...]
+    versions: tuple[SchemaVersion, ...]
+
+
+def find_streams(
+    store: Store, *, taps: Sequence[str] | None = None, streams: Sequence[str] | None = None
+) -> list[tuple[str, str]]:
+    """(tap id, stream name) of each stream of a lake, sorted; ``taps`` and ``streams`` narrow them.
+
+    Raises:
+        UsageError: the lake is empty, or a tap or stream that was asked for is not in it.
+    """
+    found = manifest.streams(store)
+    if not found:
+        raise UsageError(f"{store.url}: there is no stream in this lake. Fill it: some-tap | burler lake write LAKE")
+    _all_known("tap", taps, {tap for tap, _ in found}, store)
+    found = [(tap, stream) for tap, stream in found if taps is None or tap in taps]
+    _all_known("stream", streams, {stream for _, stream in found}, store)
+    return [(tap, stream) for tap, stream in found if streams is None or stream in streams]
+
+
+def load_stream(store: Store, tap_id: str, stream: str) -> LakeStream:
+    """One snapshot of a stream.
+
+    Raises:
+        LakeError: the manifest is broken, or the first line of a schema version's file is.
+    """
+    snapshot = manifest.load(store, tap_id, stream)
+    below = len(snapshot.folder) + 1
+    _, tap_folder, stream_folder = snapshot.folder.split("/")
+    return LakeStream(
+        store=store,
+        tap_id=tap_id,
+        stream=stream,
+        folders=(tap_folder, stream_folder),
+        generation=snapshot.generation,
+        sequence=snapshot.sequence,
+        files=tuple(_file(store, file, rank, below) for rank, file in enumerate(snapshot.files)),
+        versions=tuple(_versions(store, snapshot)),
+    )
+
+
+def _file(store: Store, file: DataFile, rank: int, below: int) -> LakeFile:
+    stats = file.stats
+    return LakeFile(
+        path=store.locate(file.path),
+        lake_path=file.path,
+        name=file.path[below:],
+        hash=file.hash,
+        sequence=file.sequence,
+        rank=rank,
+        clean=file.clean,
+        records=stats.records if stats else None,
+        bytes=stats.bytes if stats else None,
+        activate_version=stats.activate_version if stats else None,
+        versions=stats.versions if stats else None,
+    )
+
+
+def _versions(store: Store, snapshot: Snapshot) -> Iterator[SchemaVersion]:
+    """Schema versions by first commit. The line comes from the manifest or, if it lacks it, from a file."""
+    samples: dict[str, str] = {}
+    for file in snapshot.files:
+        samples.setdefault(file.hash, file.path)
+    for at, digest in enumerate(snapshot.hashes, 1):
+        line = snapshot.schema_lines.get(digest)
+        if line is None and digest in samples:
+            line = next(read_blocks(store, samples[digest]))
+        if line is not None:  # else a version of another writer that has neither a line nor a file
+            yield _version(digest, snapshot.versions.get(digest, f"v{at}"), line, snapshot.stream)
+
+
+def _version(digest: str, version: str, line: bytes, stream: str) -> SchemaVersion:
+    try:
+        message = msgspec.json.decode(line)
+        schema = message["schema"]
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise LakeError(
+            f"stream '{stream}': the SCHEMA line of version {version} ({digest}) can't be read ({error!r}). "
+            "Move the manifest away: the next write makes a new one from the data files"
+        ) from None
+    keys, bookmarks = message.get("key_properties"), message.get("bookmark_properties")
+    return SchemaVersion(digest, version, schema, tuple(keys or ()), tuple(bookmarks or ()))
+
+
+def _all_known(what: str, wanted: Sequence[str] | None, known: set[str], store: Store) -> None:
+    unknown = sorted(set(wanted or ()) - known)
+    if unknown:
+        raise UsageError(f"{store.url}: no {what} '{unknown[0]}' in this lake. It has: {', '.join(sorted(known))}")
+
+
+__all__ = ["LakeFile", "LakeStream", "SchemaVersion", "find_streams", "load_stream"]

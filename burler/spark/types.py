@@ -1,0 +1,334 @@
+"""JSON Schema to column types: one neutral description, from which Spark's and Arrow's types are made.
+
+Source: specs 12. All fields are nullable: Singer rows may lack any field. Nothing here needs pyspark or
+pyarrow until ``spark_schema`` or ``arrow_schema`` is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from burler.errors import ExportError
+from burler.extras import require
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql.types import StructType
+
+DIGITS = 38
+"""Decimal digits of both Spark's and Arrow's exact numbers."""
+
+_INT64 = (-(2**63), 2**63 - 1)
+_SINGER_DECIMAL_SCALE = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One of bigint, double, boolean, string, timestamp, date, binary; ``null`` for a field that holds no more.
+
+    ``string`` also stands for everything without a narrower type: a JSON string is kept as its text,
+    any other value as its JSON source text.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalOf:
+    """decimal(38, scale)."""
+
+    scale: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of items of one type."""
+
+    item: FieldType
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """Text keys, values of one type."""
+
+    value: FieldType
+
+
+@dataclass(frozen=True, slots=True)
+class StructOf:
+    """Named fields in order."""
+
+    fields: tuple[tuple[str, FieldType], ...]
+
+    def get(self, name: str) -> FieldType | None:
+        """The type of a field, None when there is none of that name."""
+        return next((kind for field, kind in self.fields if field == name), None)
+
+
+FieldType = Scalar | DecimalOf | ListOf | MapOf | StructOf
+
+BIGINT, DOUBLE, BOOLEAN, STRING, TIMESTAMP, DATE, BINARY, NULL = map(
+    Scalar, ("bigint", "double", "boolean", "string", "timestamp", "date", "binary", "null")
+)
+
+
+def record_type(schema: Mapping[str, Any], *, stream: str = "") -> StructOf:
+    """The columns of a stream's rows.
+
+    The top level is always a struct of the declared properties, also where ``additionalProperties`` is
+    open: a table has columns (undeclared fields are dropped and counted by who reads the rows).
+
+    Raises:
+        ExportError: no properties, a recursive schema or a ``$ref`` (resolve references first).
+    """
+    properties = _merged(schema).get("properties")
+    if not isinstance(properties, Mapping) or not properties:
+        raise ExportError(f"stream '{stream}': its schema declares no properties, so there are no columns to make")
+    try:
+        return StructOf(tuple((name, _describe(node, (name,))) for name, node in properties.items()))
+    except RecursionError:
+        raise ExportError(f"stream '{stream}': its schema is recursive; a table can't be") from None
+    except _Refused as refused:
+        raise ExportError(f"stream '{stream}': {refused}") from None
+
+
+def widen(left: FieldType, right: FieldType) -> FieldType | None:
+    """The type that holds every value of both exactly (numbers: by the number rule); None if there is none."""
+    if left == right or right == NULL:
+        return left
+    if left == NULL:
+        return right
+    if STRING in (left, right):
+        return STRING  # source text is kept, so nothing is lost
+    pair = {left, right}
+    if pair == {BIGINT, DOUBLE}:
+        return DOUBLE
+    scales = [kind.scale for kind in (left, right) if isinstance(kind, DecimalOf)]
+    if len(scales) == 2:
+        return DecimalOf(max(scales))
+    if scales and BIGINT in pair and DIGITS - scales[0] >= 19:  # 2^63 has 19 digits
+        return DecimalOf(scales[0])
+    return None
+
+
+def spark_schema(record: StructOf) -> StructType:
+    """The same as a Spark StructType."""
+    types = require("pyspark.sql.types", extra="spark", needed_for="burler.spark")
+
+    def convert(kind: FieldType) -> Any:
+        match kind:
+            case DecimalOf(scale):
+                return types.DecimalType(DIGITS, scale)
+            case ListOf(item):
+                return types.ArrayType(convert(item), True)
+            case MapOf(value):
+                return types.MapType(types.StringType(), convert(value), True)
+            case StructOf(fields):
+                return types.StructType([types.StructField(name, convert(inner), True) for name, inner in fields])
+            case Scalar(name):
+                return _spark_scalar(types, name)
+
+    return convert(record)  # type: ignore[no-any-return]
+
+
+def arrow_schema(record: StructOf) -> pyarrow.Schema:
+    """The same as an Arrow schema; equal to what Spark's own conversion of ``spark_schema`` gives."""
+    arrow = require("pyarrow", extra="spark", needed_for="burler.spark")
+
+    def convert(kind: FieldType) -> Any:
+        match kind:
+            case DecimalOf(scale):
+                return arrow.decimal128(DIGITS, scale)
+            case ListOf(item):
+                return arrow.list_(arrow.field("element", convert(item)))
+            case MapOf(value):
+                return arrow.map_(arrow.string(), convert(value))
+            case StructOf(fields):
+                return arrow.struct([arrow.field(name, convert(inner)) for name, inner in fields])
+            case Scalar(name):
+                return _arrow_scalar(arrow, name)
+
+    return arrow.schema([arrow.field(name, convert(kind)) for name, kind in record.fields])
+
+
+def _spark_scalar(types: Any, name: str) -> Any:
+    return {
+        "bigint": types.LongType,
+        "double": types.DoubleType,
+        "boolean": types.BooleanType,
+        "timestamp": types.TimestampType,
+        "date": types.DateType,
+        "binary": types.BinaryType,
+    }.get(name, types.StringType)()
+
+
+def _arrow_scalar(arrow: Any, name: str) -> Any:
+    return {
+        "bigint": arrow.int64(),
+        "double": arrow.float64(),
+        "boolean": arrow.bool_(),
+        "timestamp": arrow.timestamp("us", tz="UTC"),
+        "date": arrow.date32(),
+        "binary": arrow.binary(),
+    }.get(name, arrow.string())
+
+
+class _Refused(Exception):
+    """A schema node that can't become a type; its text says where."""
+
+
+def _describe(node: Any, path: tuple[str, ...]) -> FieldType:
+    """The type of one schema node."""
+    if not isinstance(node, Mapping):
+        return STRING  # true: anything
+    if "$ref" in node:
+        raise _Refused(f"field '{'.'.join(path)}' holds a $ref; resolve references before they reach the lake")
+    if len(path) > 200:
+        raise RecursionError
+    node = _merged(node)
+    branches = _branches(node)
+    if branches is not None:
+        return _union([_describe({**_without_branches(node), **branch}, path) for branch in branches])
+    names = _type_names(node)
+    if not names:
+        return STRING
+    return _union([_one(name, node, path, alone=names <= {name, "null"}) for name in sorted(names)])
+
+
+def _one(name: str, node: Mapping[str, Any], path: tuple[str, ...], *, alone: bool) -> FieldType:
+    """The type of a node seen as one JSON type. ``alone``: it may be nothing else (null apart)."""
+    if name == "null":
+        return NULL
+    if name == "integer":
+        return _integer(node)
+    if name == "number":
+        return _number(node)
+    if name == "boolean":
+        return BOOLEAN
+    if name == "string":
+        return _text(node) if alone else (_singer_decimal(node) or STRING)
+    if name == "array":
+        items = node.get("items")
+        if "prefixItems" in node or not isinstance(items, Mapping):
+            return STRING
+        return ListOf(_describe(items, (*path, "[]")))
+    if name == "object":
+        return _object(node, path)
+    raise _Refused(f"field '{'.'.join(path)}' has the unknown type '{name}'")
+
+
+def _integer(node: Mapping[str, Any]) -> FieldType:
+    bounds = [node.get(key) for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
+    numbers = [bound for bound in bounds if isinstance(bound, int | float | Decimal) and not isinstance(bound, bool)]
+    # An exclusive bound may stand one beyond the last value.
+    low, high = _INT64[0] - 1, _INT64[1] + 1
+    exclusive = {id(node.get("exclusiveMinimum")), id(node.get("exclusiveMaximum"))}
+    for bound in numbers:
+        inside = low <= bound <= high if id(bound) in exclusive else _INT64[0] <= bound <= _INT64[1]
+        if not inside:
+            return _singer_decimal(node) or DecimalOf(0)
+    return _singer_decimal(node) or BIGINT
+
+
+def _number(node: Mapping[str, Any]) -> FieldType:
+    named = _singer_decimal(node)
+    if named is not None:
+        return named
+    step = node.get("multipleOf")
+    if isinstance(step, int | float | Decimal) and not isinstance(step, bool):
+        _, digits, exponent = Decimal(str(step)).normalize().as_tuple()
+        if digits == (1,) and isinstance(exponent, int) and -DIGITS <= exponent <= 0:
+            return DecimalOf(-exponent)
+    return DOUBLE
+
+
+def _singer_decimal(node: Mapping[str, Any]) -> DecimalOf | None:
+    if node.get("format") != "singer.decimal":
+        return None
+    try:
+        scale = int(Decimal(str(node.get("scale", _SINGER_DECIMAL_SCALE))))
+    except (InvalidOperation, ValueError, OverflowError):
+        scale = _SINGER_DECIMAL_SCALE
+    return DecimalOf(min(max(scale, 0), DIGITS))
+
+
+def _text(node: Mapping[str, Any]) -> FieldType:
+    if node.get("contentEncoding") == "base64":
+        return BINARY
+    return {"date-time": TIMESTAMP, "date": DATE}.get(node.get("format", ""), _singer_decimal(node) or STRING)
+
+
+def _object(node: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
+    properties, more = node.get("properties"), node.get("additionalProperties")
+    if "patternProperties" in node:
+        return STRING
+    if properties:
+        if more not in (None, False):
+            return STRING  # open beside named fields
+        return StructOf(tuple((name, _describe(inner, (*path, name))) for name, inner in properties.items()))
+    if isinstance(more, Mapping) and more:
+        return MapOf(_describe(more, (*path, "{}")))
+    return STRING
+
+
+def _union(kinds: list[FieldType]) -> FieldType:
+    """What holds all of a node's types; text where they do not widen (specs 12)."""
+    united: FieldType = NULL
+    for kind in kinds:
+        wider = widen(united, kind)
+        if wider is None:
+            return STRING
+        united = wider
+    return united
+
+
+def _type_names(node: Mapping[str, Any]) -> set[str]:
+    """JSON type names of a node; from its values or keywords where ``type`` is absent."""
+    given = node.get("type")
+    if isinstance(given, str):
+        return {given}
+    if isinstance(given, list):
+        return {str(name) for name in given}
+    values = node.get("enum") if isinstance(node.get("enum"), list) else [node["const"]] if "const" in node else []
+    if values:
+        return {_json_type(value) for value in values or []}
+    return {"object"} if "properties" in node else {"array"} if "items" in node else set()
+
+
+def _json_type(value: Any) -> str:
+    for kind, name in ((bool, "boolean"), (int, "integer"), (str, "string"), (list, "array"), (dict, "object")):
+        if isinstance(value, kind):
+            return name
+    return "null" if value is None else "number"
+
+
+def _branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    for key in ("anyOf", "oneOf"):
+        given = node.get(key)
+        if isinstance(given, list) and given:
+            return [branch if isinstance(branch, Mapping) else {"type": []} for branch in given]
+    return None
+
+
+def _without_branches(node: Mapping[str, Any]) -> dict[str, Any]:
+    # "type" too: a branch that names none then takes the node's, one that does narrows it.
+    return {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
+
+
+def _merged(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``allOf`` laid into its node: keywords of later parts win, properties are joined."""
+    parts = node.get("allOf")
+    if not isinstance(parts, list):
+        return node
+    out: dict[str, Any] = {key: value for key, value in node.items() if key != "allOf"}
+    for part in parts:
+        if isinstance(part, Mapping):
+            inner = _merged(part)
+            properties = {**out.get("properties", {}), **inner.get("properties", {})}
+            out |= dict(inner)
+            if properties:
+                out["properties"] = properties
+    return out

@@ -1,0 +1,254 @@
+"""JSON source text to exact Python values, by column type (specs 12). One converter is built per type.
+
+A converter takes the bytes of one JSON value, never ``null``. Nothing is rounded: what a type can't hold
+raises ``Misfit``. Only two things are let go, both counted: fields that the schema does not declare, and digits
+of a second beyond the sixth.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Context, Decimal, DecimalException
+from typing import Any
+
+import msgspec
+
+from burler.spark.types import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Counts by field path: undeclared fields dropped, times cut to microseconds."""
+
+    dropped: Counter[str]
+    truncated: Counter[str]
+
+
+Convert = Callable[[bytes, Report], Any]
+
+
+class Misfit(Exception):
+    """A value that its column can't hold exactly."""
+
+    def __init__(self, path: Path, raw: bytes, wanted: str) -> None:
+        super().__init__(path)
+        self.path, self.wanted = path, wanted
+        self.text = raw.decode("utf-8", "replace")
+
+
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_array = msgspec.json.Decoder(list[msgspec.Raw])
+_string = msgspec.json.Decoder(str)
+_wide = Context(prec=2 * DIGITS)
+_BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_MOMENT = re.compile(
+    r"(\d{4})(-?)(\d\d)\2(\d\d)"
+    r"(?:[Tt ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
+_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ]00:00(?::00(?:\.0+)?)?(?:[Zz]|[+-]00:?00)?)?", re.ASCII)
+
+
+def converter(kind: FieldType, path: Path) -> Convert:
+    """The function from a JSON value's bytes to a Python value that Arrow takes for ``kind``."""
+    match kind:
+        case StructOf(fields):
+            return _struct({name: converter(inner, (*path, name)) for name, inner in fields}, path)
+        case ListOf(item):
+            return _list(converter(item, (*path, "[]")), path)
+        case MapOf(value):
+            return _map(converter(value, (*path, "{}")), path)
+        case DecimalOf(scale):
+            return _decimal(scale, path)
+        case Scalar(name):
+            return _SCALARS.get(name, _text)(path)
+
+
+def parse_moment(text: str) -> tuple[dt.datetime, bool]:
+    """A date-time in any form that RFC 3339 or ISO 8601 spells it, as UTC; and whether digits were cut.
+
+    A time without offset is UTC, a date alone its midnight.
+
+    Raises:
+        ValueError: no such form or moment (``24:00``, second 60, outside years 1 to 9999).
+    """
+    match = _MOMENT.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(text)
+    year, _, month, day, hour, minute, second, fraction, offset = match.groups()
+    micros, rest = (fraction or "")[:6].ljust(6, "0"), (fraction or "")[6:]
+    moment = dt.datetime(
+        int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), int(micros), dt.UTC
+    )
+    if offset and offset not in "Zz":
+        digits = offset[1:].replace(":", "").ljust(4, "0")
+        if int(digits[:2]) > 23 or int(digits[2:]) > 59:
+            raise ValueError(text)
+        away = dt.timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+        try:
+            moment = moment + away if offset[0] == "-" else moment - away
+        except OverflowError:
+            raise ValueError(text) from None
+    return moment, bool(rest.strip("0"))
+
+
+def _struct(fields: dict[str, Convert], path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> dict[str, Any]:
+        row: dict[str, Any] = {}
+        for name, value in _parsed(_object, raw, path, "an object").items():
+            field = fields.get(name)
+            if field is None:
+                report.dropped[".".join((*path, name))] += 1
+            elif (inner := bytes(value)) != b"null":
+                row[name] = field(inner, report)
+        return row
+
+    return convert
+
+
+def _list(item: Convert, path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> list[Any]:
+        values = map(bytes, _parsed(_array, raw, path, "an array"))
+        return [None if inner == b"null" else item(inner, report) for inner in values]
+
+    return convert
+
+
+def _map(value: Convert, path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> list[tuple[str, Any]]:
+        pairs = _parsed(_object, raw, path, "an object").items()
+        return [(key, None if (text := bytes(inner)) == b"null" else value(text, report)) for key, inner in pairs]
+
+    return convert
+
+
+def _parsed(decoder: Any, raw: bytes, path: Path, wanted: str) -> Any:
+    try:
+        return decoder.decode(raw)
+    except _BROKEN:
+        raise Misfit(path, raw, wanted) from None
+
+
+def _is_number(raw: bytes) -> bool:
+    return raw[:1] in b"-0123456789"
+
+
+def _decimal(scale: int, path: Path) -> Convert:
+    step = Decimal(1).scaleb(-scale)
+
+    def convert(raw: bytes, report: Report) -> Decimal:
+        text = (
+            raw.decode("ascii", "replace") if _is_number(raw) else _parsed(_string, raw, path, f"decimal(38,{scale})")
+        )
+        try:
+            number = Decimal(text)
+            held = number.quantize(step, context=_wide)
+        except DecimalException:
+            raise Misfit(path, raw, f"decimal(38,{scale})") from None
+        if not number.is_finite() or held != number or len(held.as_tuple().digits) > DIGITS:
+            raise Misfit(path, raw, f"decimal(38,{scale})")
+        return held
+
+    return convert
+
+
+def _bigint(path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> int:
+        if not _is_number(raw):
+            raise Misfit(path, raw, "an integer")
+        number = Decimal(raw.decode("ascii"))
+        # adjusted() first: int() of 1e999999999 would fill the memory.
+        if number and (number.adjusted() > 19 or number != number.to_integral_value()):
+            raise Misfit(path, raw, "an integer of 64 bits")
+        whole = int(number)
+        if not -(2**63) <= whole < 2**63:
+            raise Misfit(path, raw, "an integer of 64 bits")
+        return whole
+
+    return convert
+
+
+def _double(path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> float:
+        number = float(raw) if _is_number(raw) else math.inf
+        if math.isinf(number):
+            raise Misfit(path, raw, "a finite number")
+        return number
+
+    return convert
+
+
+def _boolean(path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> bool:
+        if raw not in (b"true", b"false"):
+            raise Misfit(path, raw, "true or false")
+        return raw == b"true"
+
+    return convert
+
+
+def _text(path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> str:
+        if raw[:1] == b'"':
+            return str(_parsed(_string, raw, path, "text"))
+        return raw.decode("utf-8")  # source text: 1.10 stays 1.10, an object stays JSON
+
+    return convert
+
+
+def _timestamp(path: Path) -> Convert:
+    where = ".".join(path)
+
+    def convert(raw: bytes, report: Report) -> dt.datetime:
+        text = _parsed(_string, raw, path, "an RFC 3339 date-time")
+        try:
+            moment, cut = parse_moment(text)
+        except ValueError:
+            raise Misfit(path, raw, "an RFC 3339 date-time in years 1 to 9999") from None
+        if cut:
+            report.truncated[where] += 1
+        return moment
+
+    return convert
+
+
+def _date(path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> dt.date:
+        match = _MIDNIGHT.fullmatch(_parsed(_string, raw, path, "a date"))
+        try:
+            return dt.date.fromisoformat(match.group(1) if match else "")
+        except ValueError:
+            raise Misfit(path, raw, "a date (YYYY-MM-DD)") from None
+
+    return convert
+
+
+def _binary(path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> bytes:
+        text = _parsed(_string, raw, path, "base64")
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            raise Misfit(path, raw, "base64") from None
+
+    return convert
+
+
+_SCALARS: dict[str, Callable[[Path], Convert]] = {
+    "bigint": _bigint,
+    "double": _double,
+    "boolean": _boolean,
+    "timestamp": _timestamp,
+    "date": _date,
+    "binary": _binary,
+}

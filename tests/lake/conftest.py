@@ -1,0 +1,99 @@
+"""A lake in a temporary folder, a clock that the test turns, and short names for what tests do all the time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burler.lake import LakeWriter, RollSettings, load, open_store, read_lines
+from burler.lake.snapshot import Snapshot
+from burler.lake.store import Store
+from burler.singer.messages import Records, Schema, State, record_prefix_suffix
+
+NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
+
+
+@dataclass
+class HandClock:
+    """Time that stands still until the test moves it."""
+
+    moment: dt.datetime = NOON
+    seconds: float = 1000.0
+
+    def now(self) -> dt.datetime:
+        return self.moment
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def forward(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.moment += dt.timedelta(seconds=seconds)
+
+
+@dataclass
+class Lake:
+    """One lake and one tap in it."""
+
+    path: Path
+    store: Store
+    clock: HandClock
+    tap_id: str = "tap-x"
+    states: list[Any] = field(default_factory=list)
+
+    def writer(self, **settings: Any) -> LakeWriter:
+        keywords = {key: settings.pop(key) for key in ("writer_id", "compression") if key in settings}
+        roll = RollSettings(**settings) if settings else None
+        return LakeWriter(
+            self.store,
+            self.tap_id,
+            emit_state=lambda state: self.states.append(state.value),
+            clock=self.clock,
+            settings=roll,
+            **keywords,
+        )
+
+    def schema(self, stream: str = "users", **fields: Any) -> Schema:
+        properties = {"id": {"type": "integer"}, **fields}
+        return Schema(stream, {"type": "object", "properties": properties}, ("id",))
+
+    def page(self, stream: str, *rows: Any, at: dt.datetime = NOON, version: int | None = None) -> Records:
+        """A page of rows; an int is short for a row with that id."""
+        prefix, suffix = record_prefix_suffix(stream, at, version)
+        dicts = [{"id": row} if isinstance(row, int) else row for row in rows]
+        lines = b"".join(prefix + json.dumps(row, separators=(",", ":")).encode() + suffix for row in dicts)
+        return Records(stream, lines, len(dicts), at, version)
+
+    def state(self, value: Any) -> State:
+        return State({"at": value})
+
+    def load(self, stream: str = "users") -> Snapshot:
+        return load(self.store, self.tap_id, stream)
+
+    def messages(self, stream: str = "users") -> list[dict[str, Any]]:
+        """Every message that a reader of the manifest sees, SCHEMA lines included."""
+        return [json.loads(line) for file in self.load(stream).files for line in read_lines(self.store, file.path)]
+
+    def ids(self, stream: str = "users") -> list[int]:
+        return [message["record"]["id"] for message in self.messages(stream) if message["type"] == "RECORD"]
+
+    def files(self, pattern: str = "**/*.singer*") -> list[Path]:
+        return sorted(self.path.glob(pattern))
+
+    def hidden(self) -> list[str]:
+        """Temporary files left behind."""
+        return [path.name for path in self.path.rglob(".tmp-*")]
+
+    def manifest_path(self, stream: str = "users") -> Path:
+        return self.path / "raw" / self.tap_id / stream / "manifest.json"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    path = tmp_path / "lake"
+    return Lake(path, open_store(str(path)), HandClock())

@@ -1,0 +1,267 @@
+"""The local store: exclusive, conditional, durable, and clear about what is wrong (specs 3, decision 7)."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from burler.errors import LakeError, StorageError, UsageError
+from burler.lake import open_store
+from burler.lake.local import LocalStore
+from burler.lake.store import Conflict, OutcomeUnknown
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "lake")
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[None]:
+    """Rights mean nothing to root: for the length of a test, be nobody."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def hidden(store: LocalStore) -> list[Path]:
+    return list(Path(store.url).rglob(".tmp-*"))
+
+
+def test_read_create_replace_delete(store: LocalStore) -> None:
+    assert store.read("raw/a.json") is None
+    tag = store.create("raw/a.json", b"1")
+    blob = store.read("raw/a.json")
+    assert blob is not None
+    assert (blob.data, blob.tag) == (b"1", tag)
+    new = store.replace("raw/a.json", b"2", tag=tag)
+    assert new != tag
+    with pytest.raises(Conflict):
+        store.replace("raw/a.json", b"3", tag=tag)
+    with pytest.raises(Conflict):
+        store.delete("raw/a.json", tag=tag)
+    store.delete("raw/a.json", tag=new)
+    assert store.read("raw/a.json") is None
+    with pytest.raises(Conflict):
+        store.replace("raw/a.json", b"3", tag=new)
+    assert hidden(store) == []
+
+
+def test_create_is_exclusive_and_leaves_what_is_there(store: LocalStore) -> None:
+    store.create("raw/a.json", b"1")
+    with pytest.raises(FileExistsError):
+        store.create("raw/a.json", b"2")
+    blob = store.read("raw/a.json")
+    assert blob is not None and blob.data == b"1"
+    assert hidden(store) == []
+
+
+def test_data_files_are_hidden_until_published_and_then_exclusive(store: LocalStore) -> None:
+    one, two = store.new_file("raw/t/s/h"), store.new_file("raw/t/s/h")
+    one.write(b"one")
+    two.write(b"two")
+    assert list(store.walk("raw")) == []
+    one.publish("raw/t/s/h/f.singer")
+    with pytest.raises(FileExistsError):
+        two.publish("raw/t/s/h/f.singer")
+    two.publish("raw/t/s/h/f-2.singer")
+    assert list(store.walk("raw")) == ["raw/t/s/h/f-2.singer", "raw/t/s/h/f.singer"]
+    with store.open("raw/t/s/h/f.singer") as stream:
+        assert stream.read() == b"one"
+    one.discard()
+    two.discard()
+    assert len(list(store.walk("raw"))) == 2
+    assert hidden(store) == []
+    assert Path(store.locate("raw/t/s/h/f.singer")).read_bytes() == b"one"
+
+
+def test_discard_removes_what_was_written(store: LocalStore) -> None:
+    file = store.new_file("raw/t")
+    file.write(b"x")
+    assert len(hidden(store)) == 1
+    file.discard()
+    file.discard()
+    assert hidden(store) == []
+
+
+def test_files_get_the_usual_rights(store: LocalStore) -> None:
+    umask = os.umask(0o022)
+    try:
+        store.create("raw/a.json", b"1")
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(Path(store.locate("raw/a.json")).stat().st_mode) == 0o644
+
+
+def test_listing_leaves_hidden_things_out(store: LocalStore) -> None:
+    for path in ("raw/b/x", "raw/a/x", "raw/.h/x", "raw/a/.h"):
+        store.create(path, b"")
+    assert list(store.walk("raw")) == ["raw/a/x", "raw/b/x"]
+    assert store.folders("raw") == ["a", "b"]
+    assert list(store.walk("nothing")) == []
+    assert store.folders("nothing") == []
+
+
+def test_missing_file_is_said_so(store: LocalStore) -> None:
+    with pytest.raises(FileNotFoundError):
+        store.open("raw/none")
+
+
+@pytest.mark.parametrize("path", ["../x", "raw/../../x", "/etc/passwd", "raw//x", "raw/./x", "", "raw/\0"])
+def test_no_path_leads_out_of_the_lake(store: LocalStore, path: str) -> None:
+    with pytest.raises(LakeError, match="not inside the lake"):
+        store.read(path)
+
+
+def test_a_file_in_the_way_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "raw").write_text("not a folder")
+    store = LocalStore(tmp_path / "lake")
+    for act in (lambda: store.create("raw/t/a.json", b""), lambda: store.new_file("raw/t/s"), lambda: store.read("raw/t/x")):
+        with pytest.raises(UsageError, match="file stands where a folder must be") as caught:
+            act()
+        assert caught.value.exit_code == 2
+
+
+def test_a_folder_without_rights_is_a_usage_error(tmp_path: Path, unprivileged: None) -> None:
+    os.seteuid(0) if os.getuid() == 0 else None
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    for parent in (tmp_path, *tmp_path.parents):
+        if os.getuid() == 0 and parent != Path("/") and not parent.stat().st_mode & stat.S_IXOTH:
+            parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
+    if os.getuid() == 0:
+        os.seteuid(65534)
+    with pytest.raises(UsageError, match=r"Check the owner and the rights") as caught:
+        LocalStore(locked).create("raw/a.json", b"")
+    assert caught.value.exit_code == 2
+    assert str(locked) in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_leaves_nothing_behind(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    tag = store.create("raw/a.json", b"old")
+    real = os.write
+
+    def full(fd: int, data: memoryview) -> int:
+        if len(data) > 3:
+            return real(fd, data[:3])
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "write", full)
+    for act in (lambda: store.create("raw/b.json", b"12345"), lambda: store.replace("raw/a.json", b"12345", tag=tag)):
+        with pytest.raises(StorageError, match="Make room") as caught:
+            act()
+        assert caught.value.exit_code == 1
+    monkeypatch.undo()
+    assert hidden(store) == []
+    assert store.read("raw/b.json") is None
+    blob = store.read("raw/a.json")
+    assert blob is not None and blob.data == b"old"
+
+
+def test_a_failed_sync_before_the_name_is_a_failure(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.create("raw/x.json", b"")
+
+    def broken(fd: int) -> None:
+        raise OSError(errno.EIO, "I/O error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(StorageError) as caught:
+        store.create("raw/a.json", b"1")
+    assert not isinstance(caught.value, OutcomeUnknown)
+    monkeypatch.undo()
+    assert store.read("raw/a.json") is None
+    assert hidden(store) == []
+
+
+def test_a_failed_sync_after_the_name_is_not_known(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.create("raw/x.json", b"")
+    real, calls = os.fsync, []
+
+    def second_fails(fd: int) -> None:
+        calls.append(fd)
+        if len(calls) == 2:
+            raise OSError(errno.EIO, "I/O error")
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", second_fails)
+    with pytest.raises(OutcomeUnknown):
+        store.create("raw/a.json", b"1")
+
+
+def test_content_and_folder_are_synced(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tag = store.create("raw/a.json", b"1")
+    synced = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(Path(f"/proc/self/fd/{fd}").readlink().name) or real(fd))
+    store.replace("raw/a.json", b"2", tag=tag)
+    assert synced[0].startswith(".tmp-")
+    assert synced[1:] == ["raw"]
+    synced.clear()
+    file = store.new_file("raw/t/s")
+    assert synced == ["raw", "t"]
+    file.publish("raw/t/s/f")
+    assert synced[2].startswith(".tmp-")
+    assert synced[3:] == ["s"]
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/lake", "gs://b", "memory://x", "http://h/x", "file://elsewhere/x"])
+def test_other_stores_are_not_there_yet(url: str) -> None:
+    with pytest.raises(UsageError, match="only local paths work so far"):
+        open_store(url)
+
+
+def test_open_store(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    assert open_store(str(tmp_path)).url == str(tmp_path)
+    assert open_store((tmp_path / "a b").as_uri()).url == str(tmp_path / "a b")
+    assert open_store(f"file://localhost{tmp_path}").url == str(tmp_path)
+    (tmp_path / "file").write_text("")
+    for bad in (str(tmp_path / "file"), "", f"file://{tmp_path}?x=1"):
+        with pytest.raises(UsageError):
+            open_store(bad)
+    with pytest.raises(UsageError, match="there is no lake"):
+        open_store(str(tmp_path / "none"), must_exist=True)
+    assert not (tmp_path / "none").exists()
+
+
+def _create_all(path: str, me: int, start: object, won: object) -> None:
+    store = open_store(path)
+    start.wait()  # type: ignore[attr-defined]
+    for number in range(100):
+        try:
+            store.create(f"raw/{number}", str(me).encode() * 100)
+        except FileExistsError:
+            continue
+        won.put((number, me))  # type: ignore[attr-defined]
+
+
+def test_of_racing_creators_one_wins(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    start, won = context.Barrier(4), context.Queue()
+    racers = [context.Process(target=_create_all, args=(str(tmp_path), me, start, won)) for me in range(4)]
+    for racer in racers:
+        racer.start()
+    winners = dict(won.get(timeout=30) for _ in range(100))
+    for racer in racers:
+        racer.join()
+        assert racer.exitcode == 0
+    assert won.empty()
+    assert len(winners) == 100
+    for number, me in winners.items():
+        assert (tmp_path / "raw" / str(number)).read_bytes() == str(me).encode() * 100

@@ -1,0 +1,352 @@
+"""Lake in, tables out: what the tables hold, and what each run reads and writes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+
+import pytest
+
+from burler.errors import ExportError, LakeError, UsageError
+from burler.spark import export, table
+
+INTEGER, TEXT = {"type": ["null", "integer"]}, {"type": ["null", "string"]}
+MOMENT = {"type": ["null", "string"], "format": "date-time"}
+
+
+@pytest.fixture
+def run(spark, lake, tmp_path):
+    """Export the lake; results by stream."""
+
+    def go(**options):
+        results = export(spark, str(lake.root), str(tmp_path / "out"), **options)
+        return {result.stream: result for result in results}
+
+    return go
+
+
+def counts(result):
+    return (result.rows_read, result.rows_written, result.version, result.skipped)
+
+
+def test_latest_row_per_key_is_decided_by_sequence_file_and_line_when_all_else_is_equal(lake, run, read):
+    same = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+    for commit in "ab":
+        rows = [{"id": at % 7, "name": f"{commit}{at}"} for at in range(500)]
+        lake.commit("users", rows, time=same)
+
+    assert counts(run()["users"]) == (1000, 7, 0, False)
+    assert read("users", "id", "name", "_sdc_sequence") == [
+        (key, f"b{max(range(key, 500, 7))}", 2) for key in range(7)
+    ]
+
+
+def test_files_of_one_commit_rank_by_their_names_and_numbers(lake, run, read):
+    same = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+    for name in "abc":
+        lake.commit("users", [{"id": 1, "name": name}], time=same)
+    document = lake.manifest("users")
+    for stats in document["file_stats"].values():
+        stats["sequence"] = 3
+    lake.save("users", document)
+
+    run()
+
+    assert read("users", "name", "_sdc_source_file")[0] == ("c", document["files"][-1])
+
+
+def test_replication_key_beats_time_and_time_beats_sequence(lake, run, read):
+    schema = {"properties": {"id": INTEGER, "name": TEXT, "at": MOMENT}}
+    late, early = dt.datetime(2024, 6, 2, tzinfo=dt.UTC), dt.datetime(2024, 6, 1, tzinfo=dt.UTC)
+    one = [{"id": 1, "name": "newer key", "at": "2024-02-01T00:00:00Z"}]
+    two = [{"id": 1, "name": "null key", "at": None}, {"id": 1, "name": "older key", "at": "2024-01-01T00:00:00Z"}]
+    lake.commit("users", one, schema=schema, bookmarks=("at",), time=early)
+    lake.commit("users", two, schema=schema, bookmarks=("at",), time=late)
+    lake.commit("plain", [{"id": 1, "name": "extracted later"}], time=late)
+    lake.commit("plain", [{"id": 1, "name": "committed later"}], time=early)
+
+    run()
+
+    assert read("users", "name") == [("newer key",)]
+    assert read("plain", "name") == [("extracted later",)]
+
+
+def test_second_run_reads_nothing_and_needs_no_spark(lake, run, tmp_path):
+    lake.commit("users", [{"id": 1, "name": "a"}])
+    lake.commit("log", [{"id": 1, "name": "a"}], keys=())
+    run()
+
+    results = {one.stream: one for one in export(None, str(lake.root), str(tmp_path / "out"))}
+
+    assert counts(results["users"]) == counts(results["log"]) == (0, 0, 0, True)
+
+
+def test_an_increment_reads_only_new_files(lake, run, read):
+    lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
+    lake.commit("log", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], keys=())
+    run()
+    for old in lake.root.rglob("*.singer.gz"):
+        old.write_bytes(b"not read again")
+    lake.commit("users", [{"id": 2, "name": "B"}, {"id": 3, "name": "c"}])
+    lake.commit("log", [{"id": 2, "name": "B"}], keys=())
+
+    results = run()
+
+    assert counts(results["users"]) == (2, 3, 1, False)
+    assert counts(results["log"]) == (1, 1, 1, False)
+    assert read("users", "id", "name", "_sdc_sequence") == [(1, "a", 1), (2, "B", 2), (3, "c", 2)]
+    assert read("log", "id", "name", "_sdc_sequence") == [(1, "a", 1), (2, "B", 2), (2, "b", 1)]
+
+
+def test_an_older_row_that_comes_in_an_increment_does_not_win(lake, run, read):
+    schema = {"properties": {"id": INTEGER, "at": MOMENT}}
+    lake.commit("users", [{"id": 1, "at": "2024-02-01T00:00:00Z"}], schema=schema, bookmarks=("at",))
+    run()
+    lake.commit("users", [{"id": 1, "at": "2024-01-01T00:00:00Z"}], schema=schema, bookmarks=("at",))
+    run()
+
+    assert read("users", "cast(at as string)") == [("2024-02-01 00:00:00",)]
+
+
+def test_another_generation_other_keys_and_a_lake_set_back_make_the_table_anew(lake, run, read):
+    lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "a"}])
+    lake.commit("users", [{"id": 1, "name": "b"}])
+    run()
+
+    document = lake.manifest("users") | {"generation": "another"}
+    lake.save("users", document)
+    assert counts(run()["users"]) == (3, 2, 1, False)
+
+    document["sequence"] = 1  # restored from an older copy
+    lake.save("users", document)
+    assert counts(run()["users"]) == (3, 2, 2, False)
+
+    lake.commit("users", [{"id": 3, "name": "c"}], keys=("name",))
+    assert counts(run()["users"]) == (4, 3, 3, False)
+    assert read("users", "id", "name") == [(1, "b"), (2, "a"), (3, "c")]
+
+
+def test_schemas_are_united_and_text_stays_what_the_tap_wrote(lake, run, read, spark, tmp_path):
+    first = {"properties": {"id": INTEGER, "n": {"type": "integer"}, "o": {"properties": {"a": INTEGER}}}}
+    second = {"properties": {"id": INTEGER, "n": {"type": "number"}, "o": {"properties": {"b": TEXT}}, "z": TEXT}}
+    third = {"properties": {"id": INTEGER, "n": TEXT}}
+    lake.commit("s", [{"id": 1, "n": 7, "o": {"a": 5}}], schema=first)
+    run()
+    lake.commit("s", [b'{"id":2,"n":1.50,"o":{"b":"x"},"z":"new"}'], schema=second)
+    assert counts(run()["s"]) == (2, 2, 1, False)
+    assert read("s", "id", "n", "z", "o.a", "o.b") == [(1, 7.0, None, 5, None), (2, 1.5, "new", None, "x")]
+
+    lake.commit("s", [{"id": 3, "n": "text"}], schema=third)
+    run()
+
+    assert read("s", "id", "n") == [(1, "7"), (2, "1.50"), (3, "text")], "source text, not 1.5"
+
+
+def test_new_columns_alone_keep_the_rows_that_are_there(lake, run, read):
+    lake.commit("log", [{"id": 1, "name": "a"}], keys=())
+    lake.commit("users", [{"id": 1, "name": "a"}])
+    run()
+    wider = {"properties": {"id": INTEGER, "name": TEXT, "age": INTEGER}}
+    lake.commit("log", [{"id": 2, "name": "b", "age": 3}], schema=wider, keys=())
+    lake.register("users", wider)
+
+    results = run()
+
+    assert results["log"].rows_read == 1
+    assert read("log", "id", "name", "age") == [(1, "a", None), (2, "b", 3)]
+    assert results["users"].rows_read == 0
+    assert read("users", "id", "age") == [(1, None)]
+
+
+def test_schemas_that_can_not_be_united_stop_that_stream_only(lake, run, read):
+    lake.commit("s", [{"id": 1, "x": True}], schema={"properties": {"id": INTEGER, "x": {"type": "boolean"}}})
+    lake.commit("s", [{"id": 2, "x": 5}], schema={"properties": {"id": INTEGER, "x": INTEGER}})
+    lake.commit("users", [{"id": 1, "name": "a"}])
+
+    with pytest.raises(ExportError) as caught:
+        run()
+
+    one, two = lake.manifest("s")["versions"]
+    assert f"'x': boolean in schema v1 ({one}) and bigint in v2 ({two})" in str(caught.value)
+    assert read("users", "id") == [(1,)]
+
+
+def test_only_the_active_version_counts(lake, run, read):
+    lake.commit("users", [{"id": 1, "name": "v1"}, {"id": 2, "name": "v1"}], version=1, activate=1)
+    lake.commit("log", [{"id": 1, "name": "v1"}, {"id": 2, "name": "v1"}], version=1, activate=1, keys=())
+    lake.commit("log", [{"id": 9, "name": "without"}], keys=())
+    run()
+    assert len(read("log", "id")) == 3
+
+    lake.commit("users", [{"id": 1, "name": "v2"}], version=2)  # not active yet: upserted
+    run()
+    assert read("users", "id", "name") == [(1, "v2"), (2, "v1")]
+
+    lake.commit("users", [{"id": 3, "name": "v2"}], version=2, activate=2)
+    lake.commit("log", [{"id": 3, "name": "v2"}], version=2, activate=2, keys=())
+    results = run()
+
+    assert read("users", "id", "name", "_sdc_version") == [(1, "v2", 2), (3, "v2", 2)]
+    assert read("log", "id", "name") == [(3, "v2")]
+    assert results["log"].rows_read == 1, "files of older versions are not read"
+
+    lake.commit("users", [{"id": 4, "name": "late v1"}], version=1)
+    lake.commit("users", [{"id": 5, "name": "without, after"}])
+    run()
+    assert read("users", "id") == [(1,), (3,), (5,)]
+
+
+def test_a_version_without_rows_and_a_stream_without_rows_give_empty_tables(lake, run, spark, tmp_path):
+    lake.commit("users", [{"id": 1, "name": "v1"}], version=1, activate=1)
+    run()
+    lake.commit("users", [], version=2, activate=2)
+    lake.register("none", {"properties": {"id": INTEGER, "at": MOMENT}})
+
+    results = run()
+
+    assert results["users"].version == 1
+    for stream, columns in (("users", ["id", "name"]), ("none", ["id", "at"])):
+        frame = table(spark, tmp_path / "out" / "tap-x" / stream)
+        assert frame.collect() == []
+        assert frame.columns[:2] == columns
+        assert frame.columns[2:] == [
+            "_sdc_extracted_at",
+            "_sdc_batched_at",
+            "_sdc_version",
+            "_sdc_sequence",
+            "_sdc_source_file",
+        ]
+    assert all(result.skipped for result in run().values())
+
+
+def test_a_changed_line_in_a_clean_file_is_fatal_and_publishes_nothing(lake, run, spark, tmp_path):
+    lake.commit("users", [{"id": 1, "name": "a"}])
+    run()
+    path = lake.commit("users", [{"id": 2, "name": "b"}])
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(b'"id": 2', b'"id": [')))
+
+    with pytest.raises(LakeError) as caught:
+        run()
+
+    assert "stream 'users'" in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert '"id": [' in str(caught.value)
+    folder = tmp_path / "out" / "tap-x" / "users"
+    assert table(spark, folder).count() == 1
+    assert len(list(folder.glob("data-*"))) == 1
+    assert not list(folder.glob("_[!d]*"))
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_damaged_files_are_named(lake, run, clean):
+    cut = lake.commit("cut", [{"id": at, "name": "x" * 50} for at in range(2000)], clean=clean)
+    cut.write_bytes(cut.read_bytes()[:-500])
+    short = lake.commit("short", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], clean=clean)
+    lines = gzip.decompress(short.read_bytes()).splitlines(keepends=True)
+    short.write_bytes(gzip.compress(b"".join(lines[:-1])))
+    gone = lake.commit("gone", [{"id": 1, "name": "a"}], clean=clean)
+    gone.unlink()
+
+    for stream, path, words in (
+        ("cut", cut, "truncated"),
+        ("short", short, "holds 1 rows, its manifest says 2"),
+        ("gone", gone, "missing"),
+    ):
+        with pytest.raises(LakeError) as caught:
+            run(streams=[stream])
+        assert f"stream '{stream}'" in str(caught.value) or not clean
+        assert str(path) in str(caught.value)
+        assert words in str(caught.value)
+        assert "Restore" in str(caught.value)
+
+
+def test_rows_without_a_key_are_fatal(lake, run):
+    schema = {"properties": {"id": INTEGER, "name": TEXT}}
+    lake.commit("users", [{"id": None, "name": "a"}, {"name": "b"}, {"id": 1}], schema=schema)
+
+    with pytest.raises(ExportError, match=r"2 row\(s\) have no value in the key \(id\)"):
+        run()
+
+
+@pytest.mark.parametrize(
+    ("schema", "keys", "words"),
+    [
+        ({"properties": {"id": INTEGER, "_sdc_version": INTEGER}}, ("id",), "'_sdc_version' has the name"),
+        ({"properties": {"name": TEXT}}, ("id",), "key 'id' is no field"),
+        ({"properties": {"id": {"type": "array", "items": INTEGER}}}, ("id",), "a plain value"),
+    ],
+)
+def test_schemas_that_make_no_table_are_refused(lake, tmp_path, schema, keys, words):
+    lake.commit("users", [], schema=schema, keys=keys)
+
+    with pytest.raises(ExportError, match="stream 'users'") as caught:
+        export(None, str(lake.root), str(tmp_path / "out"))
+
+    assert words in str(caught.value)
+
+
+def test_several_failed_streams_are_all_named(lake, tmp_path):
+    for stream in ("one", "two"):
+        lake.commit(stream, [], schema={"properties": {"name": TEXT}})
+    seen = []
+
+    with pytest.raises(ExportError, match=r"(?s)stream 'one'.*stream 'two'"):
+        export(None, str(lake.root), str(tmp_path / "out"), on_progress=seen.append)
+
+    assert [(result.stream, type(result.error)) for result in seen] == [("one", ExportError), ("two", ExportError)]
+
+
+@pytest.mark.parametrize("options", [{"streams": ["userz"]}, {"taps": ["tap-y"]}])
+def test_unknown_names_are_usage_errors(lake, tmp_path, options):
+    lake.commit("users", [{"id": 1}])
+
+    with pytest.raises(UsageError, match=r"It has: (users|tap-x)"):
+        export(None, str(lake.root), str(tmp_path / "out"), **options)
+
+
+def test_no_lake_is_a_usage_error(tmp_path):
+    with pytest.raises(UsageError):
+        export(None, str(tmp_path / "nothing"), str(tmp_path / "out"))
+
+
+def test_hostile_names_in_lake_stream_and_out(spark, tmp_path, lake):
+    root = tmp_path / "la ke {x}*?=[1]" / "in"
+    hostile = type(lake)(root, tap_id="tap=1 *")
+    fields = {"properties": {"id": INTEGER, "a.b": TEXT, "c `d`": TEXT, "e,f;{}()=": TEXT}}
+    for stream in ("a b", "{x}*?", "x=y", "_hidden"):
+        hostile.commit(stream, [{"id": 1, "a.b": stream, "c `d`": "2", "e,f;{}()=": "3"}], schema=fields)
+    out = tmp_path / "ou t={1}*"
+
+    results = export(spark, str(root), str(out))
+    for stream in ("a b", "{x}*?", "x=y", "_hidden"):
+        hostile.commit(stream, [{"id": 2, "a.b": stream, "c `d`": "2", "e,f;{}()=": "3"}], schema=fields)
+    results = export(spark, str(root), str(out))
+
+    assert {result.stream for result in results} == {"{x}*?", "_hidden", "a b", "x=y"}
+    for result in results:
+        rows = table(spark, result.table).select("`a.b`", "`c ``d```", "`e,f;{}()=`").collect()
+        assert [tuple(row) for row in rows] == [(result.stream, "2", "3")] * 2
+
+
+def test_an_out_path_that_deltalake_can_not_take_is_refused(lake, tmp_path):
+    lake.commit("users", [{"id": 1}])
+
+    with pytest.raises(ExportError, match="no '%' in a path"):
+        export(None, str(lake.root), str(tmp_path / "50%"))
+
+
+def test_the_callers_session_is_left_as_it_was(spark, lake, tmp_path):
+    lake.commit("users", [{"id": 1, "name": "a"}])
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    try:
+        export(spark, str(lake.root), str(tmp_path / "out"))
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+        assert spark.conf.get("spark.sql.parquet.outputTimestampType") == "INT96"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    import deltalake
+
+    row = deltalake.DeltaTable(str(tmp_path / "out" / "tap-x" / "users")).to_pyarrow_table().to_pylist()[0]
+    assert row["_sdc_extracted_at"] == dt.datetime(2024, 1, 1, 0, 1, tzinfo=dt.UTC)
