@@ -11,6 +11,8 @@ from typing import Any
 
 from burler.errors import ConfigError
 
+_MOST = {int: 1e15, float: 1e9}  # more rows or bytes than a disk holds; more seconds than a clock waits
+
 
 def _setting(default: Any, about: str) -> Any:
     return field(default=default, metadata={"about": about})
@@ -74,9 +76,10 @@ def _as(kind: str, value: Any) -> Any:
         raise ValueError(what)
     try:
         number = wanted(value)
-    except ValueError:
+        exact = number == (value if isinstance(value, int) else float(value))
+    except (ValueError, OverflowError):
         raise ValueError(what) from None
-    if number <= 0 or (wanted is int and number != float(value)):
+    if not exact or not 0 < number < _MOST[wanted]:
         raise ValueError(what)
     return number
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tap_git.tests.gitbox import Git
 
 DEMO = Path(__file__).resolve().parent.parent / "examples" / "demo.py"

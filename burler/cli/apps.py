@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import sys
-import traceback
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from burler.declare.inject import short_path
 from burler.declare.tap import Tap
 from burler.errors import AppError, BurlerError
+from burler.runtime.logs import place_of_error, short
 
 
 def load_app(name: str) -> Tap:
@@ -26,7 +28,7 @@ def load_app(name: str) -> Tap:
     """
     target, colon, attribute = name.partition(":")
     path = Path(target)
-    if target.endswith(".py") or path.is_dir() or "/" in target:
+    if target.endswith(".py") or "/" in target or (path / "__init__.py").exists() or target in (".", ".."):
         module = _load_file(path, name)
     else:
         script = None if colon else _script(target)
@@ -72,10 +74,9 @@ def _load_file(path: Path, name: str) -> ModuleType:
 def _load_module(target: str, name: str) -> ModuleType:
     if str(Path.cwd()) not in sys.path and "" not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    try:
-        found = importlib.util.find_spec(target) is not None
-    except (ImportError, ValueError):
-        found = False
+    found = False
+    with contextlib.suppress(ModuleNotFoundError, ValueError), _import_errors(name, but=target):
+        found = importlib.util.find_spec(target) is not None  # imports the packages above the module
     if not found:
         hint = f" Did you mean ./{target}.py?" if Path(f"{target}.py").exists() else ""
         raise AppError(
@@ -94,28 +95,39 @@ def _import(module_name: str, name: str) -> ModuleType:
 class _import_errors:
     """Whatever importing a user's module raises becomes one error that says where."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, but: str = "") -> None:
         self._name = name
+        self._but = but
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or isinstance(error, BurlerError) or not isinstance(error, Exception | SystemExit):
+        if error is None or not isinstance(error, Exception | SystemExit):
             return
-        frames = [frame for frame in traceback.extract_tb(trace) if "importlib" not in frame.filename]
-        place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+        if isinstance(error, BurlerError):
+            return
+        if isinstance(error, ModuleNotFoundError) and self._but and f"{self._but}.".startswith(f"{error.name}."):
+            return  # APP itself is what is not there
         if isinstance(error, SyntaxError):
-            place = f" ({error.filename}:{error.lineno})"
-        raise AppError(f"APP '{self._name}' fails to import{place}: {type(error).__name__}: {error}") from error
+            place = f" ({short_path(error.filename or '?')}:{error.lineno})"
+        else:
+            where = place_of_error(error)
+            place = f" ({where})" if where else ""
+        raise AppError(f"APP '{self._name}' fails to import{place}: {short(error)}") from error
 
 
 def _script(target: str) -> Tap | None:
+    """The tap of an installed command: its ``cli``, or the one tap of the module that the command is in."""
     for entry in entry_points(group="console_scripts", name=target):
         with _import_errors(target):
-            owner = getattr(entry.load(), "__self__", None)
+            command = entry.load()
+        owner = getattr(command, "__self__", None)
         if isinstance(owner, Tap):
             return owner
+        taps = _taps(sys.modules[entry.module])
+        if len(taps) == 1:
+            return taps[0][1]
     return None
 
 
@@ -129,12 +141,17 @@ def _attribute(module: ModuleType, attribute: str, name: str) -> Tap:
     raise AppError(f"APP '{name}': {module.__name__}.{attribute} {what}.")
 
 
+def _taps(module: ModuleType) -> list[tuple[str, Tap]]:
+    """The different taps a module holds, each under its first name."""
+    named = {id(value): (key, value) for key, value in reversed(vars(module).items()) if isinstance(value, Tap)}
+    return list(reversed(named.values()))
+
+
 def _only_tap(module: ModuleType, name: str) -> Tap:
-    taps = {key: value for key, value in vars(module).items() if isinstance(value, Tap)}
-    different = {id(value): key for key, value in taps.items()}
-    if len(different) == 1:
-        return next(iter(taps.values()))
-    if not different:
+    taps = _taps(module)
+    if len(taps) == 1:
+        return taps[0][1]
+    if not taps:
         raise AppError(f"APP '{name}' holds no tap. It should have a line like: tap = burler.tap(\"tap-name\")")
-    listed = ", ".join(f"{module.__name__}:{key}" for key in different.values())
-    raise AppError(f"APP '{name}' holds {len(different)} taps; say which: {listed}")
+    listed = ", ".join(f"{name}:{key}" for key, _tap in taps)
+    raise AppError(f"APP '{name}' holds {len(taps)} taps; say which: {listed}")

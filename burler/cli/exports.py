@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from burler.errors import UsageError
+if TYPE_CHECKING:
+    from burler.spark import StreamResult
 
 
 def export_command(
@@ -16,24 +17,33 @@ def export_command(
     taps: tuple[str, ...] = (),
     master: str | None = None,
 ) -> int:
-    """Export, and say per stream what was read and written, and in how many seconds."""
+    """Export, and say of each stream as it ends what was read and written, and in how many seconds."""
     from burler import spark
     from burler.lake.store import open_store
 
-    if not Path(lake).is_dir():
-        raise UsageError(f"there is no lake at {lake}. Fill one: burler run APP --sink lake:{lake}")
-    open_store(lake)
-    session = spark.session(master=master)
+    open_store(lake, must_exist=True)  # before Spark is started for nothing
+    session = spark.session(master=master) if master is not None else None
     try:
-        results = spark.export(session, lake, out, streams=streams or None, taps=taps or None)
+        results = spark.export(session, lake, out, streams=streams or None, taps=taps or None, on_progress=_show)
     finally:
-        session.stop()
-    width = max([len(f"{result.tap_id}/{result.stream}") for result in results], default=6)
-    for result in results:
-        name = f"{result.tap_id}/{result.stream}"
-        said = "up to date" if result.skipped else f"{result.rows_read:>9,} read  {result.rows_written:>9,} written"
-        sys.stdout.write(f"{name:{width}}  {said}  {result.seconds:6.1f} s  {result.path}\n")
+        if session is not None:
+            session.stop()
     if not results:
-        sys.stdout.write("the lake holds no stream that was asked for\n")
-    sys.stdout.flush()
+        _print("the lake holds no stream that was asked for")
     return 0
+
+
+def _show(result: StreamResult) -> None:
+    said = f"{result.rows_read:>9,} read  {result.rows_written:>9,} written"
+    if result.error is not None:
+        said = "failed"
+    elif result.skipped:
+        said = "up to date"
+    _print(f"{result.tap_id + '/' + result.stream:30}  {said:37}  {result.seconds:6.1f} s  {result.table}")
+    for note in result.notes:
+        _print(f"  {note}")
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import sys
-import uuid
 from typing import Any
 
-from burler.cli import common
+from burler.cli import process
 from burler.errors import UsageError
+from burler.runtime.signals import Stopper
 from burler.sinks.stdout import StdoutSink
 
 
 def write_command(path: str, tap_id: str | None, roll: dict[str, Any]) -> int:
-    """Messages of any tap on stdin into a lake; STATE lines out after their data is committed (specs 11.25)."""
+    """Messages of any tap on stdin into a lake; STATE lines out after their data is committed (specs 11.25).
+
+    One SIGTERM or SIGINT ends it as the end of input does.
+    """
     from burler.lake.ingest import ingest
     from burler.lake.store import open_store
     from burler.lake.writer import LakeWriter, RollSettings
 
     if not tap_id:
         raise UsageError("lake write needs --tap-id: the name under which this tap's data stands, as --tap-id tap-crm")
+    if sys.stdin is None:
+        raise UsageError("stdin is closed: pipe a tap's messages in, as in: tap-crm | burler lake write ...")
     settings = RollSettings(**{key: value for key, value in roll.items() if value is not None})
     store = open_store(path)
-    with common.own_stdout() as lines:
-        out = StdoutSink(lines)
-        writer = LakeWriter(store, tap_id, writer_id=str(uuid.uuid4()), emit_state=out.write, settings=settings)
-        ingest(sys.stdin.buffer, writer)
-        out.flush()
+    with process.own_stdout() as lines:
+        stopper = Stopper(lambda: lines.blocked_since)
+        writer = LakeWriter(store, tap_id, emit_state=StdoutSink(lines).write, settings=settings)
+        with stopper.installed():
+            ingest(sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested)
     return 0

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
 import burler
-from burler.cli import common
+from burler.cli import process
 
 
 @click.group(
     help="Singer taps, their raw lake, and tables made of it on Spark.",
-    epilog=common.EXIT_CODES,
+    epilog=process.EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(burler.__version__, prog_name="burler")
@@ -31,7 +30,7 @@ def discover(app: str, config: tuple[str, ...]) -> int:
     """
     from burler.cli import apps, running
 
-    return running.discover_command(apps.load_app(app), config)
+    return running.discover_command(lambda: apps.load_app(app), config)
 
 
 @cli.command()
@@ -52,7 +51,7 @@ def run(app: str, **options: Any) -> int:
     """
     from burler.cli import apps, running
 
-    return running.run_command(apps.load_app(app), **options)
+    return running.run_command(lambda: apps.load_app(app), **options)
 
 
 @cli.group()
@@ -95,5 +94,5 @@ def export(lake_path: str, out: str, **options: Any) -> int:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; ends the process with the documented exit code."""
-    common.setup_logs()
-    sys.exit(common.click_exit(cli, args, "burler"))
+    process.start()
+    process.end(process.click_exit(cli, args, "burler"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from burler.cli import common
+from burler.cli import common, process
 from burler.config.load import load_config
 from burler.declare.tap import Tap
+from burler.runtime import logs
 from burler.runtime.run import discover, run
 from burler.runtime.signals import Stopper
 from burler.settings import read_settings
@@ -23,11 +24,16 @@ def config_of(tap: Tap, files: Sequence[str]) -> dict[str, Any]:
     return load_config(files, environment=os.environ, tap_name=tap.name, spec=tap.config_spec)
 
 
-def discover_command(tap: Tap, config: Sequence[str]) -> int:
-    """The catalog on stdout; on a terminal also a table on stderr."""
-    with common.own_stdout():
+def discover_command(load: Callable[[], Tap], config: Sequence[str]) -> int:
+    """The catalog on stdout; on a terminal also a table on stderr.
+
+    ``load`` gives the tap; what its module prints when it is imported stays out of stdout as well.
+    """
+    with process.own_stdout() as writer:
+        tap = load()
         catalog = discover(tap, config_of(tap, config))
-    common.print_json(catalog.to_wire())
+        writer.write(process.pretty(catalog.to_wire()))
+        writer.flush()
     if sys.stderr.isatty():
         _show(catalog)
     return 0
@@ -42,7 +48,7 @@ def _show(catalog: Catalog) -> None:
 
 
 def run_command(
-    tap: Tap,
+    load: Callable[[], Tap],
     *,
     config: Sequence[str] = (),
     catalog: str | None = None,
@@ -52,14 +58,19 @@ def run_command(
     sink: str = "stdout",
     out_file: str | None = None,
 ) -> int:
-    """Sync; the exit code (design: command line)."""
-    values = config_of(tap, config)
-    settings = read_settings(values)
-    wanted = common.read_catalog(catalog, properties)
-    start = common.read_state(state)
-    on_state = common.state_file(out_file) if out_file else None
-    with common.own_stdout() as writer:
+    """Sync; the exit code (design: command line). ``load`` gives the tap."""
+    with process.own_stdout() as writer:
+        tap = load()
+        values = config_of(tap, config)
+        logs.hide(values)
+        settings = read_settings(values)
+        wanted = common.read_catalog(catalog, properties)
+        start = common.read_state(state)
+        on_state = common.state_file(out_file) if out_file else None
         stopper = Stopper(lambda: writer.blocked_since)
         target = open_sink(sink, StdoutSink(writer, on_state), tap_id=settings.tap_id or tap.name, settings=settings)
         result = run(tap, values, target, catalog=wanted, state=start, select=select, stopper=stopper)
-    return common.report_errors(result)
+    code = process.report_errors(result)
+    if result.stopped_by is not None:
+        process.end_within(process.GRACE_SECONDS, code)
+    return code

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
 import burler
-from burler.cli import common, running
+from burler.cli import common, process, running
 from burler.declare.tap import Tap
 
 
 def main(tap: Tap, args: list[str] | None = None) -> None:
     """Parse Singer's flags and run the tap; ends the process with the documented exit code."""
-    common.setup_logs()
-    command = _command(tap)
-    sys.exit(common.click_exit(command, args, tap.name))
+    process.start()
+    process.end(process.click_exit(_command(tap), args, tap.name))
 
 
 def _command(tap: Tap) -> click.Command:
-    @click.command(name=tap.name, help=tap.description or f"The Singer tap {tap.name}.", epilog=common.EXIT_CODES)
+    @click.command(name=tap.name, help=tap.description or f"The Singer tap {tap.name}.", epilog=process.EXIT_CODES)
     @click.option("-c", "--config", multiple=True, metavar="FILE", help="Config file (JSON); several are merged.")
     @click.option("-d", "--discover", "discover", is_flag=True, help="Print the catalog and end.")
     @click.option("--catalog", metavar="FILE", help="Catalog that says which streams and fields are wanted.")
@@ -36,10 +34,10 @@ def _command(tap: Tap) -> click.Command:
             click.echo(f"{tap.name} {tap.version or 'without a version'} (burler {burler.__version__})")
             return 0
         if about:
-            common.print_json(common.describe_tap(tap))
+            process.print_json(common.describe_tap(tap))
             return 0
         if discover:
-            return running.discover_command(tap, config)
-        return running.run_command(tap, config=config, **rest)
+            return running.discover_command(lambda: tap, config)
+        return running.run_command(lambda: tap, config=config, **rest)
 
     return command

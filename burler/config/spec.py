@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from burler.config.load import environment_prefix
+from burler.config.load import variable_of
+from burler.config.secrets import scrub, secret_values
 from burler.errors import ConfigError, DeclarationError
 
+Path = tuple[str, ...]
 ConfigSpec = Any
 """None | sequence of keys | example mapping | callable | object with ``validate``."""
 
@@ -46,43 +48,45 @@ def check_config(spec: ConfigSpec, config: dict[str, Any], *, tap_name: str) -> 
     """Check a config against a spec.
 
     Raises:
-        ConfigError: lists every key that is missing or of the wrong type, and how to give it.
+        ConfigError: lists every key that is missing or of the wrong type, and how to give it; secrets in
+            what the author's own check says are masked.
     """
     problems: list[str] = []
-    missing: list[str] = []
+    missing: list[Path] = []
     if isinstance(spec, Mapping):
-        _compare(spec, config, "", problems, missing)
+        _compare(spec, config, (), problems, missing)
     elif callable(getattr(spec, "validate", None)):
         _call(spec.validate, config, problems)
     elif callable(spec):
         _call(spec, config, problems)
     elif spec is not None:
-        missing += [key for key in spec if config.get(key) is None]
+        missing += [(key,) for key in spec if config.get(key) is None]
     if missing:
-        keys = ", ".join(f"'{key}'" for key in missing)
-        variables = ", ".join(environment_prefix(tap_name) + key.upper().replace(".", "__") for key in missing)
+        keys = ", ".join(f"'{'.'.join(path)}'" for path in missing)
+        variables = ", ".join(variable_of(tap_name, path) for path in missing)
         problems.insert(0, f"config lacks {keys}. Put it into the --config file or set {variables}")
     if problems:
-        raise ConfigError(f"{tap_name}: " + "\n  ".join(problems))
+        raise ConfigError(scrub(f"{tap_name}: " + "\n  ".join(problems), tuple(secret_values(config))))
 
 
 def _compare(
     example: Mapping[str, Any],
     config: Mapping[str, Any],
-    prefix: str,
+    path: Path,
     problems: list[str],
-    missing: list[str],
+    missing: list[Path],
 ) -> None:
     for key, sample in example.items():
-        name = prefix + key
+        here = (*path, key)
+        name = ".".join(here)
         if config.get(key) is None:
             if sample is not None:
-                missing.append(name)
+                missing.append(here)
             continue
         value = config[key]
         if isinstance(sample, Mapping):
             if isinstance(value, Mapping):
-                _compare(sample, value, name + ".", problems, missing)
+                _compare(sample, value, here, problems, missing)
             else:
                 problems.append(f"config '{name}' must be an object, not {_kind(value)}")
         elif not _same_kind(sample, value):

@@ -35,8 +35,16 @@ def wanted(fn: Callable[..., Any], allowed: tuple[str, ...], *, what: str) -> tu
     """
     if not callable(fn):
         raise DeclarationError(f"{what} must be a function, not {type(fn).__name__}.")
+    if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+        raise DeclarationError(f"{what} ({place_of(fn)}) is async; burler runs plain functions and generators.")
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except ValueError:
+        raise DeclarationError(
+            f"{what} ({place_of(fn)}): its parameters can't be read; wrap it in a function."
+        ) from None
     names: list[str] = []
-    for parameter in inspect.signature(fn).parameters.values():
+    for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if parameter.name in allowed and parameter.kind is not parameter.POSITIONAL_ONLY:

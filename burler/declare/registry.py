@@ -49,15 +49,15 @@ class Registry:
             DeclarationError: the part was declared before, or the tap is running already.
         """
         self._check_open(place)
-        if not isinstance(stream, str) or not stream:
-            raise DeclarationError(f"{place}: the stream's name must be text, not {stream!r}.")
-        earlier = self._places.get((stream, part))
+        check_name(stream, place)
+        slot = "schema" if part == "schema_fn" else part
+        earlier = self._places.get((stream, slot))
         if earlier is not None:
-            what = {"sync": "sync function", "bookmark": "bookmark function"}.get(part, part)
+            what = {"sync": "sync function", "bookmark": "bookmark function"}.get(slot, slot)
             raise DeclarationError(
                 f"stream '{stream}' ({place}): has a {what} already ({earlier}). Keep one of the two."
             )
-        self._places[(stream, part)] = place
+        self._places[(stream, slot)] = place
         self._parts.setdefault(stream, {})[part] = value
 
     def declare_stream(self, stream: str, *, place: str, **options: Any) -> None:
@@ -91,7 +91,8 @@ class Registry:
                     _check_spec(spec, specs, gaps)
                 if gaps:
                     raise DeclarationError("\n".join(gaps))
-                self._sealed = {name: _inherit(spec, specs) for name, spec in specs.items()}
+                silent = {name for name, parts in self._parts.items() if parts.get("replication_method") is None}
+                self._sealed = {name: _inherit(spec, specs) if name in silent else spec for name, spec in specs.items()}
             return self._sealed
 
     def _spec(self, name: str, gaps: list[str]) -> StreamSpec:
@@ -112,6 +113,18 @@ class Registry:
         return StreamSpec(tap_stream_id=name, **given)
 
 
+def check_name(stream: Any, place: str) -> None:
+    """Refuse what is no stream's name; a function, where the decorator's parentheses were forgotten.
+
+    Raises:
+        DeclarationError: see above.
+    """
+    if callable(stream):
+        raise DeclarationError(f"{place}: the decorator needs the stream's name first: @tap.sync('contacts').")
+    if not isinstance(stream, str) or not stream:
+        raise DeclarationError(f"{place}: the stream's name must be text, not {stream!r}.")
+
+
 def parse_options(
     stream: str,
     place: str,
@@ -130,10 +143,17 @@ def parse_options(
     Raises:
         DeclarationError: an unknown method, strategy or order, or key properties that are no names.
     """
+    check_name(stream, place)
     where = f"stream '{stream}' ({place})"
-    keys = (key_properties,) if isinstance(key_properties, str) else tuple(key_properties)
-    if not all(isinstance(key, str) and key for key in keys) or len(set(keys)) != len(keys):
+    keys = (key_properties,) if isinstance(key_properties, str) else key_properties
+    if (
+        not isinstance(keys, list | tuple)
+        or not all(isinstance(key, str) and key for key in keys)
+        or len(set(keys)) != len(keys)
+    ):
         raise DeclarationError(f"{where}: key_properties must be different field names, not {key_properties!r}.")
+    if replication_key is not None and (not isinstance(replication_key, str) or not replication_key):
+        raise DeclarationError(f"{where}: replication_key must be a field's name, not {replication_key!r}.")
     if replication_method is not None and replication_method not in REPLICATION_METHODS:
         raise DeclarationError(
             f"{where}: replication_method {replication_method!r} is unknown. Known: {', '.join(REPLICATION_METHODS)}."
@@ -145,7 +165,7 @@ def parse_options(
         "place": place,
         "sync": sync,
         "emitted_by": emitted_by,
-        "key_properties": keys,
+        "key_properties": tuple(keys),
         "replication_key": replication_key,
         "replication_method": replication_method,
         "strategy": strategy,

@@ -42,6 +42,8 @@ def parse_strategy(text: str | Strategy, *, place: str) -> Strategy:
         DeclarationError: anything else, with the nearest known spelling.
     """
     if isinstance(text, EndOfSync | EveryN):
+        if isinstance(text, EveryN) and text.count < 1:
+            raise DeclarationError(f"{place}: bookmark_strategy {text!r}: the count must be 1 or more.")
         return text
     spelled = text.replace(" ", "") if isinstance(text, str) else ""
     if spelled in ("end_of_sync", "end_of_stream"):

@@ -87,6 +87,8 @@ class Tap:
             versions: send ``version`` and ACTIVATE_VERSION for a FULL_TABLE stream (default: yes).
         """
 
+        reg.check_name(stream, _caller())
+
         def decorate(fn: Function) -> Function:
             names = wanted(fn, reg.SYNC_PARAMETERS, what=f"the sync function of '{stream}'")
             place = place_of(fn)
@@ -128,10 +130,12 @@ class Tap:
             versions=versions,
         )
         if schema is not None:
-            self._registry.declare(stream, "schema", schema, place=place)
+            self.schema(stream, schema)
 
     def bookmark(self, stream: str) -> Callable[[Function], Function]:
         """Decorator: a function of a row that gives its bookmark value; may ask for ``record, state, stream``."""
+
+        reg.check_name(stream, _caller())
 
         def decorate(fn: Function) -> Function:
             names = wanted(fn, reg.BOOKMARK_PARAMETERS, what=f"the bookmark function of '{stream}'")
@@ -148,6 +152,7 @@ class Tap:
         of stream names to schemas.
         """
         place = _caller()
+        reg.check_name(stream, place)
         if not isinstance(method, Generated):
             if not isinstance(method, Mapping) and not hasattr(method, "load"):
                 raise DeclarationError(

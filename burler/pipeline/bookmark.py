@@ -7,6 +7,7 @@ Rows sorted by the key: the greatest value out is safe at any row, since resumpt
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -46,7 +47,7 @@ class BookmarkTracker:
         present = [value for value in values if value is not None and value is not msgspec.UNSET]
         if not present:
             return
-        if set(map(type, present)) in _NATURAL:
+        if set(map(type, present)) in _NATURAL and self._comparable(present):
             top = max(present)
             rising = not self._sorted or present == sorted(present)
             first_rank, top_rank, last_rank = self._rank(present[0]), self._rank(top), self._rank(present[-1])
@@ -62,6 +63,12 @@ class BookmarkTracker:
         if self._greatest_rank is None or top_rank > self._greatest_rank:
             self._greatest_rank, self._greatest = top_rank, key_text(top)
         self._last_rank, self._last = last_rank, present[-1]
+
+    def _comparable(self, present: list[Any]) -> bool:
+        """Whether Python's own comparison will do: not for NaN, nor for date-times of which one is naive."""
+        if isinstance(present[0], float):
+            return not any(map(math.isnan, present))
+        return not isinstance(present[0], dt.datetime) or all(moment.tzinfo is not None for moment in present)
 
     def _unsorted(self, present: list[Any]) -> UnsortedStreamError:
         before, rank = self._last, self._last_rank
@@ -91,6 +98,12 @@ class BookmarkTracker:
     def _rank(self, value: Any) -> Any:
         """Something to compare a value by; kinds can't be mixed unseen."""
         kind, rank = comparable(value)
+        if rank is None:
+            raise StreamError(
+                self._stream,
+                f"stream '{self._stream}': '{self._key}' is {kind} ({value!r:.60}); a bookmark must be a date-time "
+                "with a zone, a date, text or a finite number.",
+            )
         if self._kind is None:
             self._kind = kind
         elif self._kind != kind:
@@ -103,8 +116,11 @@ class BookmarkTracker:
 
 
 def comparable(value: Any) -> tuple[str, Any]:
-    """The kind of a bookmark value, and something that its kind is ordered by."""
+    """The kind of a bookmark value, and something that its kind is ordered by; None if it has no place in
+    an order (NaN, a naive date-time, a list, ...)."""
     if isinstance(value, dt.datetime):
+        if value.utcoffset() is None:
+            return "a date-time without a zone", None
         utc = value.astimezone(dt.UTC)
         return "a date-time", (utc.replace(microsecond=0), f"{utc.microsecond:06}".rstrip("0"))
     if isinstance(value, dt.date):
@@ -113,5 +129,7 @@ def comparable(value: Any) -> tuple[str, Any]:
         moment = times.sortable(value)
         return ("a date-time", moment) if moment is not None else ("text", value)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return type(value).__name__, value
+        return f"of type {type(value).__name__}", None
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        return "no finite number", None
     return "a number", value

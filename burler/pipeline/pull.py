@@ -27,15 +27,17 @@ class _Level:
     """One iterator on the way down: the function's own, or one that it yielded.
 
     ``rows`` is None until the first item decides: rows are gathered, anything else is taken one by
-    one, since an iterator must be read to its end before the function that gave it goes on.
+    one, since an iterator must be read to its end before the function that gave it goes on. ``ready``:
+    it goes through a list of rows, which can be cut into pages without waiting.
     """
 
-    __slots__ = ("iterator", "rows", "stream")
+    __slots__ = ("iterator", "ready", "rows", "stream")
 
-    def __init__(self, iterator: Iterator[Any], stream: str | None) -> None:
+    def __init__(self, iterator: Iterator[Any], stream: str | None, *, ready: bool = False) -> None:
         self.iterator = iterator
         self.stream = stream
-        self.rows: bool | None = None
+        self.ready = ready
+        self.rows: bool | None = ready or None
 
 
 class Pull:
@@ -53,10 +55,11 @@ class Pull:
         self._levels: list[_Level] | None = None
         self._page: deque[Item] = deque()
         self._taken = 0
+        self._more = 0  # rows in the page beyond one an item
         self._take_lock = threading.Lock()
 
     def fill(self, limit: int) -> bool:
-        """Run user code until ``limit`` items more were gathered, or the function has ended.
+        """Run user code until ``limit`` rows more were gathered, or the function has ended.
 
         Returns False once it has ended. Whatever the user's code raises comes through.
         """
@@ -76,7 +79,6 @@ class Pull:
                     self._step(level)
             except _Ended:
                 levels.pop()
-                self._close_level(level)
         return False
 
     def _open(self) -> None:
@@ -87,6 +89,14 @@ class Pull:
 
     def _gather(self, level: _Level, limit: int) -> None:
         source: Iterator[Any] = islice(level.iterator, limit)
+        if level.stream is not None and level.ready:
+            rows = list(source)
+            if rows:
+                self._more += len(rows) - 1
+                self._page.append((level.stream, rows))
+            if len(rows) < limit:
+                raise _Ended
+            return
         if level.stream is not None:
             source = zip(repeat(level.stream), source, strict=False)
         before = self._count()
@@ -99,7 +109,7 @@ class Pull:
             item = self._context.run(next, level.iterator)
         except StopIteration:
             raise _Ended from None
-        row = is_row_item(item)
+        row = is_row(item)
         if level.rows is None:
             level.rows = row
         if row:
@@ -108,33 +118,30 @@ class Pull:
             self._push(item, level.stream)
 
     def _push(self, item: Any, stream: str | None) -> None:
+        """Go down into something that gives rows; a row goes into the page."""
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and stream is None:
+            stream, item = item
         if isinstance(item, Mapping):
             self._page.append(item if stream is None else (stream, item))
             return
-        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-            stream, item = item
-            if isinstance(item, Mapping | list):
-                self._page.append((stream, item))
-                return
         if item is None or isinstance(item, str | bytes | bytearray) or not hasattr(item, "__iter__"):
-            raise self.refuse(item)
+            raise self.refuse(item if stream is None else (stream, item))
         assert self._levels is not None
-        level = _Level(self._context.run(iter, item), stream)
-        if isinstance(item, list):
-            level.rows = all(type(row) is dict for row in item)
-        self._levels.append(level)
+        ready = isinstance(item, list) and set(map(type, item)) == {dict}
+        self._levels.append(_Level(self._context.run(iter, item), stream, ready=ready))
 
     def refuse(self, item: Any) -> StreamError:
         """The error for something that is neither a row nor a page."""
-        return StreamError(
-            self._name,
-            f"stream '{self._name}' ({self._place}): yielded {describe(item)}; yield rows (dicts), lists or iterators "
-            "of rows, or (stream, rows).",
-        )
+        cure = "yield rows (dicts), lists or iterators of rows, or (stream, rows)."
+        inner = item[1] if isinstance(item, tuple) and len(item) == 2 else item
+        if hasattr(inner, "__iter__") and not isinstance(inner, str | bytes | bytearray | tuple):
+            # Rows are gathered ahead, so that it would be read too late: after the function has gone on.
+            cure = "a function that has yielded a row first yields no iterators: write 'yield from', or list(...)."
+        return StreamError(self._name, f"stream '{self._name}' ({self._place}): yielded {describe(item)}; {cure}")
 
     def _count(self) -> int:
         with self._take_lock:
-            return len(self._page) + self._taken
+            return len(self._page) + self._taken + self._more
 
     def __len__(self) -> int:
         return len(self._page)
@@ -168,29 +175,32 @@ class _Ended(Exception):
     """An iterator has ended."""
 
 
-def is_row_item(item: Any) -> bool:
-    """Whether an item holds its rows ready: a row, or ``(stream, row or list of rows)``."""
-    if type(item) is dict or isinstance(item, Mapping):
-        return True
-    return (
-        isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], Mapping | list)
-    )
+def is_row(item: Any) -> bool:
+    """Whether an item is one row, of the stream itself or as ``(stream, row)``."""
+    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+        item = item[1]
+    return isinstance(item, Mapping)
 
 
 def describe(item: Any) -> str:
     """What an item is, for an error: its type, and a glimpse of short scalars."""
     if item is None:
         return "None"
+    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+        return f"({item[0]!r:.60}, {describe(item[1])})"
     if isinstance(item, str | int | float | bool):
-        return f"{type(item).__name__} {item!r:.60}"
+        try:
+            return f"{type(item).__name__} {item!r:.60}"
+        except ValueError:  # Python writes no integer of more than 4300 digits
+            return f"an {type(item).__name__} of thousands of digits"
     return type(item).__name__
 
 
 def split(items: list[Item], stream: str) -> tuple[dict[str, list[dict[str, Any]]], Item | None]:
     """Items as rows per stream, in order of first appearance.
 
-    Returns the rows and, if there is one, the first item that is neither row nor page (everything before
-    it is in the rows). A page of plain dicts, the usual case, costs one pass in C.
+    Returns the rows and, if there is one, what is neither row nor page first (the rows before it are
+    there). A page of plain dicts, the usual case, costs one pass in C.
     """
     if set(map(type, items)) == {dict}:
         return {stream: items}, None
@@ -201,7 +211,10 @@ def split(items: list[Item], stream: str) -> tuple[dict[str, list[dict[str, Any]
             name, part = item
         if isinstance(part, Mapping):
             part = [part]
-        if not isinstance(part, list) or not all(isinstance(row, Mapping) for row in part):
-            return rows, item if not isinstance(part, list) else next(r for r in part if not isinstance(r, Mapping))
-        rows.setdefault(name, []).extend(row if type(row) is dict else dict(row) for row in part)
+        if not isinstance(part, list):
+            return rows, item
+        for row in part:
+            if not isinstance(row, Mapping):
+                return rows, row if name == stream else (name, row)
+            rows.setdefault(name, []).append(row if type(row) is dict else dict(row))
     return rows, None

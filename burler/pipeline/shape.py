@@ -7,7 +7,8 @@ which repairs it or says what is wrong. Both give the same bytes (a property tes
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -15,9 +16,11 @@ from typing import Any
 import msgspec
 
 from burler.errors import BadRecordError
-from burler.pipeline import shape_fast
+from burler.pipeline import shape_fast, times
 from burler.pipeline.pull import describe
-from burler.pipeline.shape_exact import MISSING, Exact, Misfit
+from burler.pipeline.shape_exact import Exact
+from burler.pipeline.shape_schema import shaping_form
+from burler.pipeline.shape_values import MISSING, Misfit, note_unknown
 
 _FEW = 8  # rows that are cheaper to do one by one than to try again
 
@@ -38,7 +41,15 @@ class ShapedPage:
 
 
 class Shaper:
-    """Makes RECORD lines of one stream's rows."""
+    """Makes RECORD lines of one stream's rows.
+
+    Args:
+        schema: what is emitted: selected fields only.
+        key_properties: name the row in errors.
+        key: the replication key, whose values ``shape`` gives back.
+        deselected: breadcrumbs of fields that are known and not wanted. They are dropped without being
+            called unknown, also where ``additionalProperties`` would keep them.
+    """
 
     def __init__(
         self,
@@ -47,17 +58,18 @@ class Shaper:
         *,
         key_properties: tuple[str, ...] = (),
         key: str | None = None,
+        deselected: Iterable[tuple[str, ...]] = (),
     ) -> None:
         self.stream = stream
-        self.schema = schema
+        self.schema = shaping_form(schema, deselected)
         self._key = key
         self._key_properties = key_properties
-        self._compiled = shape_fast.compile_schema(schema)
+        self._compiled = shape_fast.compile_schema(self.schema)
         self._exact = Exact()
 
     @property
     def unknown(self) -> dict[str, int]:
-        """Fields that were dropped because no schema knows them: dotted path -> rows."""
+        """Fields that were dropped because no schema knows them: dotted path -> rows (in arrays: objects)."""
         return self._exact.unknown
 
     def shape(self, rows: list[dict[str, Any]], buffer: bytearray, prefix: bytes, suffix: bytes) -> ShapedPage:
@@ -67,15 +79,15 @@ class Shaper:
             return self._one_by_one(rows, buffer, prefix, suffix)
         start = len(buffer)
         try:
-            if shape_fast.odd_times(compiled.tree, rows):
+            if shape_fast.odd_values(compiled.tree, rows):
                 return self._halve(rows, buffer, prefix, suffix)
-            shaped = msgspec.convert(rows, compiled.page_type)
+            shaped = compiled.convert(rows)
             encode_into = _encoder.encode_into
             for row in shaped:
                 buffer += prefix
                 encode_into(row, buffer, -1)
                 buffer += suffix
-        except (msgspec.ValidationError, TypeError, UnicodeEncodeError):
+        except (TypeError, ValueError):  # ValidationError, a lone surrogate, an integer of too many digits
             del buffer[start:]
             return self._halve(rows, buffer, prefix, suffix)
         counts: dict[str, int] = {}
@@ -83,7 +95,7 @@ class Shaper:
             del buffer[start:]
             return self._halve(rows, buffer, prefix, suffix)
         for path, count in counts.items():
-            self.unknown[path] = self.unknown.get(path, 0) + count
+            note_unknown(self.unknown, path, count)
         if self._key is None:
             return ShapedPage(len(shaped), [])
         attribute = compiled.attributes[self._key]
@@ -115,7 +127,8 @@ class Shaper:
         return ShapedPage(len(rows), keys)
 
     def _error(self, row: Mapping[str, Any], misfit: Misfit) -> BadRecordError:
-        which = ", ".join(f"{name}={row.get(name)!r:.40}" for name in self._key_properties) or "without key properties"
+        which = ", ".join(f"{name}={_glimpse(row.get(name))}" for name in self._key_properties)
+        which = which or "without key properties"
         if misfit.value is MISSING:
             found = "is missing"
         else:
@@ -127,14 +140,28 @@ class Shaper:
         )
 
 
+def _glimpse(value: Any) -> str:
+    try:
+        return f"{value!r:.40}"
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return type(value).__name__
+
+
 def key_text(value: Any) -> Any:
-    """A replication key's value as it stands in a RECORD and in the state."""
+    """A replication key's value as it stands in the state: text, a date-time in RFC 3339, or a number.
+
+    A Decimal that a JSON float has no room for is rounded down: a bookmark may lie before the last row, never
+    after it.
+    """
     if isinstance(value, dt.datetime):
-        return value.isoformat().removesuffix("+00:00") + "Z"
+        return times.from_datetime(value)
     if isinstance(value, dt.date):
         return value.isoformat()
     if value is msgspec.UNSET:
         return None
-    if isinstance(value, Decimal) and value == value.to_integral_value():
-        return int(value)
+    if isinstance(value, Decimal):
+        if value == value.to_integral_value():
+            return int(value)
+        rounded = float(value)
+        return rounded if Decimal(repr(rounded)) <= value else math.nextafter(rounded, -math.inf)
     return value

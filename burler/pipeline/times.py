@@ -19,6 +19,8 @@ def canonical_text(text: str) -> str | None:
     if found is None:
         return None
     date, time, fraction, zone = found.groups()
+    if time >= "24" or zone[4:] >= "60":  # Python takes some of these, depending on its version
+        return None
     try:
         moment = dt.datetime.fromisoformat(f"{date}T{time}{'+00:00' if zone in 'Zz' else zone}").astimezone(dt.UTC)
     except (ValueError, OverflowError):

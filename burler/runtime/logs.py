@@ -9,57 +9,102 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import traceback
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from burler.config.secrets import scrub, secret_values
+from burler.declare.inject import short_path
 
 logger = logging.getLogger("burler")
 
+_LINES, _CHARACTERS = 3, 600  # of an exception of somebody else's; it may quote a whole page of HTML
 
-class _OneLine(logging.Formatter):
-    """``LEVEL message``, with secrets left out."""
+
+class _NoSecrets(logging.Filter):
+    """Leaves secrets out of every line of a handler, whatever its formatter."""
 
     secrets: tuple[str, ...] = ()
 
-    def __init__(self) -> None:
-        super().__init__("%(levelname)s %(message)s")
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the record where a secret stands in it."""
+        if self.secrets:
+            message = record.getMessage()
+            clean = scrub(message, self.secrets)
+            if clean != message:
+                record.msg, record.args = clean, ()
+            if record.exc_info and record.exc_info[0] is not None:
+                text = record.exc_text or "".join(traceback.format_exception(*record.exc_info)).rstrip()
+                record.exc_text = scrub(text, self.secrets)
+        return True
 
-    def format(self, record: logging.LogRecord) -> str:
-        """The line (and, at DEBUG, a traceback)."""
-        return scrub(super().format(record), self.secrets)
 
-
-_formatter = _OneLine()
+_no_secrets = _NoSecrets()
 
 
 def configure(level: str | None = None) -> None:
-    """Send burler's log to stderr. Only the command line calls this; a library leaves logging alone.
+    """Send the log to stderr. Only the command line calls this; a library leaves logging alone.
 
     ``LOGGING_CONF_FILE`` (a logging.config file, as Singer tools read it) takes over if it is set.
-    ``BURLER_LOG_LEVEL`` sets the level; INFO by default.
+    ``BURLER_LOG_LEVEL`` sets the level; INFO by default. What the tap's own loggers say comes in the same
+    form, unless something has set up the root logger already.
     """
     conf_file = os.environ.get("LOGGING_CONF_FILE")
     if conf_file:
         from logging.config import fileConfig
 
         fileConfig(conf_file, disable_existing_loggers=False)
+        for handler in [*logging.root.handlers, *logger.handlers]:
+            handler.addFilter(_no_secrets)
         return
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_formatter)
-    logger.handlers[:] = [handler]
-    logger.propagate = False
+    own = logging.StreamHandler(sys.stderr)
+    own.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    own.addFilter(_no_secrets)
     chosen = (level or os.environ.get("BURLER_LOG_LEVEL") or "INFO").upper()
+    logger.handlers[:] = [own]
+    logger.propagate = False
     logger.setLevel(chosen if chosen in logging.getLevelNamesMapping() else "INFO")
+    if not logging.root.handlers:
+        logging.root.addHandler(own)
+        logging.root.setLevel(logger.level)
+        for chatty in ("py4j", "urllib3", "botocore", "fsspec", "asyncio"):
+            logging.getLogger(chatty).setLevel("WARNING")
 
 
 def hide(config: Any) -> None:
     """From here on the values of a config's secret-looking keys show as ``***`` in every log line."""
-    _formatter.secrets = tuple(sorted(set(secret_values(config)), key=len, reverse=True))
+    _no_secrets.secrets = tuple(sorted(set(secret_values(config)), key=len, reverse=True))
 
 
 def metric(kind: str, name: str, value: float, **tags: Any) -> None:
     """One METRIC line; ``kind`` is "counter" or "timer" (seconds)."""
     point = {"type": kind, "metric": name, "value": value, "tags": tags}
     logger.info("METRIC: %s", msgspec.json.encode(point).decode())
+
+
+def short(error: BaseException) -> str:
+    """An exception of somebody else's in a few lines: its type and its text, cut where it goes on and on."""
+    try:
+        text = str(error)
+    except Exception:  # its own __str__ is broken; the type still says something
+        text = ""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    cut = "\n  ".join(line.strip() if i else line for i, line in enumerate(lines[:_LINES]))
+    if len(lines) > _LINES or len(cut) > _CHARACTERS:
+        cut = cut[:_CHARACTERS] + " ..."
+    return f"{type(error).__name__}: {cut}" if cut else type(error).__name__
+
+
+def place_of_error(error: BaseException) -> str | None:
+    """``file:line`` of the innermost line of the author's own code that an exception passed through.
+
+    Code of burler and of installed packages is left out where there is any other.
+    """
+    ours = str(Path(__file__).parents[1])
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(ours)]
+    packages = tuple({sys.prefix, sys.base_prefix})
+    own = [f for f in frames if not f.filename.startswith((*packages, "<")) and "site-packages" not in f.filename]
+    chosen = (own or frames)[-1:]
+    return f"{short_path(chosen[0].filename)}:{chosen[0].lineno}" if chosen else None

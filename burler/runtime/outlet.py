@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from burler.declare.inject import call
 from burler.errors import StreamError
 from burler.pipeline.bookmark import BookmarkTracker
 from burler.pipeline.shape import Shaper
+from burler.runtime.logs import short
 from burler.runtime.plan import PlannedStream
 from burler.singer import state as st
 from burler.singer.messages import ActivateVersion, Records, Schema, record_prefix_suffix
@@ -63,40 +65,57 @@ class Outlet:
         if self._version is not None and self._previous_version is None:
             self._sink.write(ActivateVersion(planned.stream, self._version))
 
-    def write(self, rows: list[dict[str, Any]], given: dict[str, Callable[[], Any]]) -> None:
+    def write(
+        self, rows: list[dict[str, Any]], given: dict[str, Callable[[], Any]]
+    ) -> tuple[list[Any], StreamError | None]:
         """Shape rows and write them as a page.
 
-        Raises:
-            BadRecordError: a row does not fit; the rows before it are written.
-            UnsortedStreamError: see ``BookmarkTracker``.
+        Returns their bookmark values, for ``observe``, and an error if a row does not fit (the rows before
+        it are written, it and those after it are not) or has no bookmark value (all are written).
         """
         del self._buffer[:]
         moment = self._now()
         prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self._version)
         page = self._shaper.shape(rows, self._buffer, prefix, suffix)
         keys = page.keys
+        error: StreamError | None = page.error
         if self.planned.spec.bookmark is not None and self._tracker is not None:
-            keys = [self._ask_bookmark(row, given) for row in rows[: page.count]]
+            keys, unknown = self._ask_bookmarks(rows[: page.count], given)
+            error = error or unknown
         if page.count:
             self._sink.write(Records(self.planned.stream, self._buffer, page.count, moment, self._version))
             self.rows += page.count
             self.bytes += len(self._buffer)
+        return keys, error
+
+    def observe(self, keys: list[Any]) -> None:
+        """Take the bookmark values of rows that are written, once everything yielded before them is, too.
+
+        Raises:
+            UnsortedStreamError, StreamError: see ``BookmarkTracker``.
+        """
         if self._tracker is not None:
             self._tracker.observe(keys)
-        if page.error is not None:
-            raise page.error
 
-    def _ask_bookmark(self, row: dict[str, Any], given: dict[str, Callable[[], Any]]) -> Any:
+    def _ask_bookmarks(
+        self, rows: list[dict[str, Any]], given: dict[str, Callable[[], Any]]
+    ) -> tuple[list[Any], StreamError | None]:
+        """The values that the author's bookmark function gives, up to the row for which it fails."""
         function = self.planned.spec.bookmark
         assert function is not None
-        try:
-            return call(function.fn, function.names, {**given, "record": lambda: row})
-        except Exception as error:
-            name = self.planned.tap_stream_id
-            raise StreamError(
-                name,
-                f"stream '{name}': its bookmark function ({function.place}) failed: {type(error).__name__}: {error}",
-            ) from error
+        keys: list[Any] = []
+        for row in rows:
+            try:
+                keys.append(call(function.fn, function.names, {**given, "record": partial(_itself, row)}))
+            except Exception as error:
+                name = self.planned.tap_stream_id
+                failed = StreamError(
+                    name,
+                    f"stream '{name}': its bookmark function ({function.place}) failed: {short(error)}",
+                )
+                failed.__cause__ = error
+                return keys, failed
+        return keys, None
 
     def complete(self) -> None:
         """All rows are out: the version that they make up counts from here on."""
@@ -110,10 +129,11 @@ class Outlet:
         """Put the safe bookmark into the state."""
         if self._tracker is None or self.planned.bookmark_key is None:
             return
+        name, key = self.planned.tap_stream_id, self.planned.bookmark_key
         value = self._tracker.safe
-        if value is not None:
-            name = self.planned.tap_stream_id
-            st.set_bookmark(self._state, name, self.planned.bookmark_key, msgspec.to_builtins(value))
+        # None takes away what an earlier STATE of this run said: the order turned out to be broken.
+        if value is not None or st.get_bookmark(self._state, name, key) is not None:
+            st.set_bookmark(self._state, name, key, msgspec.to_builtins(value))
 
     def report_unknown(self) -> None:
         """One warning for fields that were dropped since no schema knows them."""
@@ -127,3 +147,7 @@ class Outlet:
                 shown,
                 more,
             )
+
+
+def _itself(row: dict[str, Any]) -> dict[str, Any]:
+    return row

@@ -110,12 +110,40 @@ def _merge(own: Catalog, given: Catalog | None) -> tuple[dict[str, CatalogEntry]
             )
         entries[name] = entry if entry.schema else mine
         compiled = copy.deepcopy(mine.metadata)
+        _check_replication(name, entry, mine.metadata.get((), {}))
         for crumb, values in entry.metadata.items():
             compiled.setdefault(crumb, {}).update(values)
+        if "forced-replication-method" in mine.metadata.get((), {}):
+            compiled[()]["forced-replication-method"] = mine.metadata[()]["forced-replication-method"]
         metadata[name] = compiled
     # The tap's own order decides, not the catalog's: what is emitted by another stream comes after it.
     order = [name for name in own.entries if name in entries]
     return {name: entries[name] for name in order}, {name: metadata[name] for name in order}
+
+
+def _check_replication(name: str, entry: CatalogEntry, mine: Mapping[str, Any]) -> None:
+    """What a user's catalog asks for and the stream can't give (specs 8): a forced method wins, with a
+    warning; a replication key must be one that the stream knows.
+
+    Raises:
+        CatalogError: another replication key.
+    """
+    if not stream_selected({**entry.metadata}, stream=name):
+        return
+    forced = mine.get("forced-replication-method")
+    if entry.replication_method is not None and forced is not None and entry.replication_method != forced:
+        logger.warning(
+            "stream '%s': the catalog asks for %s, but the stream is always %s",
+            name,
+            entry.replication_method,
+            forced,
+        )
+    valid = mine.get("valid-replication-keys") or ()
+    if entry.replication_key is not None and entry.replication_key not in valid:
+        known = ", ".join(repr(key) for key in valid) or "none"
+        raise CatalogError(
+            f"the catalog gives stream '{name}' the replication key '{entry.replication_key}'. It can have: {known}."
+        )
 
 
 def _plan_stream(spec: StreamSpec, entry: CatalogEntry, metadata: md.MetadataMap, versions: bool) -> PlannedStream:

@@ -39,7 +39,15 @@ def discover(tap: Tap, config: dict[str, Any]) -> Catalog:
     try:
         return session.catalog()
     finally:
+        close(session)
+
+
+def close(session: Session) -> None:
+    """Close a session; a client that fails to close spoils no run that is done."""
+    try:
         session.close()
+    except Exception as error:
+        logger.warning("%s: its client raised when it was closed: %s", session.tap.name, logs.short(error))
 
 
 def run(
@@ -88,4 +96,4 @@ def run(
         seconds = time.monotonic() - begun
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
         logger.info("%s: %s, %.1f s", tap.name, status, seconds)
-        session.close()
+        close(session)

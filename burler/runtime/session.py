@@ -10,6 +10,7 @@ from burler.declare.inject import call
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.errors import BurlerError, DeclarationError
+from burler.runtime.logs import short
 from burler.schema.refs import resolve_refs
 from burler.singer import metadata as md
 from burler.singer.catalog import Catalog, CatalogEntry
@@ -45,10 +46,9 @@ class Session:
                     self._client = call(function.fn, function.names, {"config": lambda: self.config})
                 except BurlerError:
                     raise
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     raise BurlerError(
-                        f"{self.tap.name}: the client function ({function.place}) failed: "
-                        f"{type(error).__name__}: {error}"
+                        f"{self.tap.name}: the client function ({function.place}) failed: {short(error)}"
                     ) from error
                 self._client_made = True
             return self._client
@@ -117,9 +117,9 @@ class Session:
                 self._generated[key] = call(function.fn, function.names, self.given())
             except BurlerError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise DeclarationError(
-                    f"{where}: its schema function ({function.place}) failed: {type(error).__name__}: {error}"
+                    f"{where}: its schema function ({function.place}) failed: {short(error)}"
                 ) from error
         made = self._generated[key]
         if isinstance(made, Mapping) and "properties" not in made and spec.tap_stream_id in made:

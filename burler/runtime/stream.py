@@ -13,10 +13,12 @@ import msgspec
 from burler.context import StreamRun
 from burler.declare.inject import call
 from burler.declare.strategies import EveryN
-from burler.errors import StreamError
+from burler.errors import DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
 from burler.pipeline.pull import Pull, split
 from burler.runtime import logs
+from burler.runtime.logs import short
 from burler.runtime.outlet import Outlet
+from burler.runtime.pages import PageSize
 from burler.runtime.plan import PlannedRun
 from burler.runtime.signals import Stop
 from burler.singer import state as st
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PAGE_BYTES = 4 * 1024 * 1024
-_FIRST_PAGE_ROWS = 100
+# Errors of the whole run: no other stream would fare better, and no STATE may follow them.
+FATAL = (OutputClosed, StorageError, DataError, LockLost, UsageError, MemoryError)
 
 
 class SyncRun:
@@ -66,11 +68,16 @@ class SyncRun:
         self.place = planned.spec.sync.place
         self.pull = Pull(self._start, self.run, place=self.place)
         self.safe_state: dict[str, Any] = copy.deepcopy(self.run.state)
+        # A copy: what an author writes into it must not get into a STATE ahead of the rows.
+        snapshot = copy.deepcopy(state)
         self.given = engine.session.given(
-            state=lambda: engine.state, catalog=lambda: engine.catalog, stream=lambda: self.run
+            state=lambda: snapshot, catalog=lambda: engine.catalog, stream=lambda: self.run
         )
+        specs = engine.session.specs
+        self._known = {name for name, spec in specs.items() if name == self.name or spec.emitted_by == self.name}
+        self.failed: Exception | None = None
         self.since_state = 0
-        self.page_rows = min(_FIRST_PAGE_ROWS, engine.settings.page_max_rows)
+        self.page = PageSize(engine.settings)
 
     def _start(self) -> Any:
         function = self.spec.sync
@@ -87,12 +94,13 @@ class SyncRun:
         with engine.lock:
             for outlet in self.outlets.values():
                 outlet.open()
+            engine.stopper.calm()
             engine.running = self
         status = "failed"
         try:
             finished = self._pages()
             with engine.lock:
-                if finished:
+                if finished and engine.stopper.failure is None:
                     for outlet in self.outlets.values():
                         outlet.complete()
                     st.set_currently_syncing(engine.state, following)
@@ -109,64 +117,128 @@ class SyncRun:
     def _pages(self) -> bool:
         """Pull and write page after page; True if the function came to its end."""
         engine = self.engine
-        alive, stopped = True, False
+        alive: bool | None = True
         try:
-            while alive and not engine.stopper.requested:
-                limit = self._limit()
+            while alive and not engine.stopper.requested and self.failed is None:
                 begun = time.monotonic()
-                try:
-                    with engine.stopper.user_code():
-                        alive = self.pull.fill(limit)
-                except Stop:
-                    stopped = True
+                alive = self._fill(self._limit())
+                if alive is None:
                     break
                 spent = time.monotonic() - begun
                 after = self._encode_state()
                 with engine.lock:
                     if engine.stopper.failure is not None:
-                        break
+                        return False
                     self.process()
                     self.safe_state = msgspec.json.decode(after)
-                    self._adapt(spent)
+                    outlets = self.outlets.values()
+                    size = sum(outlet.bytes for outlet in outlets)
+                    self.page.adapt(rows=sum(outlet.rows for outlet in outlets), size=size, seconds=spent)
                     if self._due():
                         self._save_state()
         finally:
             # What user code yielded before it was stopped or failed goes out, too.
             self._finish()
-        return not alive and not stopped and engine.stopper.failure is None
+        if self.failed is not None:
+            raise self.failed
+        return alive is False
+
+    def _fill(self, limit: int) -> bool | None:
+        """Run user code until a page is full: True if there is more, False at its end, None if it was stopped.
+
+        User code may catch Stop, or raise something else on its way out: it was stopped all the same, and
+        must not pass for complete.
+        """
+        stopper = self.engine.stopper
+        try:
+            with stopper.user_code():
+                alive = self.pull.fill(limit)
+        except (Stop, KeyboardInterrupt) as stop:
+            if not stopper.raised:
+                raise StreamError(self.name, f"stream '{self.name}' ({self.place}): {short(stop)}") from stop
+            return None
+        except BaseException as error:
+            if stopper.raised:
+                if self.failed is None:
+                    logger.warning("stream '%s': its function raised when it was stopped: %s", self.name, short(error))
+                return None
+            if isinstance(error, Exception):
+                raise
+            # sys.exit() and the like end this stream, not the others.
+            raise StreamError(self.name, f"stream '{self.name}' ({self.place}): {short(error)}") from error
+        return None if stopper.raised else alive
 
     def _finish(self) -> None:
-        with self.engine.lock:
-            if not self.engine.broken and self.engine.stopper.failure is None:
-                self.process()
         try:
-            self.pull.close()
-        except Exception as error:
-            logger.warning("stream '%s': its function raised when it was closed: %s", self.name, error)
+            with self.engine.lock:
+                if not self.engine.broken and self.engine.stopper.failure is None:
+                    self.process()
+        finally:
+            try:
+                self.pull.close()
+            except (Exception, SystemExit, GeneratorExit, KeyboardInterrupt) as error:
+                logger.warning("stream '%s': its function raised when it was closed: %s", self.name, short(error))
+
+    def tick(self) -> None:
+        """Rows that wait while user code blocks go out; called by the timer under the engine's lock.
+
+        An error of the stream is kept, and the function is stopped, so that the main thread ends this
+        stream and goes on with the next.
+        """
+        try:
+            self.process()
+        except FATAL:
+            raise
+        except Exception:
+            if self.engine.broken:
+                raise
+            self.engine.stopper.wake()
 
     def process(self) -> None:
-        """Take what is in the page, shape it, write it. Called under the engine's lock."""
+        """Take what is in the page, shape it, write it. Called under the engine's lock.
+
+        Once something did not fit, nothing that was yielded after it goes out: the bookmark may not pass it.
+        """
+        if self.failed is not None:
+            return
         items = self.pull.take()
         if not items:
             return
+        try:
+            self._write(items)
+        except Exception as error:
+            self.failed = error
+            raise
+
+    def _write(self, items: list[Any]) -> None:
         rows, strange = split(items, self.name)
+        errors: list[StreamError] = []
+        written: list[tuple[Outlet, list[Any]]] = []
         for name in sorted(rows, key=self._rank):
             outlet = self.outlets.get(name)
             if outlet is not None:
-                outlet.write(rows[name], self.given)
-            elif name not in self._known():
-                raise StreamError(
-                    self.name,
-                    f"stream '{self.name}' ({self.place}): yielded rows of '{name}', which it does not emit. "
-                    f"Declare it: tap.stream({name!r}, emitted_by={self.name!r}, ...)",
-                )
+                keys, error = outlet.write(rows[name], self.given)
+                written.append((outlet, keys))
+                errors += [error] if error is not None else []
+            elif name not in self._known:
+                errors.append(self._not_declared(name))
         self.since_state += sum(map(len, rows.values()))
+        if not errors or len(rows) == 1:
+            # In a page of several streams the rows of one before another's bad row can't be told from those
+            # after it: the bookmarks stay, and the page comes again.
+            for outlet, keys in written:
+                outlet.observe(keys)
+        if errors:
+            raise errors[0]
         if strange is not None:
             raise self.pull.refuse(strange)
 
-    def _known(self) -> set[str]:
-        specs = self.engine.session.specs
-        return {name for name, spec in specs.items() if name == self.name or spec.emitted_by == self.name}
+    def _not_declared(self, name: str) -> StreamError:
+        return StreamError(
+            self.name,
+            f"stream '{self.name}' ({self.place}): yielded rows of '{name}', which it does not emit. "
+            f"Declare it: tap.stream({name!r}, emitted_by={self.name!r}, ...)",
+        )
 
     def _rank(self, name: str) -> int:
         """The function's own rows first: those of the streams beside it may refer to them."""
@@ -174,23 +246,13 @@ class SyncRun:
 
     def _limit(self) -> int:
         strategy = self.spec.strategy
-        if isinstance(strategy, EveryN):
-            left = strategy.count - self.since_state
+        if not isinstance(strategy, EveryN):
+            return self.page.rows
+        left = strategy.count - self.since_state
+        if len(self._known) > 1:
             # Where rows of several streams come mixed, the exact count is not worth ever smaller pages.
-            return max(1, min(self.page_rows, max(left, strategy.count // 10)))
-        return self.page_rows
-
-    def _adapt(self, seconds: float) -> None:
-        """So many rows to a page that it holds few bytes and comes together within the page's age."""
-        settings = self.engine.settings
-        rows = sum(outlet.rows for outlet in self.outlets.values())
-        size = sum(outlet.bytes for outlet in self.outlets.values())
-        limit = settings.page_max_rows
-        if rows:
-            limit = min(limit, max(1, _PAGE_BYTES // max(1, size // rows)))
-        if seconds > settings.page_max_age_seconds / 2:
-            limit = min(limit, int(self.page_rows / seconds * settings.page_max_age_seconds / 2))
-        self.page_rows = max(1, min(limit, self.page_rows * 4))
+            left = max(left, strategy.count // 10)
+        return max(1, min(self.page.rows, left))
 
     def _due(self) -> bool:
         return isinstance(self.spec.strategy, EveryN) and self.since_state >= self.spec.strategy.count
@@ -199,7 +261,7 @@ class SyncRun:
         """``stream.state`` as it stands at a yield: what it says is in the page or out already."""
         try:
             return msgspec.json.encode(self.run.state)
-        except (TypeError, UnicodeEncodeError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise StreamError(
                 self.name,
                 f"stream '{self.name}' ({self.place}): stream.state must hold JSON values only: {error}.",

@@ -17,11 +17,10 @@ from typing import Any
 
 import msgspec
 
-from burler.errors import DataError, LockLost, OutputClosed, StorageError, UsageError
 from burler.runtime.plan import PlannedRun
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
-from burler.runtime.stream import SyncRun
+from burler.runtime.stream import FATAL, SyncRun
 from burler.settings import Settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog
@@ -29,9 +28,6 @@ from burler.singer.messages import Message, State
 from burler.sinks.base import Sink
 
 logger = logging.getLogger(__name__)
-
-# Errors of the whole run: no other stream would fare better, and no STATE may follow them.
-_FATAL = (OutputClosed, StorageError, DataError, LockLost, UsageError, MemoryError)
 
 
 @dataclass(slots=True)
@@ -110,10 +106,11 @@ class Engine:
             name = planned.spec.tap_stream_id
             st.set_currently_syncing(self.state, name)
             following = self.plan[i + 1].spec.tap_stream_id if i + 1 < len(self.plan) else None
-            run = SyncRun(self, planned)
+            run: SyncRun | None = None
             try:
+                run = SyncRun(self, planned)
                 run.sync(following)
-            except _FATAL:
+            except FATAL:
                 raise
             except Exception as error:
                 if self.broken:
@@ -122,7 +119,7 @@ class Engine:
                 logger.debug("stream '%s' failed", name, exc_info=True)
             finally:
                 self.running = None
-                for outlet in run.outlets.values():
+                for outlet in run.outlets.values() if run is not None else ():
                     result.rows[outlet.planned.tap_stream_id] = outlet.rows
 
     _written: bytes | None = None
@@ -173,7 +170,6 @@ class _Timer(threading.Thread):
         super().__init__(name="burler-timer", daemon=True)
         self._engine = engine
         self._over = threading.Event()
-        self._seen: tuple[int, int] = (0, 0)
 
     def run(self) -> None:
         """Tick until stopped."""
@@ -184,7 +180,7 @@ class _Timer(threading.Thread):
                     return
                 try:
                     if engine.running is not None:
-                        engine.running.process()
+                        engine.running.tick()
                     engine.sink.tick()
                 except BaseException as error:
                     engine.stopper.fail(error)

@@ -38,9 +38,9 @@ def _resolve(node: Any, document: Any, chain: tuple[str, ...], source: str, *, t
             )
         target = _resolve(_point(document, reference, source), document, (*chain, reference), source)
         siblings = {key: value for key, value in node.items() if key != "$ref"}
-        if not siblings:
+        beside = _resolve(siblings, document, chain, source, top=top)
+        if not beside:
             return target
-        beside = _resolve(siblings, document, chain, source)
         return {**target, **beside} if isinstance(target, dict) else beside
     skip = ("definitions", "$defs") if top else ()
     return {key: _resolve(value, document, chain, source) for key, value in node.items() if key not in skip}
@@ -49,6 +49,8 @@ def _resolve(node: Any, document: Any, chain: tuple[str, ...], source: str, *, t
 def _point(document: Any, reference: str, source: str) -> Any:
     if not reference.startswith("#"):
         raise DeclarationError(f"{source}: $ref '{reference}' points outside the document; only '#/...' works so far.")
+    if reference[1:] and not reference.startswith("#/"):
+        raise DeclarationError(f"{source}: $ref '{reference}' is an anchor; only JSON pointers ('#/...') work so far.")
     node = document
     for part in unquote(reference[1:]).split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")

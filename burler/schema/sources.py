@@ -26,7 +26,7 @@ class JsonFile:
             DeclarationError: the file is missing, unreadable, or no JSON.
         """
         try:
-            return msgspec.json.decode(self.path.read_bytes())
+            return msgspec.json.decode(self.path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
         except OSError as error:
             raise DeclarationError(f"schema file {self.path}: {error.strerror}. Is the path right?") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -75,36 +75,51 @@ def _entry_from_wire(item: Any, place: str) -> CatalogEntry:
     if not isinstance(item, Mapping):
         raise CatalogError(f"{place}: a JSON object was expected.")
     name = item.get("tap_stream_id") or item.get("stream")
-    if not isinstance(name, str) or not name:
+    if not name:
         raise CatalogError(f"{place}: has neither 'tap_stream_id' nor 'stream'.")
+    for key in ("tap_stream_id", "stream"):
+        _text(item.get(key), key, place)
+    place = f"{place} ('{name}')"
     schema = item.get("schema")
     if schema is None:
         schema = {}
     if not isinstance(schema, Mapping):
-        raise CatalogError(f"{place} ('{name}'): 'schema' must be a JSON object.")
+        raise CatalogError(f"{place}: 'schema' must be a JSON object.")
+    if not isinstance(schema.get("properties", {}), Mapping):
+        raise CatalogError(f"{place}: 'properties' of its schema must be a JSON object.")
     try:
         compiled = md.to_map(item.get("metadata") or [])
     except (KeyError, TypeError, ValueError):
         raise CatalogError(
-            f"{place} ('{name}'): 'metadata' must be a list of {{\"breadcrumb\": [...], \"metadata\": {{...}}}}."
+            f'{place}: \'metadata\' must be a list of {{"breadcrumb": [...], "metadata": {{...}}}}.'
         ) from None
+    root = compiled.get((), {})
+    keys = item.get("key_properties") or root.get("table-key-properties") or ()
+    if not isinstance(keys, list | tuple) or not all(isinstance(key, str) for key in keys):
+        raise CatalogError(f"{place}: the key properties must be a list of field names.")
     _adopt_legacy_selection(item, schema, compiled)
     return CatalogEntry(
         tap_stream_id=name,
         stream=item.get("stream") or name,
         schema=dict(schema),
-        key_properties=tuple(item.get("key_properties") or compiled.get((), {}).get("table-key-properties") or ()),
-        replication_key=compiled.get((), {}).get("replication-key") or item.get("replication_key"),
-        replication_method=compiled.get((), {}).get("replication-method") or item.get("replication_method"),
+        key_properties=tuple(keys),
+        replication_key=_text(root.get("replication-key") or item.get("replication_key"), "replication_key", place),
+        replication_method=_text(
+            root.get("replication-method") or item.get("replication_method"), "replication_method", place
+        ),
         metadata=compiled,
     )
 
 
+def _text(value: Any, what: str, place: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise CatalogError(f"{place}: '{what}' must be text, not {type(value).__name__}.")
+
+
 def _adopt_legacy_selection(item: Mapping[str, Any], schema: Mapping[str, Any], compiled: md.MetadataMap) -> None:
-    """Move ``selected`` found on the entry or in schema nodes (``--properties``) into the metadata."""
-    for holder in (item, schema):
-        if "selected" in holder:
-            compiled.setdefault((), {}).setdefault("selected", holder["selected"])
-    for crumb, node in md.fields(schema):
-        if isinstance(node, Mapping) and "selected" in node:
-            compiled.setdefault(crumb, {}).setdefault("selected", node["selected"])
+    """Take what the entry or the schema's nodes say on selection (``--properties``) where metadata says nothing."""
+    for crumb, holder in [((), item), ((), schema), *md.fields(schema)]:
+        for key in ("selected", "inclusion"):
+            if isinstance(holder, Mapping) and holder.get(key) is not None:
+                compiled.setdefault(crumb, {}).setdefault(key, holder[key])

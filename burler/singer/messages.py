@@ -95,7 +95,14 @@ def to_line(message: Schema | ActivateVersion | State) -> bytes:
 
 
 def format_time(moment: dt.datetime) -> str:
-    """RFC 3339 in UTC with six digits and ``Z`` (specs 1, rule 4)."""
+    """RFC 3339 in UTC with six digits and ``Z`` (specs 1, rule 4).
+
+    Raises:
+        ValueError: a naive date-time (specs 8: never a guess).
+        OverflowError: one that leaves the years 1 to 9999 in UTC.
+    """
+    if moment.utcoffset() is None:
+        raise ValueError(f"a date-time without a zone: {moment.isoformat()}")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
@@ -116,7 +123,7 @@ def parse_line(line: bytes | str) -> dict[str, Any]:
     """
     try:
         wire = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeError) as error:
         raise MessageError(f"not a line of JSON: {error}") from None
     if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
         raise MessageError("not a Singer message: a JSON object with a text 'type' was expected")

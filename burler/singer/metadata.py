@@ -45,8 +45,20 @@ def names(path: Sequence[str]) -> Iterator[str]:
 
 
 def to_map(entries: Iterable[Mapping[str, Any]]) -> MetadataMap:
-    """List form to map form. The inner dicts are copied."""
-    return {tuple(entry["breadcrumb"]): dict(entry["metadata"]) for entry in entries}
+    """List form to map form. The inner dicts are copied.
+
+    Raises:
+        KeyError, TypeError, ValueError: an entry without breadcrumb or metadata, or of another shape.
+    """
+    compiled: MetadataMap = {}
+    for entry in entries:
+        crumb, values = entry["breadcrumb"], entry["metadata"]
+        if isinstance(crumb, str) or not all(isinstance(part, str) for part in crumb):
+            raise TypeError(f"a breadcrumb is a list of names, not {crumb!r:.60}")
+        if not isinstance(values, Mapping):
+            raise TypeError(f"metadata is an object, not {type(values).__name__}")
+        compiled[tuple(crumb)] = dict(values)
+    return compiled
 
 
 def to_list(compiled: MetadataMap) -> list[dict[str, Any]]:
@@ -63,7 +75,8 @@ def fields(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tu
     Arrays are walked through: a field of the items of ``tags`` has the breadcrumb
     ``("properties", "tags", "items", "properties", "name")``, as singer-python spells it.
     """
-    for name, node in (schema.get("properties") or {}).items():
+    properties = schema.get("properties")
+    for name, node in properties.items() if isinstance(properties, Mapping) else ():
         crumb = (*path, "properties", name)
         yield crumb, node
         if isinstance(node, Mapping):

@@ -64,6 +64,11 @@ def field_selected(metadata: md.MetadataMap, crumb: tuple[str, ...], *, stream: 
     return True
 
 
+def deselected(metadata: md.MetadataMap, *, stream: str) -> tuple[tuple[str, ...], ...]:
+    """The breadcrumbs of all fields that are known and not wanted."""
+    return tuple(crumb for crumb in metadata if crumb and not field_selected(metadata, crumb, stream=stream))
+
+
 def prune(schema: Mapping[str, Any], metadata: md.MetadataMap, *, stream: str) -> dict[str, Any]:
     """The schema of what is emitted: unselected fields left out at every depth. The input is not changed."""
     return _prune(schema, metadata, stream, ())
@@ -94,9 +99,20 @@ def _prune(node: Mapping[str, Any], metadata: md.MetadataMap, stream: str, path:
 class SelectRule:
     """One part of ``--select``: ``contacts``, ``contacts.name``, ``!contacts.email``, with ``*`` and ``?``."""
 
-    stream: str
-    field: str | None
+    pattern: str
     keep: bool
+
+    def field_of(self, stream: str) -> str | None:
+        """The field pattern where the rule speaks of a stream's fields, "" where it speaks of the stream, None
+        where it does not speak of it. A stream's own name may hold dots (``public.users``)."""
+        if fnmatchcase(stream, self.pattern):
+            return ""
+        at = self.pattern.find(".")
+        while at >= 0:
+            if fnmatchcase(stream, self.pattern[:at]):
+                return self.pattern[at + 1 :]
+            at = self.pattern.find(".", at + 1)
+        return None
 
 
 def parse_select(text: str) -> tuple[SelectRule, ...]:
@@ -108,13 +124,12 @@ def parse_select(text: str) -> tuple[SelectRule, ...]:
     rules = []
     for part in text.split(","):
         part = part.strip()
-        keep = not part.startswith("!")
-        stream, _, field = part.lstrip("!").partition(".")
-        if not stream:
+        pattern = part.removeprefix("!").strip()
+        if not pattern or pattern.startswith((".", "!")) or pattern.endswith("."):
             raise CatalogError(
-                f"--select {text!r}: an empty part. Write stream or stream.field, separated by commas, '!' to leave out."
+                f"--select {text!r}: an empty part. Write stream or stream.field, parted by commas, '!' leaves out."
             )
-        rules.append(SelectRule(stream, field or None, keep))
+        rules.append(SelectRule(pattern, not part.startswith("!")))
     return tuple(rules)
 
 
@@ -126,7 +141,7 @@ def apply_select(
     """Metadata with ``selected`` set as ``--select`` says; the maps given are not changed.
 
     A stream is on if a rule keeps it or one of its fields (or if all rules leave out). Where rules keep
-    fields of a stream, its other fields are off; ``automatic`` fields stay in any case.
+    fields of a stream, its other fields are off; ``automatic`` fields stay in any case. Later rules win.
 
     Raises:
         CatalogError: a rule that matches no stream or no field.
@@ -135,37 +150,36 @@ def apply_select(
     unused = set(rules)
     default_on = not any(rule.keep for rule in rules)
     for name, schema in schemas.items():
-        mine = [rule for rule in rules if fnmatchcase(name, rule.stream)]
-        unused.difference_update(rule for rule in mine if rule.field is None)
-        streamwide = [rule for rule in mine if rule.field is None]
-        on = streamwide[-1].keep if streamwide else default_on or any(rule.keep for rule in mine)
+        streamwide = [rule for rule in rules if rule.field_of(name) == ""]
+        of_fields = {rule: field for rule in rules if (field := rule.field_of(name))}
+        unused.difference_update(streamwide)
+        on = streamwide[-1].keep if streamwide else default_on or any(rule.keep for rule in of_fields)
         compiled = out.setdefault(name, {})
         compiled.setdefault((), {})["selected"] = on
-        unused -= _select_fields(mine, schema, compiled)
+        if of_fields:
+            unused -= _select_fields(of_fields, schema, compiled)
     if unused:
-        rule = sorted(unused, key=lambda rule: (rule.stream, rule.field or ""))[0]
-        wanted = rule.stream if rule.field is None else f"{rule.stream}.{rule.field}"
+        wanted = next(rule for rule in rules if rule in unused).pattern
         known = ", ".join(sorted(schemas)) or "none"
         raise CatalogError(f"--select: nothing is called '{wanted}'. Streams: {known}.")
     return out
 
 
-def _select_fields(rules: list[SelectRule], schema: Mapping[str, Any], compiled: md.MetadataMap) -> set[SelectRule]:
+def _select_fields(
+    rules: Mapping[SelectRule, str], schema: Mapping[str, Any], compiled: md.MetadataMap
+) -> set[SelectRule]:
+    """Set ``selected`` of every field; gives the rules that matched one. A kept field keeps its parents."""
+    crumbs = {crumb: ".".join(md.names(crumb)) for crumb, _node in md.fields(schema)}
+    selected = dict.fromkeys(crumbs, not any(rule.keep for rule in rules))
     used: set[SelectRule] = set()
-    of_fields = [rule for rule in rules if rule.field is not None]
-    if not of_fields:
-        return used
-    only_named = any(rule.keep for rule in of_fields)
-    for crumb, _node in md.fields(schema):
-        name = ".".join(md.names(crumb))
-        selected = not only_named
-        for rule in of_fields:
-            pattern = rule.field or ""
-            inside = fnmatchcase(name, pattern) or fnmatchcase(name, pattern + ".*")
-            leads_there = rule.keep and fnmatchcase(pattern, name + ".*")
-            if inside or leads_there:
-                selected = rule.keep
-            if inside:
-                used.add(rule)
-        compiled.setdefault(crumb, {})["selected"] = selected
+    for rule, pattern in rules.items():
+        named = {crumb for crumb, name in crumbs.items() if fnmatchcase(name, pattern)}
+        above = {crumb[:i] for crumb in named for i in range(2, len(crumb))} if rule.keep else set()
+        if named:
+            used.add(rule)
+        for crumb in crumbs:
+            if crumb in above or any(crumb[:i] in named for i in range(2, len(crumb) + 1)):
+                selected[crumb] = rule.keep
+    for crumb, wanted in selected.items():
+        compiled.setdefault(crumb, {})["selected"] = wanted
     return used

@@ -16,6 +16,8 @@ from burler.errors import StateError
 
 State = dict[str, Any]
 
+_MESSAGES = ("STATE", "SCHEMA", "RECORD", "BATCH", "ACTIVATE_VERSION")
+
 
 def check_state(value: Any, *, source: str = "state") -> State:
     """A deep copy of a state, checked.
@@ -33,6 +35,9 @@ def check_state(value: Any, *, source: str = "state") -> State:
     for stream, entry in (bookmarks or {}).items():
         if entry is not None and not isinstance(entry, dict):
             raise StateError(f"{source}: bookmarks.{stream} must be an object, not {_kind(entry)}.")
+        own = (entry or {}).get("stream_state")
+        if own is not None and not isinstance(own, dict):
+            raise StateError(f"{source}: bookmarks.{stream}.stream_state must be an object, not {_kind(own)}.")
     return copy.deepcopy(value)
 
 
@@ -42,34 +47,46 @@ def _kind(value: Any) -> str:
 
 
 def parse_state(content: bytes, *, source: str) -> State:
-    """A state from a file's bytes: a state object, a STATE message, or lines of STATE messages (last counts).
+    """A state from a file's bytes: a state object, a STATE message, or lines of either (the last counts).
+
+    Messages of other types among the lines are passed over: the file may hold all that a tap printed.
 
     Raises:
         StateError: none of the three. An empty file too: it is what a run that failed early leaves
             behind, and to take it for "no state" would silently read everything again.
     """
+    content = content.removeprefix(b"\xef\xbb\xbf")
     if not content.strip():
         raise StateError(f"{source}: the file is empty. Leave --state out to start from the beginning.")
     try:
-        value = msgspec.json.decode(content)
+        values = [msgspec.json.decode(content)]
     except (msgspec.DecodeError, UnicodeDecodeError):
-        value = _last_state_line(content, source)
-    if isinstance(value, dict) and str(value.get("type", "")).upper() == "STATE" and "value" in value:
-        value = value["value"]
-    return check_state(value, source=source)
+        values = _lines(content, source)
+    states = [value["value"] if _is_message(value) and "value" in value else value for value in values]
+    states = [state for state in states if not _is_message(state)]
+    if not states:
+        raise StateError(f"{source}: holds messages, and no STATE among them.")
+    if states[-1] is None:
+        raise StateError(f"{source}: the state is null. Leave --state out to start from the beginning.")
+    return check_state(states[-1], source=source)
 
 
-def _last_state_line(content: bytes, source: str) -> Any:
+def _is_message(value: Any) -> bool:
+    """Whether a JSON value is a Singer message and not a state. Only STATE has a ``value``."""
+    return isinstance(value, dict) and str(value.get("type")).upper() in _MESSAGES
+
+
+def _lines(content: bytes, source: str) -> list[Any]:
     lines = [line for line in content.splitlines() if line.strip()]
-    value: Any = None
+    values: list[Any] = []
     for number, line in enumerate(lines, 1):
         try:
-            value = msgspec.json.decode(line)
+            values.append(msgspec.json.decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if number == len(lines) and number > 1:
                 break  # a torn last line of a log of STATE lines: the one before it counts
             raise StateError(f"{source}: line {number} is not JSON ({error}).") from None
-    return value
+    return values
 
 
 def stream_entry(state: State, stream: str) -> dict[str, Any]:
@@ -85,25 +102,27 @@ def get_bookmark(state: State, stream: str, key: str, default: Any = None) -> An
 
 def set_bookmark(state: State, stream: str, key: str, value: Any) -> None:
     """Set one value of a stream's entry in place; None takes the key away."""
+    if value is None:
+        entry = stream_entry(state, stream)
+        if key in entry:
+            del entry[key]
+            if not entry:
+                del state["bookmarks"][stream]
+        return
     bookmarks = state.get("bookmarks")
     if not isinstance(bookmarks, dict):
         bookmarks = state["bookmarks"] = {}
-    entry = bookmarks.get(stream)
-    if not isinstance(entry, dict):
-        entry = bookmarks[stream] = {}
-    if value is None:
-        entry.pop(key, None)
-        if not entry:
-            del bookmarks[stream]
-        return
-    entry[key] = value
+    if not isinstance(bookmarks.get(stream), dict):
+        bookmarks[stream] = {}
+    bookmarks[stream][key] = value
 
 
 def get_version(state: State, stream: str) -> int | None:
     """The version of a full table that was last activated; both spellings are read (specs 8)."""
     version = stream_entry(state, stream).get("version")
     if version is None:
-        version = (state.get("activate_versions") or {}).get(stream)
+        others = state.get("activate_versions")
+        version = others.get(stream) if isinstance(others, dict) else None
     return version if isinstance(version, int) and not isinstance(version, bool) else None
 
 

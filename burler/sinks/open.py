@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from burler.errors import UsageError
 from burler.settings import Settings
 from burler.sinks.base import Sink
@@ -31,8 +29,6 @@ def open_sink(text: str, stdout: StdoutSink, *, tap_id: str, settings: Settings)
             max_file_records=settings.max_file_records,
             max_file_age_seconds=settings.max_file_age_seconds,
         )
-        writer = LakeWriter(
-            open_store(rest), tap_id, writer_id=str(uuid.uuid4()), emit_state=stdout.write, settings=roll
-        )
+        writer = LakeWriter(open_store(rest), tap_id, emit_state=stdout.write, settings=roll)
         return LakeSink(writer, stdout)
     raise UsageError(f"--sink {text!r} is unknown. Known: {KINDS}.")

@@ -22,8 +22,8 @@ _BUFFER_BYTES = 256 * 1024
 class LineWriter:
     """Writes whole lines to a file descriptor.
 
-    ``blocked_since`` is the monotonic time at which the write now under way began, None between writes: a
-    watchdog reads it. Raises OutputClosed once the reader has gone.
+    ``blocked_since`` is the monotonic time at which the write now under way last got on, None between
+    writes: a watchdog reads it. Raises OutputClosed once the reader has gone.
     """
 
     def __init__(self, fd: int) -> None:
@@ -41,10 +41,11 @@ class LineWriter:
         """Write all of it."""
         done = 0
         try:
-            with memoryview(self._buffer) as view:
-                while done < len(view):
-                    self.blocked_since = time.monotonic()
-                    done += self._write_some(view[done : done + _CHUNK_BYTES])
+            while done < len(self._buffer):
+                self.blocked_since = time.monotonic()
+                # Both views are released here even if the write fails: else the buffer could not shrink.
+                with memoryview(self._buffer) as view, view[done : done + _CHUNK_BYTES] as part:
+                    done += self._write_some(part)
         except BrokenPipeError:
             raise OutputClosed("the program reading our output has gone; stopped.") from None
         except OSError as error:
@@ -54,11 +55,13 @@ class LineWriter:
             del self._buffer[:done]
 
     def _write_some(self, part: memoryview) -> int:
-        try:
-            return os.write(self._fd, part)
-        except BlockingIOError:  # somebody who shares our stdout has made it non-blocking
-            select.select([], [self._fd], [], 1.0)
-            return 0
+        while True:
+            try:
+                return os.write(self._fd, part)
+            except BlockingIOError:  # somebody who shares our stdout has made it non-blocking
+                ready = select.poll()
+                ready.register(self._fd, select.POLLOUT)
+                ready.poll(1000)
 
 
 class StdoutSink:

@@ -20,8 +20,9 @@ from burler.extras import require
 from burler.lake.datafile import read_blocks
 from burler.lake.store import Store
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION
+from burler.spark.kinds import BIGINT, STRING, TIMESTAMP, StructOf
 from burler.spark.lakefiles import LakeFile
-from burler.spark.types import BIGINT, STRING, TIMESTAMP, StructOf, arrow_schema
+from burler.spark.types import arrow_schema
 from burler.spark.unite import restrict
 from burler.spark.values import Convert, Misfit, Report, converter, parse_moment
 
@@ -167,6 +168,6 @@ def _messages(file: LakeFile, store: Store, stream: str) -> Iterator[tuple[int, 
 def _fatal(stream: str, file: LakeFile, line: int, path: tuple[str, ...], text: str, wanted: str) -> ExportError:
     place = ".".join(path) or "record"
     return ExportError(
-        f"stream '{stream}': {file.path} line {line}, field '{place}': the value {text[:80]} can't be held exactly; "
-        f"the schema wants {wanted}.\nNothing was published. Correct the schema or the value in the tap and extract again"
+        f"stream '{stream}': {file.path} line {line}, field '{place}': {text[:80]} can't be held exactly; "
+        f"the schema wants {wanted}.\nNothing was published. Correct the schema or the value in the tap; extract again"
     )

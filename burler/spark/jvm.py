@@ -108,7 +108,7 @@ def command(java: Java, spark_home: str, conf: Mapping[str, str], log4j: Path) -
         java.executable,
         "-cp",
         os.pathsep.join(part for part in class_path if part),
-        f"-Xmx{conf.get('spark.driver.memory', '1g')}",
+        f"-Xmx{conf.get('spark.driver.memory', '1g').lower().removesuffix('b')}",  # Spark also takes 1gb
         # Options that only some Java versions know must not stop the others.
         "-XX:+IgnoreUnrecognizedVMOptions",
         *(f"--add-opens={name}=ALL-UNNAMED" for name in _opens(java.version)),

@@ -19,8 +19,9 @@ from typing import Any, Literal
 from burler.errors import ExportError
 from burler.spark.columns import table_columns
 from burler.spark.delta import DeltaState
+from burler.spark.kinds import ListOf, MapOf, StructOf
 from burler.spark.lakefiles import LakeFile, LakeStream
-from burler.spark.types import ListOf, MapOf, StructOf, record_type, spark_schema
+from burler.spark.types import record_type, spark_schema
 from burler.spark.unite import VersionType, unite_versions
 
 _FORMAT = 1

@@ -25,10 +25,11 @@ from burler.spark.columns import (
 )
 from burler.spark.delta import DeltaState
 from burler.spark.exact import STAGED, Exact
+from burler.spark.kinds import StructOf
 from burler.spark.plan import Activation, Plan
 from burler.spark.scan import Scan, escape, scan
 from burler.spark.table import delta_rows
-from burler.spark.types import StructOf, spark_schema
+from burler.spark.types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession

@@ -20,8 +20,9 @@ from burler.errors import BurlerError, ExportError, LakeError
 from burler.lake.store import Store
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION
 from burler.spark.exact import numbered_lines
+from burler.spark.kinds import StructOf
 from burler.spark.lakefiles import LakeFile
-from burler.spark.types import StructOf, spark_schema
+from burler.spark.types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -169,7 +170,11 @@ def spark_failure(error: Exception, files: Iterable[LakeFile], store: Store, str
     found = explain(files, store, stream, text)
     if found is not None:
         return found
-    reason = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    # py4j's first line only says which method was called; the last cause is the fact.
+    told = [line for line in lines if not line.startswith("An error occurred while calling")]
+    reason = next(iter(causes[-1:] or told[:1] or lines[:1]), type(error).__name__)
     return ExportError(f"stream '{stream}': Spark's job failed: {reason[:300]}\nNothing was published; run it again")
 
 

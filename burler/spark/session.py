@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,10 +61,10 @@ def session(app_name: str = "burler", conf: Mapping[str, Any] | None = None, mas
     master = master or own.get("spark.master") or os.environ.get("MASTER") or "local[*]"
     builder = sql.SparkSession.builder
     if master.startswith("sc://"):
-        return _configured(builder.remote(master), {**JOB_CONFS, **own}).getOrCreate()  # type: ignore[no-any-return]
+        return _configured(builder.remote(master), {**JOB_CONFS, **own}).getOrCreate()
     confs = {**default_confs(master), "spark.app.name": app_name, **own, "spark.master": master}
     with _launched(confs, local=master.startswith("local")):
-        return _configured(builder, confs).getOrCreate()  # type: ignore[no-any-return]
+        return _configured(builder, confs).getOrCreate()
 
 
 def existing_session() -> SparkSession | None:
@@ -107,20 +108,38 @@ def driver_memory_mib() -> int:
     return min(max(total // 4, _GIB), 8 * _GIB) >> 20
 
 
+# Sessions with exports under way: how many, and the caller's confs. Exports may share a session in threads.
+_under_way: dict[int, tuple[int, dict[str, str | None]]] = {}
+_under_way_lock = threading.Lock()
+
+
 @contextlib.contextmanager
 def job_confs(spark: SparkSession) -> Iterator[None]:
-    """Set the confs that an export depends on, and put the caller's back afterwards."""
-    before = {key: spark.conf.get(key, None) for key in JOB_CONFS}
-    for key, value in JOB_CONFS.items():
-        spark.conf.set(key, value)
+    """Set the confs that an export depends on; the last export to end puts the caller's back."""
+    with _under_way_lock:
+        count, before = _under_way.get(id(spark), (0, {}))
+        if not count:
+            before = {key: spark.conf.get(key, None) for key in JOB_CONFS}
+            for key, value in JOB_CONFS.items():
+                spark.conf.set(key, value)
+        _under_way[id(spark)] = (count + 1, before)
     try:
         yield
     finally:
-        for key, was in before.items():
-            if was is None:
-                spark.conf.unset(key)
+        with _under_way_lock:
+            count, before = _under_way.pop(id(spark))
+            if count > 1:
+                _under_way[id(spark)] = (count - 1, before)
             else:
-                spark.conf.set(key, was)
+                _restore(spark, before)
+
+
+def _restore(spark: SparkSession, before: Mapping[str, str | None]) -> None:
+    for key, was in before.items():
+        if was is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, was)
 
 
 @contextlib.contextmanager
@@ -128,6 +147,11 @@ def _launched(confs: dict[str, str], *, local: bool) -> Iterator[None]:
     """A JVM for pyspark to connect to, unless the user has a Spark of his own to start it."""
     if local:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers run python3 from PATH
+    from pyspark import SparkContext
+
+    if SparkContext._gateway is not None:  # the JVM of a session that was stopped serves the next one
+        yield
+        return
     java = find_java()
     own_spark = os.environ.get("SPARK_HOME")
     home = own_spark or str(Path(require("pyspark", extra="spark", needed_for=_NEEDED_FOR).__file__ or "").parent)

@@ -7,72 +7,36 @@ pyarrow until ``spark_schema`` or ``arrow_schema`` is called.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import ExportError
 from burler.extras import require
+from burler.spark.kinds import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DIGITS,
+    DOUBLE,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    DecimalOf,
+    FieldType,
+    ListOf,
+    MapOf,
+    Scalar,
+    StructOf,
+    widen,
+)
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql.types import StructType
 
-DIGITS = 38
-"""Decimal digits of both Spark's and Arrow's exact numbers."""
-
 _INT64 = (-(2**63), 2**63 - 1)
 _SINGER_DECIMAL_SCALE = 18
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """One of bigint, double, boolean, string, timestamp, date, binary; ``null`` for a field that holds no more.
-
-    ``string`` also stands for everything without a narrower type: a JSON string is kept as its text,
-    any other value as its JSON source text.
-    """
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class DecimalOf:
-    """decimal(38, scale)."""
-
-    scale: int
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    """A list of items of one type."""
-
-    item: FieldType
-
-
-@dataclass(frozen=True, slots=True)
-class MapOf:
-    """Text keys, values of one type."""
-
-    value: FieldType
-
-
-@dataclass(frozen=True, slots=True)
-class StructOf:
-    """Named fields in order."""
-
-    fields: tuple[tuple[str, FieldType], ...]
-
-    def get(self, name: str) -> FieldType | None:
-        """The type of a field, None when there is none of that name."""
-        return next((kind for field, kind in self.fields if field == name), None)
-
-
-FieldType = Scalar | DecimalOf | ListOf | MapOf | StructOf
-
-BIGINT, DOUBLE, BOOLEAN, STRING, TIMESTAMP, DATE, BINARY, NULL = map(
-    Scalar, ("bigint", "double", "boolean", "string", "timestamp", "date", "binary", "null")
-)
 
 
 def record_type(schema: Mapping[str, Any], *, stream: str = "") -> StructOf:
@@ -95,25 +59,6 @@ def record_type(schema: Mapping[str, Any], *, stream: str = "") -> StructOf:
         raise ExportError(f"stream '{stream}': {refused}") from None
 
 
-def widen(left: FieldType, right: FieldType) -> FieldType | None:
-    """The type that holds every value of both exactly (numbers: by the number rule); None if there is none."""
-    if left == right or right == NULL:
-        return left
-    if left == NULL:
-        return right
-    if STRING in (left, right):
-        return STRING  # source text is kept, so nothing is lost
-    pair = {left, right}
-    if pair == {BIGINT, DOUBLE}:
-        return DOUBLE
-    scales = [kind.scale for kind in (left, right) if isinstance(kind, DecimalOf)]
-    if len(scales) == 2:
-        return DecimalOf(max(scales))
-    if scales and BIGINT in pair and DIGITS - scales[0] >= 19:  # 2^63 has 19 digits
-        return DecimalOf(scales[0])
-    return None
-
-
 def spark_schema(record: StructOf) -> StructType:
     """The same as a Spark StructType."""
     types = require("pyspark.sql.types", extra="spark", needed_for="burler.spark")
@@ -131,7 +76,7 @@ def spark_schema(record: StructOf) -> StructType:
             case Scalar(name):
                 return _spark_scalar(types, name)
 
-    return convert(record)  # type: ignore[no-any-return]
+    return convert(record)
 
 
 def arrow_schema(record: StructOf) -> pyarrow.Schema:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from burler.errors import ExportError
-from burler.spark.types import NULL, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf, widen
+from burler.spark.kinds import NULL, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf, widen
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def unite_versions(stream: str, versions: Sequence[VersionType]) -> StructOf:
     """The columns that hold the rows of every version; fields in the order they first appeared.
 
     New fields are added, equal ones kept, others widened where every value stays exact
-    (``types.widen``); objects, lists and maps are united inside.
+    (``kinds.widen``); objects, lists and maps are united inside.
 
     Raises:
         ExportError: a field whose types no one type holds, or two fields that differ only in upper and

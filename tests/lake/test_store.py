@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import multiprocessing
 import os
@@ -22,9 +23,9 @@ def store(tmp_path: Path) -> LocalStore:
     return LocalStore(tmp_path / "lake")
 
 
-@pytest.fixture
-def unprivileged() -> Iterator[None]:
-    """Rights mean nothing to root: for the length of a test, be nobody."""
+@contextlib.contextmanager
+def nobody() -> Iterator[None]:
+    """Rights mean nothing to root: for a moment, be nobody."""
     if os.geteuid() != 0:
         yield
         return
@@ -120,7 +121,7 @@ def test_missing_file_is_said_so(store: LocalStore) -> None:
 
 @pytest.mark.parametrize("path", ["../x", "raw/../../x", "/etc/passwd", "raw//x", "raw/./x", "", "raw/\0"])
 def test_no_path_leads_out_of_the_lake(store: LocalStore, path: str) -> None:
-    with pytest.raises(LakeError, match="not inside the lake"):
+    with pytest.raises(LakeError, match="leads out of it"):
         store.read(path)
 
 
@@ -134,17 +135,10 @@ def test_a_file_in_the_way_is_a_usage_error(tmp_path: Path) -> None:
         assert caught.value.exit_code == 2
 
 
-def test_a_folder_without_rights_is_a_usage_error(tmp_path: Path, unprivileged: None) -> None:
-    os.seteuid(0) if os.getuid() == 0 else None
+def test_a_folder_without_rights_is_a_usage_error(tmp_path: Path) -> None:
     locked = tmp_path / "locked"
-    locked.mkdir()
-    locked.chmod(0o555)
-    for parent in (tmp_path, *tmp_path.parents):
-        if os.getuid() == 0 and parent != Path("/") and not parent.stat().st_mode & stat.S_IXOTH:
-            parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
-    if os.getuid() == 0:
-        os.seteuid(65534)
-    with pytest.raises(UsageError, match=r"Check the owner and the rights") as caught:
+    locked.mkdir(mode=0o555)
+    with nobody(), pytest.raises(UsageError, match=r"Check the owner and the rights") as caught:
         LocalStore(locked).create("raw/a.json", b"")
     assert caught.value.exit_code == 2
     assert str(locked) in str(caught.value)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from burler.errors import BurlerError
 from burler.lake import layout, manifest_doc
 from burler.lake.canonical import schema_hash, schema_line

@@ -7,7 +7,6 @@ import json
 from decimal import Decimal
 
 import pytest
-
 from burler.errors import ExportError, LakeError
 from burler.spark import export, table
 
@@ -85,7 +84,7 @@ def test_deltalake_duckdb_and_spark_read_the_same(both, spark):
     columns = ["id", "text", "price", "number", "flag", "day", "epoch_us", "list", "_sdc_sequence"]
     simple = "id, text, price, number, flag, day, {}, list, _sdc_sequence"
     by_spark = table(spark, both[0]).selectExpr(*simple.format("unix_micros(at)").split(", ")).collect()
-    query = 'select {} from read_parquet($1)'.format(simple.format('epoch_us("at")'))
+    query = "select {} from read_parquet($1)".format(simple.format('epoch_us("at")'))
     by_duckdb = duckdb.execute(query, [delta.file_uris()]).fetchall()
     epoch, tick = dt.datetime(1970, 1, 1, tzinfo=dt.UTC), dt.timedelta(microseconds=1)
     by_arrow = []

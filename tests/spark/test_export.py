@@ -6,7 +6,6 @@ import datetime as dt
 import gzip
 
 import pytest
-
 from burler.errors import ExportError, LakeError, UsageError
 from burler.spark import export, table
 
@@ -36,9 +35,7 @@ def test_latest_row_per_key_is_decided_by_sequence_file_and_line_when_all_else_i
         lake.commit("users", rows, time=same)
 
     assert counts(run()["users"]) == (1000, 7, 0, False)
-    assert read("users", "id", "name", "_sdc_sequence") == [
-        (key, f"b{max(range(key, 500, 7))}", 2) for key in range(7)
-    ]
+    assert read("users", "id", "name", "_sdc_sequence") == [(key, f"b{max(range(key, 500, 7))}", 2) for key in range(7)]
 
 
 def test_files_of_one_commit_rank_by_their_names_and_numbers(lake, run, read):
@@ -350,3 +347,19 @@ def test_the_callers_session_is_left_as_it_was(spark, lake, tmp_path):
 
     row = deltalake.DeltaTable(str(tmp_path / "out" / "tap-x" / "users")).to_pyarrow_table().to_pylist()[0]
     assert row["_sdc_extracted_at"] == dt.datetime(2024, 1, 1, 0, 1, tzinfo=dt.UTC)
+
+
+def test_files_whose_rows_all_fall_away_give_empty_tables(lake, run):
+    lake.commit("users", [], activate=2)
+    lake.commit("users", [{"id": 1, "name": "late"}], version=1)
+    lake.commit("log", [], activate=2, keys=())
+    lake.commit("log", [{"id": 1, "name": "late"}], version=1, keys=())
+    lake.commit("nothing", [])
+
+    results = run()
+
+    assert {name: counts(result) for name, result in results.items()} == {
+        "users": (1, 0, 0, False),
+        "log": (1, 0, 0, False),
+        "nothing": (0, 0, 0, False),
+    }

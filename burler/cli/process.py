@@ -1,0 +1,166 @@
+"""The process as a whole: who owns stdout, how errors become exit codes, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import IO, Any, NoReturn
+
+import click
+
+from burler.errors import BurlerError, OutputClosed, StorageError
+from burler.runtime import logs
+from burler.runtime.sync import SyncResult
+from burler.sinks.stdout import LineWriter
+
+logger = logging.getLogger(__name__)
+
+GRACE_SECONDS = 2.0
+
+EXIT_CODES = (
+    "Exit codes: 0 done, or stopped by one SIGTERM/SIGINT with the last STATE out; 1 a stream failed or input "
+    "data is broken; 2 usage or config; 3 lock lost; 4 the reader closed our output; 143/130 signalled "
+    "twice, or stopped while stdout was blocked for 10 s."
+)
+
+
+def start() -> None:
+    """Logs to stderr. Without one they go nowhere, rather than into the next file that is opened."""
+    if sys.stderr is None:
+        fd = os.open(os.devnull, os.O_WRONLY)
+        if fd != 2:
+            os.dup2(fd, 2)
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+    logs.configure()
+
+
+def end(code: int) -> NoReturn:
+    """End the process. What threads or exit functions of the user print from here on goes to stderr."""
+    if sys.stdout is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os.dup2(2, 1)
+    sys.exit(code)
+
+
+def end_within(seconds: float, code: int) -> None:
+    """End the process at the latest in so many seconds, even if a thread of the user's can't be woken."""
+
+    def wait() -> None:
+        time.sleep(seconds)
+        os._exit(code)
+
+    threading.Thread(target=wait, name="burler-end", daemon=True).start()
+
+
+@contextlib.contextmanager
+def own_stdout() -> Iterator[LineWriter]:
+    """A writer that owns stdout. Meanwhile whatever else prints there, child processes included, goes to
+    stderr, so that nothing can come between two messages.
+
+    Raises:
+        StorageError: stdout is closed.
+    """
+    if sys.stdout is None:  # Python found no open file there when it started
+        raise StorageError("stdout is closed; there is nowhere to write to.")
+    try:
+        fd = os.dup(1)
+    except OSError as error:
+        raise StorageError(f"stdout can't be written: {error.strerror}.") from None
+    saved = sys.stdout
+    os.dup2(2, 1)
+    _flush(saved)  # what the tap printed before goes to stderr, too
+    sys.stdout = sys.stderr
+    try:
+        yield LineWriter(fd)
+    finally:
+        _flush(saved)
+        sys.stdout = saved
+        os.dup2(fd, 1)
+        os.close(fd)
+
+
+def _flush(file: IO[str]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        file.flush()
+
+
+def click_exit(command: click.Command, args: list[str] | None, name: str) -> int:
+    """Run a click command whose functions return exit codes; all errors become exit codes."""
+
+    def action() -> int:
+        try:
+            code = command.main(args=args, prog_name=name, standalone_mode=False)
+        except click.exceptions.Exit as ended:
+            return ended.exit_code
+        except click.exceptions.Abort:
+            return 130
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            return 2
+        except click.ClickException as error:
+            context = getattr(error, "ctx", None)
+            path = context.command_path if context is not None else name
+            logger.critical("%s See: %s --help", error.format_message(), path)
+            return 2
+        return code if isinstance(code, int) else 0
+
+    return exit_on_error(action)
+
+
+def exit_on_error(action: Callable[[], int]) -> int:
+    """Run a command; an error becomes one CRITICAL line and its exit code, without a traceback.
+
+    ``BURLER_LOG_LEVEL=DEBUG`` shows the traceback, too.
+    """
+    try:
+        return action()
+    except OutputClosed as error:
+        logger.warning("%s", error)
+        return error.exit_code
+    except BurlerError as error:
+        logger.debug("traceback", exc_info=True)
+        logger.critical("%s", error)
+        return error.exit_code
+    except BrokenPipeError:
+        # Something of ours that is printed plainly (a table): keep Python from trying again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return OutputClosed.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        logger.debug("traceback", exc_info=True)
+        place = logs.place_of_error(error)
+        at = f" ({place})" if place else ""
+        logger.critical("%s%s. BURLER_LOG_LEVEL=DEBUG shows the whole way there.", logs.short(error), at)
+        return 1
+
+
+def report_errors(result: SyncResult) -> int:
+    """The CRITICAL line of each stream that failed, and the exit code (PLANNING: error handling)."""
+    for stream, error in result.errors.items():
+        if isinstance(error, BurlerError):
+            logger.critical("%s: %s", stream, str(error).removeprefix(f"stream '{stream}': "))
+        else:
+            place = logs.place_of_error(error)
+            logger.critical("%s%s: %s", stream, f" ({place})" if place else "", logs.short(error))
+        logger.debug("stream '%s'", stream, exc_info=error)
+    return result.exit_code
+
+
+def print_json(value: Any) -> None:
+    """Pretty JSON on stdout, where nothing of the user's runs beside it."""
+    sys.stdout.write(pretty(value).decode())
+    sys.stdout.flush()
+
+
+def pretty(value: Any) -> bytes:
+    """A value as indented JSON with a line end."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

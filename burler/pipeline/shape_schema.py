@@ -1,0 +1,92 @@
+"""A JSON Schema in the form that shaping works on: what stands around unions is put into them.
+
+``allOf`` is merged into what it stands beside; the keywords beside ``anyOf`` and ``oneOf`` go into every
+branch (JSON Schema asks for both to hold); a union with null alone becomes a nullable type. Fields that
+are known and not selected are marked, so that they are dropped without being called unknown and do
+not come back through ``additionalProperties``. The schema given is not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from burler.pipeline.shape_values import DROPPED, types_of
+
+_NOTES = ("title", "description", "$comment", "examples", "default")
+
+
+def shaping_form(schema: Mapping[str, Any], deselected: Iterable[tuple[str, ...]] = ()) -> dict[str, Any]:
+    """The form for a stream's (pruned) schema.
+
+    Args:
+        deselected: breadcrumbs of fields that are known and not wanted.
+    """
+    form: dict[str, Any] = _form(schema)
+    for crumb in deselected:
+        _drop(form, crumb)
+    return form
+
+
+def _form(node: Any) -> Any:
+    if not isinstance(node, Mapping):
+        return node
+    out = dict(node)
+    for part in out.pop("allOf", None) or ():
+        out = _overlay(out, _form(part)) if isinstance(part, Mapping) else out
+    for keyword in ("properties", "patternProperties"):
+        if isinstance(out.get(keyword), Mapping):
+            out[keyword] = {name: _form(sub) for name, sub in out[keyword].items()}
+    for keyword in ("items", "additionalProperties"):
+        if keyword in out:
+            out[keyword] = _form(out[keyword])
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(out.get(keyword), list):
+            return _union(out, keyword)
+    return out
+
+
+def _union(node: dict[str, Any], keyword: str) -> dict[str, Any]:
+    branches = node[keyword]
+    beside = {key: value for key, value in node.items() if key != keyword and key not in _NOTES}
+    typed = [branch for branch in branches if not _is_null(branch)]
+    if len(typed) == 1 and len(branches) == 2 and not beside and _is_plainly_typed(typed[0]):
+        only: dict[str, Any] = _form({**typed[0], "type": [*types_of(typed[0]), "null"]})
+        return only
+    return {
+        keyword: [_form(_overlay(beside, branch)) if isinstance(branch, Mapping) else branch for branch in branches]
+    }
+
+
+def _is_null(branch: Any) -> bool:
+    return isinstance(branch, Mapping) and types_of(branch) == ("null",)
+
+
+def _is_plainly_typed(branch: Any) -> bool:
+    return isinstance(branch, Mapping) and bool(types_of(branch)) and not {"anyOf", "oneOf", "allOf"} & set(branch)
+
+
+def _overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    out = {**base, **over}
+    for keyword in ("properties", "patternProperties"):
+        if isinstance(base.get(keyword), Mapping) and isinstance(over.get(keyword), Mapping):
+            out[keyword] = {**base[keyword], **over[keyword]}
+    if base.get("required") and over.get("required"):
+        out["required"] = list(dict.fromkeys([*base["required"], *over["required"]]))
+    return out
+
+
+def _drop(node: Any, crumb: tuple[str, ...]) -> None:
+    """Mark one field. Every level on the way is a copy of ``_form``'s, so the user's schema stays as it is."""
+    while isinstance(node, dict):
+        for branch in [*(node.get("anyOf") or ()), *(node.get("oneOf") or ())]:
+            _drop(branch, crumb)
+        if len(crumb) == 2 and crumb[0] == "properties":
+            if isinstance(node.get("properties"), dict):
+                node["properties"][crumb[1]] = DROPPED
+            return
+        step = 2 if crumb[:1] == ("properties",) else 1
+        node = (node.get("properties") or {}).get(crumb[1]) if step == 2 else node.get("items")
+        crumb = crumb[step:]
+        if not crumb:
+            return

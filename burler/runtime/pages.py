@@ -1,0 +1,31 @@
+"""How many rows make a page: few bytes in memory, and few seconds until they are out."""
+
+from __future__ import annotations
+
+from burler.settings import Settings
+
+_PAGE_BYTES = 4 * 1024 * 1024
+_FIRST_PAGE_ROWS = 100
+
+
+class PageSize:
+    """Starts small and follows what it sees of the stream's rows and of the time they take."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.rows = min(_FIRST_PAGE_ROWS, settings.page_max_rows)
+
+    def adapt(self, *, rows: int, size: int, seconds: float) -> None:
+        """Take in what a page has shown.
+
+        Args:
+            rows, size: how many rows, and bytes of lines, the stream has had so far.
+            seconds: how long the last page took to come together.
+        """
+        limit = self._settings.page_max_rows
+        if rows:
+            limit = min(limit, max(1, _PAGE_BYTES // max(1, size // rows)))
+        age = self._settings.page_max_age_seconds / 2
+        if seconds > age:
+            limit = min(limit, int(self.rows / seconds * age))
+        self.rows = max(1, min(limit, self.rows * 4))

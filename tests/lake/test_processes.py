@@ -1,0 +1,116 @@
+"""Several processes on one lake, some of them killed: no acknowledged commit is ever lost (specs 3)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from burler.lake import load, open_store, read_lines
+
+# Commits rows id = start, start + 1, ... and prints each STATE once it is out. "variant" makes the schema differ.
+WRITER = """
+import datetime as dt, itertools, os, sys
+from burler.errors import BurlerError
+from burler.lake import LakeWriter, open_store
+from burler.singer.messages import Records, Schema, State
+path, variant, start, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+def out(state):
+    os.write(1, b"%d\\n" % state.value["n"])
+try:
+    writer = LakeWriter(open_store(path), "t", emit_state=out, writer_id=sys.argv[5])
+    writer.schema(Schema("s", {"properties": {"id": {"type": "integer"}}, "variant": variant}))
+    for number in range(start, start + count):
+        line = b'{"type":"RECORD","stream":"s","record":{"id":%d}}\\n' % number
+        writer.records(Records("s", line, 1, dt.datetime(2024, 1, 1, tzinfo=dt.UTC)))
+        writer.state(State({"n": number}))
+        writer.flush()
+    writer.close()
+except BurlerError as error:
+    print(type(error).__name__, error, file=sys.stderr)
+    sys.exit(error.exit_code)
+"""
+
+
+def begin(path: Path, variant: int, start: int, count: int, name: str = "w") -> subprocess.Popen[bytes]:
+    arguments = [sys.executable, "-c", WRITER, str(path), str(variant), str(start), str(count), name]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def committed(path: Path) -> list[int]:
+    store = open_store(str(path))
+    files = load(store, "t", "s").files
+    lines = [line for file in files for line in list(read_lines(store, file.path))[1:]]
+    return [json.loads(line)["record"]["id"] for line in lines]
+
+
+def test_of_two_processes_on_one_schema_the_older_is_fenced(tmp_path: Path) -> None:
+    older = begin(tmp_path, 0, 0, 100_000, "older")
+    assert older.stdout is not None
+    seen = [int(older.stdout.readline()) for _ in range(3)]
+    newer = begin(tmp_path, 0, 1_000_000, 5, "newer")
+    new_out, new_err = newer.communicate(timeout=30)
+    old_out, old_err = older.communicate(timeout=30)
+    assert (newer.returncode, older.returncode) == (0, 3), (new_err, old_err)
+    assert old_err.startswith(b"LockLost")
+    assert b"newer, epoch 2" in old_err
+    acknowledged = [*seen, *map(int, old_out.split()), *map(int, new_out.split())]
+    assert sorted(acknowledged) == sorted(committed(tmp_path))
+    assert len(set(acknowledged)) == len(acknowledged)
+
+
+def test_storm(tmp_path: Path) -> None:
+    """Writers of four schemas of one stream; half of them are killed at a random moment."""
+    source = random.Random(14)
+    acknowledged: set[int] = set()
+    sent: set[int] = set()
+    fenced = 0
+    for round_number in range(4):
+        writers = []
+        for variant in range(4):
+            start = (round_number * 4 + variant) * 1000
+            sent |= set(range(start, start + 12))
+            writers.append(begin(tmp_path, variant, start, 12, f"{round_number}-{variant}"))
+        for victim in writers[::2]:
+            time.sleep(source.uniform(0.05, 0.2))
+            os.kill(victim.pid, signal.SIGKILL)
+        for writer in writers:
+            out, err = writer.communicate(timeout=60)
+            assert writer.returncode in (0, -signal.SIGKILL, 3), err
+            fenced += writer.returncode == 3
+            acknowledged |= set(map(int, out.split()))
+    found = committed(tmp_path)
+    assert acknowledged <= set(found) <= sent
+    assert len(found) == len(set(found))
+    assert len(acknowledged) >= 8 * 12
+    assert fenced == 0
+    document: dict[str, Any] = json.loads((tmp_path / "raw/t/s/manifest.json").read_bytes())
+    assert document["sequence"] == len(document["files"])
+    assert sorted(document["versions"].values()) == ["v1", "v2", "v3", "v4"]
+    # What a killed writer published but did not commit, a new manifest finds.
+    (tmp_path / "raw/t/s/manifest.json").unlink()
+    begin(tmp_path, 0, 900_000, 1).communicate(timeout=30)
+    on_disk = len(list(tmp_path.rglob("*.singer.gz")))
+    assert len(committed(tmp_path)) == on_disk
+    assert set(found) | {900_000} <= set(committed(tmp_path))
+
+
+def test_a_paused_writer_that_wakes_up_is_fenced(tmp_path: Path) -> None:
+    older = begin(tmp_path, 0, 0, 100_000, "older")
+    assert older.stdout is not None
+    older.stdout.readline()
+    os.kill(older.pid, signal.SIGSTOP)
+    newer = begin(tmp_path, 0, 1_000_000, 3, "newer")
+    newer.communicate(timeout=90)
+    manifest = (tmp_path / "raw/t/s/manifest.json").read_bytes()
+    os.kill(older.pid, signal.SIGCONT)
+    _, err = older.communicate(timeout=30)
+    assert older.returncode == 3, err
+    assert newer.returncode == 0
+    assert (tmp_path / "raw/t/s/manifest.json").read_bytes() == manifest

@@ -1,0 +1,211 @@
+"""stderr: METRIC lines as singer-python reads them, no secrets; stdout: messages and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from tapprocess import PYTHON, SMALL, burler, environment, python, write_tap
+
+from burler.runtime import logs
+
+READER = """
+import json, sys, warnings
+warnings.simplefilter("ignore")  # singer-python's own imports
+from singer import metrics
+points = [metrics.parse(line.rstrip("\\n")) for line in sys.stdin]
+print(json.dumps([[p.metric_type, p.metric, p.value, p.tags] for p in points if p]))
+"""
+
+
+def test_singer_python_reads_our_metric_lines(tmp_path: Path):
+    ended = burler("run", write_tap(tmp_path, SMALL), cwd=tmp_path)
+    read = subprocess.run(
+        [PYTHON, "-c", READER],
+        input=ended.stderr,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(PYTHONWARNINGS="ignore"),
+    )
+    points = json.loads(read.stdout)
+    assert len(points) == ended.stderr.count("METRIC") == 3
+    assert points[0] == ["counter", "record_count", 10, {"endpoint": "rows"}]
+    stream, whole = points[1], points[2]
+    assert stream[:2] == whole[:2] == ["timer", "job_duration"]
+    assert stream[3] == {"job_type": "stream", "stream": "rows", "status": "succeeded"}
+    assert whole[3] == {"job_type": "sync", "status": "succeeded"}
+    assert 0 <= stream[2] <= whole[2] < 60
+
+
+def test_singer_python_writes_the_same_form(tmp_path: Path):
+    source = "import singer, json\nwith singer.metrics.record_counter('rows') as c: c.increment(10)"
+    theirs = python("-W", "ignore", "-c", source, cwd=tmp_path, PYTHONWARNINGS="ignore").stderr.splitlines()
+    ours = burler("run", write_tap(tmp_path, SMALL), cwd=tmp_path).stderr.splitlines()
+    mark = "INFO METRIC: "
+    first = [json.loads(line.removeprefix(mark)) for line in theirs if line.startswith(mark)]
+    second = [json.loads(line.removeprefix(mark)) for line in ours if line.startswith(mark)]
+    assert first[0] == second[0]
+
+
+def test_stdout_has_messages_only(tmp_path: Path):
+    source = """
+    import atexit, logging, os, subprocess, sys, threading, time
+    from sys import stdout as kept
+    print("at import")
+    kept.write("kept at import\\n")
+    if __name__ != "__main__":  # else burler has not been asked yet
+        os.system("echo a child at import")
+    import burler
+    tap = burler.tap("tap-x")
+
+    def chat():
+        for _ in range(20):
+            print("thread")
+            time.sleep(0.01)
+
+    @tap.client
+    def client():
+        print("client")
+
+    @tap.sync("rows", key_properties="id")
+    def rows(client):
+        threading.Thread(target=chat).start()
+        logging.getLogger("mine").warning("a line of mine")
+        for i in range(3):
+            print("print")
+            kept.write("kept\\n")
+            sys.__stdout__.write("dunder\\n")
+            os.write(1, b"os.write\\n")
+            subprocess.run(["echo", "child"])
+            yield {"id": i}
+
+    @tap.schema("rows")
+    def schema():
+        print("schema")
+        return SCHEMA
+
+    atexit.register(lambda: print("at exit"))
+    if __name__ == "__main__":
+        tap.cli()
+    """
+    path = write_tap(tmp_path, source)
+    for command in (["-m", "burler", "run", path], [path]):
+        ended = python(*command, cwd=tmp_path)
+        assert ended.code == 0, ended.stderr
+        kinds = [m["type"] for m in ended.messages]
+        assert kinds == ["SCHEMA", "ACTIVATE_VERSION", "RECORD", "RECORD", "RECORD", "ACTIVATE_VERSION", "STATE"]
+        for text in ("client", "print", "kept", "dunder", "os.write", "child", "schema", "thread", "at exit"):
+            assert text in ended.stderr, text
+        assert "WARNING a line of mine" in ended.stderr
+    for command in (["-m", "burler", "discover", path], [path, "--discover"]):
+        ended = python(*command, cwd=tmp_path)
+        assert json.loads(ended.stdout)["streams"][0]["tap_stream_id"] == "rows"
+
+
+SECRET = "s3cr3t-t0ken-value"
+LEAKY = """
+import logging, sys
+import burler
+tap = burler.tap("tap-x", config_spec=["access_token"])
+
+@tap.client
+def client(config):
+    logging.getLogger("mine").warning("mine: %s", config["access_token"])
+    if config.get("fail") == "client":
+        raise ConnectionError("401 for " + config["access_token"])
+    return config
+
+@tap.sync("rows", key_properties="id")
+def rows(client):
+    yield {"id": 1}
+    try:
+        if client.get("fail") == "row":
+            yield {"id": client["access_token"]}
+        if client.get("fail") == "state":
+            raise KeyError(client["nested"]["password"])
+    except GeneratorExit:
+        raise OSError("closing " + client["access_token"])
+    raise RuntimeError("401 for " + client["access_token"])
+
+tap.schema("rows", SCHEMA)
+"""
+
+
+@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
+@pytest.mark.parametrize("fail", ["client", "row", "rows", "state"])
+def test_secrets_never_show(tmp_path: Path, fail: str, level: str):
+    path = write_tap(tmp_path, LEAKY)
+    config = {"access_token": SECRET, "nested": {"password": SECRET + "2"}, "fail": fail}
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    ended = burler("run", path, "--config", "c.json", cwd=tmp_path, BURLER_LOG_LEVEL=level)
+    assert ended.code == 1
+    assert SECRET not in ended.stderr
+    assert "***" in ended.stderr
+    assert len(ended.lines("CRITICAL")) == 1
+    assert ("Traceback" in ended.stderr) == (level == "DEBUG")
+
+
+def test_secrets_never_show_with_a_logging_config_of_the_users(tmp_path: Path):
+    (tmp_path / "log.conf").write_text(
+        "[loggers]\nkeys=root\n[handlers]\nkeys=h\n[formatters]\nkeys=f\n[logger_root]\nlevel=DEBUG\nhandlers=h\n"
+        "[handler_h]\nclass=StreamHandler\nargs=(sys.stderr,)\nformatter=f\n[formatter_f]\nformat=MINE %(message)s\n"
+    )
+    (tmp_path / "c.json").write_text(json.dumps({"access_token": SECRET}))
+    path = write_tap(tmp_path, LEAKY)
+    ended = burler("run", path, "--config", "c.json", cwd=tmp_path, LOGGING_CONF_FILE=str(tmp_path / "log.conf"))
+    assert "MINE stream 'rows': start" in ended.stderr
+    assert "MINE rows" in ended.stderr
+    assert "RuntimeError: 401 for ***" in ended.stderr
+    assert SECRET not in ended.stderr
+
+
+def test_a_critical_line_says_where_and_is_short(tmp_path: Path):
+    source = """
+    import burler
+    tap = burler.tap("tap-x")
+    def fetch():
+        raise ValueError("<html>\\n" + "a page of many lines\\n" * 500)
+    @tap.sync("rows", key_properties="id")
+    def rows():
+        fetch()
+        yield {}
+    tap.schema("rows", SCHEMA)
+    """
+    ended = burler("run", write_tap(tmp_path, source), cwd=tmp_path)
+    assert ended.code == 1
+    text = ended.one_critical()
+    assert text.startswith("CRITICAL rows (tap_x.py:5): ValueError: <html>")
+    assert len(text) < 800
+
+
+def test_several_broken_streams_have_one_critical_line_each(tmp_path: Path):
+    source = """
+    import burler
+    tap = burler.tap("tap-x")
+    for name in ("a", "b", "c"):
+        def rows(name=name):
+            if name != "b":
+                raise ValueError("no " + name)
+            return [{"id": 1}]
+        tap.sync(name, key_properties="id", replication_key="id")(rows)
+        tap.schema(name, SCHEMA)
+    """
+    ended = burler("run", write_tap(tmp_path, source), cwd=tmp_path)
+    assert ended.code == 1
+    assert [line.split(" ")[0] for line in ended.lines("CRITICAL")] == ["a", "c"]
+    assert ended.messages[-1] == {"type": "STATE", "value": {"bookmarks": {"b": {"id": 1}}}}
+
+
+def test_short():
+    class Broken(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert logs.short(ValueError("x")) == "ValueError: x"
+    assert logs.short(ValueError()) == "ValueError"
+    assert logs.short(Broken()) == "Broken"
+    assert logs.short(ValueError("a\n\nb\n")) == "ValueError: a\n  b"
+    assert logs.short(ValueError("a\nb\nc\nd")).endswith("c ...")

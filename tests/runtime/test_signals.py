@@ -1,0 +1,249 @@
+"""SIGTERM and SIGINT sent to real processes behind real pipes (specs 6). See also ``storm.py``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tapprocess import PYTHON, Ended, environment, write_tap
+
+HEAD = """
+import os, sys, threading, time
+import burler
+tap = burler.tap("tap-x")
+tap.schema("rows", SCHEMA)
+"""
+
+
+class Running:
+    """A tap as a process with a pipe on stdout."""
+
+    def __init__(self, path: Path, *args: str, stdout: Any = subprocess.PIPE, **env: str) -> None:
+        self.process = subprocess.Popen(
+            [PYTHON, "-m", "burler", "run", str(path), *args],
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            env=environment(**env),
+            cwd=path.parent,
+        )
+
+    def until(self, text: str, timeout: float = 20) -> None:
+        """Wait for a line on stderr that holds the text."""
+        assert self.process.stderr is not None
+        self.seen = ""
+        end = time.monotonic() + timeout
+        while text not in self.seen and time.monotonic() < end:
+            self.seen += self.process.stderr.readline().decode()
+        assert text in self.seen, self.seen
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def ended(self, timeout: float = 20) -> Ended:
+        out, err = self.process.communicate(timeout=timeout)
+        return Ended(self.process.returncode, out or b"", getattr(self, "seen", "") + err.decode())
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Any]:
+    """Starts a tap from its source; kills what is left of it."""
+    runs: list[Running] = []
+
+    def start(body: str, *args: str, **more: Any) -> Running:
+        path = write_tap(tmp_path, HEAD + body, f"tap_{len(runs)}.py")
+        runs.append(Running(path, *args, **more))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        if run.process.poll() is None:
+            run.process.kill()
+            run.process.communicate()
+        for pipe in (run.process.stdout, run.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+BLOCKED = """
+@tap.sync("rows", key_properties="id", replication_key="id", order="asc")
+def rows():
+    yield {"id": 1}
+    try:
+        sys.stderr.write("READY\\n")
+        time.sleep(600)
+    finally:
+        FINALLY
+    yield {"id": 2}
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_one_signal_ends_with_the_last_state(started: Any, number: int):
+    run = started(BLOCKED.replace("FINALLY", "sys.stderr.write('CLEANED\\n')"))
+    run.until("READY")
+    begun = time.monotonic()
+    run.signal(number)
+    ended = run.ended()
+    assert ended.code == 0, ended.stderr
+    assert time.monotonic() - begun < 2
+    assert [m["type"] for m in ended.messages] == ["SCHEMA", "RECORD", "STATE"]
+    assert ended.messages[-1]["value"] == {"bookmarks": {"rows": {"id": 1}}, "currently_syncing": "rows"}
+    assert ended.stderr.count("CLEANED") == 1
+    assert "stream 'rows': stopped, 1 rows" in ended.stderr
+    assert ended.lines("CRITICAL") == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_second_signal_ends_at_once(started: Any, number: int, code: int):
+    run = started(BLOCKED.replace("FINALLY", "sys.stderr.write('CLEANING\\n'); time.sleep(600)"))
+    run.until("READY")
+    run.signal(number)
+    run.until("CLEANING")
+    run.signal(number)
+    ended = run.ended(5)
+    assert ended.code == code
+    assert "STATE" not in [m["type"] for m in ended.messages]
+
+
+def test_a_finally_that_raises_is_logged(started: Any):
+    run = started(BLOCKED.replace("FINALLY", "raise OSError('while cleaning up')"))
+    run.until("READY")
+    run.signal(signal.SIGTERM)
+    ended = run.ended()
+    assert ended.code == 0
+    assert ended.messages[-1]["value"]["bookmarks"] == {"rows": {"id": 1}}
+    assert any("OSError: while cleaning up" in line for line in ended.lines("WARNING"))
+    assert "Traceback" not in ended.stderr
+
+
+SWALLOWS = """
+@tap.sync("rows", key_properties="id")
+def rows():
+    for i in range(100000):
+        try:
+            yield {"id": i}
+            if i == 50:
+                sys.stderr.write("READY\\n")
+            time.sleep(0.05 if i >= 50 else 0)
+        except BaseException as error:
+            if isinstance(error, GeneratorExit):
+                raise
+            REACT
+"""
+
+
+@pytest.mark.parametrize("react", ["pass", "return", "raise ValueError('changed') from error", "sys.exit(5)"])
+def test_user_code_that_catches_everything_does_not_pass_for_complete(started: Any, react: str):
+    run = started(SWALLOWS.replace("REACT", react))
+    run.until("READY")
+    run.signal(signal.SIGTERM)
+    ended = run.ended()
+    assert ended.code == 0, ended.stderr
+    types = [m["type"] for m in ended.messages]
+    assert types[:2] == ["SCHEMA", "ACTIVATE_VERSION"]
+    assert types.count("ACTIVATE_VERSION") == 1, "a stopped table must not be activated"
+    assert types[-1] == "STATE"
+    assert "version" not in str(ended.messages[-1])
+    assert ended.lines("CRITICAL") == []
+
+
+def test_a_thread_of_the_user_that_can_not_be_woken(started: Any):
+    body = BLOCKED.replace("yield {", "threading.Thread(target=time.sleep, args=(600,)).start()\n    yield {", 1)
+    run = started(body.replace("FINALLY", "pass"))
+    run.until("READY")
+    begun = time.monotonic()
+    run.signal(signal.SIGTERM)
+    ended = run.ended()
+    assert ended.code == 0
+    assert ended.messages[-1]["value"]["bookmarks"] == {"rows": {"id": 1}}
+    assert time.monotonic() - begun < 6
+
+
+FOREVER = """
+@tap.sync("rows", key_properties="id", replication_key="id", order="asc")
+def rows():
+    i = 0
+    while True:
+        yield {"id": i, "text": "x" * 1000}
+        i += 1
+"""
+
+
+@pytest.mark.slow
+def test_a_reader_that_takes_nothing_ends_the_process_after_ten_seconds(started: Any, tmp_path: Path):
+    """Three at once: nobody reads; the reader is stopped; nobody reads a pipe that does not block."""
+    never = started(FOREVER)
+    reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    stopped = started(FOREVER, stdout=reader.stdin)
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    busy = started(FOREVER, stdout=theirs)
+    runs = [never, stopped, busy]
+    for run in runs:
+        run.until("start (INCREMENTAL")
+    reader.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    begun = time.monotonic()
+    for run in runs:
+        run.signal(signal.SIGTERM)
+    try:
+        codes = [run.process.wait(15) for run in runs]
+        took = time.monotonic() - begun
+    finally:
+        reader.kill()
+        reader.communicate()
+        os.close(ours)
+        os.close(theirs)
+    assert codes == [143, 143, 143]
+    assert 9.5 < took < 11
+
+
+def test_a_reader_that_pauses_shorter_loses_nothing(started: Any):
+    run = started(FOREVER)
+    run.until("start (INCREMENTAL")
+    time.sleep(0.3)
+    run.signal(signal.SIGTERM)
+    time.sleep(2)
+    ended = run.ended()
+    assert ended.code == 0
+    out = [m["record"]["id"] for m in ended.messages if m["type"] == "RECORD"]
+    assert out == list(range(len(out)))
+    assert ended.messages[-1]["value"]["bookmarks"] == {"rows": {"id": out[-1]}}
+
+
+def test_lake_write_commits_what_it_has(tmp_path: Path):
+    process = subprocess.Popen(
+        [PYTHON, "-m", "burler", "lake", "write", "lake", "--tap-id", "t"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    process.stdin.write(
+        b'{"type":"SCHEMA","stream":"s","schema":{"type":"object","properties":{"id":{"type":"integer"}}},'
+        b'"key_properties":[]}\n{"type":"RECORD","stream":"s","record":{"id":1}}\n{"type":"STATE","value":{"x":1}}\n'
+    )
+    process.stdin.flush()
+    end = time.monotonic() + 20
+    while not list(tmp_path.glob("lake/raw/t/s/*/*")) + list(tmp_path.glob("lake/raw/t/s/*/.*")):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(10)  # stdin is still open
+    finally:
+        process.stdin.close()
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout as out, process.stderr as err:
+        assert out.read() == b'{"type":"STATE","value":{"x":1}}\n', err.read()
+    assert process.returncode == 0
+    assert len(list(tmp_path.glob("lake/raw/t/s/*/s-*.singer.gz"))) == 1

@@ -1,0 +1,141 @@
+"""Stopping, where the moment must be exact: the handler is called as a signal would."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import Any
+
+import pytest
+
+import burler
+from burler.errors import StorageError
+from burler.runtime.run import run
+from burler.runtime.signals import Stop, Stopper
+from burler.sinks.memory import MemorySink
+from burler.testing import run_tap
+
+FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
+
+
+def make(**streams: Any) -> burler.Tap:
+    tap = burler.tap("tap-t")
+    for name, fn in streams.items():
+        tap.sync(name, key_properties="id", replication_key="id", order="asc")(fn)
+        tap.schema(name, FIELDS)
+    return tap
+
+
+class SignalAt(MemorySink):
+    """Signals as a page is written: no user code runs then."""
+
+    def __init__(self, stopper: Stopper, at: int) -> None:
+        super().__init__()
+        self._stopper = stopper
+        self._at = at
+
+    def write(self, message: Any) -> None:
+        super().write(message)
+        if len(self.messages) >= self._at and self._stopper.signal is None:
+            signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("at", "currently", "marks"),
+    [
+        (1, "a", {}),  # at the first SCHEMA
+        (2, "b", {"a": {"id": 2}}),  # at the page that was the last
+        (4, "b", {"a": {"id": 2}}),  # at the STATE after it
+        (5, "b", {"a": {"id": 2}}),  # at the second stream's SCHEMA
+    ],
+)
+def test_a_signal_between_user_code_waits_for_the_page(at: int, currently: str, marks: dict[str, Any]):
+    stopper = Stopper()
+    tap = make(a=lambda: [{"id": 1}, {"id": 2}], b=lambda: [{"id": 9}])
+    sink = SignalAt(stopper, at)
+    result = run(tap, {}, sink, stopper=stopper)
+    assert result.stopped_by == signal.SIGTERM
+    assert result.exit_code == 0
+    last = sink.messages[-1]["value"]
+    assert last["currently_syncing"] == currently
+    assert last.get("bookmarks", {}) == marks
+    rest = run_tap(make(a=lambda: [], b=lambda: [{"id": 9}]), state=last)
+    assert [m["stream"] for m in rest.messages if m["type"] == "SCHEMA"][0] == currently
+
+
+def test_handlers_are_put_back():
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGURG)]
+    run_tap(make(a=lambda: [{"id": 1}]))
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGURG)] == before
+
+
+def test_no_thread_is_left_over():
+    stopper = Stopper()
+
+    def rows():
+        yield {"id": 1}
+        signal.raise_signal(signal.SIGTERM)
+
+    run_tap(make(a=rows), stopper=stopper)
+    end = time.monotonic() + 5
+    while any(thread.name.startswith("burler") for thread in threading.enumerate()):
+        assert time.monotonic() < end, threading.enumerate()
+        time.sleep(0.01)
+
+
+def test_away_from_the_main_thread_a_run_works_without_handlers():
+    runs: list[Any] = []
+    thread = threading.Thread(target=lambda: runs.append(run_tap(make(a=lambda: [{"id": 1}]))))
+    thread.start()
+    thread.join()
+    assert runs[0].records("a") == [{"id": 1}]
+
+
+def test_stop_is_raised_only_in_user_code_and_only_once():
+    stopper = Stopper()
+    with stopper.installed():
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Stop), stopper.user_code():
+            raise AssertionError("not reached")
+        assert stopper.raised
+
+
+def test_a_wake_that_came_too_late_does_not_stop_the_next_stream():
+    stopper = Stopper()
+    stopper.wake()
+    stopper.calm()
+    with stopper.user_code():
+        pass
+    assert not stopper.raised
+
+
+def test_a_sink_that_fails_while_user_code_blocks_ends_the_run():
+    class Full(MemorySink):
+        def tick(self) -> None:
+            raise StorageError("disk full")
+
+    def rows():
+        yield {"id": 1}
+        time.sleep(60)
+
+    sink = Full()
+    begun = time.monotonic()
+    with pytest.raises(StorageError, match="disk full"):
+        run(make(a=rows, b=lambda: []), {"page_max_age_seconds": 0.05}, sink)
+    assert time.monotonic() - begun < 5
+    assert sink.closed
+    assert [m["type"] for m in sink.messages if m["type"] == "STATE"] == []
+
+
+def test_nothing_is_written_after_the_sink_has_failed():
+    class Full(MemorySink):
+        def write(self, message: Any) -> None:
+            if len(self.messages) >= 2:
+                raise StorageError("disk full")
+            super().write(message)
+
+    sink = Full()
+    with pytest.raises(StorageError):
+        run(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 1}]), {}, sink)
+    assert [m["type"] for m in sink.messages] == ["SCHEMA", "RECORD"]

