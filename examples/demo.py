@@ -24,17 +24,38 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def burler(*arguments: str, quiet: bool = False) -> None:
+def burler(*arguments: str) -> None:
     """Run a burler command, after showing it; end with its exit code if it fails."""
     sys.stdout.write(f"$ burler {' '.join(arguments)}\n")
     sys.stdout.flush()
     begun = time.monotonic()
-    output = subprocess.DEVNULL if quiet else None
-    ended = subprocess.run([sys.executable, "-m", "burler", *arguments], env=ENVIRONMENT, stdout=output, check=False)
+    ended = subprocess.run([sys.executable, "-m", "burler", *arguments], env=ENVIRONMENT, check=False)
     if ended.returncode:
         sys.exit(ended.returncode)
     sys.stdout.write(f"  ({time.monotonic() - begun:.1f} s)\n")
     sys.stdout.flush()
+
+
+def run_tap(*more: str) -> None:
+    """Run the tap into the lake; of its log only what each stream moved is shown, and no STATE line."""
+    arguments = ["run", shown(HERE / "tap_git"), "--sink", f"lake:{LAKE}", "--out-file", str(STATE), *more]
+    sys.stdout.write(f"$ burler {' '.join(arguments)}\n")
+    sys.stdout.flush()
+    environment = {**ENVIRONMENT, "BURLER_LOG_LEVEL": "INFO"}
+    command = [sys.executable, "-m", "burler", *arguments]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        sys.stderr.write(ended.stderr)
+        sys.exit(ended.returncode)
+    for line in ended.stderr.splitlines():
+        if line.startswith("WARNING") or (line.startswith("INFO stream") and "rows of" in line):
+            sys.stdout.write(f"  {line.removeprefix('INFO ')}\n")
+    sys.stdout.flush()
+
+
+def shown(path: Path) -> str:
+    """A path as a person would type it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def git(*arguments: str, **options: str) -> str:
@@ -76,17 +97,19 @@ def main() -> None:
     source = sys.argv[1] if len(sys.argv) > 1 else "."
     copy_repository(source)
     ENVIRONMENT["TAP_GIT_REPO"] = str(COPY)
-    sys.stdout.write(f"The tap: {HERE.relative_to(Path.cwd()) if HERE.is_relative_to(Path.cwd()) else HERE}/tap_git\n")
-    sys.stdout.write(f"Its input: the history of {Path(source).resolve()} ({COPY})\n")
-    run = ["run", str(HERE / "tap_git"), "--sink", f"lake:{LAKE}", "--out-file", str(STATE)]
-
+    python = shown(Path(sys.executable))
+    sys.stdout.write(
+        f"The tap:    {shown(HERE / 'tap_git')}/__init__.py, some thirty lines\n"
+        f"Its input:  the history of {Path(source).resolve()} (read from a bare copy, {COPY})\n"
+        f"'burler' stands for {python} -m burler\n"
+    )
     say("1. First run: the whole history into a raw lake")
-    burler(*run, quiet=True)
+    run_tap()
     say("2. The lake becomes Delta tables, on Spark")
     burler("export", str(LAKE), str(TABLES))
-    say("3. One commit is added, and the tap runs again from its saved state")
+    say("3. One commit is added to the copy, and the tap runs again from its saved state")
     sys.stdout.write(f"new commit: {add_commit()}\n")
-    burler(*run, "--state", str(STATE), quiet=True)
+    run_tap("--state", str(STATE))
     say("4. Export again: only what is new is read (refs and authors are full tables: they come whole)")
     burler("export", str(LAKE), str(TABLES))
     say("5. An answer from Spark SQL")
@@ -94,20 +117,17 @@ def main() -> None:
     if asked.returncode:
         sys.exit(asked.returncode)
     say("Where things are, and what to type next")
-    sys.stdout.write(
-        f"the lake    {LAKE}/raw/tap-git/<stream>/<schema>/*.singer.gz   zcat them: Singer messages\n"
-        f"the tables  {TABLES}/tap-git/<stream>                          Delta: Spark, DuckDB, pandas read them\n"
-        f"the state   {STATE}\n\n"
-        f"TAP_GIT_REPO=. {_python()} -m burler run examples/tap_git | head -n 5     the messages themselves\n"
-        f"{_python()} -m burler discover examples/tap_git                       the catalog\n"
-        f"REPO=/path/to/another/repo make demo                                 the same on another repository\n"
-        f"less docs/taps.md                                                    write your own tap\n"
-    )
-
-
-def _python() -> str:
-    path = Path(sys.executable)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else "python"
+    rows = [
+        (f"{LAKE}/raw/tap-git/*/*/*.singer.gz", "the lake: Singer messages, for zcat, jq, DuckDB, Spark"),
+        (f"{TABLES}/tap-git/*", "the tables: Delta, for Spark, DuckDB, pandas"),
+        (f"{STATE}", "the state of the tap"),
+        (f"TAP_GIT_REPO=. {python} -m burler run {shown(HERE / 'tap_git')} | head -n 3", "the messages themselves"),
+        (f"TAP_GIT_REPO=. {python} -m burler discover {shown(HERE / 'tap_git')}", "the catalog"),
+        ("REPO=/path/to/another/repo make demo", "the same on another repository"),
+        ("less docs/taps.md", "write your own tap"),
+    ]
+    for what, why in rows:
+        sys.stdout.write(f"  {why}\n      {what}\n")
 
 
 if __name__ == "__main__":

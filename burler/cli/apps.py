@@ -46,7 +46,7 @@ def _load_file(path: Path, name: str) -> ModuleType:
     if path.is_dir():
         path = path / "__init__.py"
         if not path.exists():
-            raise AppError(f"APP '{name}': the folder holds no __init__.py; give the file that declares the tap.")
+            raise _no_init(name)
     path = path.resolve()
     parts = [] if path.name == "__init__.py" else [path.stem]
     folder = path.parent
@@ -74,16 +74,21 @@ def _load_file(path: Path, name: str) -> ModuleType:
 def _load_module(target: str, name: str) -> ModuleType:
     if str(Path.cwd()) not in sys.path and "" not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    found = False
+    found = None
     with contextlib.suppress(ModuleNotFoundError, ValueError), _import_errors(name, but=target):
-        found = importlib.util.find_spec(target) is not None  # imports the packages above the module
-    if not found:
-        hint = f" Did you mean ./{target}.py?" if Path(f"{target}.py").exists() else ""
+        found = importlib.util.find_spec(target)  # imports the packages above the module
+    if found is None or found.origin is None:  # a folder without __init__.py is found as an empty package
+        if Path(target).is_dir():
+            raise _no_init(name)
         raise AppError(
-            f"APP '{name}': no file, module or installed tap of that name.{hint} "
+            f"APP '{name}': no file, module or installed tap of that name. "
             "Give a file (tap_crm.py), a module (tap_crm), module:attribute, or a tap's command."
         )
     return _import(target, name)
+
+
+def _no_init(name: str) -> AppError:
+    return AppError(f"APP '{name}': the folder holds no __init__.py; give the file that declares the tap.")
 
 
 def _import(module_name: str, name: str) -> ModuleType:
@@ -143,8 +148,11 @@ def _attribute(module: ModuleType, attribute: str, name: str) -> Tap:
 
 def _taps(module: ModuleType) -> list[tuple[str, Tap]]:
     """The different taps a module holds, each under its first name."""
-    named = {id(value): (key, value) for key, value in reversed(vars(module).items()) if isinstance(value, Tap)}
-    return list(reversed(named.values()))
+    named: dict[int, tuple[str, Tap]] = {}
+    for key, value in vars(module).items():
+        if isinstance(value, Tap):
+            named.setdefault(id(value), (key, value))
+    return list(named.values())
 
 
 def _only_tap(module: ModuleType, name: str) -> Tap:

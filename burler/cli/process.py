@@ -9,14 +9,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from burler.errors import BurlerError, OutputClosed, StorageError
 from burler.runtime import logs
-from burler.runtime.sync import SyncResult
-from burler.sinks.stdout import LineWriter
+
+if TYPE_CHECKING:
+    from burler.runtime.sync import SyncResult
+    from burler.sinks.stdout import LineWriter
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +68,8 @@ def own_stdout() -> Iterator[LineWriter]:
     Raises:
         StorageError: stdout is closed.
     """
+    from burler.sinks.stdout import LineWriter
+
     if sys.stdout is None:  # Python found no open file there when it started
         raise StorageError("stdout is closed; there is nowhere to write to.")
     try:

@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from burler.errors import MessageError
 from burler.lake.roll import Clock
+from burler.lake.surrogates import is_veiled, unveil, veil
 from burler.lake.timestamps import normalise_time
 from burler.lake.writer import LakeWriter
 from burler.singer.messages import ActivateVersion, Schema, State, encode, format_time
@@ -108,7 +109,7 @@ class Reader:
                     self._other(kind, number, message, line)
                     continue
                 if message.stream != page.stream or message.version != page.version:
-                    self._hand_on(page)
+                    page = self._hand_on(page)
                     page = self._new_page(number, message, line)
                 self._add(page, number, message, line, extras, received)
         except MessageError:
@@ -217,20 +218,21 @@ def _decode_all(whole: bytes, lines: list[bytes]) -> list[Message] | None:
 def _one_by_one(first: int, lines: Iterable[bytes]) -> Iterable[Numbered]:
     for number, line in enumerate(lines, first):
         if line.strip():
-            yield number, *_decode_one(number, line)
+            message, extras = _decode_one(number, line)
+            yield number, message, line, extras
 
 
-def _decode_one(number: int, line: bytes) -> tuple[Message, bytes, bytes]:
-    """(message, line, further keys as they came, each with a comma before it)."""
+def _decode_one(number: int, line: bytes) -> tuple[Message, bytes]:
+    """(message, further keys as they came, each with a comma before it)."""
     try:
         line.decode("utf-8")
         try:
-            return _decode(line), line, b""
-        except msgspec.ValidationError:
-            given = _decode_open(line)
-        known = b",".join(_pair(key, given[key]) for key in given if key in _KNOWN)
-        message = _decode(b"{" + known + b"}")
-        return message, line, b"".join(b"," + _pair(key, given[key]) for key in given if key not in _KNOWN)
+            return _split_keys(line)
+        except msgspec.DecodeError:
+            veiled = veil(line)
+            if veiled is None:
+                raise
+            return _unveiled(number, line, *_split_keys(veiled))
     except UnicodeDecodeError as error:
         raise _bad(number, line, f"it is not UTF-8 ({error.reason} at byte {error.start + 1})") from None
     except msgspec.ValidationError as error:
@@ -239,6 +241,28 @@ def _decode_one(number: int, line: bytes) -> tuple[Message, bytes, bytes]:
         raise _bad(number, line, f"it is no JSON ({error})") from None
     except RecursionError:
         raise _bad(number, line, "it is nested too deeply") from None
+
+
+def _split_keys(line: bytes) -> tuple[Message, bytes]:
+    """(message, further keys)."""
+    try:
+        return _decode(line), b""
+    except msgspec.ValidationError:
+        given = _decode_open(line)
+    known = b",".join(_pair(key, given[key]) for key in given if key in _KNOWN)
+    extras = b"".join(b"," + _pair(key, given[key]) for key in given if key not in _KNOWN)
+    return _decode(b"{" + known + b"}"), extras
+
+
+def _unveiled(number: int, line: bytes, message: Message, extras: bytes) -> tuple[Message, bytes]:
+    """The message with its half surrogate pairs back in place; only in the parts that stay bytes."""
+    for name in Message.__struct_fields__:
+        value = getattr(message, name)
+        if isinstance(value, Raw):
+            setattr(message, name, Raw(unveil(bytes(value))))
+        elif isinstance(value, str) and is_veiled(value):
+            raise _bad(number, line, f"its '{name}' holds half of a surrogate pair")
+    return message, unveil(extras)
 
 
 def _pair(key: str, value: Raw) -> bytes:

@@ -133,7 +133,9 @@ def _stamp(moment: dt.datetime) -> str:
 
 
 def _moment(stamp: str) -> dt.datetime:
-    return dt.datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=dt.UTC)
+    # By hand: strptime takes ten times as long, and a manifest of 10,000 files is sorted at each commit.
+    date, clock = (int(stamp[:4]), int(stamp[4:6]), int(stamp[6:8])), stamp[9:15]
+    return dt.datetime(*date, int(clock[:2]), int(clock[2:4]), int(clock[4:]), tzinfo=dt.UTC)
 
 
 SortKey = tuple[dt.datetime, dt.datetime, int, str]

@@ -23,7 +23,7 @@ from burler.lake.store import Blob, Conflict, OutcomeUnknown
 Resolve = Callable[[str], Path]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}  # ENOENT: /proc and the like take no folders
 _WRONG_KIND = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 _NO_LINKS = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 

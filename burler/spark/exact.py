@@ -154,7 +154,14 @@ def numbered_lines(store: Store, lake_path: str) -> Iterator[tuple[int, bytes]]:
 
 def _messages(file: LakeFile, store: Store, stream: str) -> Iterator[tuple[int, _Line]]:
     decoder = msgspec.json.Decoder(_Line)
-    for number, line in numbered_lines(store, file.lake_path):
+    lines = numbered_lines(store, file.lake_path)
+    while True:
+        try:
+            number, line = next(lines)
+        except StopIteration:
+            return
+        except LakeError as error:
+            raise LakeError(f"stream '{stream}': {error}\nNothing was published.") from None
         try:
             yield number, decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -104,6 +105,9 @@ def command(java: Java, spark_home: str, conf: Mapping[str, str], log4j: Path) -
     options = shlex.split(conf.get("spark.driver.extraJavaOptions", ""))
     if not any("log4j2.configurationFile" in option for option in options) and not _has_log4j(conf_folder):
         options.insert(0, f"-Dlog4j2.configurationFile={log4j.as_uri()}")
+    if not any(re.fullmatch(r"-XX:\+Use\w*GC", option) for option in options):
+        # A tenth less CPU than G1 in a one-shot export, no loss in a long one (spark.md A).
+        options.insert(0, "-XX:+UseParallelGC")
     return [
         java.executable,
         "-cp",

@@ -166,16 +166,20 @@ def _one(name: str, node: Mapping[str, Any], path: tuple[str, ...], *, alone: bo
 
 
 def _integer(node: Mapping[str, Any]) -> FieldType:
-    bounds = [node.get(key) for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
-    numbers = [bound for bound in bounds if isinstance(bound, int | float | Decimal) and not isinstance(bound, bool)]
+    low, high = _INT64
     # An exclusive bound may stand one beyond the last value.
-    low, high = _INT64[0] - 1, _INT64[1] + 1
-    exclusive = {id(node.get("exclusiveMinimum")), id(node.get("exclusiveMaximum"))}
-    for bound in numbers:
-        inside = low <= bound <= high if id(bound) in exclusive else _INT64[0] <= bound <= _INT64[1]
-        if not inside:
-            return _singer_decimal(node) or DecimalOf(0)
-    return _singer_decimal(node) or BIGINT
+    bounds = {
+        "minimum": (low, high),
+        "maximum": (low, high),
+        "exclusiveMinimum": (low - 1, high + 1),
+        "exclusiveMaximum": (low - 1, high + 1),
+    }
+    wide = any(_is_number(node.get(key)) and not least <= node[key] <= most for key, (least, most) in bounds.items())
+    return _singer_decimal(node) or (DecimalOf(0) if wide else BIGINT)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def _number(node: Mapping[str, Any]) -> FieldType:
@@ -183,7 +187,7 @@ def _number(node: Mapping[str, Any]) -> FieldType:
     if named is not None:
         return named
     step = node.get("multipleOf")
-    if isinstance(step, int | float | Decimal) and not isinstance(step, bool):
+    if _is_number(step):
         _, digits, exponent = Decimal(str(step)).normalize().as_tuple()
         if digits == (1,) and isinstance(exponent, int) and -DIGITS <= exponent <= 0:
             return DecimalOf(-exponent)
@@ -207,12 +211,12 @@ def _text(node: Mapping[str, Any]) -> FieldType:
 
 
 def _object(node: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
-    properties, more = node.get("properties"), node.get("additionalProperties")
-    if "patternProperties" in node:
-        return STRING
+    properties, more = node.get("properties"), node.get("additionalProperties", False)
+    if properties is not None and not isinstance(properties, Mapping):
+        raise _Refused(f"field '{'.'.join(path)}' has 'properties' that are no object")
+    if "patternProperties" in node or (properties and more is not False):
+        return STRING  # open, or open beside named fields
     if properties:
-        if more not in (None, False):
-            return STRING  # open beside named fields
         return StructOf(tuple((name, _describe(inner, (*path, name))) for name, inner in properties.items()))
     if isinstance(more, Mapping) and more:
         return MapOf(_describe(more, (*path, "{}")))

@@ -7,9 +7,6 @@ import json
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from burler.errors import MessageError
 from burler.lake.canonical import (
     base58,
@@ -21,6 +18,8 @@ from burler.lake.canonical import (
 )
 from burler.lake.farmhash import fingerprint64
 from burler.singer.messages import Schema
+from hypothesis import given
+from hypothesis import strategies as st
 
 GOLDEN = (
     b'{"key_properties":["id"],"schema":{"properties":{"id":{"type":"integer"}},"required":["id"],'
@@ -92,7 +91,7 @@ def test_key_order_counts_for_nothing_and_type_order_for_something() -> None:
         (Decimal("-0.12345678901234567890123"), "-0.12345678901234567890123"),
         (Decimal("1E-999"), "1e-999"),
         (Decimal("1.25E+999999"), "1.25e+999999"),
-        ("é\u2028\"\\\n", '"é\u2028\\"\\\\\\n"'),
+        ('é\u2028"\\\n', '"é\u2028\\"\\\\\\n"'),
         (("a", 1), '["a",1]'),
     ],
 )

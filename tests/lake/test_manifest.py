@@ -7,7 +7,6 @@ import logging
 from typing import Any
 
 import pytest
-
 from burler.errors import LakeError, LockLost, StorageError, UsageError
 from burler.lake import manifest, streams
 from burler.lake.canonical import base85_alias, schema_hash, schema_line
@@ -53,8 +52,14 @@ def test_the_wire_form(lake: Any) -> None:
     assert document["schemas"] == {HASH: {"base85": base85_alias(LINE), "line": LINE.decode()}}
     assert document["file_stats"] == {
         name(1): {
-            "records": 2, "bytes": 20, "first": TIME, "last": TIME, "sequence": 1, "clean": False,
-            "activate_version": 7, "versions": [5, 7],
+            "records": 2,
+            "bytes": 20,
+            "first": TIME,
+            "last": TIME,
+            "sequence": 1,
+            "clean": False,
+            "activate_version": 7,
+            "versions": [5, 7],
         },
         name(2): {"records": 1, "bytes": 10, "first": TIME, "last": TIME, "sequence": 1, "clean": True},
     }

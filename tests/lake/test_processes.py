@@ -75,10 +75,12 @@ def test_storm(tmp_path: Path) -> None:
         writers = []
         for variant in range(4):
             start = (round_number * 4 + variant) * 1000
-            sent |= set(range(start, start + 12))
-            writers.append(begin(tmp_path, variant, start, 12, f"{round_number}-{variant}"))
-        for victim in writers[::2]:
-            time.sleep(source.uniform(0.05, 0.2))
+            sent |= set(range(start, start + 30))
+            writers.append(begin(tmp_path, variant, start, 30, f"{round_number}-{variant}"))
+        for victim in source.sample(writers, 2):
+            assert victim.stdout is not None
+            acknowledged |= {int(victim.stdout.readline()) for _ in range(source.randrange(1, 15))}
+            time.sleep(source.uniform(0, 0.005))
             os.kill(victim.pid, signal.SIGKILL)
         for writer in writers:
             out, err = writer.communicate(timeout=60)
@@ -88,7 +90,7 @@ def test_storm(tmp_path: Path) -> None:
     found = committed(tmp_path)
     assert acknowledged <= set(found) <= sent
     assert len(found) == len(set(found))
-    assert len(acknowledged) >= 8 * 12
+    assert len(acknowledged) >= 8 * 30
     assert fenced == 0
     document: dict[str, Any] = json.loads((tmp_path / "raw/t/s/manifest.json").read_bytes())
     assert document["sequence"] == len(document["files"])

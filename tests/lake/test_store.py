@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import open_store
 from burler.lake.local import LocalStore
 from burler.lake.store import Conflict, OutcomeUnknown
+from burler.lake.swap import swap
 
 
 @pytest.fixture
@@ -129,7 +129,11 @@ def test_a_file_in_the_way_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "raw").write_text("not a folder")
     store = LocalStore(tmp_path / "lake")
-    for act in (lambda: store.create("raw/t/a.json", b""), lambda: store.new_file("raw/t/s"), lambda: store.read("raw/t/x")):
+    for act in (
+        lambda: store.create("raw/t/a.json", b""),
+        lambda: store.new_file("raw/t/s"),
+        lambda: store.read("raw/t/x"),
+    ):
         with pytest.raises(UsageError, match="file stands where a folder must be") as caught:
             act()
         assert caught.value.exit_code == 2
@@ -145,9 +149,7 @@ def test_a_folder_without_rights_is_a_usage_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_leaves_nothing_behind(
-    store: LocalStore, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_full_disk_leaves_nothing_behind(store: LocalStore, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     tag = store.create("raw/a.json", b"old")
     real = os.write
 
@@ -259,3 +261,40 @@ def test_of_racing_creators_one_wins(tmp_path: Path) -> None:
     assert len(winners) == 100
     for number, me in winners.items():
         assert (tmp_path / "raw" / str(number)).read_bytes() == str(me).encode() * 100
+
+
+def _count_up(path: str, times: int) -> None:
+    store = open_store(path)
+
+    def plus_one(data: bytes | None, _again: bool) -> bytes:
+        return str(int(data or b"0") + 1).encode()
+
+    for _ in range(times):
+        swap(store, "raw/counter.json", plus_one)
+
+
+def test_of_racing_changes_none_is_lost(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    racers = [context.Process(target=_count_up, args=(str(tmp_path), 50)) for _ in range(4)]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join()
+        assert racer.exitcode == 0
+    assert (tmp_path / "raw" / "counter.json").read_bytes() == b"200"
+
+
+def test_a_change_gives_up_in_the_end(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("burler.lake.swap._GIVE_UP_SECONDS", 0.05)
+
+    def overtaken(data: bytes | None, _again: bool) -> bytes:
+        blob = store.read("raw/a.json")
+        number = int(blob.data) if blob else 0
+        if blob:
+            store.replace("raw/a.json", b"%d" % (number + 1), tag=blob.tag)
+        else:
+            store.create("raw/a.json", b"1")
+        return b"mine"
+
+    with pytest.raises(StorageError, match="fewer writers"):
+        swap(store, "raw/a.json", overtaken)

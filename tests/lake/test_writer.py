@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from burler.errors import BurlerError, LockLost, MessageError, StorageError, UsageError
 from burler.lake import load, read_catalogue, read_singerlake
 from burler.lake.canonical import schema_hash, schema_line
@@ -273,7 +272,19 @@ def test_names_equal_but_for_case_are_refused(lake: Any) -> None:
 
 
 def test_hostile_names_stay_inside(lake: Any, tmp_path: Path) -> None:
-    names = ["../../../escape", "..", ".", "/etc/x", "_x", ".x", "a\0b", "😀", "n" * 300, "catalogue.json", "x.singer.gz"]
+    names = [
+        "../../../escape",
+        "..",
+        ".",
+        "/etc/x",
+        "_x",
+        ".x",
+        "a\0b",
+        "😀",
+        "n" * 300,
+        "catalogue.json",
+        "x.singer.gz",
+    ]
     lake.tap_id = "../tap"
     with lake.writer() as writer:
         for number, name in enumerate(names):

@@ -24,7 +24,7 @@ from typing import Any
 
 from tapprocess import PYTHON, environment, messages_of, write_tap
 
-SOURCE = '''
+SOURCE = """
 import socket, sys, threading, time
 import burler
 
@@ -74,7 +74,7 @@ tap.sync("rows", key_properties="id", replication_key="id", order="asc", bookmar
 
 if __name__ == "__main__":
     tap.cli()
-'''
+"""
 
 
 class Reader(threading.Thread):
@@ -149,8 +149,9 @@ def one_run(seed: int, folder: Path) -> str:
     process.send_signal(run["signal"])
     reader.hurry()
     reader.join(30)
-    stderr = process.stderr.read().decode()
-    code = process.wait(30)
+    with process.stdout, process.stderr:
+        stderr = process.stderr.read().decode()
+        code = process.wait(30)
     said = f"seed {seed}: {run}\n exit {code}, {len(reader.got)} bytes\n{stderr}"
     try:
         messages = messages_of(bytes(reader.got))

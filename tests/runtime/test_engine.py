@@ -6,9 +6,8 @@ import itertools
 import logging
 from typing import Any
 
-import pytest
-
 import burler
+import pytest
 from burler.errors import BadRecordError, BurlerError, CatalogError, DeclarationError, StreamError, UnsortedStreamError
 from burler.runtime.run import discover
 from burler.testing import run_tap, without_times
@@ -287,7 +286,9 @@ def test_a_run_goes_on_with_the_stream_that_the_last_one_was_in():
     ]
     assert order == ["b", "c", "a"]
     assert [
-        m["stream"] for m in run_tap(make(**streams), state={"currently_syncing": "x"}).messages if m["type"] == "SCHEMA"
+        m["stream"]
+        for m in run_tap(make(**streams), state={"currently_syncing": "x"}).messages
+        if m["type"] == "SCHEMA"
     ] == ["a", "b", "c"]
 
 
@@ -567,7 +568,9 @@ def test_a_client_that_fails():
     def client(config):
         raise ConnectionError("no route")
 
-    with pytest.raises(BurlerError, match=r"client function \(.*test_engine.py:\d+\) failed: ConnectionError: no route"):
+    with pytest.raises(
+        BurlerError, match=r"client function \(.*test_engine.py:\d+\) failed: ConnectionError: no route"
+    ):
         run_tap(tap)
 
 

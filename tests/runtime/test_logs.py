@@ -7,9 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tapprocess import PYTHON, SMALL, burler, environment, python, write_tap
-
 from burler.runtime import logs
+from tapprocess import PYTHON, SMALL, burler, environment, python, write_tap
 
 READER = """
 import json, sys, warnings

@@ -224,7 +224,7 @@ def test_lake_write_commits_what_it_has(tmp_path: Path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
-        env=environment(),
+        env=environment(PYTHONFAULTHANDLER='1'),
     )
     assert process.stdin is not None
     process.stdin.write(
@@ -238,6 +238,7 @@ def test_lake_write_commits_what_it_has(tmp_path: Path):
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     try:
+        process.send_signal(signal.SIGABRT) if process.poll() is None and time.sleep(4) is None and process.poll() is None else None
         process.wait(10)  # stdin is still open
     finally:
         process.stdin.close()

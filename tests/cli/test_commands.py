@@ -1,0 +1,220 @@
+"""Commands, flags, help, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import burler as package
+import pytest
+from tapprocess import SMALL, Ended, burler, python, shell, write_tap
+
+SCRIPT = SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n"
+
+
+@pytest.fixture(autouse=True)
+def tap(tmp_path: Path) -> None:
+    write_tap(tmp_path, SCRIPT)
+
+
+def script(folder: Path, *args: str, **env: str) -> Ended:
+    return python("tap_x.py", *args, cwd=folder, **env)
+
+
+COMMANDS = ["discover", "run", "lake", "export"]
+
+
+def test_help_lists_the_commands_and_the_exit_codes(tmp_path: Path):
+    for flag in ("--help", "-h"):
+        text = burler(flag, cwd=tmp_path).stdout.decode()
+        assert all(command in text for command in COMMANDS)
+        assert "143/130" in text
+    for command in ([c] for c in COMMANDS):
+        ended = burler(*command, "--help", cwd=tmp_path)
+        assert ended.code == 0
+        assert ended.stdout.startswith(b"Usage: burler ")
+        assert ended.stderr == ""
+    text = burler("run", "--help", cwd=tmp_path).stdout.decode()
+    for option in ("--config", "--catalog", "--properties", "--state", "--select", "--sink", "-o, --out-file"):
+        assert option in text
+    assert "--tap-id" in burler("lake", "write", "--help", cwd=tmp_path).stdout.decode()
+
+
+def test_help_of_a_taps_own_script(tmp_path: Path):
+    text = script(tmp_path, "--help").stdout.decode()
+    assert "A small tap." in text
+    flags = ("--config", "--discover", "--catalog", "--properties", "--state", "--select", "--about", "--version")
+    assert all(option in text for option in flags)
+    assert "143/130" in text
+
+
+def test_versions(tmp_path: Path):
+    assert burler("--version", cwd=tmp_path).stdout.decode().strip() == f"burler, version {package.__version__}"
+    ended = script(tmp_path, "--version")
+    assert ended.stdout.decode().strip() == f"tap-small 1.2.3 (burler {package.__version__})"
+    assert (ended.code, ended.stderr) == (0, "")
+
+
+def test_about(tmp_path: Path):
+    about = json.loads(script(tmp_path, "--about").stdout)
+    assert about["name"] == "tap-small"
+    assert about["version"] == "1.2.3"
+    assert about["streams"] == [
+        {"name": "rows", "replication_method": "INCREMENTAL", "key_properties": ["id"], "replication_key": "id"}
+    ]
+    assert about["settings"]["page_max_rows"]["default"] == 1000
+
+
+def test_discover_is_the_same_both_ways(tmp_path: Path):
+    first, second = script(tmp_path, "--discover"), burler("discover", "tap_x.py", cwd=tmp_path)
+    assert first.stdout == second.stdout
+    assert [s["tap_stream_id"] for s in json.loads(first.stdout)["streams"]] == ["rows"]
+    assert first.stderr == second.stderr == ""
+
+
+def test_the_script_takes_the_singer_flags(tmp_path: Path):
+    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "s.json").write_text('{"bookmarks": {"rows": {"id": 9}}}')
+    (tmp_path / "c.json").write_bytes(script(tmp_path, "--discover").stdout)
+    ended = script(tmp_path, "--config", "a.json", "--config", "a.json", "--state", "s.json", "--select", "rows")
+    assert [m["type"] for m in ended.messages] == ["SCHEMA", "RECORD", "STATE"]
+    assert [m["type"] for m in script(tmp_path, "--catalog", "c.json").messages] == ["STATE"]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["nosuch"], "No such command 'nosuch'"),
+        (["run"], "Missing argument 'APP'"),
+        (["run", "tap_x.py", "--nosuch"], "--nosuch"),
+        (["run", "tap_x.py", "--sink", "kafka:x"], "--sink 'kafka:x' is unknown"),
+        (["run", "tap_x.py", "--sink", "lake:"], "--sink 'lake:' is unknown"),
+        (["run", "tap_x.py", "--sink", "lake:tap_x.py"], "tap_x.py"),
+        (["run", "tap_x.py", "--select", "nosuch"], "nothing is called 'nosuch'"),
+        (["run", "tap_x.py", "--select", ""], "an empty part"),
+        (["lake", "write", "lake"], "--tap-id"),
+        (["lake", "write", "tap_x.py", "--tap-id", "x"], "tap_x.py"),
+        (["lake", "write", "lake", "--tap-id", "x", "--max-file-bytes", "0"], "--max-file-bytes"),
+        (["export", "nolake", "out"], "there is no lake at nolake"),
+    ],
+)
+def test_usage_errors(tmp_path: Path, args: list[str], says: str):
+    ended = burler(*args, cwd=tmp_path)
+    assert ended.code == 2, ended.stderr
+    assert says in ended.one_critical()
+    assert ended.stdout == b""
+
+
+def test_no_command_shows_the_help(tmp_path: Path):
+    ended = burler(cwd=tmp_path)
+    assert ended.code == 2
+    assert "Commands:" in ended.stderr
+    assert ended.stdout == b""
+
+
+def test_a_lake_that_can_not_be_written(tmp_path: Path):
+    ended = burler("run", "tap_x.py", "--sink", "lake:/proc/nolake", cwd=tmp_path)
+    assert ended.code in (1, 2)
+    assert "/proc/nolake" in ended.one_critical()
+    assert ended.stdout == b""
+    message = (
+        b'{"type":"SCHEMA","stream":"s","schema":{"type":"object"},"key_properties":[]}\n{"type":"STATE","value":{}}\n'
+    )
+    ended = burler("lake", "write", "/proc/nolake", "--tap-id", "x", cwd=tmp_path, stdin=message)
+    assert ended.code in (1, 2)
+    assert "/proc/nolake" in ended.one_critical()
+    assert ended.stdout == b""
+
+
+def test_a_run_into_a_lake(tmp_path: Path):
+    ended = burler("run", "tap_x.py", "--sink", "lake:lake", "-o", "state.json", cwd=tmp_path)
+    assert ended.code == 0, ended.stderr
+    assert [m["type"] for m in ended.messages] == ["STATE"]
+    assert len(list(tmp_path.glob("lake/raw/tap-small/rows/*/rows-*.singer.gz"))) == 1
+    assert json.loads((tmp_path / "state.json").read_text()) == ended.messages[-1]["value"]
+    piped = shell("$BURLER run tap_x.py 2>/dev/null | $BURLER lake write lake --tap-id other", tmp_path)
+    assert piped.messages == ended.messages
+    named = burler("run", "tap_x.py", "--sink", "lake:lake", cwd=tmp_path, TAP_SMALL_TAP_ID="named")
+    assert named.code == 0
+    assert (tmp_path / "lake" / "raw" / "named").is_dir()
+
+
+def test_broken_messages_into_a_lake(tmp_path: Path):
+    ended = burler("lake", "write", "lake", "--tap-id", "x", cwd=tmp_path, stdin=b'{"type":"SCHEMA"\n')
+    assert ended.code == 1
+    assert "line 1" in ended.one_critical()
+
+
+def test_lake_write_without_stdin(tmp_path: Path):
+    ended = shell("$BURLER lake write lake --tap-id x <&-", tmp_path)
+    assert ended.code == 2
+    assert "stdin is closed" in ended.one_critical()
+
+
+def test_an_error_of_ours_is_one_line_and_1(tmp_path: Path):
+    code = (
+        "from burler.cli import process\nimport click\n"
+        "@click.command()\ndef c():\n    raise KeyError('oops')\n"
+        "process.start(); process.end(process.click_exit(c, [], 'c'))\n"
+    )
+    (tmp_path / "c.py").write_text(code)
+    ended = python("c.py", cwd=tmp_path)
+    assert ended.code == 1
+    assert ended.one_critical().startswith("CRITICAL KeyError: 'oops' (c.py:5)")
+    assert "Traceback" in python("c.py", cwd=tmp_path, BURLER_LOG_LEVEL="DEBUG").stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "level"),
+    [
+        ("LockLost('taken over')", 3, "CRITICAL"),
+        ("OutputClosed('gone')", 4, "WARNING"),
+        ("StorageError('disk')", 1, "CRITICAL"),
+        ("DataError('bad')", 1, "CRITICAL"),
+        ("ConfigError('wrong')", 2, "CRITICAL"),
+        ("MissingExtra('x', extra='spark', needed_for='export')", 2, "CRITICAL"),
+    ],
+)
+def test_exit_codes(tmp_path: Path, error: str, code: int, level: str):
+    source = (
+        "from burler.cli import process\nfrom burler.errors import *\nfrom burler.errors import " + error.split("(")[0]
+    )
+    (tmp_path / "c.py").write_text(
+        f"{source}\ndef f():\n    raise {error}\nprocess.start(); process.end(process.exit_on_error(f))\n"
+    )
+    ended = python("c.py", cwd=tmp_path)
+    assert ended.code == code, ended.stderr
+    assert ended.stderr.startswith(level)
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def _loaded(folder: Path, *args: str) -> set[str]:
+    ended = python("-X", "importtime", "-m", "burler", *args, cwd=folder)
+    assert ended.code == 0
+    return {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if line.startswith("import time:")}
+
+
+HEAVY = {"pyspark", "pyarrow", "fsspec", "zeep", "rich", "singer", "jsonschema", "requests", "sqlalchemy", "orjson"}
+
+
+def test_help_loads_little(tmp_path: Path):
+    loaded = _loaded(tmp_path, "--help")
+    assert not loaded & HEAVY
+    ours = {name for name in loaded if name.startswith("burler.")}
+    for layer in ("burler.runtime.sync", "burler.runtime.run", "burler.pipeline", "burler.lake", "burler.spark"):
+        assert not {name for name in ours if name.startswith(layer)}, layer
+
+
+def test_a_run_loads_no_heavy_package(tmp_path: Path):
+    loaded = _loaded(tmp_path, "run", "tap_x.py")
+    assert not loaded & HEAVY
+    assert not {name for name in loaded if name.startswith(("burler.lake", "burler.spark"))}
+
+
+@pytest.mark.skipif(not sys.stdout, reason="needs stdout")
+def test_the_module_and_the_script_are_the_same(tmp_path: Path):
+    installed = Path(sys.executable).parent / "burler"
+    if not installed.exists():
+        pytest.skip("burler is not installed in this environment")
+    assert shell(f"{installed} --version", tmp_path).stdout == burler("--version", cwd=tmp_path).stdout

@@ -1,0 +1,263 @@
+"""What is selected: every rule of specs 8, and the grammar of --select."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import logging
+
+import burler
+import pytest
+from burler.errors import CatalogError
+from burler.singer import metadata as md
+from burler.singer import selection as sel
+from burler.testing import run_tap
+
+NODE = {"type": "string"}
+SCHEMA = {
+    "type": "object",
+    "required": ["id", "name", "unheard_of"],
+    "properties": {
+        "id": {"type": "integer"},
+        "name": NODE,
+        "address": {
+            "type": "object",
+            "required": ["city"],
+            "properties": {"city": NODE, "street": NODE, "geo": {"type": "object", "properties": {"lat": NODE}}},
+        },
+        "tags": {"type": "array", "items": {"type": "object", "properties": {"name": NODE, "colour": NODE}}},
+    },
+}
+MISSING = object()
+
+
+def shown(schema: object) -> object:
+    """A schema as the tree of its field names."""
+    if not isinstance(schema, dict):
+        return schema
+    if "items" in schema:
+        return [shown(schema["items"])]
+    return {name: shown(sub) for name, sub in schema["properties"].items()} if "properties" in schema else None
+
+
+def crumb(dotted: str) -> tuple[str, ...]:
+    return tuple(itertools.chain.from_iterable(("properties", part) for part in dotted.split(".")))
+
+
+@pytest.mark.parametrize("inclusion", ["unsupported", "automatic", "available", None])
+@pytest.mark.parametrize("selected", [True, False, None, MISSING])
+@pytest.mark.parametrize("default", [True, False, None, MISSING])
+def test_the_whole_table(inclusion, selected, default):
+    entry = {"inclusion": inclusion, "selected": selected, "selected-by-default": default}
+    entry = {key: value for key, value in entry.items() if value is not MISSING}
+    said = selected if isinstance(selected, bool) else default if isinstance(default, bool) else None
+    fixed = {"unsupported": False, "automatic": True}.get(inclusion)
+    wanted = fixed if fixed is not None else said
+    place = crumb("name")
+    assert sel.field_selected({place: entry}, place, stream="s") is (True if wanted is None else wanted)
+    assert sel.stream_selected({(): entry}, stream="s") is (False if wanted is None else wanted)
+
+
+def test_defaults_without_any_metadata():
+    assert sel.stream_selected({}, stream="s") is False
+    assert sel.field_selected({}, crumb("name"), stream="s") is True
+
+
+@pytest.mark.parametrize(("text", "meaning"), [("true", True), ("false", False), (" False ", False), ("TRUE", True)])
+def test_text_booleans_are_read_with_a_warning(text, meaning, caplog):
+    with caplog.at_level(logging.WARNING):
+        assert sel.field_selected({crumb("a.b"): {"selected": text}}, crumb("a.b"), stream="s") is meaning
+        assert sel.stream_selected({(): {"selected-by-default": text}}, stream="s") is meaning
+    assert len(caplog.records) == 2
+    assert "stream 's', field a.b" in caplog.text
+
+
+@pytest.mark.parametrize("value", ["yes", "", 1, 0, [], {}])
+def test_what_is_no_boolean_is_refused(value):
+    with pytest.raises(CatalogError, match=r"stream 's', field a\.b: 'selected' must be true or false"):
+        sel.field_selected({crumb("a.b"): {"selected": value}}, crumb("a.b"), stream="s")
+    with pytest.raises(CatalogError, match="stream 's': 'selected' must be"):
+        sel.stream_selected({(): {"selected": value}}, stream="s")
+
+
+def test_prune_drops_children_with_their_parent_and_mends_required():
+    metadata = {
+        crumb("name"): {"selected": False},
+        crumb("address"): {"inclusion": "available", "selected": False},
+        crumb("address.city"): {"inclusion": "automatic", "selected": True},
+        ("properties", "tags", "items", "properties", "colour"): {"inclusion": "unsupported", "selected": True},
+    }
+    before = copy.deepcopy((SCHEMA, metadata))
+    pruned = sel.prune(SCHEMA, metadata, stream="s")
+    assert shown(pruned) == {"id": None, "tags": [{"name": None}]}
+    assert pruned["required"] == ["id", "unheard_of"]
+    assert (SCHEMA, metadata) == before
+    pruned["properties"]["tags"]["items"]["properties"].clear()
+    assert (SCHEMA, metadata) == before
+
+
+def test_prune_leaves_no_empty_required():
+    pruned = sel.prune(SCHEMA, {crumb("address.city"): {"selected": False}}, stream="s")
+    assert "required" not in pruned["properties"]["address"]
+    assert pruned["required"] == SCHEMA["required"]
+
+
+def test_prune_takes_legacy_words_out_of_nodes_and_keeps_fields_so_called():
+    schema = {
+        "type": "object",
+        "selected": True,
+        "properties": {
+            "selected": {"type": "boolean", "selected": "true", "inclusion": "available"},
+            "inclusion": {"type": "string"},
+            "any": True,
+        },
+    }
+    assert sel.prune(schema, {}, stream="s") == {
+        "type": "object",
+        "properties": {"selected": {"type": "boolean"}, "inclusion": {"type": "string"}, "any": True},
+    }
+
+
+def test_deselected_names_every_field_that_is_known_and_unwanted():
+    metadata = {
+        (): {"selected": False},
+        crumb("id"): {"inclusion": "automatic", "selected": False},
+        crumb("name"): {"selected": False},
+        crumb("address.city"): {"inclusion": "unsupported"},
+        crumb("tags"): {"selected": True},
+    }
+    assert sel.deselected(metadata, stream="s") == (crumb("name"), crumb("address.city"))
+
+
+# ---- --select ------------------------------------------------------------------------------------
+
+SCHEMAS = {"contacts": SCHEMA, "companies": SCHEMA, "public.users": SCHEMA}
+KEYS = {crumb("id"): {"inclusion": "automatic"}}
+
+
+def chosen(text: str) -> dict[str, object]:
+    """Stream -> tree of selected fields."""
+    metadata = {name: {(): {"inclusion": "available"}, **copy.deepcopy(KEYS)} for name in SCHEMAS}
+    before = copy.deepcopy(metadata)
+    out = sel.apply_select(sel.parse_select(text), SCHEMAS, metadata)
+    assert metadata == before
+    return {
+        name: shown(sel.prune(schema, out[name], stream=name))
+        for name, schema in SCHEMAS.items()
+        if sel.stream_selected(out[name], stream=name)
+    }
+
+
+ALL = shown(SCHEMA)
+ID = {"id": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("contacts", {"contacts": ALL}),
+        (" contacts , companies ", {"contacts": ALL, "companies": ALL}),
+        ("*", {"contacts": ALL, "companies": ALL, "public.users": ALL}),
+        ("co*", {"contacts": ALL, "companies": ALL}),
+        ("c?ntacts", {"contacts": ALL}),
+        ("!contacts", {"companies": ALL, "public.users": ALL}),
+        ("*,!co*", {"public.users": ALL}),
+        ("contacts,!contacts", {}),
+        ("!contacts,contacts", {"contacts": ALL}),
+        ("public.users", {"public.users": ALL}),
+        ("public.users.name", {"public.users": {**ID, "name": None}}),
+        ("contacts.name", {"contacts": {**ID, "name": None}}),
+        ("contacts,contacts.name", {"contacts": {**ID, "name": None}}),
+        ("contacts.na*", {"contacts": {**ID, "name": None}}),
+        ("contacts.address", {"contacts": {**ID, "address": ALL["address"]}}),
+        ("contacts.address.city", {"contacts": {**ID, "address": {"city": None}}}),
+        ("contacts.address.geo.lat", {"contacts": {**ID, "address": {"geo": {"lat": None}}}}),
+        ("contacts.addr*.c?ty", {"contacts": {**ID, "address": {"city": None}}}),
+        ("contacts.tags.name", {"contacts": {**ID, "tags": [{"name": None}]}}),
+        ("contacts.*city", {"contacts": {**ID, "address": {"city": None}}}),
+        ("contacts.address,!contacts.address.geo", {"contacts": {**ID, "address": {"city": None, "street": None}}}),
+        ("contacts.address.city,!contacts.address", {"contacts": ID}),
+        ("!contacts.address.city,contacts.address.city", {"contacts": {**ID, "address": {"city": None}}}),
+        ("contacts,!contacts.id", {"contacts": ALL}),
+    ],
+)
+def test_select(text, wanted):
+    assert chosen(text) == wanted
+
+
+def test_leaving_out_a_field_leaves_the_others_and_all_streams():
+    got = chosen("!*.address")
+    assert list(got) == list(SCHEMAS)
+    assert all(set(tree) == {"id", "name", "tags"} for tree in got.values())
+    assert chosen("contacts,!contacts.tags")["contacts"] == {key: ALL[key] for key in ("id", "name", "address")}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("contact", "contact"),
+        ("contacts,nobody", "nobody"),
+        ("contacts.nmae", "contacts.nmae"),
+        ("!contacts.address.town", "contacts.address.town"),
+        ("x*", r"x\*"),
+        ("nobody.name", "nobody.name"),
+    ],
+)
+def test_unknown_names(text, named):
+    with pytest.raises(
+        CatalogError, match=rf"nothing is called '{named}'\. Streams: companies, contacts, public\.users"
+    ):
+        chosen(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "a,,b", "a,", "!", "a,!", ".name", "contacts.", "!!contacts"])
+def test_empty_parts(text):
+    with pytest.raises(CatalogError, match="an empty part"):
+        sel.parse_select(text)
+
+
+def test_select_never_brings_an_unsupported_field():
+    metadata = {"a": {crumb("name"): {"inclusion": "unsupported"}}}
+    out = sel.apply_select(sel.parse_select("a.name,a.id"), {"a": SCHEMA}, metadata)
+    assert shown(sel.prune(SCHEMA, out["a"], stream="a")) == {"id": None}
+
+
+# ---- as a tap ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tap():
+    tap = burler.tap("tap-x")
+
+    @tap.sync("contacts", key_properties="id")
+    def contacts():
+        yield {"id": 1, "name": "Ann", "address": {"city": "Bonn", "street": "x"}, "tags": []}
+
+    @tap.sync("companies", key_properties="id")
+    def companies():
+        yield {"id": 2, "name": "Acme"}
+
+    schema = {key: value for key, value in SCHEMA.items() if key != "required"}
+    tap.schema("contacts", schema)
+    tap.schema("companies", schema)
+    return tap
+
+
+def test_selected_fields_only_in_schema_and_records(tap):
+    run = run_tap(tap, select="contacts.address.city")
+    assert run.records("contacts") == [{"id": 1, "address": {"city": "Bonn"}}]
+    assert run.records("companies") == []
+    schemas = [m for m in run.messages if m["type"] == "SCHEMA"]
+    assert [shown(m["schema"]) for m in schemas] == [{"id": None, "address": {"city": None}}]
+
+
+def test_without_a_catalog_everything_is_selected_and_with_one_what_it_says(tap):
+    assert len(run_tap(tap).records("companies")) == 1
+    entry = {"tap_stream_id": "companies", "schema": {**SCHEMA, "required": []}}
+    assert run_tap(tap, catalog={"streams": [{**entry, "metadata": []}]}).types == ["STATE"]
+    on = [
+        {"breadcrumb": [], "metadata": {"selected": True}},
+        {"breadcrumb": crumb("name"), "metadata": {"selected": "false"}},
+    ]
+    assert run_tap(tap, catalog={"streams": [{**entry, "metadata": on}]}).records("companies") == [{"id": 2}]
+    assert md.to_map(on)[crumb("name")] == {"selected": "false"}
