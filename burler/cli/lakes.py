@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 from typing import Any
 
@@ -30,5 +31,14 @@ def write_command(path: str, tap_id: str | None, roll: dict[str, Any]) -> int:
         stopper = Stopper(lambda: lines.blocked_since)
         writer = LakeWriter(store, tap_id, emit_state=StdoutSink(lines).write, settings=settings)
         with stopper.installed():
+            _wait_for_input(sys.stdin.fileno(), stopper)
             ingest(sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested)
     return 0
+
+
+def _wait_for_input(fd: int, stopper: Stopper) -> None:
+    """Until there is something to read, the end of it, or a signal: a read would not come back for that."""
+    ready = select.poll()
+    ready.register(fd, select.POLLIN)
+    while not stopper.requested and not ready.poll(200):
+        pass

@@ -13,6 +13,7 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import Any
 
@@ -21,6 +22,13 @@ from burler.errors import StreamError
 
 Item = Any
 """A row (dict) of the stream itself, or ``(stream, row or list of rows)`` of another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strange:
+    """Something yielded that is neither row nor page. It may be None, so it stands in a box."""
+
+    item: Any
 
 
 class _Level:
@@ -131,7 +139,9 @@ class Pull:
         self._levels.append(_Level(self._context.run(iter, item), stream, ready=ready))
 
     def refuse(self, item: Any) -> StreamError:
-        """The error for something that is neither a row nor a page."""
+        """The error for something that is neither a row nor a page, as it is or as ``split`` gave it."""
+        if isinstance(item, Strange):
+            item = item.item
         cure = "yield rows (dicts), lists or iterators of rows, or (stream, rows)."
         inner = item[1] if isinstance(item, tuple) and len(item) == 2 else item
         if hasattr(inner, "__iter__") and not isinstance(inner, str | bytes | bytearray | tuple):
@@ -196,7 +206,7 @@ def describe(item: Any) -> str:
     return type(item).__name__
 
 
-def split(items: list[Item], stream: str) -> tuple[dict[str, list[dict[str, Any]]], Item | None]:
+def split(items: list[Item], stream: str) -> tuple[dict[str, list[dict[str, Any]]], Strange | None]:
     """Items as rows per stream, in order of first appearance.
 
     Returns the rows and, if there is one, what is neither row nor page first (the rows before it are
@@ -212,9 +222,9 @@ def split(items: list[Item], stream: str) -> tuple[dict[str, list[dict[str, Any]
         if isinstance(part, Mapping):
             part = [part]
         if not isinstance(part, list):
-            return rows, item
+            return rows, Strange(item)
         for row in part:
             if not isinstance(row, Mapping):
-                return rows, row if name == stream else (name, row)
+                return rows, Strange(row if name == stream else (name, row))
             rows.setdefault(name, []).append(row if type(row) is dict else dict(row))
     return rows, None

@@ -69,8 +69,9 @@ class Exact:
         return fitted
 
     def _first_fit(self, value: Any, branches: list[Any], path: Path) -> Any:
-        """The first branch that takes the value as it is; else the first that takes it with a cast."""
-        fits: list[tuple[Any, Exact]] = []
+        """The first branch that takes the value as it is; else the one that casts and drops least."""
+        best: tuple[bool, int] | None = None
+        chosen: tuple[Any, Exact] = None, self
         worst: Misfit | None = None
         for branch in branches:
             attempt = Exact(strict=True)
@@ -79,16 +80,17 @@ class Exact:
             except Misfit as misfit:
                 worst = misfit
                 continue
-            fits.append((fitted, attempt))
-            if _uncast(fitted, value):
+            cost = (not _uncast(fitted, value), sum(attempt.unknown.values()))
+            if best is None or cost < best:
+                best, chosen = cost, (fitted, attempt)
+            if cost == (False, 0):
                 break
-        if not fits:
+        if best is None:
             wants = worst.wants if worst and len(branches) == 1 else f"one of {len(branches)} schemas"
             raise Misfit(path, value, wants)
-        fitted, attempt = fits[-1] if _uncast(fits[-1][0], value) else fits[0]
-        for name, count in attempt.unknown.items():
+        for name, count in chosen[1].unknown.items():
             note_unknown(self.unknown, name, count)
-        return fitted
+        return chosen[0]
 
     def _typed(self, value: Any, schema: Mapping[str, Any], wanted: tuple[str, ...], path: Path) -> Any:
         native = [name for name in wanted if _is_native(value, name)]
@@ -141,10 +143,10 @@ def _check_choice(fitted: Any, schema: Mapping[str, Any], path: Path) -> None:
 
 
 def _uncast(fitted: Any, value: Any) -> bool:
-    """Whether a value was taken without a change of its JSON type and without a loss of fields."""
+    """Whether a value was taken without a change of its JSON type, at every depth."""
     if isinstance(value, Mapping):
-        same = isinstance(fitted, dict) and len(fitted) == len(value)
-        return same and all(name in fitted and _uncast(fitted[name], part) for name, part in value.items())
+        same = isinstance(fitted, dict)
+        return same and all(_uncast(part, value[name]) for name, part in fitted.items())
     if isinstance(value, list | tuple):
         return isinstance(fitted, list) and all(map(_uncast, fitted, value))
     for kind in (bool, int, float | Decimal, str, type(None)):

@@ -31,18 +31,28 @@ def shaping_form(schema: Mapping[str, Any], deselected: Iterable[tuple[str, ...]
 def _form(node: Any) -> Any:
     if not isinstance(node, Mapping):
         return node
-    out = dict(node)
-    for part in out.pop("allOf", None) or ():
-        out = _overlay(out, _form(part)) if isinstance(part, Mapping) else out
+    out = _flat(node)
     for keyword in ("properties", "patternProperties"):
         if isinstance(out.get(keyword), Mapping):
             out[keyword] = {name: _form(sub) for name, sub in out[keyword].items()}
+    if isinstance(out.get("properties"), dict) and not {"additionalProperties", "patternProperties"} & set(out):
+        for name in out.get("required") or ():  # a field that must be there is no unknown one
+            out["properties"].setdefault(name, True)
     for keyword in ("items", "additionalProperties"):
         if keyword in out:
             out[keyword] = _form(out[keyword])
     for keyword in ("anyOf", "oneOf"):
         if isinstance(out.get(keyword), list):
             return _union(out, keyword)
+    return out
+
+
+def _flat(node: Mapping[str, Any]) -> dict[str, Any]:
+    """A node with its ``allOf`` laid over it."""
+    out = {key: value for key, value in node.items() if key != "allOf"}
+    for part in node.get("allOf") or ():
+        if isinstance(part, Mapping):
+            out = _overlay(out, _flat(part))
     return out
 
 
@@ -67,13 +77,33 @@ def _is_plainly_typed(branch: Any) -> bool:
 
 
 def _overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """One node that asks for what both ask for."""
     out = {**base, **over}
     for keyword in ("properties", "patternProperties"):
-        if isinstance(base.get(keyword), Mapping) and isinstance(over.get(keyword), Mapping):
-            out[keyword] = {**base[keyword], **over[keyword]}
+        mine, yours = base.get(keyword), over.get(keyword)
+        if isinstance(mine, Mapping) and isinstance(yours, Mapping):
+            out[keyword] = {**mine, **{name: _both(mine.get(name, True), sub) for name, sub in yours.items()}}
+    if "items" in base and "items" in over:
+        out["items"] = _both(base["items"], over["items"])
     if base.get("required") and over.get("required"):
         out["required"] = list(dict.fromkeys([*base["required"], *over["required"]]))
+    if "type" in base and "type" in over:
+        one, two = types_of(base), types_of(over)
+        # Where no type suits both, no value does: a type that no value has, and that says so in the error.
+        out["type"] = _common(one, two) or [f"{' or '.join(one)} that is also {' or '.join(two)}"]
     return out
+
+
+def _both(one: Any, two: Any) -> Any:
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        return _overlay(_flat(one), _flat(two))
+    return two if isinstance(two, Mapping) else one
+
+
+def _common(one: tuple[str, ...], two: tuple[str, ...]) -> list[str]:
+    """The types that both name; an integer is a number."""
+    fits = [name for name in two if name in one or (name == "integer" and "number" in one)]
+    return fits + [name for name in one if name == "integer" and "number" in two and name not in fits]
 
 
 def _drop(node: Any, crumb: tuple[str, ...]) -> None:

@@ -139,7 +139,11 @@ def _string(value: Any, schema: Mapping[str, Any]) -> Any:
         return MISSING
     if isinstance(value, int):
         return str(int(value)) if value.bit_length() <= _MOST_BITS else MISSING
-    if isinstance(value, Decimal | uuid.UUID):
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            return MISSING
+        return f"{value:f}" if abs(value.adjusted()) < 100 else str(value)  # 100 rather than 1E+2 (specs 8)
+    if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()

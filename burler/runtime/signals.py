@@ -1,17 +1,21 @@
 """SIGTERM and SIGINT: stop at once, lose nothing (specs 6).
 
-The handler writes nothing. It sets a flag, and raises :class:`Stop` only while user code runs; while a
+The handler writes nothing to stdout. It sets a flag, and raises :class:`Stop` only while user code runs; while a
 page is written it waits. A second signal, or 10 seconds in which the reader of stdout takes
 nothing, ends the process without a STATE.
 
-SIGURG is how a thread of ours wakes the main thread out of user code: nothing else uses it, it is ignored
-by default, and so it can't be taken for somebody's wish to end the process.
+A signal can arrive just before the main thread goes to sleep in a system call, or on another thread: Python then
+runs the handler only when that call returns, perhaps never. So Python is told to note each signal in a pipe as
+well (``signal.set_wakeup_fd``), and a watchdog thread reads it: it interrupts the main thread until the handler has
+run, and ends the process at the second signal even if the main thread never comes back. SIGURG does the
+interrupting: nothing else uses it, it is ignored by default, and nobody sends it to end a process.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import threading
 import time
@@ -19,6 +23,9 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 STUCK_SECONDS = 10.0
+
+_AGAIN_MILLISECONDS = 50
+_END, _LOOK = 255, 254  # in the pipe, beside the numbers of signals
 
 
 class Stop(BaseException):
@@ -41,8 +48,7 @@ class Stopper:
         self.raised = False
         self._woken = False
         self._in_user_code = False
-        self._installed = False
-        self._over = threading.Event()
+        self._pipe: int | None = None
         self._blocked_since = blocked_since
 
     @property
@@ -77,9 +83,7 @@ class Stopper:
     def wake(self) -> None:
         """Raise Stop in the user code that runs now, or else as soon as user code is entered again."""
         self._woken = True
-        if self._installed and self._in_user_code:
-            with contextlib.suppress(OSError, ValueError):
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
+        self._tell(_LOOK)
 
     def calm(self) -> None:
         """Forget a ``wake`` that found no user code: the stream it was meant for has ended."""
@@ -90,19 +94,40 @@ class Stopper:
         if self.signal is not None:
             os._exit(128 + number)
         self.signal = number
-        threading.Thread(target=self._watch, name="burler-watchdog", daemon=True).start()
+        self._tell(_LOOK)
         self._interrupt()
 
     def _handle_wake(self, number: int, frame: FrameType | None) -> None:
         if self._woken:
             self._interrupt()
 
-    def _watch(self) -> None:
-        """End the process where the reader takes nothing for 10 s after the signal."""
-        begun = time.monotonic()
-        while not self._over.wait(0.1):
+    def _tell(self, byte: int) -> None:
+        """Wake the watchdog; safe in a signal handler, since it takes no lock that this thread may hold."""
+        if self._pipe is not None:
+            with contextlib.suppress(BlockingIOError):  # full: it has enough to read
+                os.write(self._pipe, bytes([byte]))
+
+    def _watch(self, pipe: int) -> None:
+        """The watchdog: sleeps until something is in the pipe, then looks on until all is dealt with."""
+        ready = select.poll()
+        ready.register(pipe, select.POLLIN)
+        arrived = 0
+        begun: float | None = None
+        while True:
+            busy = begun is not None or self._woken
+            for byte in os.read(pipe, 4096) if ready.poll(_AGAIN_MILLISECONDS if busy else None) else b"":
+                if byte == _END:
+                    return
+                if byte in (signal.SIGTERM, signal.SIGINT):
+                    arrived += 1
+                    if arrived > 1:
+                        os._exit(128 + byte)
+            if begun is None and (arrived or self.signal is not None):
+                begun = time.monotonic()
+            if (arrived and self.signal is None) or (self._woken and self._in_user_code):
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
             since = self._blocked_since()
-            if since is not None and time.monotonic() - max(since, begun) >= STUCK_SECONDS:
+            if begun is not None and since is not None and time.monotonic() - max(since, begun) >= STUCK_SECONDS:
                 os._exit(128 + (self.signal or signal.SIGTERM))
 
     @contextlib.contextmanager
@@ -112,13 +137,21 @@ class Stopper:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {signal.SIGURG: signal.signal(signal.SIGURG, self._handle_wake)}
-        before |= {number: signal.signal(number, self.handle) for number in (signal.SIGTERM, signal.SIGINT)}
-        self._installed = True
+        reading, self._pipe = os.pipe()
+        os.set_blocking(self._pipe, False)
+        watchdog = threading.Thread(target=self._watch, args=(reading,), name="burler-watchdog", daemon=True)
+        watchdog.start()
+        earlier_fd = signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
+        handlers = {signal.SIGURG: self._handle_wake, signal.SIGTERM: self.handle, signal.SIGINT: self.handle}
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
             yield
         finally:
-            self._installed = False
-            self._over.set()
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for number, former in before.items():
+                signal.signal(number, former)
+            signal.set_wakeup_fd(earlier_fd)
+            self._tell(_END)
+            watchdog.join()
+            written, self._pipe = self._pipe, None
+            os.close(written)
+            os.close(reading)

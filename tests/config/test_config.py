@@ -263,10 +263,14 @@ def test_settings_defaults_and_text():
     assert read_settings({"page_max_rows": None, "more": 1}) == Settings()
     got = read_settings(
         {
-            "page_max_rows": "5", "max_file_records": 7.0, "page_max_age_seconds": "0.5", "full_table_versions": "False",
-            "tap_id": "x", "start_date": "2024-01-01T00:00:00Z",
+            "page_max_rows": "5",
+            "max_file_records": 7.0,
+            "page_max_age_seconds": "0.5",
+            "full_table_versions": "False",
+            "tap_id": "x",
+            "start_date": "2024-01-01T00:00:00Z",
         }
-    )  # fmt: skip
+    )
     assert got == Settings(
         page_max_rows=5, max_file_records=7, page_max_age_seconds=0.5, full_table_versions=False, tap_id="x",
         start_date="2024-01-01T00:00:00Z",

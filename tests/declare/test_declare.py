@@ -191,11 +191,20 @@ def test_a_class_or_an_object_is_a_function_too(tap):
 @pytest.mark.parametrize(
     ("declare", "says"),
     [
-        (lambda tap: tap.client(lambda cnofig: 0), r"the client function \(.*\): unknown parameter 'cnofig'\. Did you mean 'config'\? It may ask for config\."),
-        (lambda tap: tap.sync("a")(lambda cleint: 0), r"the sync function of 'a' .*'cleint'\. Did you mean 'client'\? It may ask for client, config, state, catalog, stream\."),
+        (
+            lambda tap: tap.client(lambda cnofig: 0),
+            r"the client function \(.*\): unknown parameter 'cnofig'\. Did you mean 'config'\? It may ask for config\.",
+        ),
+        (
+            lambda tap: tap.sync("a")(lambda cleint: 0),
+            r"the sync function of 'a' .*'cleint'\. Did you mean 'client'\? It may ask for client, config, state, catalog, ",
+        ),
         (lambda tap: tap.sync("a")(lambda zzz: 0), r"unknown parameter 'zzz'\. It may ask for"),
         (lambda tap: tap.sync("a")(lambda stream, /: 0), r"unknown parameter 'stream'"),
-        (lambda tap: tap.bookmark("a")(lambda row: 0), r"the bookmark function of 'a' .*'row'\..*record, state, stream"),
+        (
+            lambda tap: tap.bookmark("a")(lambda row: 0),
+            r"the bookmark function of 'a' .*'row'\..*record, state, stream",
+        ),
         (lambda tap: tap.schema("a")(lambda stream: 0), r"the schema function of 'a' .*client, config\."),
         (lambda tap: tap.sync("a")(5), r"the sync function of 'a' must be a function, not int"),
         (lambda tap: tap.client(None), r"the client function must be a function, not NoneType"),
@@ -208,16 +217,28 @@ def test_a_class_or_an_object_is_a_function_too(tap):
         (lambda tap: tap.schema("a", 5), r"a schema is a dict, burler\.json_file\(\.\.\.\) or a function, not int"),
         (lambda tap: tap.stream("a", emitted_by="b", schema="x.json"), r"a schema is a dict, .* not str"),
         (lambda tap: tap.schema("a", SCHEMA)(lambda: 0), r"has a schema already; this decorates nothing"),
-        (lambda tap: tap.sync("a", key_properties=("id", "id"))(lambda: 0), r"key_properties must be different field names"),
-        (lambda tap: tap.sync("a", key_properties=None)(lambda: 0), r"key_properties must be different field names, not None"),
-        (lambda tap: tap.sync("a", key_properties=5)(lambda: 0), r"key_properties must be different field names, not 5"),
+        (
+            lambda tap: tap.sync("a", key_properties=("id", "id"))(lambda: 0),
+            r"key_properties must be different field names",
+        ),
+        (
+            lambda tap: tap.sync("a", key_properties=None)(lambda: 0),
+            r"key_properties must be different field names, not None",
+        ),
+        (
+            lambda tap: tap.sync("a", key_properties=5)(lambda: 0),
+            r"key_properties must be different field names, not 5",
+        ),
         (lambda tap: tap.sync("a", key_properties=[""])(lambda: 0), r"key_properties must be different field names"),
         (lambda tap: tap.sync("a", replication_key=["at"])(lambda: 0), r"replication_key must be a field's name"),
         (lambda tap: tap.sync("a", replication_key="")(lambda: 0), r"replication_key must be a field's name"),
-        (lambda tap: tap.sync("a", replication_method="FULL")(lambda: 0), r"replication_method 'FULL' is unknown\. Known: FULL_TABLE, INCREMENTAL, LOG_BASED"),
+        (
+            lambda tap: tap.sync("a", replication_method="FULL")(lambda: 0),
+            r"replication_method 'FULL' is unknown\. Known: FULL_TABLE, INCREMENTAL, LOG_BASED",
+        ),
         (lambda tap: tap.sync("a", order="desc")(lambda: 0), r"order 'desc' is unknown\. Known: asc, none"),
     ],
-)  # fmt: skip
+)
 def test_mistakes(tap, declare, says):
     with pytest.raises(DeclarationError, match=says) as caught:
         declare(tap)
@@ -407,7 +428,13 @@ def test_outside_of_a_run(tap):
         with pytest.raises(BurlerError, match="outside a running stream"):
             other.get_bookmark()
         got = []
-        thread = threading.Thread(target=lambda: got.append(pytest.raises(BurlerError, tap.get_bookmark)))
+
+        def elsewhere():
+            with pytest.raises(BurlerError, match="outside a running stream") as caught:
+                tap.get_bookmark()
+            got.append(caught)
+
+        thread = threading.Thread(target=elsewhere)
         thread.start()
         thread.join()
         assert got

@@ -111,6 +111,18 @@ def test_a_second_signal_ends_at_once(started: Any, number: int, code: int):
     assert "STATE" not in [m["type"] for m in ended.messages]
 
 
+def test_a_second_signal_ends_even_a_main_thread_that_never_comes_back(started: Any):
+    """A call into C that takes for ever and asks for no signals."""
+    stuck = "import hashlib; sys.stderr.write('CLEANING\\n'); hashlib.pbkdf2_hmac('sha256', b'', b'', 2**31 - 1)"
+    run = started(BLOCKED.replace("FINALLY", stuck))
+    run.until("READY")
+    run.signal(signal.SIGTERM)
+    run.until("CLEANING")
+    time.sleep(0.2)
+    run.signal(signal.SIGTERM)
+    assert run.ended(5).code == 143
+
+
 def test_a_finally_that_raises_is_logged(started: Any):
     run = started(BLOCKED.replace("FINALLY", "raise OSError('while cleaning up')"))
     run.until("READY")
@@ -224,7 +236,7 @@ def test_lake_write_commits_what_it_has(tmp_path: Path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
-        env=environment(PYTHONFAULTHANDLER='1'),
+        env=environment(),
     )
     assert process.stdin is not None
     process.stdin.write(
@@ -238,7 +250,6 @@ def test_lake_write_commits_what_it_has(tmp_path: Path):
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     try:
-        process.send_signal(signal.SIGABRT) if process.poll() is None and time.sleep(4) is None and process.poll() is None else None
         process.wait(10)  # stdin is still open
     finally:
         process.stdin.close()
@@ -248,3 +259,23 @@ def test_lake_write_commits_what_it_has(tmp_path: Path):
         assert out.read() == b'{"type":"STATE","value":{"x":1}}\n', err.read()
     assert process.returncode == 0
     assert len(list(tmp_path.glob("lake/raw/t/s/*/s-*.singer.gz"))) == 1
+
+
+def test_lake_write_that_has_read_nothing_yet_ends_too(tmp_path: Path):
+    process = subprocess.Popen(
+        [PYTHON, "-m", "burler", "lake", "write", "lake", "--tap-id", "t"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    with process.stdin:
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        try:
+            assert process.wait(5) == 0
+        finally:
+            process.kill()
+            process.wait()

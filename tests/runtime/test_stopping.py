@@ -63,9 +63,48 @@ def test_a_signal_between_user_code_waits_for_the_page(at: int, currently: str, 
     assert next(m["stream"] for m in rest.messages if m["type"] == "SCHEMA") == currently
 
 
+def test_a_signal_that_does_not_interrupt_the_main_thread():
+    """It may arrive just before a system call, or on another thread: Python runs no handler then by itself."""
+
+    def send() -> None:
+        time.sleep(0.1)
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    sender = threading.Thread(target=send)
+
+    def rows():
+        yield {"id": 1}
+        sender.start()
+        time.sleep(60)
+
+    begun = time.monotonic()
+    stopper = Stopper()
+    run_ = run_tap(make(a=rows), stopper=stopper)
+    sender.join()
+    assert time.monotonic() - begun < 5
+    assert run_.result.stopped_by == signal.SIGTERM
+    assert run_.states[-1]["bookmarks"] == {"a": {"id": 1}}
+
+
+def test_a_signal_while_a_thread_is_started():
+    """A handler that started a thread itself would wait for a lock that the main thread holds."""
+
+    def rows():
+        yield {"id": 1}
+        threading.Timer(0.05, lambda: signal.raise_signal(signal.SIGTERM)).start()
+        while True:
+            thread = threading.Thread(target=int)
+            thread.start()
+            thread.join()
+
+    stopper = Stopper()
+    assert run_tap(make(a=rows), stopper=stopper).result.stopped_by == signal.SIGTERM
+
+
 def test_handlers_are_put_back():
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGURG)]
     run_tap(make(a=lambda: [{"id": 1}]))
+    assert signal.set_wakeup_fd(-1) == -1
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGURG)] == before
 
 

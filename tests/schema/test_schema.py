@@ -108,18 +108,30 @@ def test_what_is_given_is_shared_with_nothing_that_comes_back():
     ("schema", "chain"),
     [
         (
-            props({"a": {"$ref": "#/definitions/x"}}, definitions={"x": {"properties": {"y": {"$ref": "#/definitions/y"}}}, "y": {"items": {"$ref": "#/definitions/x"}}}),
+            props(
+                {"a": {"$ref": "#/definitions/x"}},
+                definitions={
+                    "x": {"properties": {"y": {"$ref": "#/definitions/y"}}},
+                    "y": {"items": {"$ref": "#/definitions/x"}},
+                },
+            ),
             "#/definitions/x -> #/definitions/y -> #/definitions/x",
         ),
-        (props({"a": {"$ref": "#/definitions/x"}}, definitions={"x": {"$ref": "#/definitions/x"}}), "#/definitions/x -> #/definitions/x"),
+        (
+            props({"a": {"$ref": "#/definitions/x"}}, definitions={"x": {"$ref": "#/definitions/x"}}),
+            "#/definitions/x -> #/definitions/x",
+        ),
         (props({"a": {"$ref": "#"}}), "# -> #"),
         (props({"a": {"properties": {"b": {"$ref": "#/properties/a"}}}}), "#/properties/a -> #/properties/a"),
         (
-            props({"a": {"$ref": "#/definitions/p"}}, definitions={"p": {"$ref": "#/definitions/x"}, "x": {"not": {"$ref": "#/definitions/x"}}}),
+            props(
+                {"a": {"$ref": "#/definitions/p"}},
+                definitions={"p": {"$ref": "#/definitions/x"}, "x": {"not": {"$ref": "#/definitions/x"}}},
+            ),
             ": #/definitions/x -> #/definitions/x",
         ),
     ],
-)  # fmt: skip
+)
 def test_cycles_show_their_chain(schema, chain):
     with pytest.raises(DeclarationError) as caught:
         resolve(schema)

@@ -1,0 +1,482 @@
+"""Shape, case by case: what each type takes, what an error says, what is counted, what is dropped."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import datetime as dt
+import enum
+import json
+import logging
+import uuid
+from collections import OrderedDict
+from decimal import Decimal
+
+import burler
+import pytest
+from burler.errors import BadRecordError
+from burler.pipeline.shape import Shaper
+from burler.singer.selection import deselected, prune
+from burler.testing import run_tap
+
+UTC = dt.UTC
+REFUSED = object()
+NAIVE = dt.datetime(2024, 1, 2)  # noqa: DTZ001
+
+
+def lines(schema, rows, *, exact=False, **options):
+    """(output lines, page, shaper)"""
+    shaper = Shaper("s", schema, **options)
+    if exact:
+        shaper._compiled = None
+    buffer = bytearray()
+    page = shaper.shape(rows, buffer, b"<", b">\n")
+    return [line[1:-1].decode() for line in bytes(buffer).split(b"\n") if line], page, shaper
+
+
+def one(schema, value, *, exact):
+    got, page, _ = lines({"properties": {"a": schema}}, [{"a": value}], exact=exact)
+    return REFUSED if page.error else got[0].removeprefix('{"a":').removesuffix("}")
+
+
+def field(schema, error_of):
+    """The error text for one bad value."""
+    _, page, _ = lines({"properties": {"a": schema}}, [{"a": error_of}])
+    return str(page.error)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    TWO = 2
+
+
+class Loud(str):
+    def __str__(self):
+        return "loud"
+
+
+INTEGER, NUMBER, STRING, BOOLEAN = ({"type": name} for name in ("integer", "number", "string", "boolean"))
+TIME, DATE = {"type": "string", "format": "date-time"}, {"type": "string", "format": "date"}
+
+TABLE = [
+    (
+        INTEGER,
+        [(5, "5"), (1.0, "1"), (-0.0, "0"), (Decimal("7.00"), "7"), ("12", "12"), ("1e3", "1000"), (2**70, str(2**70))],
+    ),
+    (INTEGER, [(Colour.TWO, "2"), (10**400, "1" + "0" * 400)]),
+    (
+        INTEGER,
+        [(bad, REFUSED) for bad in (None, 1.9, True, "x", "1.5", " 1", "1_0", "٣", "", float("nan"), float("inf"))],
+    ),
+    (
+        INTEGER,
+        [(bad, REFUSED) for bad in ([], {}, Decimal("1.5"), Decimal("NaN"), Decimal("1E+999999"), 10**5000, "1e5000")],
+    ),
+    (NUMBER, [(5, "5"), (1.5, "1.5"), (1.0, "1.0"), ("1.50", "1.50"), (Decimal("1.10"), "1.10"), ("-0", "-0")]),
+    (NUMBER, [(Decimal("12345678901234567890.123"), "12345678901234567890.123"), (Decimal("1E+400"), "1E+400")]),
+    (
+        NUMBER,
+        [(bad, REFUSED) for bad in (None, True, "no", "NaN", "Infinity", float("nan"), float("-inf"), Decimal("sNaN"))],
+    ),
+    (
+        STRING,
+        [("é", '"é"'), ("", '""'), ("nul\0", '"nul\\u0000"'), (Loud("x"), '"x"'), (Colour.RED, '"red"'), (5, '"5"')],
+    ),
+    (STRING, [(Decimal("1E+2"), '"100"'), (Decimal("1.50"), '"1.50"'), (uuid.UUID(int=5), f'"{uuid.UUID(int=5)}"')]),
+    (STRING, [(dt.date(2024, 1, 2), '"2024-01-02"'), (NAIVE, '"2024-01-02T00:00:00"'), (dt.time(1), '"01:00:00"')]),
+    (STRING, [(bad, REFUSED) for bad in (None, True, 1.5, b"x", [], {}, "\ud800", Decimal("NaN"), object(), 10**5000)]),
+    ({"type": "string", "contentEncoding": "base64"}, [(b"\0\xff", json.dumps(base64.b64encode(b"\0\xff").decode()))]),
+    (BOOLEAN, [(True, "true"), (False, "false"), *((bad, REFUSED) for bad in (None, 0, 1, "true", "", []))]),
+    (
+        TIME,
+        [
+            ("2024-01-02T03:04:05+02:00", '"2024-01-02T01:04:05Z"'),
+            ("2024-01-02t03:04:05.50z", '"2024-01-02T03:04:05.500000Z"'),
+        ],
+    ),
+    (TIME, [("2024-01-02T03:04:05.1234567Z", '"2024-01-02T03:04:05.1234567Z"')]),
+    (TIME, [(dt.datetime(2024, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=1))), '"2024-01-02T02:00:00Z"')]),
+    (TIME, [(dt.datetime(2024, 1, 2, 3, 0, 0, 5, UTC), '"2024-01-02T03:00:00.000005Z"')]),
+    (
+        TIME,
+        [
+            (bad, REFUSED)
+            for bad in (None, "", "2024-01-02", "2024-01-02T03:04:05", NAIVE, 1704164645, dt.date(2024, 1, 2))
+        ],
+    ),
+    (DATE, [("2024-01-02", '"2024-01-02"'), (dt.date(2024, 1, 2), '"2024-01-02"')]),
+    (
+        DATE,
+        [
+            (bad, REFUSED)
+            for bad in (
+                None,
+                "20240102",
+                "2024-W01-1",
+                "2024-02-30",
+                "2024-01-02T00:00:00Z",
+                dt.datetime(2024, 1, 2, tzinfo=UTC),
+            )
+        ],
+    ),
+    ({"type": "null"}, [(None, "null"), (0, REFUSED), ("", REFUSED)]),
+    ({"type": ["null", "integer"]}, [(None, "null"), (1, "1"), ("x", REFUSED)]),
+    ({"type": "array", "items": INTEGER}, [([1, "2"], "[1,2]"), ((1,), "[1]"), (frozenset([1]), "[1]"), ([], "[]")]),
+    ({"type": "array", "items": INTEGER}, [(bad, REFUSED) for bad in (None, "x", {}, [None], ["x"], iter([1]))]),
+    ({"type": "array"}, [([1, "x", None, {"a": [1.5]}], '[1,"x",null,{"a":[1.5]}]'), ([float("nan")], REFUSED)]),
+    ({"type": "object"}, [({"b": 1, "c": {"d": None}}, '{"b":1,"c":{"d":null}}'), ({5: 1}, REFUSED), ([], REFUSED)]),
+    ({"type": "object"}, [({"\ud800": 1}, REFUSED), ({"b": {"\ud800": 1}}, REFUSED)]),
+    (
+        {},
+        [
+            (None, "null"),
+            (Decimal("1.10"), "1.10"),
+            ([{"x": NAIVE}], REFUSED),
+            ((1, {2}), "[1,[2]]"),
+            (Loud("x"), '"x"'),
+        ],
+    ),
+    (True, [({"a": Colour.RED}, '{"a":"red"}'), (dt.datetime(2024, 1, 2, tzinfo=UTC), '"2024-01-02T00:00:00Z"')]),
+    (
+        {"type": ["integer", "string"]},
+        [("12", '"12"'), (12, "12"), ("x", '"x"'), (1.0, "1"), (1.5, REFUSED), (True, REFUSED)],
+    ),
+    ({"type": ["string", "number"]}, [("12", '"12"'), (12, "12"), (1.5, "1.5")]),
+    (
+        {"type": ["object", "array", "null"], "properties": {"b": INTEGER}},
+        [({"b": "1"}, '{"b":1}'), ([1], "[1]"), (None, "null")],
+    ),
+]
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["fast", "exact"])
+@pytest.mark.parametrize(("schema", "values"), TABLE)
+def test_what_each_type_takes(schema, values, exact):
+    for value, wanted in values:
+        assert one(schema, value, exact=exact) == wanted, (schema, value)
+
+
+@pytest.mark.parametrize(
+    ("union", "value", "wanted"),
+    [
+        # The branch that needs no cast comes first, wherever it stands.
+        ([INTEGER, STRING], "12", '"12"'),
+        ([STRING, INTEGER], 12, "12"),
+        ([INTEGER, NUMBER], 1.5, "1.5"),
+        ([INTEGER, BOOLEAN], "5", "5"),
+        # Where several take a value as it is, their order decides.
+        ([TIME, STRING], "2024-01-02T03:04:05+02:00", '"2024-01-02T01:04:05Z"'),
+        ([STRING, TIME], "2024-01-02T03:04:05+02:00", '"2024-01-02T03:04:05+02:00"'),
+        ([TIME, STRING], "yesterday", '"yesterday"'),
+        ([TIME, {"type": "null"}], None, "null"),
+        ([{"type": "null"}, INTEGER], "7", "7"),
+        ([INTEGER, {"type": "null"}], "x", REFUSED),
+        ([INTEGER, BOOLEAN], "x", REFUSED),
+        # The branch that keeps all fields.
+        (
+            [
+                {"type": "object", "properties": {"b": INTEGER}},
+                {"type": "object", "properties": {"b": INTEGER, "c": {}}},
+            ],
+            {"b": 1, "c": 2},
+            '{"b":1,"c":2}',
+        ),
+        # enum and const decide between branches.
+        (
+            [
+                {"type": "object", "properties": {"k": {"const": "x"}, "v": INTEGER}},
+                {"type": "object", "properties": {"k": {"enum": ["y"]}, "v": STRING}},
+            ],
+            {"k": "y", "v": "1"},
+            '{"k":"y","v":"1"}',
+        ),
+        ([{"const": 1}, {"const": 2}], 3, REFUSED),
+    ],
+)
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_unions(keyword, union, value, wanted):
+    for exact in (False, True):
+        assert one({keyword: union}, value, exact=exact) == wanted
+
+
+def test_keywords_beside_a_union_hold_in_each_branch():
+    schema = {
+        "type": "object",
+        "properties": {"b": INTEGER, "at": TIME},
+        "anyOf": [{"required": ["b"]}, {"required": ["at"]}],
+    }
+    assert one(schema, {"b": "1", "zzz": 1}, exact=False) == '{"b":1}'
+    assert one(schema, {"at": "2024-01-02T03:04:05+01:00"}, exact=False) == '{"at":"2024-01-02T02:04:05Z"}'
+    assert one(schema, {"zzz": 1}, exact=False) is REFUSED
+
+
+def test_a_union_at_the_top():
+    schema = {
+        "properties": {"b": INTEGER},
+        "anyOf": [{"required": ["b"]}, {"properties": {"c": STRING}, "required": ["c"]}],
+    }
+    got, page, shaper = lines(schema, [{"b": 1, "x": 1}, {"c": "y", "b": "2"}, {"x": 1}])
+    assert got == ['{"b":1}', '{"b":2,"c":"y"}']
+    assert page.count == 2 and "one of 2 schemas" in str(page.error)
+    assert shaper.unknown == {"x": 1}
+
+
+def test_all_of_is_one_schema():
+    schema = {
+        "type": "object",
+        "required": ["b"],
+        "allOf": [
+            {"properties": {"b": {"type": ["number", "null"]}, "at": TIME}, "required": ["at"]},
+            {"properties": {"b": {"type": "integer"}}, "allOf": [{"properties": {"deep": STRING}}]},
+        ],
+    }
+    row = {"b": 1.0, "at": "2024-01-02T03:04:05+01:00", "deep": "x", "zzz": 1}
+    assert one(schema, row, exact=False) == '{"b":1,"at":"2024-01-02T02:04:05Z","deep":"x"}'
+    for missing in ("b", "at"):
+        assert one(schema, {key: value for key, value in row.items() if key != missing}, exact=False) is REFUSED
+    assert one(schema, {**row, "b": None}, exact=False) is REFUSED
+    got, page, _ = lines({"properties": {"a": INTEGER}, "allOf": [{"properties": {"a": STRING}}]}, [{"a": 1}])
+    assert not got and "the schema wants integer that is also string" in str(page.error)
+
+
+def test_pattern_and_additional_properties():
+    schema = {
+        "type": "object",
+        "properties": {"id": INTEGER},
+        "patternProperties": {"_at$": TIME, "^n": NUMBER},
+        "additionalProperties": False,
+    }
+    row = {"id": 1, "made_at": "2024-01-02T03:04:05+01:00", "n1": "1.5", "x": 1}
+    got, _, shaper = lines(schema, [row])
+    assert got == ['{"id":1,"made_at":"2024-01-02T02:04:05Z","n1":1.5}']
+    assert shaper.unknown == {"x": 1}
+    assert lines({**schema, "additionalProperties": True}, [row])[0][0].endswith('"n1":1.5,"x":1}')
+    assert lines({**schema, "additionalProperties": INTEGER}, [{"x": "5"}])[0] == ['{"x":5}']
+    assert lines({**schema, "additionalProperties": INTEGER}, [{"x": "y"}])[1].error is not None
+    # A pattern is searched for, not matched from the start (specs 8).
+    assert lines({"properties": {}, "patternProperties": {"ab": INTEGER}}, [{"xab": "1"}])[0] == ['{"xab":1}']
+
+
+def test_fields_come_in_the_schemas_order_and_absent_is_not_null():
+    schema = {"properties": {"b": {"type": ["null", "integer"]}, "a": STRING, "c": STRING}}
+    for exact in (False, True):
+        assert lines(schema, [{"a": "x", "b": None}, {}], exact=exact)[0] == ['{"b":null,"a":"x"}', "{}"]
+
+
+def test_odd_names():
+    names = ["", 'q"', "b\\", "t\t", "é", "😀", "a.b", "a[0]", "$ref", "f0", "type"]
+    schema = {"properties": dict.fromkeys(names, INTEGER)}
+    row = {name: i for i, name in enumerate(names)}
+    assert json.loads(lines(schema, [row])[0][0]) == row
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def test_an_error_names_stream_row_path_value_and_what_was_wanted():
+    schema = {
+        "properties": {
+            "id": INTEGER,
+            "k": STRING,
+            "list": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"at": {"type": ["null", "string"], "format": "date-time"}}},
+            },
+        }
+    }
+    rows = [{"id": 1}, {"id": 7, "k": "x" * 100, "list": [{"at": None}, {"at": "noon"}]}]
+    got, page, _ = lines(schema, rows, key_properties=("id", "k"))
+    assert got == ['{"id":1}']
+    assert isinstance(page.error, BadRecordError) and page.error.stream == "s"
+    text = str(page.error)
+    assert text.splitlines()[0] == (
+        f"stream 's', row id=7, k={repr('x' * 100)[:40]}: field 'list[1].at' is str 'noon'; "
+        "the schema wants string (date-time)."
+    )
+    assert "Mend the value in the sync function, or widen the field's type in the schema." in text
+    assert len(text.splitlines()) <= 3
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "says"),
+    [
+        (INTEGER, None, "field 'a' is None; the schema wants integer."),
+        (INTEGER, True, "field 'a' is bool True; the schema wants integer."),
+        ({"type": ["null", "integer", "number"]}, "x", "is str 'x'; the schema wants integer or number."),
+        ({"type": "null"}, 1, "is int 1; the schema wants null."),
+        (STRING, b"x", "is bytes; the schema wants string."),
+        (INTEGER, 10**5000, "is an int of thousands of digits; the schema wants integer."),
+        ({"type": "object", "properties": {"b": INTEGER}}, {"b": "y"}, "field 'a.b' is str 'y'"),
+        (
+            {"type": "object", "properties": {}, "required": ["b"]},
+            {},
+            "field 'a.b' is missing; the schema wants a value (the field is required).",
+        ),
+        ({"type": "array", "items": {"type": "array", "items": INTEGER}}, [[1], [2, None]], "field 'a[1][1]' is None"),
+        ({}, {"b": [1, float("nan")]}, "field 'a.b[1]' is float nan; the schema wants a JSON value."),
+        ({}, {5: 1}, "field 'a.5' is int 5; the schema wants text as the field's name."),
+        ({}, {"\ud800": 1}, "the schema wants a field's name that UTF-8 can hold."),
+        ({}, "\ud800", "the schema wants text that UTF-8 can hold."),
+        ({"anyOf": [INTEGER, BOOLEAN]}, "x", "is str 'x'; the schema wants one of 2 schemas."),
+        ({"type": "any"}, 1, "the schema wants any."),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.isascii() else type(value).__name__,
+)
+def test_error_texts(schema, value, says):
+    text = field(schema, value)
+    assert says in text
+    assert "row without key properties" in text
+    text.encode()
+
+
+def test_an_error_with_keys_that_have_no_text():
+    _, page, _ = lines({"properties": {"id": {}}}, [{"id": 10**5000}], key_properties=("id", "gone"))
+    assert "row id=int, gone=None: field 'id'" in str(page.error)
+
+
+def test_required_fields():
+    schema = {"properties": {"id": INTEGER, "n": {"type": ["null", "integer"]}}, "required": ["id", "n"]}
+    for exact in (False, True):
+        assert lines(schema, [{"id": 1, "n": None}], exact=exact)[0] == ['{"id":1,"n":null}']
+        for row in ({"id": 1}, {"n": 1}, {}):
+            assert "(the field is required)" in str(lines(schema, [row], exact=exact)[1].error)
+    # One that must be there and is not described is kept as it is.
+    assert lines({"properties": {"id": INTEGER}, "required": ["other"]}, [{"other": [1]}])[0] == ['{"other":[1]}']
+
+
+# ---- unknown fields ------------------------------------------------------------------------------
+
+DEEP = {
+    "properties": {
+        "id": INTEGER,
+        "o": {"type": ["null", "object"], "properties": {"p": {"type": "object", "properties": {"q": INTEGER}}}},
+        "l": {"type": ["null", "array"], "items": {"type": ["null", "object"], "properties": {"m": INTEGER}}},
+    }
+}
+
+
+def deep_rows(n):
+    return [
+        {
+            "id": i,
+            "x": 1,
+            "o": {"y": 1, "p": {"q": 1, "z": 1}} if i % 2 else None,
+            "l": [{"m": 1, "w": 1}, None, {"w": 2, "v": 3}] if i % 2 else None,
+        }
+        for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("exact", [False, True])
+def test_unknown_fields_are_counted_at_every_depth(exact, odd):
+    rows = deep_rows(40)
+    if odd:  # a mapping and a list of other types, which the column checks can't see through
+        rows[1]["o"] = OrderedDict(rows[1]["o"])
+        rows[3]["l"] = tuple(rows[3]["l"])
+        rows[5]["l"][0] = OrderedDict(rows[5]["l"][0])
+    got, page, shaper = lines(DEEP, rows, exact=exact)
+    assert page.error is None and page.count == 40
+    assert shaper.unknown == {"x": 40, "o.y": 20, "o.p.z": 20, "l[].w": 40, "l[].v": 20}
+    assert json.loads(got[1]) == {"id": 1, "o": {"p": {"q": 1}}, "l": [{"m": 1}, None, {}]}
+
+
+def test_counts_add_up_over_pages_and_have_an_end():
+    shaper = Shaper("s", {"properties": {"id": INTEGER}})
+    for page in range(3):
+        shaper.shape([{"id": 1, "x": 1, f"only{page}": 1}], bytearray(), b"", b"\n")
+    assert shaper.unknown == {"x": 3, "only0": 1, "only1": 1, "only2": 1}
+    for exact in (False, True):
+        rows = [{"id": i, f"key{i}": 1} for i in range(3000)]
+        unknown = lines({"properties": {"id": INTEGER}}, rows, exact=exact)[2].unknown
+        assert len(unknown) == 1001
+        assert unknown["(further fields)"] == 2000
+
+
+def test_a_union_counts_what_the_branch_it_took_does_not_know():
+    schema = {"anyOf": [{"type": "object", "properties": {"b": INTEGER}}, {"type": "string"}]}
+    shaper = lines({"properties": {"a": schema}}, [{"a": {"b": 1, "x": 1}}, {"a": "t"}])[2]
+    assert shaper.unknown == {"a.x": 1}
+
+
+# ---- what is not wanted --------------------------------------------------------------------------
+
+
+def crumb(*names):
+    out = []
+    for name in names:
+        out += ["items"] if name == "[]" else ["properties", name]
+    return tuple(out)
+
+
+@pytest.mark.parametrize("extra", [None, True])
+@pytest.mark.parametrize("exact", [False, True])
+def test_deselected_fields_are_dropped_and_not_called_unknown(extra, exact):
+    inner = {"type": "object", "properties": {"keep": INTEGER, "drop": INTEGER}}
+    if extra:
+        inner["additionalProperties"] = True
+    schema = {
+        **copy.deepcopy(inner),
+        "properties": {
+            "keep": INTEGER,
+            "drop": STRING,
+            "o": inner,
+            "l": {"type": "array", "items": inner},
+            "u": {"anyOf": [inner, STRING]},
+            "gone": inner,
+        },
+    }
+    metadata = {
+        path: {"selected": False}
+        for path in (crumb("drop"), crumb("o", "drop"), crumb("l", "[]", "drop"), crumb("u", "drop"), crumb("gone"))
+    }
+    pruned = prune(schema, metadata, stream="s")
+    before = copy.deepcopy(pruned)
+    unwanted = deselected(metadata, stream="s")
+    leaf = {"keep": 1, "drop": "secret", "x": 1}
+    row = {"keep": 1, "drop": "secret", "o": leaf, "l": [leaf], "u": leaf, "gone": leaf}
+    got, page, shaper = lines(pruned, [row], exact=exact, deselected=unwanted)
+    assert page.error is None
+    assert pruned == before
+    kept = {"keep": 1, "x": 1} if extra else {"keep": 1}
+    assert json.loads(got[0]) == {"keep": 1, "o": kept, "l": [kept], "u": kept}
+    assert shaper.unknown == ({} if extra else {"o.x": 1, "l[].x": 1, "u.x": 1})
+    assert "secret" not in got[0]
+
+
+# ---- nothing is changed --------------------------------------------------------------------------
+
+
+def test_neither_rows_nor_schema_are_changed():
+    schema = {**copy.deepcopy(DEEP), "allOf": [{"properties": {"t": {"anyOf": [TIME, {"type": "null"}]}}}]}
+    rows = [{**row, "t": "2024-01-02T03:04:05+02:00"} for row in deep_rows(20)]
+    before = copy.deepcopy((schema, rows))
+    for exact in (False, True):
+        assert lines(schema, rows, exact=exact)[1].error is None
+    assert (schema, rows) == before
+
+
+def test_keys_come_back_in_row_order():
+    schema = {"properties": {"at": {"type": ["null", "integer"]}}}
+    rows = [{"at": n} for n in (3, None, 1)] + [{}, {"at": "5"}]
+    for exact in (False, True):
+        keys = lines(schema, rows, exact=exact, key="at")[1].keys
+        assert [None if key is not None and not isinstance(key, int) else key for key in keys] == [3, None, 1, None, 5]
+    assert lines(schema, rows)[1].keys == []
+
+
+# ---- as a tap ------------------------------------------------------------------------------------
+
+
+def test_a_bad_row_ends_its_stream_only(caplog):
+    tap = burler.tap("tap-x")
+    tap.sync("a", key_properties="id")(lambda: iter([{"id": 1}, {"id": 2, "more": 1}, {"id": "x"}, {"id": 4}]))
+    tap.sync("b")(lambda: iter([{"id": 9}]))
+    for name in ("a", "b"):
+        tap.schema(name, {"type": "object", "properties": {"id": INTEGER}})
+    with caplog.at_level(logging.WARNING):
+        run = run_tap(tap)
+    assert run.records("a") == [{"id": 1}, {"id": 2}]
+    assert run.records("b") == [{"id": 9}]
+    assert "row id='x': field 'id' is str 'x'; the schema wants integer" in str(run.result.errors["a"])
+    assert "fields that its schema does not know were dropped: more (1" in caplog.text
