@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import burler
 import pytest
+
+import burler
 
 ROOT = Path(burler.__file__).parent
 

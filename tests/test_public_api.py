@@ -7,8 +7,9 @@ import inspect
 import types
 from pathlib import Path
 
-import burler
 import pytest
+
+import burler
 
 ROOT = Path(burler.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -6,8 +6,9 @@ import copy
 import json
 import logging
 
-import burler
 import pytest
+
+import burler
 from burler.config import check_config, environment_prefix, known_keys, load_config
 from burler.config.load import variable_of
 from burler.config.spec import check_spec

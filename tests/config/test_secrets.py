@@ -7,6 +7,7 @@ import json
 from urllib.parse import quote
 
 import pytest
+
 from burler.config import looks_secret, mask, scrub, secret_values
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import threading
 
-import burler
 import pytest
+
+import burler
 from burler.declare.strategies import EndOfSync, EveryN, parse_strategy
 from burler.errors import BurlerError, DeclarationError
 from burler.testing import bind_stream, run_tap
@@ -197,7 +198,7 @@ def test_a_class_or_an_object_is_a_function_too(tap):
         ),
         (
             lambda tap: tap.sync("a")(lambda cleint: 0),
-            r"the sync function of 'a' .*'cleint'\. Did you mean 'client'\? It may ask for client, config, state, catalog, ",
+            r"the sync function of 'a' .*'cleint'\. Did you mean 'client'\? It may ask for client, config, state, ",
         ),
         (lambda tap: tap.sync("a")(lambda zzz: 0), r"unknown parameter 'zzz'\. It may ask for"),
         (lambda tap: tap.sync("a")(lambda stream, /: 0), r"unknown parameter 'stream'"),

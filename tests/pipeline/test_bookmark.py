@@ -6,9 +6,10 @@ import datetime as dt
 import itertools
 from decimal import Decimal
 
-import burler
 import msgspec
 import pytest
+
+import burler
 from burler.errors import StreamError, UnsortedStreamError
 from burler.pipeline import times
 from burler.pipeline.bookmark import BookmarkTracker, comparable

@@ -12,8 +12,9 @@ import uuid
 from collections import OrderedDict
 from decimal import Decimal
 
-import burler
 import pytest
+
+import burler
 from burler.errors import BadRecordError
 from burler.pipeline.shape import Shaper
 from burler.singer.selection import deselected, prune

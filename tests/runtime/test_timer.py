@@ -45,7 +45,7 @@ def test_rows_come_out_while_the_function_blocks(tmp_path: Path):
     try:
         lines = [process.stdout.readline() for _ in range(3)]
         assert b'"RECORD"' in lines[2]
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 10
     finally:
         process.terminate()
         process.stdout.close()

@@ -6,8 +6,9 @@ import copy
 import json
 import sys
 
-import burler
 import pytest
+
+import burler
 from burler.errors import DeclarationError
 from burler.schema import resolve_refs
 from burler.testing import run_tap

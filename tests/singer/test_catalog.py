@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
+
 from burler.errors import CatalogError
 from burler.singer.catalog import catalog_from_wire
 

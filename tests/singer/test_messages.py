@@ -7,6 +7,7 @@ import json
 from decimal import Decimal
 
 import pytest
+
 from burler.errors import MessageError
 from burler.singer import messages as m
 

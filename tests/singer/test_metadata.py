@@ -6,8 +6,9 @@ import json
 import subprocess
 import sys
 
-import burler
 import pytest
+
+import burler
 from burler.singer import metadata as md
 from burler.testing import run_tap
 

@@ -6,8 +6,9 @@ import copy
 import itertools
 import logging
 
-import burler
 import pytest
+
+import burler
 from burler.errors import CatalogError
 from burler.singer import metadata as md
 from burler.singer import selection as sel

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-import burler
 import pytest
+
+import burler
 from burler.errors import StateError
 from burler.singer import state as st
 from burler.testing import run_tap
