@@ -15,9 +15,10 @@ JAVA_EXTRA = $(if $(filter yes,$(JAVA)),,$(comma)java)
 comma := ,
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
-.PHONY: demo test check lint types docs bench clean
+.PHONY: demo test storm check lint types docs clean
 .DELETE_ON_ERROR:
 
+# A Python that is there but can't make environments (Debian without python3-venv) is caught by the line's end.
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "burler needs Python 3.11 or newer; none was found. Install one, or name it: PYTHON=/path/to/python3.12 make demo"; exit 2; }
 	@echo "== making a virtual environment in $(VENV) with $$($(PYTHON) --version)"
@@ -42,6 +43,9 @@ demo: $(VENV)/.for-demo
 
 test: $(VENV)/.for-test
 	@$(RUN) -m pytest $(ARGS)
+
+storm: $(VENV)/.for-test
+	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
 
 lint: $(VENV)/.for-check
 	$(RUN) -m ruff format --check burler tests examples docs

@@ -20,7 +20,7 @@
     └── OutputClosed                 exit 4   the reader of stdout went away
 
 Each message names the stream or place, the fact and the cure, in at most three lines
-(design: errors). ``exit_code`` is what the command line ends with.
+``exit_code`` is what the command line ends with.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 DEMO = Path("demo")
+MARK = DEMO / "made-by-the-demo.txt"
 LAKE, TABLES, STATE, COPY = DEMO / "lake", DEMO / "tables", DEMO / "state.json", DEMO / "repo.git"
 ENVIRONMENT = {**os.environ, "BURLER_LOG_LEVEL": os.environ.get("BURLER_LOG_LEVEL", "WARNING")}
 
@@ -73,9 +74,12 @@ def git(*arguments: str, **options: str) -> str:
 
 def copy_repository(source: str) -> None:
     """A bare copy below ./demo, so that a commit can be added to it later; objects are shared, not copied."""
+    top = git("-C", source, "rev-parse", "--absolute-git-dir")
+    if DEMO.exists() and not MARK.exists():
+        sys.exit(f"{DEMO.resolve()} is there already and was not made by this demo. Move it away, or start elsewhere.")
     shutil.rmtree(DEMO, ignore_errors=True)
     DEMO.mkdir()
-    top = git("-C", source, "rev-parse", "--absolute-git-dir")
+    MARK.write_text("Made by examples/demo.py, which removes this folder when it starts again.\n")
     git("clone", "--quiet", "--mirror", top, str(COPY))
     if not git("-C", str(COPY), "rev-list", "--all", "--max-count=1"):
         sys.exit(f"{source} has no commits yet. Name another repository: REPO=/path/to/repo make demo")

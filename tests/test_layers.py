@@ -1,4 +1,4 @@
-"""Data flows one way: lower layers never import higher ones, heavy packages stay inside functions (design 5)."""
+"""Data flows one way: lower layers never import higher ones, heavy packages stay inside functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing burler loads nothing heavy (design 6): each case in a fresh interpreter."""
+"""Importing burler loads nothing heavy: each case in a fresh interpreter."""
 
 from __future__ import annotations
 

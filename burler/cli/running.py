@@ -58,7 +58,7 @@ def run_command(
     sink: str = "stdout",
     out_file: str | None = None,
 ) -> int:
-    """Sync; the exit code (design: command line). ``load`` gives the tap."""
+    """Sync; the exit code. ``load`` gives the tap."""
     with process.own_stdout() as writer:
         tap = load()
         values = config_of(tap, config)

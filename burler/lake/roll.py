@@ -49,5 +49,5 @@ class RollSettings:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value = getattr(self, name)
-            if value is not None and value <= 0:
+            if value is not None and not value > 0:  # so that NaN does not pass
                 raise UsageError(f"{name} is {value}; it must be greater than 0.")

@@ -46,7 +46,13 @@ class Outlet:
         self._tracker: BookmarkTracker | None = None
         key = planned.bookmark_key
         shaped_key = planned.replication_key if planned.spec.bookmark is None and key else None
-        self._shaper = Shaper(planned.stream, planned.schema, key_properties=planned.key_properties, key=shaped_key)
+        self._shaper = Shaper(
+            planned.stream,
+            planned.schema,
+            key_properties=planned.key_properties,
+            key=shaped_key,
+            deselected=planned.deselected,
+        )
         if key is not None:
             sorted_rows = planned.spec.order == "asc"
             self._tracker = BookmarkTracker(name, key, initial=initial, sorted_rows=sorted_rows)

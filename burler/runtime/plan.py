@@ -14,14 +14,15 @@ from burler.errors import CatalogError, DeclarationError
 from burler.singer import metadata as md
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, CatalogEntry
-from burler.singer.selection import apply_select, parse_select, prune, stream_selected
+from burler.singer.selection import apply_select, deselected, parse_select, prune, stream_selected
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStream:
-    """One selected stream. ``schema`` holds what is emitted: selected fields only."""
+    """One selected stream. ``schema`` holds what is emitted: selected fields only. ``deselected`` are the
+    breadcrumbs of the others: known, not wanted, and not let in by an open schema either."""
 
     spec: StreamSpec
     stream: str
@@ -31,6 +32,7 @@ class PlannedStream:
     replication_key: str | None
     metadata: md.MetadataMap
     versions: bool
+    deselected: tuple[tuple[str, ...], ...] = ()
 
     @property
     def tap_stream_id(self) -> str:
@@ -172,6 +174,7 @@ def _plan_stream(spec: StreamSpec, entry: CatalogEntry, metadata: md.MetadataMap
         replication_method=method,
         replication_key=None if full_table else spec.replication_key,
         metadata=metadata,
+        deselected=deselected(metadata, stream=name),
         versions=full_table and (versions if spec.versions is None else spec.versions),
     )
 

@@ -77,6 +77,7 @@ class SyncRun:
         self._known = {name for name, spec in specs.items() if name == self.name or spec.emitted_by == self.name}
         self.failed: Exception | None = None
         self.since_state = 0
+        self.bytes_at_state = 0
         self.page = PageSize(engine.settings)
 
     def _start(self) -> Any:
@@ -248,14 +249,19 @@ class SyncRun:
         strategy = self.spec.strategy
         if not isinstance(strategy, EveryN):
             return self.page.rows
-        left = strategy.count - self.since_state
+        # A STATE whose line is big may be put off: pages go on being cut where one might be due.
+        left = strategy.count - self.since_state % strategy.count
         if len(self._known) > 1:
             # Where rows of several streams come mixed, the exact count is not worth ever smaller pages.
             left = max(left, strategy.count // 10)
         return max(1, min(self.page.rows, left))
 
     def _due(self) -> bool:
-        return isinstance(self.spec.strategy, EveryN) and self.since_state >= self.spec.strategy.count
+        """Whether the strategy asks for a STATE, and its line would not outweigh the rows since the last one
+        (specs 11.29: a strategy says the most often that a STATE comes)."""
+        if not isinstance(self.spec.strategy, EveryN) or self.since_state < self.spec.strategy.count:
+            return False
+        return sum(outlet.bytes for outlet in self.outlets.values()) - self.bytes_at_state >= self.engine.state_bytes
 
     def _encode_state(self) -> bytes:
         """``stream.state`` as it stands at a yield: what it says is in the page or out already."""
@@ -275,6 +281,7 @@ class SyncRun:
         st.set_bookmark(engine.state, self.name, "stream_state", copy.deepcopy(self.safe_state) or None)
         engine.write_state()
         self.since_state = 0
+        self.bytes_at_state = sum(outlet.bytes for outlet in self.outlets.values())
 
     def _log_end(self, status: str, seconds: float) -> None:
         for name, outlet in self.outlets.items():

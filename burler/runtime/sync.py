@@ -1,4 +1,4 @@
-"""The sync loop: the only place where the chain is put together (design: one way through).
+"""The sync loop: the only place where the chain is put together.
 
     user function -> pull -> shape -> bookmark -> sink
 
@@ -123,6 +123,11 @@ class Engine:
                     result.rows[outlet.planned.tap_stream_id] = outlet.rows
 
     _written: bytes | None = None
+
+    @property
+    def state_bytes(self) -> int:
+        """The size of the last STATE's value; 0 before the first one."""
+        return len(self._written or b"")
 
     def write_state(self) -> None:
         """STATE, if it differs from the last one."""

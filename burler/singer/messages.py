@@ -1,6 +1,6 @@
 """Singer messages: what travels from the engine to a sink, and how a line of JSON becomes one.
 
-What flows (design: one way through) is a short list of item types. ``Records`` is a *page*: rows of
+What flows is a short list of item types. ``Records`` is a *page*: rows of
 one stream with one ``time_extracted``, already as JSON lines, so that every sink writes the
 same bytes and no sink touches a row.
 

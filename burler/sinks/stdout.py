@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from burler.errors import OutputClosed, StorageError
-from burler.singer.messages import Message, Records, State, to_line
+from burler.singer.messages import Message, Records, Schema, State, to_line
 
 _CHUNK_BYTES = 64 * 1024  # one pipe buffer: progress shows after each
 _BUFFER_BYTES = 256 * 1024
@@ -72,7 +72,7 @@ class StdoutSink:
         self._on_state = on_state
 
     def write(self, message: Message) -> None:
-        """Take a message. STATE flushes: an orchestrator waits for it."""
+        """Take a message. SCHEMA and STATE flush: a target can prepare, an orchestrator waits for it."""
         if isinstance(message, Records):
             self._writer.write(message.lines)
             return
@@ -80,7 +80,7 @@ class StdoutSink:
             self._writer.flush()
             self._on_state(message.value)
         self._writer.write(to_line(message))
-        if isinstance(message, State):
+        if isinstance(message, Schema | State):
             self._writer.flush()
 
     def flush(self) -> None:

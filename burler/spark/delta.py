@@ -1,6 +1,6 @@
 """A Delta table made of Parquet files that Spark wrote: published by one atomic commit, read without any JAR.
 
-Source: spark.md E, specs 11.30. Nothing is ever overwritten: each export writes a data folder of its own
+Source: Spark facts E, specs 11.30. Nothing is ever overwritten: each export writes a data folder of its own
 (``data-<export id>``), and the commit makes exactly its files count. Until then, and after a kill, readers see the
 old version. A note ``_pending-<export id>.json`` beside it lets a later export remove what a killed one left.
 """

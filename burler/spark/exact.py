@@ -1,6 +1,6 @@
 """Rows of files that are not clean: read in Python, line by line, each value exact or an error.
 
-Spark's JSON reader would null, cut or drop some of these values in silence (spark.md C2). Here every value is
+Spark's JSON reader would null, cut or drop some of these values in silence (Spark facts C2). Here every value is
 taken from its source text and becomes exactly what specs 12 says; the rows go to a Parquet file in a
 staging folder, which Spark reads and unites with the clean part.
 """

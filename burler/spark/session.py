@@ -1,4 +1,4 @@
-"""The Spark session that burler works in, with the confs of spark.md's table.
+"""The Spark session that burler works in, with the confs of PLANNING (Spark facts).
 
 A session that the caller has is used as it is and never stopped.
 """
@@ -81,7 +81,7 @@ def existing_session() -> SparkSession | None:
 
 
 def default_confs(master: str) -> dict[str, str]:
-    """burler's confs for a master, before the user's. Source: spark.md, "Session confs burler sets"."""
+    """burler's confs for a master, before the user's. Source: PLANNING, Spark facts."""
     confs = {
         **JOB_CONFS,
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "1",  # v2 leaves partial appends

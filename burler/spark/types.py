@@ -140,6 +140,8 @@ def _describe(node: Any, path: tuple[str, ...]) -> FieldType:
     names = _type_names(node)
     if not names:
         return STRING
+    if "number" in names:
+        names = names - {"integer"}  # every integer is a number: the number rule holds (specs 12)
     return _union([_one(name, node, path, alone=names <= {name, "null"}) for name in sorted(names)])
 
 

@@ -6,9 +6,10 @@ import json
 import sys
 from pathlib import Path
 
-import burler as package
 import pytest
 from tapprocess import SMALL, Ended, burler, python, shell, write_tap
+
+import burler as package
 
 SCRIPT = SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n"
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tapprocess import PYTHON, SMALL, Ended, burler, environment, write_tap
+
 from burler.cli.common import state_file
 from burler.errors import StateError
-from tapprocess import PYTHON, SMALL, Ended, burler, environment, write_tap
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from burler.lake import LakeWriter, RollSettings, load, open_store, read_lines
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Store

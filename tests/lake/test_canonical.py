@@ -7,6 +7,9 @@ import json
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from burler.errors import MessageError
 from burler.lake.canonical import (
     base58,
@@ -18,8 +21,6 @@ from burler.lake.canonical import (
 )
 from burler.lake.farmhash import fingerprint64
 from burler.singer.messages import Schema
-from hypothesis import given
-from hypothesis import strategies as st
 
 GOLDEN = (
     b'{"key_properties":["id"],"schema":{"properties":{"id":{"type":"integer"}},"required":["id"],'

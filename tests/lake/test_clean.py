@@ -1,4 +1,4 @@
-"""Nothing that Spark's JSON reader bends or nulls is called clean: every row of spark.md C2, and more (11.24)."""
+"""Nothing that Spark's JSON reader bends or nulls is called clean: every row of Spark facts C2, and more (11.24)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from burler.lake.clean import CleanCheck
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from burler.lake.clean import CleanCheck
 
 INTEGER = {"type": "integer"}
 BIG = {"type": "integer", "minimum": 0, "maximum": 10**30}
@@ -93,7 +94,7 @@ CLEAN = [
 ]
 
 NOT_CLEAN = [
-    # spark.md C2, from the top
+    # Spark facts C2, from the top
     (INTEGER, "1.0"),
     (INTEGER, "1e3"),
     (INTEGER, '"5"'),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from burler.lake.farmhash import fingerprint64
 from hypothesis import given
 from hypothesis import strategies as st
+
+from burler.lake.farmhash import fingerprint64
 
 VECTORS = {
     "": 11160318154034397263,

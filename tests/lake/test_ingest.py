@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from burler.errors import LockLost, MessageError, UsageError
 from burler.lake import LakeWriter, ingest, open_store, read_lines
 from burler.lake.canonical import schema_hash
-from hypothesis import given
-from hypothesis import strategies as st
 
 SCHEMA = {
     "type": "SCHEMA",

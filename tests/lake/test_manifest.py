@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 import pytest
+
 from burler.errors import LakeError, LockLost, StorageError, UsageError
 from burler.lake import manifest, streams
 from burler.lake.canonical import base85_alias, schema_hash, schema_line

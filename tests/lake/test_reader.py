@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from burler.errors import LakeError
 from burler.lake import read_lines, schema_message
 from burler.lake.canonical import schema_line

@@ -7,11 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from burler.lake import LakeWriter, RollSettings, load, open_store, read_lines
 from burler.lake.held import HeldStates
 from burler.singer.messages import Records, Schema, State
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 STREAMS = ("a", "b", "c")

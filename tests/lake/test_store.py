@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import open_store
 from burler.lake.local import LocalStore

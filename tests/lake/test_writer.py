@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from burler.errors import BurlerError, LockLost, MessageError, StorageError, UsageError
 from burler.lake import load, read_catalogue, read_singerlake
 from burler.lake.canonical import schema_hash, schema_line

@@ -236,6 +236,17 @@ def test_all_of_is_one_schema():
     for missing in ("b", "at"):
         assert one(schema, {key: value for key, value in row.items() if key != missing}, exact=False) is REFUSED
     assert one(schema, {**row, "b": None}, exact=False) is REFUSED
+    both = {"allOf": [{"type": ["number", "string"]}, True, {"type": ["integer", "boolean"]}]}
+    assert one(both, "5", exact=False) == "5"
+    assert [one(both, value, exact=False) for value in (True, 1.5, "x")] == [REFUSED] * 3
+    deep = {
+        "allOf": [
+            {"type": "array", "items": {"type": ["null", "string"]}},
+            {"items": {"format": "date-time", "type": "string"}},
+        ]
+    }
+    assert one(deep, ["2024-01-02T03:04:05+01:00"], exact=False) == '["2024-01-02T02:04:05Z"]'
+    assert [one(deep, value, exact=False) for value in ([None], ["x"], "x")] == [REFUSED] * 3
     got, page, _ = lines({"properties": {"a": INTEGER}, "allOf": [{"properties": {"a": STRING}}]}, [{"a": 1}])
     assert not got and "the schema wants integer that is also string" in str(page.error)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 from typing import Any
 
-import burler
 import pytest
+
+import burler
 from burler.errors import BadRecordError, BurlerError, CatalogError, DeclarationError, StreamError, UnsortedStreamError
 from burler.runtime.run import discover
 from burler.testing import run_tap, without_times
@@ -105,6 +107,35 @@ def test_a_state_that_says_nothing_new_is_not_repeated():
 
     run = run_tap(make(a=(rows, {"bookmark_strategy": "every_n(1)"})))
     assert [state.get("bookmarks") for state in run.states] == [{"a": {"id": 5}}] * 2  # then without currently_syncing
+
+
+def test_states_that_are_big_come_so_seldom_that_rows_outweigh_them():
+    """specs 11.29: a strategy says the most often that a STATE comes; the last one always comes."""
+
+    def rows(stream):
+        stream.state["filler"] = "x" * 20_000
+        for i in range(5000):
+            yield {"id": i}
+
+    run = run_tap(make(a=(rows, {"bookmark_strategy": "every_n(10)"})))
+    states = [len(json.dumps(state)) for state in run.states]
+    records = [len(json.dumps(m)) for m in run.messages if m["type"] == "RECORD"]
+    assert 5 < len(states) < 30
+    assert sum(states[1:-2]) <= sum(records)  # the last of the stream, and that of the run, come in any case
+    assert run.states[-1]["bookmarks"]["a"]["id"] == 4999
+    pages = len({m["time_extracted"] for m in run.messages if m["type"] == "RECORD"})
+    assert pages <= 520, "pages must not shrink while a STATE is put off"
+
+
+def test_within_a_page_the_functions_own_rows_come_first():
+    def rows():
+        yield "b", {"id": 1}
+        yield {"id": 1}
+
+    tap = make(a=rows)
+    tap.stream("b", emitted_by="a", key_properties="id", schema=FIELDS)
+    run = run_tap(tap)
+    assert [m["stream"] for m in run.messages if m["type"] == "RECORD"] == ["a", "b"]
 
 
 # ---- bookmarks -----------------------------------------------------------------------------------
@@ -251,7 +282,7 @@ def test_stream_state_that_is_no_json(value: Any):
 
 def test_what_an_author_writes_into_the_state_parameter_stays_out_of_the_output():
     def rows(state):
-        state.setdefault("bookmarks", {})["a"] = {"id": 1000}
+        state.setdefault("bookmarks", {})["a"] = {"id": 1000, "mine": 1}
         yield {"id": 1}
 
     run = run_tap(make(a=(rows, {"order": None})))
@@ -361,7 +392,7 @@ def test_the_generator_is_closed_when_it_raises_over_a_row_that_does_not_fit():
             return self
 
         def __next__(self):
-            if closed is not None and getattr(self, "n", 0):
+            if getattr(self, "n", 0):
                 raise ValueError("boom")
             self.n = 1
             return {"id": "x"}

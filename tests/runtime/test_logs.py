@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from burler.runtime import logs
 from tapprocess import PYTHON, SMALL, burler, environment, python, write_tap
+
+from burler.runtime import logs
 
 READER = """
 import json, sys, warnings

@@ -1,4 +1,4 @@
-"""Memory stays flat in the number of rows (design 7)."""
+"""Memory stays flat in the number of rows."""
 
 from __future__ import annotations
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import burler
 import pytest
-from burler.testing import TapRun, run_tap
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+import burler
+from burler.testing import TapRun, run_tap
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}, "key": {"type": "integer"}}}
 COUNT = 60  # rows of the source; each second one has a row beside it

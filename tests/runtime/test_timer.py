@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tapprocess import PYTHON, environment, write_tap
+
 import burler
 from burler.errors import BadRecordError
 from burler.testing import run_tap
-from tapprocess import PYTHON, environment, write_tap
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+
 from burler.errors import OutputClosed, StorageError
 from burler.singer.messages import ActivateVersion, Records, Schema, State
 from burler.sinks.stdout import LineWriter, StdoutSink

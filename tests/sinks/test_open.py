@@ -9,12 +9,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import burler
 import pytest
+
+import burler
 from burler.errors import StorageError, UsageError
 from burler.runtime.run import run
 from burler.settings import Settings
-from burler.singer.messages import Records, State
+from burler.singer.messages import Records, Schema, State
 from burler.sinks.memory import MemorySink
 from burler.sinks.open import open_sink
 from burler.sinks.stdout import LineWriter, StdoutSink
@@ -103,6 +104,18 @@ def test_a_lake_that_breaks_lets_no_state_go(tmp_path: Path):
     with pytest.raises((StorageError, UsageError)):
         run(make(lambda: [{"id": 1}]), {}, sink)
     assert states.messages == []
+
+
+def test_a_run_that_breaks_elsewhere_commits_nothing_more(tmp_path: Path):
+    states = States(tmp_path / "lake")
+    sink = open_sink(f"lake:{tmp_path / 'lake'}", states, tap_id="tap-t", settings=Settings())  # type: ignore[arg-type]
+    sink.write(Schema("rows", FIELDS, ()))
+    sink.write(Records("rows", b'{"type":"RECORD","stream":"rows","record":{"id":1}}\n', 1, dt.datetime.now(dt.UTC)))
+    sink.write(State({"x": 1}))
+    sink.close(complete=False)
+    assert states.messages == []
+    assert rows_of(tmp_path / "lake") == []
+    assert states.closed
 
 
 def test_memory_keeps_a_copy_of_each_message():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from burler.errors import BurlerError
 from burler.lake import layout, manifest_doc
 from burler.lake.canonical import schema_hash, schema_line
@@ -145,7 +146,7 @@ def spark(packages: None) -> Iterator[Any]:
     from burler.spark import session
 
     try:
-        # The quick compiler alone: right for many small jobs, wrong for real ones (spark.md A).
+        # The quick compiler alone: right for many small jobs, wrong for real ones (Spark facts A).
         made = session(
             "burler tests",
             {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.driver.memory": "1g"},

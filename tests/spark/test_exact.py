@@ -7,6 +7,7 @@ import json
 from decimal import Decimal
 
 import pytest
+
 from burler.errors import ExportError, LakeError
 from burler.spark import export, table
 

@@ -6,6 +6,7 @@ import datetime as dt
 import gzip
 
 import pytest
+
 from burler.errors import ExportError, LakeError, UsageError
 from burler.spark import export, table
 

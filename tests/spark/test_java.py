@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from burler.errors import UsageError
 from burler.spark import java
 

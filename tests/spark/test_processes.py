@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from burler.errors import ExportError
 from burler.spark import delta, export, table
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+
 from burler.errors import ExportError
 from burler.spark.kinds import NULL, StructOf
 from burler.spark.types import arrow_schema, record_type, spark_schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from burler.errors import ExportError
 from burler.spark.types import record_type
 from burler.spark.unite import VersionType, restrict, spell, unite_versions

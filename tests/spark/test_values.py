@@ -7,6 +7,7 @@ from collections import Counter
 from decimal import Decimal
 
 import pytest
+
 from burler.spark.kinds import (
     BIGINT,
     BINARY,

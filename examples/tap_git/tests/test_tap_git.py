@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from burler.errors import ConfigError
-from burler.testing import run_tap, without_times
 
 import tap_git
+from burler.errors import ConfigError
+from burler.testing import run_tap, without_times
 from tap_git.tests.gitbox import ENV, Git
 
 HERE = Path(__file__).parent
