@@ -61,6 +61,7 @@ class Built:
     in_lists: bool = False
 
     def any_json(self) -> Any:
+        """Any JSON at all; its objects may hold any names."""
         self.open_names = True
         return Any
 

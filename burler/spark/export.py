@@ -156,6 +156,7 @@ class _Exporter:
             return 0, exact, transactions  # an empty table, or new columns only
         spark = self._session()
         clean = [file for file in plan.files if file.clean]
+        failure: BurlerError | None = None
         with job_confs(spark):
             try:
                 made = make(
@@ -170,8 +171,11 @@ class _Exporter:
                 )
                 write(made.rows, folder)
             except Exception as error:  # Spark raises many kinds; all become one clear error
-                # Not chained: py4j's exception, freed when the JVM is gone already, prints a traceback of its own.
-                raise spark_failure(error, clean, self._store, lake.stream) from None
+                failure = spark_failure(error, clean, self._store, lake.stream)
+        if failure is not None:
+            # Raised out here so that py4j's exception is not kept with it: freed once the JVM is gone, it would
+            # print a traceback of its own.
+            raise failure
         return made.verify() + (exact.rows if exact else 0), exact, transactions
 
     def _session(self) -> SparkSession:

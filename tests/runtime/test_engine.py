@@ -625,3 +625,23 @@ def test_log_lines_of_a_run(caplog: pytest.LogCaptureFixture):
     assert any(line.startswith("stream 'a': succeeded, 2 rows of 'a', 0.") and "bookmark 2" in line for line in lines)
     assert lines[-1].startswith("tap-t: succeeded, ")
     assert any("does not know were dropped: x (1 rows)" in line for line in lines)
+
+
+def test_fields_that_are_not_selected_stay_out_of_open_objects_too(caplog: pytest.LogCaptureFixture):
+    """An open schema lets unknown fields through; known fields that are not wanted are no unknown ones."""
+    tap = burler.tap("tap-open")
+
+    @tap.sync("a", key_properties="id")
+    def rows():
+        yield {"id": 1, "secret": "s", "more": 2, "o": {"keep": 1, "drop": 2, "else": 3}}
+
+    inner = {"type": "object", "properties": {"keep": {"type": "integer"}, "drop": {"type": "integer"}}}
+    properties = {"id": {"type": "integer"}, "secret": {"type": "string"}, "o": {**inner, "additionalProperties": True}}
+    tap.schema("a", {"type": "object", "additionalProperties": True, "properties": properties})
+    run = run_tap(tap, select="a,!a.secret,!a.o.drop")
+    assert run.records("a") == [{"id": 1, "o": {"keep": 1, "else": 3}, "more": 2}]
+    closed = burler.tap("tap-closed")
+    closed.sync("b", key_properties="id")(lambda: iter([{"id": 1, "secret": "s"}]))
+    closed.schema("b", {"type": "object", "properties": {"id": {"type": "integer"}, "secret": {"type": "string"}}})
+    assert run_tap(closed, select="b,!b.secret").records("b") == [{"id": 1}]
+    assert "dropped" not in caplog.text

@@ -1,5 +1,6 @@
 """tap_git as its users run it: against repositories made here, compared with git itself and a golden file."""
 
+import itertools
 import json
 import os
 import signal
@@ -87,21 +88,34 @@ def test_old_branch_that_appears_late_is_neither_lost_nor_repeated(tmp_path):
     assert shas(third) == [git("rev-parse", "HEAD")]
 
 
-def test_every_state_on_the_way_loses_nothing_and_repeats_nothing(tmp_path, monkeypatch):
+def test_stopped_after_any_row_it_loses_nothing_and_repeats_one_page_at_most(tmp_path, monkeypatch):
+    """The function fails after every possible number of rows; both streams are whole after the next run."""
     git = Git(tmp_path / "r").init()
-    for n in range(30):
-        git.commit(f"c{n}", {"f": str(n)})
-        if n % 7 == 3:
-            git("branch", f"b{n}")
-    full = run_tap(tap_git.tap, {"repo": str(git.path), "page_max_rows": 4})
+    for n in range(9):
+        git.commit(f"c{n}", {"f": str(n), "g": str(n)})
+        if n % 4 == 3:
+            git("switch", "-q", "-c", f"b{n}", "HEAD~1")
     everything = set(listed(git))
-    seen = []
-    for message in full.messages:
-        if message["type"] == "RECORD" and message["stream"] == "commits":
-            seen.append(message["record"]["sha"])
-        if message["type"] == "STATE":
-            rest = shas(run(git, message["value"]))
-            assert set(seen) | set(rest) == everything
+    changes = {(row["sha"], row["path"]) for row in run(git).records("file_changes")}
+    real = tap_git.gitrepo.Repo.commits
+    for page in (1, 2, 3):
+        for stop in range(1, len(everything)):
+
+            def broken(self, *args, stop=stop, **more):
+                yield from itertools.islice(real(self, *args, **more), stop)
+                raise OSError("git died")
+
+            config = {"repo": str(git.path), "page_max_rows": page}
+            monkeypatch.setattr(tap_git.gitrepo.Repo, "commits", broken)
+            first = run_tap(tap_git.tap, config)
+            monkeypatch.setattr(tap_git.gitrepo.Repo, "commits", real)
+            assert "commits" in first.result.errors
+            second = run_tap(tap_git.tap, config, state=first.states[-1])
+            both = [*shas(first), *shas(second)]
+            assert set(both) == everything
+            assert len(both) - len(everything) <= page
+            out = [*first.records("file_changes"), *second.records("file_changes")]
+            assert {(row["sha"], row["path"]) for row in out} == changes
 
 
 def test_stream_selected_later_gets_its_past(tmp_path):
