@@ -62,7 +62,10 @@ class MissingExtra(UsageError):
     """An optional package is needed and not installed."""
 
     def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
-        super().__init__(f"{needed_for} needs the package '{package}'. Install it: pip install 'burler[{extra}]'")
+        super().__init__(
+            f"{needed_for} needs the package '{package}'. Install it: pip install 'burler[{extra}]' "
+            f"(in a clone: pip install '.[{extra}]')"
+        )
         self.package = package
         self.extra = extra
 

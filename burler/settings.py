@@ -5,6 +5,7 @@ Settings stand in the tap's config beside the tap's own keys.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -54,9 +55,19 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
             given[item.name] = _as(str(item.type), config[item.name])
         except ValueError as error:
             problems.append(f"setting '{item.name}' must be {error}, not {config[item.name]!r:.60}")
+    start = given.get("start_date")
+    if start is not None and not _is_moment(start):
+        problems.append(f"setting 'start_date' must be an RFC 3339 date-time with a zone, not {start!r:.60}")
     if problems:
         raise ConfigError("\n  ".join(problems))
     return Settings(**given)
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        return dt.datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _as(kind: str, value: Any) -> Any:

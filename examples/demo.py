@@ -30,7 +30,8 @@ def burler(*arguments: str) -> None:
     sys.stdout.write(f"$ burler {' '.join(arguments)}\n")
     sys.stdout.flush()
     begun = time.monotonic()
-    ended = subprocess.run([sys.executable, "-m", "burler", *arguments], env=ENVIRONMENT, check=False)
+    environment = {**ENVIRONMENT, "BURLER_LOG_LEVEL": "INFO"}  # shows that Spark is starting, and how long it took
+    ended = subprocess.run([sys.executable, "-m", "burler", *arguments], env=environment, check=False)
     if ended.returncode:
         sys.exit(ended.returncode)
     sys.stdout.write(f"  ({time.monotonic() - begun:.1f} s)\n")
@@ -103,7 +104,7 @@ def main() -> None:
     ENVIRONMENT["TAP_GIT_REPO"] = str(COPY)
     python = shown(Path(sys.executable))
     sys.stdout.write(
-        f"The tap:    {shown(HERE / 'tap_git')}/__init__.py, some thirty lines\n"
+        f"The tap:    {shown(HERE / 'tap_git')}/__init__.py (what it declares), gitrepo.py beside it runs git\n"
         f"Its input:  the history of {Path(source).resolve()} (read from a bare copy, {COPY})\n"
         f"'burler' stands for {python} -m burler\n"
     )
@@ -125,9 +126,13 @@ def main() -> None:
         (f"{LAKE}/raw/tap-git/*/*/*.singer.gz", "the lake: Singer messages, for zcat, jq, DuckDB, Spark"),
         (f"{TABLES}/tap-git/*", "the tables: Delta, for Spark, DuckDB, pandas"),
         (f"{STATE}", "the state of the tap"),
-        (f"TAP_GIT_REPO=. {python} -m burler run {shown(HERE / 'tap_git')} | head -n 3", "the messages themselves"),
-        (f"TAP_GIT_REPO=. {python} -m burler discover {shown(HERE / 'tap_git')}", "the catalog"),
-        ("REPO=/path/to/another/repo make demo", "the same on another repository"),
+        (
+            f"TAP_GIT_REPO={source} {python} -m burler run {shown(HERE / 'tap_git')} | head -n 3",
+            "the messages themselves",
+        ),
+        (f"TAP_GIT_REPO={source} {python} -m burler discover {shown(HERE / 'tap_git')}", "the catalog"),
+        (f"{python} {shown(HERE / 'demo_query.py')} {TABLES}", "the query again; open it to see how tables are read"),
+        ("REPO=/path/to/another/repo make demo", "the same on another repository (./demo is made anew)"),
         ("less docs/taps.md", "write your own tap"),
     ]
     for what, why in rows:

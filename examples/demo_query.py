@@ -18,6 +18,8 @@ ORDER BY month DESC, commits DESC, author
 
 def main() -> None:
     """Run the query and show its first rows."""
+    sys.stdout.write("starting Spark ...\n")
+    sys.stdout.flush()
     session = spark.session(app_name="burler-demo")
     try:
         for name in ("commits", "file_changes"):

@@ -100,7 +100,10 @@ def read_blocks(store: Store, path: str) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _reading(store: Store, path: str) -> Iterator[None]:
-    cure = "Restore it from a copy, or move it out of the lake and extract that time again."
+    cure = (
+        "Restore it from a copy. Or move it out of the lake, remove its stream's manifest.json (it is made anew from "
+        "the files that are there), and extract that time again."
+    )
     try:
         yield
     except FileNotFoundError:

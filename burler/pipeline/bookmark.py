@@ -34,6 +34,7 @@ class BookmarkTracker:
         self._last: Any = None
         self._last_rank: Any = None
         self._complete = False
+        self.without_value = 0
         self._broken = False
 
     def observe(self, values: list[Any]) -> None:
@@ -45,6 +46,7 @@ class BookmarkTracker:
             StreamError: values of different kinds, which have no order.
         """
         present = [value for value in values if value is not None and value is not msgspec.UNSET]
+        self.without_value += len(values) - len(present)
         if not present:
             return
         if set(map(type, present)) in _NATURAL and self._comparable(present):

@@ -19,7 +19,7 @@ from burler.errors import BadRecordError
 from burler.pipeline import shape_fast, times
 from burler.pipeline.pull import describe
 from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_schema import shaping_form
+from burler.pipeline.shape_schema import shaping_form, with_required
 from burler.pipeline.shape_values import MISSING, Misfit, note_unknown
 
 _FEW = 8  # rows that are cheaper to do one by one than to try again
@@ -61,7 +61,7 @@ class Shaper:
         deselected: Iterable[tuple[str, ...]] = (),
     ) -> None:
         self.stream = stream
-        self.schema = shaping_form(schema, deselected)
+        self.schema = with_required(shaping_form(schema, deselected), key_properties)
         self._key = key
         self._key_properties = key_properties
         self._compiled = shape_fast.compile_schema(self.schema)

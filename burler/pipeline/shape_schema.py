@@ -28,6 +28,12 @@ def shaping_form(schema: Mapping[str, Any], deselected: Iterable[tuple[str, ...]
     return form
 
 
+def with_required(form: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """A form whose rows must have these fields: a row without its key can't be told from another."""
+    needed = [key for key in keys if key in (form.get("properties") or {})]
+    return {**form, "required": list(dict.fromkeys([*(form.get("required") or ()), *needed]))} if needed else form
+
+
 def _form(node: Any) -> Any:
     if not isinstance(node, Mapping):
         return node

@@ -141,8 +141,17 @@ class Outlet:
         if value is not None or st.get_bookmark(self._state, name, key) is not None:
             st.set_bookmark(self._state, name, key, msgspec.to_builtins(value))
 
-    def report_unknown(self) -> None:
-        """One warning for fields that were dropped since no schema knows them."""
+    def report(self) -> None:
+        """One warning for fields that no schema knows, and one for rows that no bookmark can follow."""
+        blank = self._tracker.without_value if self._tracker is not None else 0
+        if blank:
+            logger.warning(
+                "stream '%s': %d of %d rows have no '%s'; they come, but the bookmark can't follow them",
+                self.planned.tap_stream_id,
+                blank,
+                self.rows,
+                self.planned.bookmark_key,
+            )
         unknown = self._shaper.unknown
         if unknown:
             shown = ", ".join(f"{path} ({count} rows)" for path, count in sorted(unknown.items())[:20])

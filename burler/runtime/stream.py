@@ -285,7 +285,7 @@ class SyncRun:
 
     def _log_end(self, status: str, seconds: float) -> None:
         for name, outlet in self.outlets.items():
-            outlet.report_unknown()
+            outlet.report()
             logs.metric("counter", "record_count", outlet.rows, endpoint=name)
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="stream", stream=self.name, status=status)
         rows = ", ".join(f"{outlet.rows} rows of '{name}'" for name, outlet in self.outlets.items())

@@ -176,5 +176,6 @@ def _fatal(stream: str, file: LakeFile, line: int, path: tuple[str, ...], text: 
     place = ".".join(path) or "record"
     return ExportError(
         f"stream '{stream}': {file.path} line {line}, field '{place}': {text[:80]} can't be held exactly; "
-        f"the schema wants {wanted}.\nNothing was published. Correct the schema or the value in the tap; extract again"
+        f"the schema wants {wanted}.\nNothing was published. Correct the schema or the value in the tap. Then move the "
+        "file out of the lake, remove the stream's manifest.json (it is made anew), and extract again"
     )

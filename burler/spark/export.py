@@ -181,9 +181,11 @@ class _Exporter:
     def _session(self) -> SparkSession:
         if self._spark is None:
             started = time.monotonic()
+            _log.info("starting Spark ...")
             self._spark = start_session("burler export")
             # Counted apart: the start of Spark is no work on the stream that happens to come first.
             self._start_seconds = time.monotonic() - started
+            _log.info("Spark started in %.1f s; the first job takes longer than the others", self._start_seconds)
         return self._spark
 
 

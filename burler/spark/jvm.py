@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
 import os
 import re
 import shlex
@@ -189,6 +190,8 @@ def _wait_for(process: subprocess.Popen[bytes], info: Path, java: Java) -> None:
 
 def _stop_all() -> None:
     """At the end of the process: stop Spark, close each JVM's stdin and wait, so that none outlives us."""
+    # py4j frees Java objects as Python's are collected; from here on that can only fail, which it logs on the root.
+    logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     mine = [process for owner, process in _started if owner == os.getpid()]  # in a fork they are the parent's
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     if mine and context is not None and context._active_spark_context is not None:

@@ -64,7 +64,9 @@ class Made:
         if keyless:
             raise ExportError(
                 f"stream '{self.stream}': {keyless} row(s) have no value in the key ({', '.join(self.keys)}), so only "
-                "one of them could be kept. Nothing was published. Correct key_properties in the tap"
+                "one of them could be kept. Nothing was published.\n"
+                "Correct key_properties in the tap; then move the files that hold them out of the lake, remove the "
+                "stream's manifest.json (it is made anew), and extract again."
             )
         return read
 

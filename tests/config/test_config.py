@@ -261,6 +261,7 @@ def test_a_run_checks_before_it_does_anything(caplog):
 
 def test_settings_defaults_and_text():
     assert read_settings({}) == Settings()
+    assert (Settings().max_file_bytes, Settings().page_max_rows, Settings().start_date) == (64 * 2**20, 1000, None)
     assert read_settings({"page_max_rows": None, "more": 1}) == Settings()
     got = read_settings(
         {

@@ -116,6 +116,7 @@ def test_plannings_spellings(tap, tmp_path):
         ("every_n(352)", EveryN(352)),
         (" every_n( 1 ) ", EveryN(1)),
         (EveryN(7), EveryN(7)),
+        (EveryN(1), EveryN(1)),
         (EndOfSync(), EndOfSync()),
     ],
 )
@@ -441,6 +442,16 @@ def test_outside_of_a_run(tap):
         assert got
     with pytest.raises(BurlerError):
         tap.get_bookmark()
+
+
+def test_places_are_short_below_the_current_folder_and_whole_elsewhere(tmp_path, monkeypatch):
+    from burler.declare.inject import place_of, short_path
+
+    monkeypatch.chdir(tmp_path)
+    assert short_path(str(tmp_path / "tap_x" / "__init__.py")) == "tap_x/__init__.py"
+    assert short_path("/somewhere/else.py") == "/somewhere/else.py"
+    assert place_of(len) == "len"
+    assert place_of(place_of).startswith("/") and place_of(place_of).partition(":")[2].isdigit()
 
 
 def test_stream_state_is_an_object(tap):

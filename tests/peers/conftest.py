@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -40,12 +41,12 @@ def _server_programs():
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
+def postgres():
     """A PostgreSQL server of this test run; gives how to connect. PostgreSQL refuses to run as root."""
     programs = _server_programs()
     if programs is None:
         pytest.skip("no PostgreSQL server is installed. On Debian: apt-get install postgresql")
-    folder = tmp_path_factory.mktemp("postgres")
+    folder = Path(tempfile.mkdtemp(prefix="burler-postgres-"))  # short, and nobody else's to clean up
     as_user = {}
     if os.geteuid() == 0:
         try:
@@ -53,8 +54,6 @@ def postgres(tmp_path_factory):
         except KeyError:
             pytest.skip("there is no user 'postgres' to run the server as")
         os.chown(folder, user.pw_uid, user.pw_gid)
-        for parent in folder.parents[:2]:
-            parent.chmod(parent.stat().st_mode | 0o011)
         as_user = {"user": "postgres", "group": user.pw_gid, "extra_groups": []}
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -67,4 +66,5 @@ def postgres(tmp_path_factory):
     options = f"-p {port} -k {folder} -c fsync=off -c listen_addresses=127.0.0.1"
     call(programs / "pg_ctl", "-D", folder / "data", "-l", folder / "log", "-o", options, "-w", "start")
     yield {"host": "127.0.0.1", "port": port, "user": "postgres", "database": "postgres", "psql": programs / "psql"}
-    call(programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
+    call(programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "-w", "stop")
+    shutil.rmtree(folder, ignore_errors=True)

@@ -46,6 +46,13 @@ def field(schema, error_of):
     return str(page.error)
 
 
+def crumb(*names):
+    out = []
+    for name in names:
+        out += ["items"] if name == "[]" else ["properties", name]
+    return tuple(out)
+
+
 class Colour(enum.Enum):
     RED = "red"
     TWO = 2
@@ -182,6 +189,12 @@ def test_what_each_type_takes(schema, values, exact):
             {"b": 1, "c": 2},
             '{"b":1,"c":2}',
         ),
+        (
+            [{"type": "object", "properties": {"b": INTEGER}}, {"type": "object", "properties": {"b": STRING}}],
+            {"b": "1"},
+            '{"b":"1"}',
+        ),
+        ([{"type": "array", "items": INTEGER}, {"type": "array", "items": STRING}], ["1"], '["1"]'),
         # enum and const decide between branches.
         (
             [
@@ -198,6 +211,13 @@ def test_what_each_type_takes(schema, values, exact):
 def test_unions(keyword, union, value, wanted):
     for exact in (False, True):
         assert one({keyword: union}, value, exact=exact) == wanted
+
+
+def test_enum_is_not_checked_outside_of_unions():
+    """Shaping is about types: a new value at the source loses no row. ``verify`` is for such checks."""
+    for exact in (False, True):
+        assert one({"type": "string", "enum": ["a"]}, "b", exact=exact) == '"b"'
+        assert one({"const": 1}, 2, exact=exact) == "2"
 
 
 def test_keywords_beside_a_union_hold_in_each_branch():
@@ -282,6 +302,111 @@ def test_odd_names():
     assert json.loads(lines(schema, [row])[0][0]) == row
 
 
+# ---- the fast path -------------------------------------------------------------------------------
+
+STANDARD = {
+    "properties": {
+        "id": INTEGER,
+        "name": {"type": ["null", "string"]},
+        "n": {"type": ["null", "number"]},
+        "at": {"type": ["null", "string"], "format": "date-time"},
+        "on": {"type": ["string", "null"], "format": "date"},
+        "o": {"type": ["null", "object"], "properties": {"at": TIME, "n": NUMBER}},
+        "l": {"type": ["null", "array"], "items": {"type": "object", "properties": {"at": TIME}}},
+        "ns": {"type": ["null", "array"], "items": NUMBER},
+        "unwanted": INTEGER,
+    }
+}
+
+
+def standard_rows():
+    at = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+    full = {"id": 1, "name": "x", "n": 1.5, "at": "2024-01-02T03:04:05.5Z", "on": "2024-01-02", "unwanted": 1, "new": 1}
+    full |= {
+        "o": {"at": "2024-01-02T03:04:05Z", "n": 1, "new": 1},
+        "l": [{"at": "2024-01-02T03:04:05Z"}],
+        "ns": [1, 1.5],
+    }
+    nulls = {**dict.fromkeys(STANDARD["properties"]), "id": 2}
+    nulls.pop("unwanted")
+    objects = {**full, "at": at, "o": {"at": at, "n": Decimal("1.10")}, "l": [], "ns": [], "n": Decimal("-1")}
+    return [[full, nulls, {"id": 3}] * 10, [objects, nulls] * 10, [nulls] * 10]
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_clean_pages_never_leave_the_fast_path(monkeypatch, kind):
+    """Whatever the fast path refuses comes out the same, some ten times slower: so look at the path, too."""
+    rows = standard_rows()[kind]
+    slow = lines(STANDARD, rows, exact=True, deselected=[crumb("unwanted")])
+
+    def left(*_):
+        raise AssertionError("left the fast path")
+
+    monkeypatch.setattr(Shaper, "_halve", left)
+    monkeypatch.setattr(Shaper, "_one_by_one", left)
+    fast = lines(STANDARD, rows, deselected=[crumb("unwanted")])
+    assert fast[0] == slow[0]
+    assert fast[2].unknown == slow[2].unknown == [{"new": 10, "o.new": 10}, {"new": 10}, {}][kind]
+
+
+def test_one_odd_row_takes_its_neighbours_along_and_no_more(monkeypatch):
+    taken = []
+    whole = Shaper._one_by_one
+
+    def count(self, rows, *rest):
+        taken.append(len(rows))
+        return whole(self, rows, *rest)
+
+    monkeypatch.setattr(Shaper, "_one_by_one", count)
+    rows = [{"id": i} for i in range(1000)]
+    rows[333] = {"id": "333"}
+    assert lines(STANDARD, rows)[0] == [f'{{"id":{i}}}' for i in range(1000)]
+    assert sum(taken) <= 8
+
+
+ODD_TIME = "2024-01-02T03:04:05+02:00"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"at": ODD_TIME},
+        {"o": OrderedDict(at=ODD_TIME, n=1)},
+        {"o": {"at": ODD_TIME, "n": Decimal("1.5")}},
+        {"l": ({"at": ODD_TIME},)},
+        {"l": [{"at": "2024-01-02T03:04:05Z"}, OrderedDict(at=ODD_TIME)]},
+        {"l": [{"at": ODD_TIME}]},
+        {"at": dt.datetime(2024, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=2)))},
+        {"o": {"n": float("nan")}},
+        {"o": {"n": Decimal("NaN")}},
+        {"o": "x"},
+        {"o": [1]},
+        {"l": "x"},
+        {"l": {"at": 1}},
+        {"l": ["x"]},
+        {"l": 5},
+        {"ns": "x"},
+        {"ns": 5},
+        {"ns": {"a": 1}},
+        {"ns": (Decimal("1.5"), Decimal("NaN"))},
+        {"ns": [Decimal("Infinity")]},
+        {"\ud800": 1},
+        {"o": {"n": 1, "\ud800": 1}},
+        {5: 1},
+    ],
+    ids=ascii,
+)
+def test_what_hides_in_a_page_of_clean_rows(odd):
+    for rows in standard_rows():
+        page = [dict(row) for row in rows]
+        page[7] = {**page[7], **odd}
+        fast, slow = lines(STANDARD, page), lines(STANDARD, page, exact=True)
+        assert fast[0] == slow[0]
+        assert str(fast[1].error) == str(slow[1].error)
+        assert fast[2].unknown == slow[2].unknown
+        assert "+02:00" not in "".join(fast[0])
+
+
 # ---- errors --------------------------------------------------------------------------------------
 
 
@@ -296,9 +421,9 @@ def test_an_error_names_stream_row_path_value_and_what_was_wanted():
             },
         }
     }
-    rows = [{"id": 1}, {"id": 7, "k": "x" * 100, "list": [{"at": None}, {"at": "noon"}]}]
+    rows = [{"id": 1, "k": "a"}, {"id": 7, "k": "x" * 100, "list": [{"at": None}, {"at": "noon"}]}]
     got, page, _ = lines(schema, rows, key_properties=("id", "k"))
-    assert got == ['{"id":1}']
+    assert got == ['{"id":1,"k":"a"}']
     assert isinstance(page.error, BadRecordError) and page.error.stream == "s"
     text = str(page.error)
     assert text.splitlines()[0] == (
@@ -414,13 +539,6 @@ def test_a_union_counts_what_the_branch_it_took_does_not_know():
 # ---- what is not wanted --------------------------------------------------------------------------
 
 
-def crumb(*names):
-    out = []
-    for name in names:
-        out += ["items"] if name == "[]" else ["properties", name]
-    return tuple(out)
-
-
 @pytest.mark.parametrize("extra", [None, True])
 @pytest.mark.parametrize("exact", [False, True])
 def test_deselected_fields_are_dropped_and_not_called_unknown(extra, exact):
@@ -492,3 +610,10 @@ def test_a_bad_row_ends_its_stream_only(caplog):
     assert run.records("b") == [{"id": 9}]
     assert "row id='x': field 'id' is str 'x'; the schema wants integer" in str(run.result.errors["a"])
     assert "fields that its schema does not know were dropped: more (1" in caplog.text
+
+
+def test_a_row_without_its_key_does_not_go_out():
+    """A key that is absent is as bad as one that is null: such rows can't be told apart."""
+    schema = {"properties": {"id": {"type": ["null", "integer"]}, "n": INTEGER}}
+    got, page, _ = lines(schema, [{"id": 1}, {"n": 2}], key_properties=("id",))
+    assert got == ['{"id":1}'] and "'id' is missing" in str(page.error)

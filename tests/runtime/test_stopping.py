@@ -194,3 +194,24 @@ def test_nothing_is_written_after_the_sink_has_failed():
     with pytest.raises(StorageError):
         run(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 1}]), {}, sink)
     assert [m["type"] for m in sink.messages] == ["SCHEMA", "RECORD"]
+
+
+def test_a_sink_that_fails_once_gets_nothing_more_least_of_all_a_state():
+    """The rows of the page that failed are lost; the sink would take a STATE that covers them."""
+
+    class Hiccup(MemorySink):
+        failed = False
+
+        def write(self, message: Any) -> None:
+            if len(self.messages) >= 2 and not self.failed:
+                self.failed = True
+                raise OSError("a hiccup")
+            super().write(message)
+
+    def rows():
+        yield from ({"id": i} for i in range(500))
+
+    sink = Hiccup()
+    with pytest.raises(OSError, match="hiccup"):
+        run(make(a=rows, b=rows), {"page_max_rows": 50}, sink)
+    assert [m["type"] for m in sink.messages] == ["SCHEMA", *["RECORD"] * 50]

@@ -82,6 +82,11 @@ def test_keywords_beside_a_reference_are_laid_over_it():
     assert resolve(schema)["properties"]["a"] == {"type": ["null", "string"], "format": "date", "description": {"x": 1}}
 
 
+def test_a_reference_to_a_boolean_schema():
+    fields = {"a": {"$ref": "#/definitions/any"}, "b": {"$ref": "#/definitions/any", "title": "B"}}
+    assert resolve(props(fields, definitions={"any": True})) == props({"a": True, "b": {"title": "B"}})
+
+
 def test_a_reference_at_the_top():
     schema = {
         "$ref": "#/definitions/row",

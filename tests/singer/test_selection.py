@@ -262,3 +262,22 @@ def test_without_a_catalog_everything_is_selected_and_with_one_what_it_says(tap)
     ]
     assert run_tap(tap, catalog={"streams": [{**entry, "metadata": on}]}).records("companies") == [{"id": 2}]
     assert md.to_map(on)[crumb("name")] == {"selected": "false"}
+
+
+@pytest.mark.parametrize("extra", [False, True])
+def test_a_deselected_field_comes_back_by_no_door(extra, caplog):
+    open_tap = burler.tap("tap-open")
+
+    @open_tap.sync("a")
+    def rows():
+        yield {"id": 1, "email": "x@y.z", "o": {"phone": "1", "city": "Bonn"}, "new": 1}
+
+    inner = {"type": "object", "properties": {"phone": NODE, "city": NODE}, "additionalProperties": extra}
+    fields = {"id": {"type": "integer"}, "email": NODE, "o": inner}
+    open_tap.schema("a", {"type": "object", "properties": fields, "additionalProperties": extra})
+    with caplog.at_level(logging.WARNING):
+        run = run_tap(open_tap, select="a,!a.email,!a.o.phone")
+    assert run.records("a") == [{"id": 1, "o": {"city": "Bonn"}, **({"new": 1} if extra else {})}]
+    warned = "".join(record.getMessage() for record in caplog.records if "does not know" in record.getMessage())
+    assert "email" not in warned and "phone" not in warned
+    assert ("new" in warned) is not extra
