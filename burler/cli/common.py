@@ -31,11 +31,14 @@ def read_catalog(catalog: str | None, properties: str | None) -> Any:
     if path is None:
         return None
     try:
-        return msgspec.json.decode(Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        value = msgspec.json.decode(Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf"))
     except OSError as error:
         raise CatalogError(f"catalog {path} can't be read: {error.strerror}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CatalogError(f"catalog {path} is not JSON: {error}.") from None
+    if value is None:
+        raise CatalogError(f"catalog {path} holds null. Leave it out to select everything, or: burler discover APP")
+    return value
 
 
 def read_state(path: str | None) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import repeat
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -29,7 +29,7 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     stream: str | None = None
     record: Raw | UnsetType = UNSET
     time_extracted: str | None = None
-    version: int | None = None
+    version: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = None
     schema: Raw | UnsetType = UNSET
     key_properties: Raw | UnsetType = UNSET
     bookmark_properties: Raw | UnsetType = UNSET
@@ -159,7 +159,14 @@ class Reader:
         elif kind == "STATE":
             if message.value is UNSET:
                 raise _bad(number, line, "a STATE without 'value'")
-            self._writer.state(State(_exact(number, line, message.value)))
+            value = _exact(number, line, message.value)
+            try:
+                encode(value)
+            except UnicodeEncodeError:
+                raise _bad(
+                    number, line, "a STATE that holds half of a surrogate pair, which UTF-8 can't hold"
+                ) from None
+            self._writer.state(State(value))
         elif kind == "ACTIVATE_VERSION":
             stream = _stream(number, message, line)
             if message.version is None:

@@ -69,6 +69,9 @@ def from_bytes(data: bytes, place: str) -> Document:
     document.setdefault("format", FORMAT)
     if document["format"] != FORMAT:
         raise LakeError(f"{place} has format {document['format']}; this burler knows {FORMAT}. Upgrade burler.")
+    for key in ("versions", "files"):  # what a plain Singerlake manifest has; without them data would fall out of sight
+        if key not in document:
+            raise _broken(place, f"'{key}' is missing")
     for key, kind in _SHAPE.items():
         if not isinstance(document.setdefault(key, kind()), kind):
             raise _broken(place, f"'{key}' is no {'list' if kind is list else 'object'}")

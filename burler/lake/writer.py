@@ -141,6 +141,11 @@ class LakeWriter:
             start = done = 0
             while done < count:
                 file = self._file(stream)
+                if version is None and file.activate_version is not None:
+                    # Which rows without version an activation drops is told by files: those after it start one.
+                    self._end(file)
+                    self._release()
+                    continue
                 end, taken = fitting(
                     lines,
                     start,

@@ -117,13 +117,18 @@ def set_bookmark(state: State, stream: str, key: str, value: Any) -> None:
     bookmarks[stream][key] = value
 
 
+_LARGEST_VERSION = 2**53
+"""Versions are milliseconds since 1970; what lies beyond is a broken state, and no number that every reader knows."""
+
+
 def get_version(state: State, stream: str) -> int | None:
     """The version of a full table that was last activated; both spellings are read (specs 8)."""
     version = stream_entry(state, stream).get("version")
     if version is None:
         others = state.get("activate_versions")
         version = others.get(stream) if isinstance(others, dict) else None
-    return version if isinstance(version, int) and not isinstance(version, bool) else None
+    known = isinstance(version, int) and not isinstance(version, bool) and 0 < version < _LARGEST_VERSION
+    return version if known else None
 
 
 def get_currently_syncing(state: State) -> str | None:

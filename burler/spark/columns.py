@@ -22,6 +22,7 @@ SOURCE_FILE = "_sdc_source_file"
 RANK = "_burler_rank"
 BLOCK = "_burler_block"
 LINE = "_burler_line"
+ROW_NUMBER = "_burler_row"
 
 ADDED = StructOf(
     (
@@ -41,7 +42,7 @@ def table_columns(record: StructOf, stream: str) -> StructOf:
     Raises:
         ExportError: a field of the stream has the name of a column that burler adds.
     """
-    taken = {name for name, _ in ADDED.fields + ORDER.fields}
+    taken = {name for name, _ in ADDED.fields + ORDER.fields} | {ROW_NUMBER}
     for name, _ in record.fields:
         if name.lower() in taken:
             raise ExportError(

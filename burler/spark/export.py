@@ -116,6 +116,10 @@ class _Exporter:
         except BurlerError as error:
             _log.debug("stream '%s' failed", stream, exc_info=True)
             result = StreamResult(tap_id, stream, 0, 0, 0.0, None, False, path, error=error)
+        except Exception as error:  # a value or a file that nobody thought of: this stream fails, the others go on
+            _log.debug("stream '%s' failed", stream, exc_info=True)
+            told = ExportError(f"stream '{stream}': {type(error).__name__}: {error}. Nothing was published.")
+            result = StreamResult(tap_id, stream, 0, 0, 0.0, None, False, path, error=told)
         return _timed(result, time.monotonic() - started - self._start_seconds)
 
     def _export(self, lake: LakeStream, path: Path) -> StreamResult:

@@ -30,9 +30,13 @@ _FORMAT = 1
 Kind = Literal["skip", "append", "upsert", "rebuild"]
 
 
+# Ranks of what an earlier export took in, below those of all files: the activation, then the rows it left standing.
+SEEN_RANK, TABLE_RANK = -2, -1
+
+
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """The last ACTIVATE_VERSION: its version, and the rank of its file (-1: taken in by an earlier export)."""
+    """The last ACTIVATE_VERSION: its version, and the rank of its file (SEEN_RANK: taken in by an earlier export)."""
 
     version: int
     rank: int
@@ -86,7 +90,7 @@ def decide(lake: LakeStream, state: DeltaState) -> Plan:
     before = None
     if kind != "rebuild":
         stored = state.transaction(f"burler-active:{lake.generation}")
-        before = None if stored is None else Activation(stored, -1)
+        before = None if stored is None else Activation(stored, SEEN_RANK)
     active = last_activation(files, {}, before)
     if kind == "append" and active != before:
         kind, files = "rebuild", lake.files  # rows of the old version go: no mere append

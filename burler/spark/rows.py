@@ -19,6 +19,7 @@ from burler.spark.columns import (
     LINE,
     ORDER,
     RANK,
+    ROW_NUMBER,
     SEQUENCE,
     VERSION,
     named,
@@ -26,7 +27,7 @@ from burler.spark.columns import (
 from burler.spark.delta import DeltaState
 from burler.spark.exact import STAGED, Exact
 from burler.spark.kinds import StructOf
-from burler.spark.plan import Activation, Plan
+from burler.spark.plan import TABLE_RANK, Activation, Plan
 from burler.spark.scan import Scan, escape, scan
 from burler.spark.table import delta_rows
 from burler.spark.types import spark_schema
@@ -38,8 +39,6 @@ _FILE_BYTES = 128 << 20
 """Uncompressed lake bytes for each file of a table (about 20 MB of Parquet)."""
 _PARQUET_RATIO = 5
 """How much smaller a table's Parquet is than the lake's JSON lines, for the same guess."""
-
-_RowNumber = "_burler_row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +120,26 @@ def _staged(spark: SparkSession, path: Path, record: StructOf) -> DataFrame:
 
 
 def _table_rows(spark: SparkSession, state: DeltaState, columns: StructOf) -> DataFrame:
-    """The table as it is, older than every new row."""
+    """The table as it is, older than every new row, and younger than an activation that it has seen already."""
     from pyspark.sql import functions as f
 
     old = delta_rows(spark, state.table)
     have, types = set(old.columns), spark_schema(columns)
     known = [named(one.name) if one.name in have else f.lit(None).cast(one.dataType).alias(one.name) for one in types]
-    order = [f.lit(-1 if name == RANK else 0).cast("bigint").alias(name) for name, _ in ORDER.fields]
+    order = [f.lit(TABLE_RANK if name == RANK else 0).cast("bigint").alias(name) for name, _ in ORDER.fields]
     return old.select(*known, *order)
 
 
 def _belongs(active: Activation) -> Column:
-    """Whether a row counts: of the active version or a later one; without version only if it came after."""
-    version = named(VERSION)
-    return (version >= active.version) | (version.isNull() & (named(RANK) > active.rank))
+    """Whether a row counts: of the active version; of a later one, unless the activation came after it (a clock
+    that was set back); without version only if it came after. A lake file holds no row without version
+    behind an ACTIVATE_VERSION (see ``LakeWriter``), so whole files can be compared."""
+    version, rank = named(VERSION), named(RANK)
+    return (
+        (version == active.version)
+        | ((version > active.version) & (rank >= active.rank))
+        | (version.isNull() & (rank > active.rank))
+    )
 
 
 def _latest(rows: DataFrame, plan: Plan) -> DataFrame:
@@ -144,7 +149,7 @@ def _latest(rows: DataFrame, plan: Plan) -> DataFrame:
 
     order = [*plan.order, EXTRACTED_AT, SEQUENCE, RANK, BLOCK, LINE]
     window = Window.partitionBy(*map(named, plan.keys)).orderBy(*(named(name).desc_nulls_last() for name in order))
-    return rows.withColumn(_RowNumber, f.row_number().over(window)).where(f.col(_RowNumber) == 1)
+    return rows.withColumn(ROW_NUMBER, f.row_number().over(window)).where(f.col(ROW_NUMBER) == 1)
 
 
 def _file_count(plan: Plan, state: DeltaState) -> int:

@@ -411,3 +411,27 @@ def test_clean_is_found_out_for_foreign_records(lake: Any) -> None:
     ):
         Run(lake, lines(SCHEMA, b'{"type":"RECORD","stream":"users","record":' + body + b"}"))
         assert lake.load().files[number].clean is clean
+
+
+def test_a_state_that_utf8_has_no_form_for_is_named_by_its_line(lake: Any) -> None:
+    bad = b'{"type":"STATE","value":{"e":"\\ud800"}}'
+    run = Run(lake, lines(SCHEMA, record(1), state(1), bad))
+    assert run.error is not None and "line 4" in str(run.error) and "surrogate" in str(run.error)
+    assert lake.states == [{"at": 1}]
+
+
+@pytest.mark.parametrize("kind", ["RECORD", "ACTIVATE_VERSION"])
+def test_a_version_that_no_table_can_hold_is_refused(lake: Any, kind: str) -> None:
+    huge = 10**20
+    message = {**record(1), "version": huge} if kind == "RECORD" else {"type": kind, "stream": "users", "version": huge}
+    run = Run(lake, lines(SCHEMA, message))
+    assert run.error is not None and "line 2" in str(run.error)
+
+
+def test_rows_without_a_version_start_a_file_behind_an_activation(lake: Any) -> None:
+    """Which of them an activation drops is told by files."""
+    activation = {"type": "ACTIVATE_VERSION", "stream": "users", "version": 1}
+    Run(lake, lines(SCHEMA, record(0), {**record(1), "version": 1}, activation, {**record(2), "version": 1}, record(3)))
+    stats = [(file.stats.records, file.stats.activate_version) for file in lake.load().files]
+    assert stats == [(3, 1), (1, None)]
+    assert lake.ids() == [0, 1, 2, 3]

@@ -364,3 +364,20 @@ def test_folders_without_data_are_no_streams(lake: Any) -> None:
     (lake.path / "raw" / "tap" / "other" / "readme.txt").write_text("")
     assert streams(lake.store) == []
     assert manifest_path("tap", "empty") == "raw/tap/empty/manifest.json"
+
+
+def test_a_manifest_made_anew_by_another_writer_fences_the_first(lake: Any) -> None:
+    """Somebody removed the manifest, and another writer has claimed in the new one."""
+    mine = claim(lake)
+    lake.manifest_path().unlink()
+    claim(lake, "you")
+    with pytest.raises(LockLost):
+        manifest.commit(lake.store, mine, [(name(1), STATS)], schema_line=LINE)
+
+
+@pytest.mark.parametrize("content", [b"{}", b'{"files": []}', b'{"versions": {}}'])
+def test_a_manifest_without_its_two_keys_is_broken(lake: Any, content: bytes) -> None:
+    claim(lake)
+    lake.manifest_path().write_bytes(content)
+    with pytest.raises(LakeError, match="is missing"):
+        claim(lake)

@@ -1,6 +1,6 @@
 """Lake in, tables out: what the tables hold, and what each run reads and writes."""
 
-from __future__ import annotations
+from __future__ import importlib
 
 import datetime as dt
 import gzip
@@ -366,3 +366,51 @@ def test_files_whose_rows_all_fall_away_give_empty_tables(lake, run):
         "log": (1, 0, 0, False),
         "nothing": (0, 0, 0, False),
     }
+
+
+def test_rows_without_a_version_outlive_an_activation_that_the_table_has_seen(lake, run, read):
+    """A stream that turns INCREMENTAL: an increment and an export from nothing give the same table."""
+    lake.commit("users", [{"id": 1, "name": "v1"}], version=1, activate=1)
+    run()
+    lake.commit("users", [{"id": 2, "name": "without"}])
+    run()
+    lake.commit("users", [{"id": 3, "name": "without"}])
+    run()
+    assert read("users", "id") == [(1,), (2,), (3,)]
+    lake.commit("users", [{"id": 4, "name": "v2"}], version=2, activate=2)
+    run()
+    assert read("users", "id") == [(4,)]
+
+
+def test_a_version_that_goes_back_drops_the_rows_before_it(lake, run, read):
+    """A lost state and a clock that was set back: what the last activation says counts."""
+    lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], version=1000, activate=1000)
+    run()
+    lake.commit("users", [{"id": 1, "name": "a"}], version=500, activate=500)
+    run()
+    assert read("users", "id") == [(1,)]
+
+
+def test_a_value_that_nobody_thought_of_ends_its_own_stream_only(lake, tmp_path, monkeypatch):
+    module = importlib.import_module("burler.spark.export")
+    real = module.decide
+
+    def broken(stream, state):
+        if stream.stream == "a":
+            raise OverflowError("too large")
+        return real(stream, state)
+
+    lake.register("a", {"type": "object", "properties": {"id": {"type": "integer"}}})
+    lake.register("b", {"type": "object", "properties": {"id": {"type": "integer"}}})
+    monkeypatch.setattr(module, "decide", broken)
+    ended = []
+    with pytest.raises(ExportError, match="stream 'a': OverflowError: too large"):
+        module.export(None, str(lake.root), str(tmp_path / "out"), on_progress=ended.append)
+    assert [(one.stream, one.error is None) for one in ended] == [("a", False), ("b", True)]
+
+
+def test_names_that_export_needs_are_refused(lake, run):
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}, "_burler_row": {"type": "string"}}}
+    lake.commit("users", [{"id": 1, "_burler_row": "mine"}], schema=schema)
+    with pytest.raises(ExportError, match="_burler_row"):
+        run()
