@@ -1,9 +1,10 @@
 """Lake in, tables out: what the tables hold, and what each run reads and writes."""
 
-from __future__ import importlib
+from __future__ import annotations
 
 import datetime as dt
 import gzip
+import importlib
 
 import pytest
 
