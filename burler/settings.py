@@ -30,6 +30,7 @@ class Settings:
         True,
         "FULL_TABLE streams send 'version' and ACTIVATE_VERSION, so that targets drop rows that are gone.",
     )
+    currently_syncing: bool = _setting(True, "STATE names the stream a run is in; the next run begins with it.")
     page_max_rows: int = _setting(1000, "Rows that are gathered, at the most, before they are shaped and written.")
     page_max_age_seconds: float = _setting(1.0, "Rows wait no longer than this for a page to fill.")
     max_file_bytes: int = _setting(

@@ -8,7 +8,6 @@ import msgspec
 
 from burler.errors import LakeError
 from burler.lake.datafile import read_blocks
-from burler.lake.manifest import load
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Store
 from burler.singer.messages import Schema
@@ -22,17 +21,6 @@ class _SchemaLine(msgspec.Struct, gc=False):
 
 
 _decode_schema = msgspec.json.Decoder(_SchemaLine).decode
-
-
-def snapshot(store: Store, tap_id: str, stream: str) -> Snapshot:
-    """A stream as of now: its files in replay order (commit sequence, then first, last, n), with statistics.
-
-    Read it once a run and use it throughout: files that are committed later are not in it.
-
-    Raises:
-        UsageError: the lake has no such stream. LakeError: the manifest is broken.
-    """
-    return load(store, tap_id, stream)
 
 
 def read_lines(store: Store, path: str) -> Iterator[bytes]:

@@ -82,7 +82,7 @@ def run(
             session.specs, own, given=given, select=select, state=state, versions=settings.full_table_versions
         )
         names = ", ".join(stream.tap_stream_id for planned in plan for stream in planned.streams)
-        logger.info("%s: start, streams: %s", tap.name, names or "none selected")
+        logger.info("%s: start (sync), streams: %s", tap.name, names or "none selected")
         if not plan:
             logger.warning("%s: no stream is selected. Select some in the catalog or with --select.", tap.name)
         if any(planned.spec.sync and "client" in planned.spec.sync.names for planned in plan):

@@ -91,7 +91,7 @@ class SyncRun:
         begun = time.monotonic()
         own = self.outlets.get(self.name)
         method = own.planned.replication_method if own else self.spec.replication_method
-        logger.info("stream '%s': start (%s, bookmark %s)", self.name, method, self.run.bookmark)
+        logger.info("stream '%s': start (sync, %s, bookmark %s)", self.name, method, self.run.bookmark)
         with engine.lock:
             for outlet in self.outlets.values():
                 outlet.open()
@@ -104,7 +104,7 @@ class SyncRun:
                 if finished and engine.stopper.failure is None:
                     for outlet in self.outlets.values():
                         outlet.complete()
-                    st.set_currently_syncing(engine.state, following)
+                    engine.set_syncing(following)
                     status = "succeeded"
                 else:
                     status = "stopped"

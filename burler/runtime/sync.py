@@ -86,7 +86,7 @@ class Engine:
             self._run_streams(result)
             with self.lock:
                 if not self.stopper.requested:
-                    st.set_currently_syncing(self.state, None)
+                    self.set_syncing(None)
                     self.write_state()
                 if self.stopper.failure is not None:
                     raise self.stopper.failure
@@ -104,7 +104,7 @@ class Engine:
             if self.stopper.requested:
                 return
             name = planned.spec.tap_stream_id
-            st.set_currently_syncing(self.state, name)
+            self.set_syncing(name)
             following = self.plan[i + 1].spec.tap_stream_id if i + 1 < len(self.plan) else None
             run: SyncRun | None = None
             try:
@@ -121,6 +121,10 @@ class Engine:
                 self.running = None
                 for outlet in run.outlets.values() if run is not None else ():
                     result.rows[outlet.planned.tap_stream_id] = outlet.rows
+
+    def set_syncing(self, stream: str | None) -> None:
+        """Note in the state which stream the run is in, unless the settings say not to (specs 8)."""
+        st.set_currently_syncing(self.state, stream if self.settings.currently_syncing else None)
 
     _written: bytes | None = None
 

@@ -152,6 +152,12 @@ class _Exporter:
         exact = None
         if odd:
             exact = stage(odd, plan.record, plan.own, staging_of(folder), store=self._store, stream=lake.stream)
+        cut = [key for key in plan.keys if exact is not None and exact.report.truncated.get(key)]
+        if cut:
+            raise ExportError(
+                f"stream '{lake.stream}': date-times in its key {', '.join(cut)} have more than six digits; cut, "
+                "different ones would become equal. Nothing was published. Declare the key as plain text."
+            )
         active = last_activation(plan.files, exact.activated if exact else {}, plan.active)
         transactions = dict(plan.transactions)
         if active is not None and lake.generation:

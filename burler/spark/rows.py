@@ -26,7 +26,7 @@ from burler.spark.columns import (
 )
 from burler.spark.delta import DeltaState
 from burler.spark.exact import STAGED, Exact
-from burler.spark.kinds import StructOf
+from burler.spark.kinds import DOUBLE, StructOf
 from burler.spark.plan import TABLE_RANK, Activation, Plan
 from burler.spark.scan import Scan, escape, scan
 from burler.spark.table import delta_rows
@@ -67,7 +67,17 @@ class Made:
                 "Correct key_properties in the tap; then move the files that hold them out of the lake, remove the "
                 "stream's manifest.json (it is made anew), and extract again."
             )
+        if self.keyless and self.keyless.get["blurred"]:
+            raise ExportError(
+                f"stream '{self.stream}': key numbers from 2^53 on stand in a field of type number, where "
+                f"different ones become equal ({', '.join(self.keys)}). Nothing was published. "
+                "Declare the key as integer or string."
+            )
         return read
+
+
+_EXACT = 2**53
+"""Below it a double holds each whole number; at it two of them are one."""
 
 
 def make(
@@ -104,7 +114,13 @@ def make(
     if plan.keys:
         keyless = Observation()
         missing = f.greatest(*(named(key).isNull().cast("int") for key in plan.keys), f.lit(0), f.lit(0))
-        rows = rows.observe(keyless, f.count(f.when(missing == 1, 1)).alias("keyless"))
+        wide = [f.abs(named(key)) >= _EXACT for key in plan.keys if plan.record.get(key) is DOUBLE]
+        blurred = f.greatest(*(one.cast("int") for one in wide), f.lit(0), f.lit(0))
+        rows = rows.observe(
+            keyless,
+            f.count(f.when(missing == 1, 1)).alias("keyless"),
+            f.count(f.when(blurred == 1, 1)).alias("blurred"),
+        )
         rows = _latest(rows, plan)
     rows = rows.select(*(named(name) for name, _ in plan.columns.fields))
     return Made(rows.coalesce(_file_count(plan, state)), scanned, keyless, stream, plan.keys)

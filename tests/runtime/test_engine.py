@@ -267,3 +267,9 @@ def test_once_a_sink_has_failed_no_state_follows():
     with pytest.raises(StorageError):
         run_into(tap, {}, sink)
     assert [message["type"] for message in sink.messages] == ["SCHEMA"]
+
+
+def test_currently_syncing_can_be_switched_off():
+    tap = make(a=lambda: iter([{"id": 1}]), b=lambda: iter([{"id": 2}]))
+    run = run_tap(tap, {"currently_syncing": False}, state={"currently_syncing": "b"})
+    assert all("currently_syncing" not in state for state in run.states) and run.states

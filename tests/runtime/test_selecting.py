@@ -180,8 +180,8 @@ def test_log_lines_of_a_run(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO, "burler")
     run_tap(make(a=lambda: [{"id": 1, "x": 1}, {"id": 2}]), state={"bookmarks": {"a": {"id": 1}}})
     lines = [record.getMessage() for record in caplog.records]
-    assert lines[0] == "tap-t: start, streams: a"
-    assert lines[1] == "stream 'a': start (INCREMENTAL, bookmark 1)"
+    assert lines[0] == "tap-t: start (sync), streams: a"
+    assert lines[1] == "stream 'a': start (sync, INCREMENTAL, bookmark 1)"
     assert any(line.startswith("stream 'a': succeeded, 2 rows of 'a', 0.") and "bookmark 2" in line for line in lines)
     assert lines[-1].startswith("tap-t: succeeded, ")
     assert any("does not know were dropped: x (1 rows)" in line for line in lines)

@@ -415,3 +415,21 @@ def test_names_that_export_needs_are_refused(lake, run):
     lake.commit("users", [{"id": 1, "_burler_row": "mine"}], schema=schema)
     with pytest.raises(ExportError, match="_burler_row"):
         run()
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "words"),
+    [
+        ({"type": "number"}, (9007199254740992, 9007199254740993), "from 2\\^53 on"),
+        (
+            {"type": "string", "format": "date-time"},
+            ("2024-01-01T00:00:00.0000001Z", "2024-01-01T00:00:00.0000002Z"),
+            "more than six digits",
+        ),
+    ],
+)
+def test_keys_that_would_become_equal_are_refused(lake, run, field, values, words):
+    schema = {"type": "object", "properties": {"id": field}}
+    lake.commit("users", [{"id": value} for value in values], schema=schema)
+    with pytest.raises(ExportError, match=words):
+        run()
