@@ -1,9 +1,18 @@
 """burler: Flask-style Singer taps, a raw lake, and Spark behind them."""
 
+from typing import TYPE_CHECKING
+
+from burler.declare.classes import Stream
 from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED
 from burler.declare.tap import Tap, tap
 from burler.errors import BurlerError
+from burler.extras import lazy_names
 from burler.schema.sources import generated, json_file
+
+if TYPE_CHECKING:
+    from burler.schema.infer import inferred
+    from burler.schema.openapi_source import openapi
+    from burler.schema.typed_source import typed
 
 __version__ = "0.1.0"
 
@@ -12,8 +21,17 @@ __all__ = [
     "INCREMENTAL",
     "LOG_BASED",
     "BurlerError",
+    "Stream",
     "Tap",
     "generated",
+    "inferred",
     "json_file",
+    "openapi",
     "tap",
+    "typed",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {"inferred": "schema.infer", "openapi": "schema.openapi_source", "typed": "schema.typed_source"},
+)

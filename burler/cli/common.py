@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import tempfile
@@ -12,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from burler.declare.tap import Tap
+from burler.config.atomic import replace_file
 from burler.errors import CatalogError, StateError, StorageError
 from burler.singer.state import parse_state
 
@@ -77,58 +76,8 @@ def state_file(path: str) -> Callable[[dict[str, Any]], None]:
 
     def write(value: dict[str, Any]) -> None:
         try:
-            _replace(target, msgspec.json.encode(value) + b"\n")
+            replace_file(target, msgspec.json.encode(value) + b"\n")
         except OSError as error:
             raise StorageError(f"--out-file {path} can't be written: {error.strerror}.") from None
 
     return write
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Put a file in the place of another; whoever reads sees the one or the other whole."""
-    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
-    fd, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with open(fd, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def describe_tap(tap: Tap) -> dict[str, Any]:
-    """What ``--about`` says."""
-    from dataclasses import fields
-
-    from burler.config.spec import known_keys
-    from burler.settings import Settings
-
-    return {
-        "name": tap.name,
-        "version": tap.version,
-        "description": tap.description,
-        "config": list(known_keys(tap.config_spec)),
-        "streams": [
-            {
-                "name": spec.tap_stream_id,
-                "replication_method": spec.replication_method,
-                "key_properties": list(spec.key_properties),
-                "replication_key": spec.replication_key,
-            }
-            for spec in tap.seal().values()
-        ],
-        "settings": {
-            item.name: {"default": item.default, "about": item.metadata["about"]} for item in fields(Settings)
-        },
-    }

@@ -8,6 +8,9 @@ import click
 
 import burler
 from burler.cli import process
+from burler.cli.infer import infer
+from burler.cli.new import new
+from burler.cli.options import CONFIG, FORMS, CommandWithSettings, run_options
 
 
 @click.group(
@@ -22,7 +25,7 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("app")
-@click.option("-c", "--config", multiple=True, metavar="FILE", help="Config file (JSON); several are merged.")
+@click.option("-c", "--config", multiple=True, metavar="FILE", help=CONFIG)
 def discover(app: str, config: tuple[str, ...]) -> int:
     """Print the catalog of APP.
 
@@ -33,15 +36,9 @@ def discover(app: str, config: tuple[str, ...]) -> int:
     return running.discover_command(lambda: apps.load_app(app), config)
 
 
-@cli.command()
+@cli.command(cls=CommandWithSettings)
 @click.argument("app")
-@click.option("-c", "--config", multiple=True, metavar="FILE", help="Config file (JSON); several are merged.")
-@click.option("--catalog", metavar="FILE", help="Catalog that says which streams and fields are wanted.")
-@click.option("-p", "--properties", metavar="FILE", help="Legacy form of --catalog.")
-@click.option("-s", "--state", metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines.")
-@click.option("--select", metavar="PATTERNS", help="Streams and fields: 'contacts,contacts.name,!contacts.email'.")
-@click.option("--sink", default="stdout", show_default=True, metavar="SINK", help="stdout or lake:PATH.")
-@click.option("-o", "--out-file", metavar="FILE", help="File that always holds the latest state.")
+@run_options
 def run(app: str, **options: Any) -> int:
     """Sync APP: Singer messages on stdout, or its data into a lake.
 
@@ -52,6 +49,16 @@ def run(app: str, **options: Any) -> int:
     from burler.cli import apps, running
 
     return running.run_command(lambda: apps.load_app(app), **options)
+
+
+@cli.command()
+@click.argument("app")
+@click.option("--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="How it is shown.")
+def about(app: str, form: str) -> int:
+    """Say what APP is: its config, settings, streams, and what each delivers."""
+    from burler.cli import apps, running
+
+    return running.about_command(lambda: apps.load_app(app), form)
 
 
 @cli.group()
@@ -90,6 +97,10 @@ def export(lake_path: str, out: str, **options: Any) -> int:
     from burler.cli import exports
 
     return exports.export_command(lake_path, out, **options)
+
+
+cli.add_command(infer)
+cli.add_command(new)
 
 
 def main(args: list[str] | None = None) -> None:

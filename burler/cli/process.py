@@ -158,9 +158,17 @@ def report_errors(result: SyncResult) -> int:
 
 
 def print_json(value: Any) -> None:
-    """Pretty JSON on stdout, where nothing of the user's runs beside it."""
-    sys.stdout.write(pretty(value).decode())
-    sys.stdout.flush()
+    """Pretty JSON on stdout, where nothing of the user's runs beside it.
+
+    Raises:
+        OutputClosed: nobody reads it (click by itself would end the process with 1).
+    """
+    try:
+        sys.stdout.write(pretty(value).decode())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes nowhere
+        raise OutputClosed("the reader of stdout has gone") from None
 
 
 def pretty(value: Any) -> bytes:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from burler.cli import common, process
-from burler.config.load import load_config
+from burler.config.loading import Loaded, load
 from burler.declare.tap import Tap
+from burler.errors import UsageError
 from burler.runtime import logs
-from burler.runtime.run import discover, run
+from burler.runtime.run import TEST_ROWS, discover, run
 from burler.runtime.signals import Stopper
 from burler.settings import read_settings
 from burler.singer.catalog import Catalog
@@ -19,18 +19,29 @@ from burler.sinks.open import open_sink
 from burler.sinks.stdout import StdoutSink
 
 
-def config_of(tap: Tap, files: Sequence[str]) -> dict[str, Any]:
+def config_of(tap: Tap, files: Sequence[str]) -> Loaded:
     """The tap's config from files and environment."""
-    return load_config(files, environment=os.environ, tap_name=tap.name, spec=tap.config_spec)
+    return load(files, environment=os.environ, tap_name=tap.name, form=tap.config_form)
 
 
-def discover_command(load: Callable[[], Tap], config: Sequence[str]) -> int:
+def about_command(load_tap: Callable[[], Tap], form: str) -> int:
+    """What a tap is, as text, JSON or Markdown."""
+    from burler.cli.about import about, render
+
+    with process.own_stdout() as writer:
+        tap = load_tap()
+        writer.write(render(about(tap, form=tap.config_form), form).encode())
+        writer.flush()
+    return 0
+
+
+def discover_command(load_tap: Callable[[], Tap], config: Sequence[str]) -> int:
     """The catalog on stdout; on a terminal also a table on stderr.
 
-    ``load`` gives the tap; what its module prints when it is imported stays out of stdout as well.
+    ``load_tap`` gives the tap; what its module prints when it is imported stays out of stdout as well.
     """
     with process.own_stdout() as writer:
-        tap = load()
+        tap = load_tap()
         catalog = discover(tap, config_of(tap, config))
         writer.write(process.pretty(catalog.to_wire()))
         writer.flush()
@@ -48,7 +59,7 @@ def _show(catalog: Catalog) -> None:
 
 
 def run_command(
-    load: Callable[[], Tap],
+    load_tap: Callable[[], Tap],
     *,
     config: Sequence[str] = (),
     catalog: str | None = None,
@@ -57,19 +68,41 @@ def run_command(
     select: str | None = None,
     sink: str = "stdout",
     out_file: str | None = None,
+    test: str | None = None,
+    limit: int | None = None,
 ) -> int:
-    """Sync; the exit code. ``load`` gives the tap."""
+    """Sync; the exit code. ``load_tap`` gives the tap.
+
+    Args:
+        test: "records" for a few rows of each stream, "schema" for SCHEMA messages alone.
+        limit: rows of each stream. A run that is limited writes no STATE, so it can't be asked for one.
+
+    Raises:
+        UsageError: ``out_file`` together with ``test`` or ``limit``.
+    """
+    if out_file and (test or limit):
+        raise UsageError("--out-file holds the state of a whole run; --test and --limit write no STATE. Leave one out.")
     with process.own_stdout() as writer:
-        tap = load()
-        values = config_of(tap, config)
-        logs.hide(values)
-        settings = read_settings(values)
+        tap = load_tap()
+        loaded = config_of(tap, config)
+        logs.hide(loaded.config, marked=tap.config_form.secret_paths)
+        settings = read_settings(loaded.config)
         wanted = common.read_catalog(catalog, properties)
         start = common.read_state(state)
         on_state = common.state_file(out_file) if out_file else None
         stopper = Stopper(lambda: writer.blocked_since)
         target = open_sink(sink, StdoutSink(writer, on_state), tap_id=settings.tap_id or tap.name, settings=settings)
-        result = run(tap, values, target, catalog=wanted, state=start, select=select, stopper=stopper)
+        result = run(
+            tap,
+            loaded,
+            target,
+            catalog=wanted,
+            state=start,
+            select=select,
+            stopper=stopper,
+            limit=limit or (TEST_ROWS if test == "records" else None),
+            schemas_only=test == "schema",
+        )
     code = process.report_errors(result)
     if result.stopped_by is not None:
         process.end_within(process.GRACE_SECONDS, code)

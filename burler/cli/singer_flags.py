@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 import burler
-from burler.cli import common, process, running
+from burler.cli import process, running
+from burler.cli.options import FORMS, CommandWithSettings, run_options
 from burler.declare.tap import Tap
 
 
@@ -18,24 +19,31 @@ def main(tap: Tap, args: list[str] | None = None) -> None:
 
 
 def _command(tap: Tap) -> click.Command:
-    @click.command(name=tap.name, help=tap.description or f"The Singer tap {tap.name}.", epilog=process.EXIT_CODES)
-    @click.option("-c", "--config", multiple=True, metavar="FILE", help="Config file (JSON); several are merged.")
+    @click.command(
+        name=tap.name,
+        cls=CommandWithSettings,
+        help=tap.description or f"The Singer tap {tap.name}.",
+        epilog=process.EXIT_CODES,
+    )
+    @run_options
     @click.option("-d", "--discover", "discover", is_flag=True, help="Print the catalog and end.")
-    @click.option("--catalog", metavar="FILE", help="Catalog that says which streams and fields are wanted.")
-    @click.option("-p", "--properties", metavar="FILE", help="Legacy form of --catalog.")
-    @click.option("-s", "--state", metavar="FILE", help="State to go on from.")
-    @click.option("--select", metavar="PATTERNS", help="Streams and fields: 'contacts,!contacts.email'.")
-    @click.option("--sink", default="stdout", show_default=True, metavar="SINK", help="stdout or lake:PATH.")
-    @click.option("-o", "--out-file", metavar="FILE", help="File that always holds the latest state.")
-    @click.option("--about", is_flag=True, help="Print what the tap is, as JSON, and end.")
+    @click.option(
+        "--about",
+        is_flag=False,
+        flag_value="text",
+        type=click.Choice(FORMS),
+        help="Say what the tap is and end: --about, --about=json, --about=markdown.",
+    )
+    @click.option("--format", "form", type=click.Choice(FORMS), help="The form of --about, as other taps spell it.")
     @click.option("--version", is_flag=True, help="Print the tap's version and end.")
-    def command(*, about: bool, version: bool, discover: bool, config: tuple[str, ...], **rest: Any) -> int:
+    def command(
+        *, about: str | None, form: str | None, version: bool, discover: bool, config: tuple[str, ...], **rest: Any
+    ) -> int:
         if version:
             click.echo(f"{tap.name} {tap.version or 'without a version'} (burler {burler.__version__})")
             return 0
         if about:
-            process.print_json(common.describe_tap(tap))
-            return 0
+            return running.about_command(lambda: tap, form or about)
         if discover:
             return running.discover_command(lambda: tap, config)
         return running.run_command(lambda: tap, config=config, **rest)

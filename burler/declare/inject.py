@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ def place_of(fn: Any) -> str:
     return f"{short_path(code.co_filename)}:{code.co_firstlineno}"
 
 
+@functools.lru_cache(maxsize=512)
 def short_path(path: str) -> str:
     """A path relative to the current folder if it lies below it."""
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from burler.declare.strategies import EndOfSync, Strategy
-from burler.schema.sources import SchemaSource
+from burler.schema.coerce import Source
 
 FULL_TABLE = "FULL_TABLE"
 INCREMENTAL = "INCREMENTAL"
@@ -18,35 +18,55 @@ _END = EndOfSync()
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A function of the tap's author and the parameters it asks for."""
+    """A function of the tap's author and the parameters it asks for.
+
+    ``owner`` is the class of a class-style stream; then ``fn`` is its plain function and is called on an
+    instance, which a session makes once per stream.
+    """
 
     fn: Callable[..., Any]
     names: tuple[str, ...]
     place: str
+    owner: type | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
     """One declared stream.
 
+    ``found``: discovery found it, and a pattern declares it.
     ``emitted_by`` names the stream whose sync function yields this one's rows; then ``sync`` is None.
+    ``parent`` names the stream for each row of which ``sync`` is called. ``root`` is the stream in whose run
+    this one is synced: itself, or the first of its line.
     ``order`` is "asc" (rows rise by the replication key; checked) or "none".
+    ``method_said``: the author has named the replication method; else it follows from what is known.
     ``versions``: None follows the tap's setting, True/False decides for this stream (specs 11.31).
+    ``metadata`` is a function that visits every node of the schema, ``fixed_metadata`` what was said as a
+    mapping: dotted field path ("" for the stream) -> metadata.
+    ``module_file`` is where relative references of its schema count from.
     """
 
     tap_stream_id: str
     place: str
     sync: UserFunction | None = None
     emitted_by: str | None = None
+    parent: str | None = None
+    root: str = ""
     key_properties: tuple[str, ...] = ()
     replication_key: str | None = None
     replication_method: str = FULL_TABLE
+    method_said: bool = False
+    found: bool = False
     strategy: Strategy = _END
     order: str = "none"
     versions: bool | None = None
-    schema: SchemaSource | None = None
+    schema: Mapping[str, Any] | Source | None = None
     schema_fn: UserFunction | None = None
     bookmark: UserFunction | None = None
+    metadata: UserFunction | None = None
+    fixed_metadata: Mapping[str, Mapping[str, Any]] | None = None
+    post_transform: UserFunction | None = None
+    module_file: str | None = None
 
     @property
     def bookmark_key(self) -> str | None:
@@ -54,3 +74,8 @@ class StreamSpec:
         if self.replication_method == FULL_TABLE:
             return None
         return self.replication_key or ("bookmark" if self.bookmark else None)
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it stands for the streams that discovery finds and that are named like it (``public.*``)."""
+        return "*" in self.tap_stream_id

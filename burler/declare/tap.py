@@ -2,176 +2,193 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar, Unpack, overload
 
-from burler.config.spec import ConfigSpec, check_spec
+from burler.config.forms import ConfigSpec, parse_spec
 from burler.context import current_run
 from burler.declare import registry as reg
-from burler.declare.inject import place_of, short_path, wanted
+from burler.declare.classes import register_class
+from burler.declare.client import ClientHandle, client_from, name_from
+from burler.declare.field import check_mapping
+from burler.declare.handle import StreamHandle
+from burler.declare.inject import place_of, wanted
+from burler.declare.modules import load_streams
+from burler.declare.options import StreamOptions, check_name
+from burler.declare.place import caller
 from burler.declare.spec import StreamSpec, UserFunction
-from burler.declare.strategies import Strategy
-from burler.errors import DeclarationError
-from burler.schema.sources import Generated, SchemaSource, generated
+from burler.errors import BurlerError, DeclarationError
+from burler.schema.coerce import SchemaLike, as_source
+from burler.schema.sources import Generated, generated
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _caller() -> str:
-    """file:line of the line outside burler that is being run: the place of a plain call."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("burler."):
-        frame = frame.f_back
-    return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}"
+Class = TypeVar("Class", bound=type)
 
 
 class Tap:
     """A Singer tap, declared by decorators that return your functions unchanged.
 
     Args:
-        name: the tap's name, as ``tap-contacts``. Config variables start with ``TAP_CONTACTS_``.
-        config_spec: what the config must hold: None, a list of keys, an example dict, a function
-            that raises, or an object with ``validate``.
+        name: the tap's name, as ``tap-contacts``. Config variables start with ``TAP_CONTACTS_``. Or, as first
+            argument, the client's class or factory: the name then comes from the module (specs 11.1).
+        config_spec: what the config must hold: None, a list of keys, an example dict, a JSON Schema, the path of
+            a sample file, a function that raises, or an object with ``validate``.
         version: shown by ``--version`` and ``--about``.
         description: one sentence for ``--about``.
     """
 
     def __init__(
-        self, name: str, config_spec: ConfigSpec = None, *, version: str | None = None, description: str = ""
+        self, name: Any, config_spec: ConfigSpec = None, *, version: str | None = None, description: str = ""
     ) -> None:
-        place = _caller()
-        if not isinstance(name, str) or not name.strip():
-            raise DeclarationError(f"{place}: a tap's name must be text like 'tap-contacts', not {name!r}.")
-        check_spec(config_spec, place=place)
+        here = caller()
+        self._registry = reg.Registry()
+        if not isinstance(name, str):
+            client = name
+            name = name_from(here.file, str(here.namespace.get("__name__", "")))
+            self._registry.set_function("client", client_from(client, tap_name=name, place=here.place))
+        if not name.strip():
+            raise DeclarationError(f"{here.place}: a tap's name must be text like 'tap-contacts', not {name!r}.")
+        self.folder = Path(here.file).resolve().parent if here.file else None
+        self.config_form = parse_spec(config_spec, place=here.place, folder=self.folder)
         self.name = name
         self.config_spec = config_spec
         self.version = version
         self.description = description
-        self.place = place
-        self._registry = reg.Registry()
+        self.place = here.place
 
     def __repr__(self) -> str:
         return f"<Tap {self.name!r}: {', '.join(self._registry.names) or 'no streams yet'}>"
 
     # ---- declaring -------------------------------------------------------------------------------
 
-    def client(self, fn: Function) -> Function:
-        """Decorator: the function that makes the client, once per run, from ``config``."""
-        names = wanted(fn, reg.CLIENT_PARAMETERS, what="the client function")
-        self._registry.set_client(UserFunction(fn, names, place_of(fn)))
-        return fn
+    @property
+    def client(self) -> ClientHandle:
+        """Decorator: the function that makes the client, once per run, from ``config``. Inside a run, and in schema,
+        metadata and discover functions, it stands for that client: ``tap.client.describe()``."""
+        return ClientHandle(self)
 
-    def sync(
-        self,
-        stream: str,
-        *,
-        key_properties: str | tuple[str, ...] | list[str] = (),
-        replication_key: str | None = None,
-        replication_method: str | None = None,
-        bookmark_strategy: str | Strategy = "end_of_sync",
-        order: str | None = None,
-        versions: bool | None = None,
-    ) -> Callable[[Function], Function]:
+    def sync(self, stream: str, **options: Unpack[StreamOptions]) -> Callable[[Function], Function]:
         """Decorator: the function that gives a stream's rows.
 
-        It may ask for ``client, config, state, catalog, stream`` and yields rows (dicts), lists of
-        rows, iterators of either, or ``(stream_name, any of these)`` for a stream declared with
-        ``emitted_by``.
-
-        Args:
-            key_properties: the field or fields that identify a row.
-            replication_key: the field whose greatest value is the bookmark; makes it INCREMENTAL.
-            bookmark_strategy: ``end_of_sync`` or ``every_n(count)``.
-            order: ``"asc"`` if rows rise by the replication key (checked), else ``"none"``.
-            versions: send ``version`` and ACTIVATE_VERSION for a FULL_TABLE stream (default: yes).
+        It may ask for ``client, config, state, catalog, stream`` (and ``parent`` in a substream) and yields rows
+        (dicts), lists of rows, iterators of either, or ``(stream_name, any of these)`` for a stream declared with
+        ``emitted_by``. Options: see :class:`StreamOptions`. A name with ``*`` stands for all streams that
+        discovery finds and nothing else declares.
         """
-
-        reg.check_name(stream, _caller())
+        place = caller().place
+        check_name(stream, place)
 
         def decorate(fn: Function) -> Function:
             names = wanted(fn, reg.SYNC_PARAMETERS, what=f"the sync function of '{stream}'")
-            place = place_of(fn)
-            self._registry.declare_stream(
-                stream,
-                place=place,
-                sync=UserFunction(fn, names, place),
-                key_properties=key_properties,
-                replication_key=replication_key,
-                replication_method=replication_method,
-                bookmark_strategy=bookmark_strategy,
-                order=order,
-                versions=versions,
-            )
+            where = place_of(fn)
+            self._registry.declare_options(stream, options, place=where)
+            self._registry.declare(stream, "sync", UserFunction(fn, names, where), place=where)
             return fn
 
         return decorate
 
-    def stream(
-        self,
-        stream: str,
-        *,
-        emitted_by: str,
-        key_properties: str | tuple[str, ...] | list[str] = (),
-        replication_key: str | None = None,
-        replication_method: str | None = None,
-        versions: bool | None = None,
-        schema: SchemaSource | None = None,
-    ) -> None:
-        """Declare a stream whose rows another stream's sync function yields as ``(stream, rows)``."""
-        place = _caller()
-        self._registry.declare_stream(
-            stream,
-            place=place,
-            emitted_by=emitted_by,
-            key_properties=key_properties,
-            replication_key=replication_key,
-            replication_method=replication_method,
-            versions=versions,
-        )
-        if schema is not None:
-            self.schema(stream, schema)
+    @overload
+    def stream(self, stream: Class) -> Class: ...
+    @overload
+    def stream(self, stream: str, **options: Unpack[StreamOptions]) -> StreamHandle: ...
+    def stream(self, stream: Any, **options: Unpack[StreamOptions]) -> Any:
+        """A stream as a handle, or a class as a stream.
+
+        ``contacts = tap.stream("contacts", key_properties="id")`` gives a handle: ``@contacts.sync``,
+        ``@contacts.bookmark``, ``contacts.schema(...)``, ``contacts.substream("notes")``. With ``emitted_by`` its
+        rows come from another stream's function. ``@tap.stream`` registers a class on ``burler.Stream``.
+        """
+        here = caller()
+        if isinstance(stream, type):
+            self._registry.check_open(here.place)
+            if stream in self._registry.classes:
+                raise DeclarationError(f"{here.place}: class {stream.__name__} is registered already.")
+            self._registry.classes.add(stream)
+            register_class(self._registry, stream, **options)
+            return stream
+        self._registry.declare_options(stream, options, place=here.place)
+        self._registry.declare_module(stream, here.file)
+        return StreamHandle(self, stream)
 
     def bookmark(self, stream: str) -> Callable[[Function], Function]:
         """Decorator: a function of a row that gives its bookmark value; may ask for ``record, state, stream``."""
+        return self._part(stream, "bookmark", reg.BOOKMARK_PARAMETERS)
 
-        reg.check_name(stream, _caller())
-
-        def decorate(fn: Function) -> Function:
-            names = wanted(fn, reg.BOOKMARK_PARAMETERS, what=f"the bookmark function of '{stream}'")
-            place = place_of(fn)
-            self._registry.declare(stream, "bookmark", UserFunction(fn, names, place), place=place)
-            return fn
-
-        return decorate
-
-    def schema(self, stream: str, method: SchemaSource = generated) -> Callable[[Function], Function]:
-        """A stream's JSON Schema: ``tap.schema("x", burler.json_file("x.json"))``, a dict, or a decorator.
+    def schema(self, stream: str, method: SchemaLike | Generated = generated) -> Callable[[Function], Function]:
+        """A stream's JSON Schema: ``tap.schema("x", burler.json_file("x.json"))``, a dict, a typed class
+        or a decorator.
 
         As a decorator, the function (it may ask for ``client, config``) gives the schema, or a mapping
         of stream names to schemas.
         """
-        place = _caller()
-        reg.check_name(stream, place)
+        here = caller()
+        check_name(stream, here.place)
         if not isinstance(method, Generated):
-            if not isinstance(method, Mapping) and not hasattr(method, "load"):
-                raise DeclarationError(
-                    f"stream '{stream}' ({place}): a schema is a dict, burler.json_file(...) or a function, "
-                    f"not {type(method).__name__}."
-                )
-            self._registry.declare(stream, "schema", method, place=place)
+            source = as_source(method, where=f"stream '{stream}' ({here.place})")
+            self._registry.declare(stream, "schema", source, place=here.place)
+            self._registry.declare_module(stream, here.file)
 
         def decorate(fn: Function) -> Function:
             if not isinstance(method, Generated):
-                raise DeclarationError(f"stream '{stream}' ({place}): has a schema already; this decorates nothing.")
+                raise DeclarationError(
+                    f"stream '{stream}' ({here.place}): has a schema already; this decorates nothing."
+                )
             names = wanted(fn, reg.SCHEMA_PARAMETERS, what=f"the schema function of '{stream}'")
             function = UserFunction(fn, names, place_of(fn))
             self._registry.declare(stream, "schema_fn", function, place=function.place)
+            self._registry.declare_module(stream, here.file)
             return fn
 
         return decorate
 
-    # ---- while a stream runs ---------------------------------------------------------------------
+    def metadata(
+        self, stream: str, values: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> Callable[[Function], Function]:
+        """Decorator: a function that is called for the stream and each of its fields, and writes metadata: by
+        ``tap.write_metadata(key, value)`` or ``field.inclusion.automatic()``. It may ask for ``breadcrumb,
+        sub_schema, field, key_properties, stream, client, config``.
+
+        Or a mapping: ``tap.metadata("contacts", {"email": {"selected-by-default": False}})``.
+        """
+        here = caller()
+        check_name(stream, here.place)
+        if values is not None:
+            check_mapping(values, where=f"stream '{stream}' ({here.place})")
+            self._registry.declare(stream, "fixed_metadata", values, place=here.place)
+        return self._part(stream, "metadata", reg.METADATA_PARAMETERS)
+
+    def post_transform(self, stream: str) -> Callable[[Function], Function]:
+        """Decorator: a function of each row after it was shaped, just before it is written. It may ask for
+        ``record, stream, state, client, config`` and gives the row back, changed or not, or None to leave it out."""
+        return self._part(stream, "post_transform", reg.TRANSFORM_PARAMETERS)
+
+    def discover(self, fn: Function) -> Function:
+        """Decorator: a function (it may ask for ``client, config``) that gives a whole catalog: a Singer catalog,
+        or a mapping of stream names to schemas. Streams that it finds are synced by the function declared for
+        their name, or for a pattern: ``@tap.sync("*")``."""
+        names = wanted(fn, reg.DISCOVER_PARAMETERS, what="the discover function")
+        self._registry.set_function("discover", UserFunction(fn, names, place_of(fn)))
+        return fn
+
+    def load_streams(self, module: str) -> None:
+        """Import a module, or all modules of a package, that declare streams of this tap: ``"tap_crm.streams"``, or
+        ``".streams"`` beside the caller. Classes on ``burler.Stream`` in them need no decorator."""
+        here = caller()
+        load_streams(self._registry, module, namespace=here.namespace, place=here.place)
+
+    def _part(self, stream: str, part: str, allowed: tuple[str, ...]) -> Callable[[Function], Function]:
+        check_name(stream, caller().place)
+
+        def decorate(fn: Function) -> Function:
+            names = wanted(fn, allowed, what=f"the {part} function of '{stream}'")
+            function = UserFunction(fn, names, place_of(fn))
+            self._registry.declare(stream, part, function, place=function.place)
+            return fn
+
+        return decorate
+
+    # ---- while a function of the tap runs --------------------------------------------------------
 
     def get_bookmark(self) -> Any:
         """The running stream's bookmark; the same as ``stream.bookmark``."""
@@ -181,6 +198,25 @@ class Tap:
         """The running stream's own metadata."""
         return current_run("tap.stream_metadata()", self).metadata
 
+    @property
+    def key_properties(self) -> tuple[str, ...]:
+        """The running stream's key properties."""
+        return current_run("tap.key_properties", self).key_properties
+
+    def write_metadata(self, key: str, value: Any) -> None:
+        """Write metadata of the node that a ``@tap.metadata`` function is called for.
+
+        Raises:
+            BurlerError: outside of such a function.
+            DeclarationError: an unknown key, or one that only users write.
+        """
+        run = current_run("tap.write_metadata()", self, declared_with="@tap.metadata")
+        if run.field is None:
+            raise BurlerError(
+                f"stream '{run.name}': tap.write_metadata() was called outside a @tap.metadata function; call it there."
+            )
+        run.field.set(key, value)
+
     # ---- for the runtime -------------------------------------------------------------------------
 
     def seal(self) -> dict[str, StreamSpec]:
@@ -188,9 +224,9 @@ class Tap:
         return self._registry.seal()
 
     @property
-    def client_function(self) -> UserFunction | None:
-        """The declared client function."""
-        return self._registry.client
+    def functions(self) -> Mapping[str, UserFunction | None]:
+        """The tap's own functions: ``client`` and ``discover``."""
+        return {"client": self._registry.client, "discover": self._registry.discover}
 
     def cli(self, args: list[str] | None = None) -> None:
         """The tap's own command, with Singer's flags; use it as a console script. Ends the process."""
@@ -199,6 +235,6 @@ class Tap:
         main(self, args)
 
 
-def tap(name: str, config_spec: ConfigSpec = None, *, version: str | None = None, description: str = "") -> Tap:
+def tap(name: Any, config_spec: ConfigSpec = None, *, version: str | None = None, description: str = "") -> Tap:
     """A new :class:`Tap`."""
     return Tap(name, config_spec, version=version, description=description)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from burler.errors import BadRecordError
+from burler.errors import BadRecordError, StreamError
 from burler.pipeline import shape_fast, times
 from burler.pipeline.pull import describe
 from burler.pipeline.shape_exact import Exact
@@ -37,6 +37,15 @@ class ShapedPage:
 
     count: int
     keys: list[Any]
+    error: StreamError | None = None
+
+
+@dataclass(slots=True)
+class FittedPage:
+    """Rows as they would be emitted, as dicts, with their replication key values; ``error`` as in ``ShapedPage``."""
+
+    rows: list[dict[str, Any]]
+    keys: list[Any]
     error: BadRecordError | None = None
 
 
@@ -49,6 +58,7 @@ class Shaper:
         key: the replication key, whose values ``shape`` gives back.
         deselected: breadcrumbs of fields that are known and not wanted. They are dropped without being
             called unknown, also where ``additionalProperties`` would keep them.
+        keys_required: a row without its key properties does not fit.
     """
 
     def __init__(
@@ -59,9 +69,10 @@ class Shaper:
         key_properties: tuple[str, ...] = (),
         key: str | None = None,
         deselected: Iterable[tuple[str, ...]] = (),
+        keys_required: bool = True,
     ) -> None:
         self.stream = stream
-        self.schema = with_required(shaping_form(schema, deselected), key_properties)
+        self.schema = with_required(shaping_form(schema, deselected), key_properties if keys_required else ())
         self._key = key
         self._key_properties = key_properties
         self._compiled = shape_fast.compile_schema(self.schema)
@@ -100,6 +111,37 @@ class Shaper:
             return ShapedPage(len(shaped), [])
         attribute = compiled.attributes[self._key]
         return ShapedPage(len(shaped), [getattr(row, attribute) for row in shaped])
+
+    def fit(self, rows: list[dict[str, Any]]) -> FittedPage:
+        """The same rows as dicts of what JSON knows (and Decimals), for a function of the author's that sees them."""
+        fitted = self._fit_page(rows)
+        error = None
+        if fitted is None:
+            fitted = []
+            for row in rows:
+                try:
+                    fitted.append(self._exact.row(row, self.schema))
+                except Misfit as misfit:
+                    error = self._error(row, misfit)
+                    break
+        return FittedPage(fitted, [] if self._key is None else [row.get(self._key) for row in fitted], error)
+
+    def _fit_page(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        """The page in C, or None if some row of it needs the exact path."""
+        compiled = self._compiled
+        counts: dict[str, int] = {}
+        try:
+            if compiled is None or shape_fast.odd_values(compiled.tree, rows):
+                return None
+            shaped = compiled.convert(rows)
+            if not shape_fast.count_unknown(compiled.tree, rows, counts):
+                return None
+            fitted: list[dict[str, Any]] = msgspec.to_builtins(shaped, builtin_types=(Decimal,))
+        except (TypeError, ValueError):
+            return None
+        for path, count in counts.items():
+            note_unknown(self.unknown, path, count)
+        return fitted
 
     def _halve(self, rows: list[dict[str, Any]], buffer: bytearray, prefix: bytes, suffix: bytes) -> ShapedPage:
         """Some row does not fit the fast path: halve the page until only rows near it take the exact path."""

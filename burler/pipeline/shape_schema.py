@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from burler.pipeline.shape_values import DROPPED, types_of
+from burler.schema.merge_flat import flat, overlay
 
 _NOTES = ("title", "description", "$comment", "examples", "default")
 
@@ -37,7 +38,7 @@ def with_required(form: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
 def _form(node: Any) -> Any:
     if not isinstance(node, Mapping):
         return node
-    out = _flat(node)
+    out = flat(node)
     for keyword in ("properties", "patternProperties"):
         if isinstance(out.get(keyword), Mapping):
             out[keyword] = {name: _form(sub) for name, sub in out[keyword].items()}
@@ -53,15 +54,6 @@ def _form(node: Any) -> Any:
     return out
 
 
-def _flat(node: Mapping[str, Any]) -> dict[str, Any]:
-    """A node with its ``allOf`` laid over it."""
-    out = {key: value for key, value in node.items() if key != "allOf"}
-    for part in node.get("allOf") or ():
-        if isinstance(part, Mapping):
-            out = _overlay(out, _flat(part))
-    return out
-
-
 def _union(node: dict[str, Any], keyword: str) -> dict[str, Any]:
     branches = node[keyword]
     beside = {key: value for key, value in node.items() if key != keyword and key not in _NOTES}
@@ -69,9 +61,7 @@ def _union(node: dict[str, Any], keyword: str) -> dict[str, Any]:
     if len(typed) == 1 and len(branches) == 2 and not beside and _is_plainly_typed(typed[0]):
         only: dict[str, Any] = _form({**typed[0], "type": [*types_of(typed[0]), "null"]})
         return only
-    return {
-        keyword: [_form(_overlay(beside, branch)) if isinstance(branch, Mapping) else branch for branch in branches]
-    }
+    return {keyword: [_form(overlay(beside, branch)) if isinstance(branch, Mapping) else branch for branch in branches]}
 
 
 def _is_null(branch: Any) -> bool:
@@ -82,42 +72,15 @@ def _is_plainly_typed(branch: Any) -> bool:
     return isinstance(branch, Mapping) and bool(types_of(branch)) and not {"anyOf", "oneOf", "allOf"} & set(branch)
 
 
-def _overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """One node that asks for what both ask for."""
-    out = {**base, **over}
-    for keyword in ("properties", "patternProperties"):
-        mine, yours = base.get(keyword), over.get(keyword)
-        if isinstance(mine, Mapping) and isinstance(yours, Mapping):
-            out[keyword] = {**mine, **{name: _both(mine.get(name, True), sub) for name, sub in yours.items()}}
-    if "items" in base and "items" in over:
-        out["items"] = _both(base["items"], over["items"])
-    if base.get("required") and over.get("required"):
-        out["required"] = list(dict.fromkeys([*base["required"], *over["required"]]))
-    if "type" in base and "type" in over:
-        one, two = types_of(base), types_of(over)
-        # Where no type suits both, no value does: a type that no value has, and that says so in the error.
-        out["type"] = _common(one, two) or [f"{' or '.join(one)} that is also {' or '.join(two)}"]
-    return out
-
-
-def _both(one: Any, two: Any) -> Any:
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        return _overlay(_flat(one), _flat(two))
-    return two if isinstance(two, Mapping) else one
-
-
-def _common(one: tuple[str, ...], two: tuple[str, ...]) -> list[str]:
-    """The types that both name; an integer is a number."""
-    fits = [name for name in two if name in one or (name == "integer" and "number" in one)]
-    return fits + [name for name in one if name == "integer" and "number" in two and name not in fits]
-
-
 def _drop(node: Any, crumb: tuple[str, ...]) -> None:
     """Mark one field. Every level on the way is a copy of ``_form``'s, so the user's schema stays as it is."""
     while isinstance(node, dict):
         for branch in [*(node.get("anyOf") or ()), *(node.get("oneOf") or ())]:
             _drop(branch, crumb)
         if len(crumb) == 2 and crumb[0] == "properties":
+            if "properties" not in node and "object" in types_of(node):  # a map: one name of it is not wanted
+                node.setdefault("additionalProperties", True)
+                node["properties"] = {}
             if isinstance(node.get("properties"), dict):
                 node["properties"][crumb[1]] = DROPPED
             return

@@ -10,12 +10,13 @@ import logging
 import os
 import sys
 import traceback
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path as FilePath
 from typing import Any
 
 import msgspec
 
-from burler.config.secrets import scrub, secret_values
+from burler.config.secrets import Path, raw_secrets, scrub, spellings
 from burler.declare.inject import short_path
 
 logger = logging.getLogger("burler")
@@ -26,10 +27,34 @@ _LINES, _CHARACTERS = 3, 600  # of an exception of somebody else's; it may quote
 class _NoSecrets(logging.Filter):
     """Leaves secrets out of every line of a handler, whatever its formatter."""
 
-    secrets: tuple[str, ...] = ()
+    def __init__(self) -> None:
+        super().__init__()
+        self.secrets: tuple[str, ...] = ()
+        self._watched: tuple[tuple[Any, tuple[Path, ...]], ...] = ()
+        self._raw: frozenset[str] = frozenset()
+
+    def watch(self, config: Any, marked: Iterable[Path], *, more: bool) -> None:
+        """Hide the secrets of a config, and those that come into it later on."""
+        if not more:
+            self._watched, self._raw, self.secrets = (), frozenset(), ()
+        self._watched = (*self._watched, (config, tuple(marked)))
+        self._look()
+
+    def _look(self) -> None:
+        """Learn the secrets that have come into the configs; those that were there before stay hidden."""
+        try:
+            now = {text for config, marked in self._watched for text in raw_secrets(config, marked=marked)}
+        except RuntimeError:  # a thread of the tap's is changing the config just now
+            return
+        new = now - self._raw
+        if new:
+            self._raw = self._raw | new
+            found = {spelled for text in self._raw for spelled in spellings(text)}
+            self.secrets = tuple(sorted(found, key=len, reverse=True))
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the record where a secret stands in it."""
+        self._look()
         if self.secrets:
             message = record.getMessage()
             clean = scrub(message, self.secrets)
@@ -73,9 +98,14 @@ def configure(level: str | None = None) -> None:
             logging.getLogger(chatty).setLevel("WARNING")
 
 
-def hide(config: Any) -> None:
-    """From here on the values of a config's secret-looking keys show as ``***`` in every log line."""
-    _no_secrets.secrets = tuple(sorted(set(secret_values(config)), key=len, reverse=True))
+def hide(config: Any, *, marked: Iterable[Path] = (), more: bool = False) -> None:
+    """From here on secrets of a config show as ``***`` in every log line: the values of its secret-looking keys and
+    those at the ``marked`` paths.
+
+    The config itself is watched: a token that the tap refreshes in it is hidden from then on, and the old one stays
+    hidden. ``more`` adds a config to those that are hidden already; else it takes their place.
+    """
+    _no_secrets.watch(config, marked, more=more)
 
 
 def metric(kind: str, name: str, value: float, **tags: Any) -> None:
@@ -102,7 +132,7 @@ def place_of_error(error: BaseException) -> str | None:
 
     Code of burler and of installed packages is left out where there is any other.
     """
-    ours = str(Path(__file__).parents[1])
+    ours = str(FilePath(__file__).parents[1])
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(ours)]
     packages = tuple({sys.prefix, sys.base_prefix})
     own = [f for f in frames if not f.filename.startswith((*packages, "<")) and "site-packages" not in f.filename]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from burler.declare.spec import FULL_TABLE, REPLICATION_METHODS, StreamSpec
+from burler.declare.spec import FULL_TABLE, StreamSpec
 from burler.errors import CatalogError, DeclarationError
+from burler.runtime import overrides
 from burler.singer import metadata as md
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, CatalogEntry
-from burler.singer.selection import apply_select, deselected, parse_select, prune, stream_selected
+from burler.singer.select import apply_select, parse_select, some
+from burler.singer.selection import deselected, prune, stream_selected
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,14 @@ class PlannedStream:
         """The key of the bookmark in the state; None if the stream keeps none."""
         return None if self.replication_method == FULL_TABLE else self.replication_key or self.spec.bookmark_key
 
+    @property
+    def order(self) -> str:
+        """The order of the rows by ``replication_key``: what is declared holds of the declared key alone; where a
+        pattern declares it, of whichever key is chosen."""
+        if self.spec.found or self.replication_key in (None, self.spec.replication_key):
+            return self.spec.order
+        return "none"
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
@@ -66,117 +75,143 @@ def make_plan(
 
     Args:
         own: the tap's own catalog; ``given`` the user's (``--catalog``), whose schemas and metadata win.
-        select: ``--select`` patterns. Without catalog and patterns, all streams are selected.
+        select: ``--select`` patterns, laid over the catalog where there is one. Without catalog and patterns,
+            all streams are selected but those that the tap deselects by default.
 
     Raises:
-        CatalogError: the catalog or the patterns name what the tap does not have.
+        CatalogError: the catalog or the patterns name what the tap does not have, or ask for what it can't do.
     """
-    entries, metadata = _merge(own, given)
+    entries = dict(own.entries) if given is None else _merge(own, given, whole=select is not None)
+    metadata = {name: entry.metadata for name, entry in entries.items()}
     if select is not None:
-        rules = parse_select(select)
-        metadata = apply_select(rules, {name: entry.schema for name, entry in entries.items()}, metadata)
+        schemas = {name: entry.schema for name, entry in entries.items()}
+        metadata = apply_select(parse_select(select), schemas, metadata, over=given is not None)
     everything = given is None and select is None
     planned: dict[str, PlannedStream] = {}
     for name, entry in entries.items():
-        if everything or stream_selected(metadata[name], stream=name):
-            planned[name] = _plan_stream(specs[name], entry, metadata[name], versions)
+        if stream_selected(metadata[name], stream=name, default=everything):
+            theirs = given.entries.get(name) if given is not None else None
+            planned[name] = _plan_stream(specs[name], entry, metadata[name], own.entries[name], theirs, versions)
+    planned = {name: _as_its_root(stream, planned.get(_run_of(stream.spec))) for name, stream in planned.items()}
+    _refuse_one_name_twice(planned.values())
     runs = []
     for name in _rotate(list(specs), st.get_currently_syncing(dict(state or {}))):
-        streams = tuple(
-            planned[member]
-            for member in specs
-            if member in planned and (member == name or specs[member].emitted_by == name)
-        )
+        streams = [planned[member] for member in specs if member in planned and _run_of(specs[member]) == name]
         if specs[name].sync is not None and streams:
-            runs.append(PlannedRun(specs[name], streams))
+            streams.sort(key=lambda stream: stream.tap_stream_id != name)
+            runs.append(PlannedRun(specs[name], tuple(streams)))
     return tuple(runs)
 
 
-def _merge(own: Catalog, given: Catalog | None) -> tuple[dict[str, CatalogEntry], dict[str, md.MetadataMap]]:
-    """The streams of the run, and their metadata: the tap's own with the user's on top."""
-    if given is None:
-        return dict(own.entries), {name: copy.deepcopy(entry.metadata) for name, entry in own.entries.items()}
-    entries: dict[str, CatalogEntry] = {}
-    metadata: dict[str, md.MetadataMap] = {}
+def _as_its_root(stream: PlannedStream, root: PlannedStream | None) -> PlannedStream:
+    """A full table that comes in another stream's run is none where the user makes that one incremental: it would be
+    activated with the rows of an increment, and targets would drop all others."""
+    if (
+        root is None
+        or stream.replication_method != FULL_TABLE
+        or root.spec.replication_method != FULL_TABLE
+        or root.replication_method == FULL_TABLE
+    ):
+        return stream
+    method = root.replication_method
+    told = {**stream.metadata, (): {**stream.metadata.get((), {}), "replication-method": method}}
+    return replace(stream, replication_method=method, versions=False, metadata=told)
+
+
+def _run_of(spec: StreamSpec) -> str:
+    """The stream in whose run this one is synced."""
+    return spec.root or spec.emitted_by or spec.tap_stream_id
+
+
+def _merge(own: Catalog, given: Catalog, *, whole: bool) -> dict[str, CatalogEntry]:
+    """The streams of the run: the tap's own with the user's word on top. The tap's own order decides, not the
+    catalog's: what is emitted by another stream comes after it. ``whole``: those that the catalog does not list
+    too, deselected, so that ``--select`` can add them."""
     for name, entry in given.entries.items():
-        mine = own.entries.get(name)
-        if mine is None:
-            if not stream_selected(entry.metadata, stream=name):
-                logger.warning("the catalog lists stream '%s', which this tap does not have; it is not selected", name)
-                continue
-            close = difflib.get_close_matches(name, own.entries, n=1)
-            hint = f"Did you mean '{close[0]}'? " if close else ""
-            raise CatalogError(
-                f"the catalog selects stream '{name}', which this tap does not have. {hint}"
-                f"Streams: {', '.join(own.entries) or 'none'}. Make the catalog anew: burler discover APP"
-            )
-        entries[name] = entry if entry.schema else mine
-        compiled = copy.deepcopy(mine.metadata)
-        _check_replication(name, entry, mine.metadata.get((), {}))
-        for crumb, values in entry.metadata.items():
-            compiled.setdefault(crumb, {}).update(values)
-        if "forced-replication-method" in mine.metadata.get((), {}):
-            compiled[()]["forced-replication-method"] = mine.metadata[()]["forced-replication-method"]
-        metadata[name] = compiled
-    # The tap's own order decides, not the catalog's: what is emitted by another stream comes after it.
-    order = [name for name in own.entries if name in entries]
-    return {name: entries[name] for name in order}, {name: metadata[name] for name in order}
-
-
-def _check_replication(name: str, entry: CatalogEntry, mine: Mapping[str, Any]) -> None:
-    """What a user's catalog asks for and the stream can't give (specs 8): a forced method wins, with a
-    warning; a replication key must be one that the stream knows.
-
-    Raises:
-        CatalogError: another replication key.
-    """
-    if not stream_selected({**entry.metadata}, stream=name):
-        return
-    forced = mine.get("forced-replication-method")
-    if entry.replication_method is not None and forced is not None and entry.replication_method != forced:
-        logger.warning(
-            "stream '%s': the catalog asks for %s, but the stream is always %s",
-            name,
-            entry.replication_method,
-            forced,
-        )
-    valid = mine.get("valid-replication-keys") or ()
-    if entry.replication_key is not None and entry.replication_key not in valid:
-        known = ", ".join(repr(key) for key in valid) or "none"
+        if name in own.entries:
+            continue
+        if not stream_selected(entry.metadata, stream=name):
+            logger.warning("the catalog lists stream '%s', which this tap does not have; it is not selected", name)
+            continue
+        close = difflib.get_close_matches(name, own.entries, n=1)
+        hint = f"Did you mean '{close[0]}'? " if close else ""
         raise CatalogError(
-            f"the catalog gives stream '{name}' the replication key '{entry.replication_key}'. It can have: {known}."
+            f"the catalog selects stream '{name}', which this tap does not have. {hint}"
+            f"Streams: {some(list(own.entries))}. Make the catalog anew: burler discover APP"
         )
+    merged = {}
+    for name, mine in own.entries.items():
+        if name in given.entries:
+            merged[name] = overrides.merge(mine, given.entries[name])
+        elif whole:
+            root = {**mine.metadata.get((), {}), "selected": False}
+            merged[name] = replace(mine, metadata={**mine.metadata, (): root})
+    return merged
 
 
-def _plan_stream(spec: StreamSpec, entry: CatalogEntry, metadata: md.MetadataMap, versions: bool) -> PlannedStream:
+def _plan_stream(
+    spec: StreamSpec,
+    entry: CatalogEntry,
+    metadata: md.MetadataMap,
+    own: CatalogEntry,
+    given: CatalogEntry | None,
+    versions: bool,
+) -> PlannedStream:
     name = spec.tap_stream_id
-    schema = prune(entry.schema, metadata, stream=name)
     root = metadata.get((), {})
-    method = root.get("forced-replication-method") or root.get("replication-method") or spec.replication_method
-    if method not in REPLICATION_METHODS:
-        raise CatalogError(
-            f"stream '{name}': replication method {method!r} is unknown. Known: {', '.join(REPLICATION_METHODS)}."
-        )
-    keys = tuple(root.get("table-key-properties") or spec.key_properties)
+    method, replication_key = overrides.replication(spec, own.metadata.get((), {}), given)
+    keys = overrides.key_properties(spec, given, root)
+    metadata = _with_keys(metadata, (*keys, replication_key), method, replication_key)
+    schema = prune(entry.schema, metadata, stream=name)
     fields = schema.get("properties") or {}
-    for what, field in [("key property", key) for key in keys] + [("replication key", spec.replication_key)]:
+    for what, field in [*(("key property", key) for key in keys), ("replication key", replication_key)]:
         if field is not None and field not in fields:
-            known = ", ".join(fields) or "none"
-            raise DeclarationError(
-                f"stream '{name}' ({spec.place}): {what} '{field}' is not in the schema. Its fields: {known}."
-            )
+            known = some(list(entry.schema.get("properties") or {}))
+            told = f"{what} '{field}' is not in the schema. Its fields: {known}."
+            if given is not None and (given.schema or field not in (*spec.key_properties, spec.replication_key)):
+                raise CatalogError(f"the catalog's stream '{name}': {told}")
+            raise DeclarationError(f"stream '{name}' ({spec.place}): {told}")
     full_table = method == FULL_TABLE
     return PlannedStream(
         spec=spec,
-        stream=entry.stream,
+        stream=entry.emitted_name,
         schema=schema,
         key_properties=keys,
         replication_method=method,
-        replication_key=None if full_table else spec.replication_key,
+        replication_key=replication_key,
         metadata=metadata,
         deselected=deselected(metadata, stream=name),
         versions=full_table and (versions if spec.versions is None else spec.versions),
     )
+
+
+def _with_keys(
+    metadata: md.MetadataMap, always: Iterable[str | None], method: str, replication_key: str | None
+) -> md.MetadataMap:
+    """A copy in which the key fields are ``automatic``, whatever a catalog says or has lost: a row without them
+    can't be told from another, nor followed by a bookmark. The stream's entry says what the run does."""
+    out = {crumb: dict(values) for crumb, values in metadata.items()}
+    for key in always:
+        if key is not None:
+            out.setdefault(("properties", key), {})["inclusion"] = md.AUTOMATIC
+    root = out.setdefault((), {})
+    root["replication-method"] = method
+    root.pop("replication-key", None)
+    if replication_key is not None:
+        root["replication-key"] = replication_key
+    return out
+
+
+def _refuse_one_name_twice(planned: Iterable[PlannedStream]) -> None:
+    """Two streams under one name on the wire would be one table to a target."""
+    seen: dict[str, str] = {}
+    for stream in planned:
+        other = seen.setdefault(stream.stream, stream.tap_stream_id)
+        if other != stream.tap_stream_id:
+            raise CatalogError(
+                f"the streams '{other}' and '{stream.tap_stream_id}' would both go out as '{stream.stream}'. Give one "
+                "of them another 'stream' (or 'stream_alias') in the catalog, or select one of the two."
+            )
 
 
 def _rotate(names: list[str], currently_syncing: str | None) -> list[str]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from typing import Any
 
-from burler.config.spec import check_config
+from burler.config.loading import Loaded
+from burler.config.writeback import ConfigFiles
+from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
+from burler.errors import UsageError
 from burler.runtime import logs
 from burler.runtime.plan import make_plan
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
-from burler.runtime.sync import Engine, SyncResult
+from burler.runtime.sync import Engine, SyncResult, write_schemas
 from burler.settings import Settings, read_settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, catalog_from_wire
@@ -20,20 +24,29 @@ from burler.sinks.base import Sink
 
 logger = logging.getLogger(__name__)
 
+TEST_ROWS = 5
+"""Rows of each stream that ``--test`` takes."""
 
-def prepare(tap: Tap, config: dict[str, Any]) -> tuple[Session, Settings]:
-    """Check a config and open a session.
+
+def prepare(tap: Tap, config: Mapping[str, Any] | Loaded) -> tuple[Session, Settings]:
+    """Check a config and open a session. What the tap changes in a config that was loaded from files goes back
+    into them.
 
     Raises:
         ConfigError, DeclarationError: see there.
     """
-    logs.hide(config)
+    loaded = config if isinstance(config, Loaded) else None
+    given: Mapping[str, Any] = config.config if isinstance(config, Loaded) else config
+    form = tap.config_form
+    logs.hide(given, marked=form.secret_paths)
     tap.seal()
-    check_config(tap.config_spec, config, tap_name=tap.name)
-    return Session(tap, config), read_settings(config)
+    checked = form.check(given, tap_name=tap.name)
+    logs.hide(checked, marked=form.secret_paths, more=True)
+    settings = read_settings({**given, **checked})
+    return Session(tap, checked, files=ConfigFiles(loaded, checked) if loaded is not None else None), settings
 
 
-def discover(tap: Tap, config: dict[str, Any]) -> Catalog:
+def discover(tap: Tap, config: Mapping[str, Any] | Loaded) -> Catalog:
     """The tap's catalog."""
     session, _settings = prepare(tap, config)
     try:
@@ -48,28 +61,39 @@ def close(session: Session) -> None:
         session.close()
     except Exception as error:
         logger.warning("%s: its client raised when it was closed: %s", session.tap.name, logs.short(error))
+    session.save_config(last=True)
 
 
 def run(
     tap: Tap,
-    config: dict[str, Any],
+    config: Mapping[str, Any] | Loaded,
     sink: Sink,
     *,
     catalog: Any = None,
     state: dict[str, Any] | None = None,
     select: str | None = None,
     stopper: Stopper | None = None,
+    limit: int | None = None,
+    schemas_only: bool = False,
 ) -> SyncResult:
     """Sync the selected streams into a sink.
 
     Args:
+        config: a config, or one with the files it was loaded from (``burler.config.loading``).
         catalog: a catalog as a plain dict; None selects everything.
         state: the value of a STATE.
+        limit: rows of each stream, at the most, to look at. Such a run writes no STATE and no ACTIVATE_VERSION, and the
+            result's state is the one given: it leaves rows out, and a bookmark must not pass them.
+        schemas_only: SCHEMA messages only; no sync function is called.
 
     Raises:
         UsageError: config, catalog, state or the tap's declarations are wrong; nothing was written.
         OutputClosed, StorageError, LockLost, DataError: the sink failed.
     """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise UsageError(
+            f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: --test=schema"
+        )
     session, settings = prepare(tap, config)
     stopper = stopper or Stopper()
     begun = time.monotonic()
@@ -83,11 +107,19 @@ def run(
         )
         names = ", ".join(stream.tap_stream_id for planned in plan for stream in planned.streams)
         logger.info("%s: start (sync), streams: %s", tap.name, names or "none selected")
+        if limit is not None:
+            logger.info("%s: at most %d rows of each stream, and no STATE", tap.name, limit)
         if not plan:
             logger.warning("%s: no stream is selected. Select some in the catalog or with --select.", tap.name)
-        if any(planned.spec.sync and "client" in planned.spec.sync.names for planned in plan):
+        if schemas_only:
+            write_schemas(plan, sink)
+            status = "succeeded"
+            return SyncResult(state=state)
+        if any(_asks_for_client(spec) for planned in plan for spec in session.line(planned.spec)):
             session.client()  # what is wrong with it shows before the first message
-        engine = Engine(session, plan, sink, catalog=given or own, state=state, settings=settings, stopper=stopper)
+        engine = Engine(
+            session, plan, sink, catalog=given or own, state=state, settings=settings, stopper=stopper, limit=limit
+        )
         with stopper.installed():
             result = engine.run()
         status = "failed" if result.errors else "stopped" if result.stopped_by else "succeeded"
@@ -97,3 +129,8 @@ def run(
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
         logger.info("%s: %s, %.1f s", tap.name, status, seconds)
         close(session)
+
+
+def _asks_for_client(spec: StreamSpec) -> bool:
+    functions = (spec.sync, spec.bookmark, spec.post_transform)
+    return any(function is not None and "client" in function.names for function in functions)

@@ -1,4 +1,4 @@
-"""What one run of a tap shares between its streams: config, client, schemas."""
+"""What one run of a tap shares between its streams: config, client, instances of its classes, its catalog."""
 
 from __future__ import annotations
 
@@ -6,27 +6,37 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from burler.config.writeback import ConfigFiles
+from burler.context import StreamRun, call_bound
 from burler.declare.inject import call
-from burler.declare.spec import StreamSpec
+from burler.declare.spec import StreamSpec, UserFunction
 from burler.declare.tap import Tap
 from burler.errors import BurlerError, DeclarationError
+from burler.runtime import discovery
 from burler.runtime.logs import short
-from burler.schema.refs import resolve_refs
-from burler.singer import metadata as md
-from burler.singer.catalog import Catalog, CatalogEntry
+from burler.singer.catalog import Catalog
+
+Given = Mapping[str, Callable[[], Any]]
 
 
 class Session:
-    """One use of a tap: its config and, once somebody asks for it, its client."""
+    """One use of a tap: its config and, once somebody asks for it, its client and its catalog.
 
-    def __init__(self, tap: Tap, config: dict[str, Any]) -> None:
+    ``specs`` holds the streams there are: those declared and, once ``catalog`` was asked for, those that
+    discovery found.
+    """
+
+    def __init__(self, tap: Tap, config: dict[str, Any], *, files: ConfigFiles | None = None) -> None:
         self.tap = tap
         self.config = config
-        self.specs = tap.seal()
+        self._files = files
+        self.declared = tap.seal()
+        self.specs: dict[str, StreamSpec] = {name: spec for name, spec in self.declared.items() if not spec.is_pattern}
         self._client: Any = None
         self._client_made = False
-        self._lock = threading.Lock()
-        self._generated: dict[int, Any] = {}
+        self._lock = threading.RLock()
+        self._instances: dict[tuple[type, str], Any] = {}
+        self._catalog: Catalog | None = None
 
     def client(self) -> Any:
         """The client, made at the first call.
@@ -37,7 +47,7 @@ class Session:
         """
         with self._lock:
             if not self._client_made:
-                function = self.tap.client_function
+                function = self.tap.functions["client"]
                 if function is None:
                     raise DeclarationError(
                         f"{self.tap.name}: a function asks for 'client', but no @tap.client is declared."
@@ -51,7 +61,14 @@ class Session:
                         f"{self.tap.name}: the client function ({function.place}) failed: {short(error)}"
                     ) from error
                 self._client_made = True
+                self.save_config()
             return self._client
+
+    def save_config(self, *, last: bool = False) -> None:
+        """Write back what the tap has changed in its config: a token that was refreshed must not be lost with a
+        run that is killed. Cheap when nothing has changed; called after each page."""
+        if self._files is not None:
+            self._files.save_if_changed(self.config, last=last)
 
     def close(self) -> None:
         """Close the client, if one was made and it can be closed."""
@@ -63,65 +80,57 @@ class Session:
         """What functions may ask for, by name (see ``declare.inject``)."""
         return {"client": self.client, "config": lambda: self.config, **more}
 
-    def catalog(self) -> Catalog:
-        """The tap's own catalog: schemas without references, standard metadata.
+    def line(self, root: StreamSpec) -> list[StreamSpec]:
+        """The streams that are synced in the run of one: itself, its substreams, what they emit."""
+        return [spec for spec in self.specs.values() if spec.root == root.tap_stream_id]
+
+    def invoke(self, function: UserFunction, given: Given, *, stream: str) -> Any:
+        """Call a function of the author's with what it asks for; a method, on its stream's instance."""
+        if function.owner is None:
+            return call(function.fn, function.names, given)
+        instance = self.instance(function.owner, stream)
+        return call(function.fn.__get__(instance), function.names, given)
+
+    def instance(self, owner: type, stream: str) -> Any:
+        """The instance of a class-style stream in this session."""
+        with self._lock:
+            key = (owner, stream)
+            if key not in self._instances:
+                try:
+                    self._instances[key] = owner()
+                except TypeError as error:
+                    raise DeclarationError(
+                        f"stream '{stream}': class {owner.__name__} can't be made: {short(error)}. It takes no "
+                        "arguments: its methods ask for client and config by name."
+                    ) from error
+            return self._instances[key]
+
+    def guarded(self, action: Callable[[], Any], *, run: StreamRun, what: str, place: str) -> Any:
+        """Call code of the author's that describes a stream (its schema, its metadata), with ``run`` as the running
+        stream, so that ``tap.client`` and the like work in it. Whatever it raises becomes one error.
 
         Raises:
-            DeclarationError: a schema that is missing, unreadable, or no JSON Schema of an object.
+            DeclarationError: the code failed.
         """
-        entries: dict[str, CatalogEntry] = {}
-        for name, spec in self.specs.items():
-            schema = self._schema(spec)
-            entries[name] = CatalogEntry(
-                tap_stream_id=name,
-                stream=name,
-                schema=schema,
-                key_properties=spec.key_properties,
-                replication_key=spec.replication_key,
-                replication_method=spec.replication_method,
-                metadata=md.standard_metadata(
-                    schema,
-                    key_properties=spec.key_properties,
-                    replication_method=spec.replication_method,
-                    replication_key=spec.replication_key,
-                ),
-            )
-        return Catalog(entries)
+        try:
+            return call_bound(run, action)
+        except BurlerError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise DeclarationError(f"{what} ({place}) failed: {short(error)}") from error
 
-    def _schema(self, spec: StreamSpec) -> dict[str, Any]:
-        where = f"stream '{spec.tap_stream_id}' ({spec.place})"
-        raw: Any = spec.schema
-        if spec.schema_fn is not None:
-            raw = self._call_schema_function(spec, where)
-        elif spec.schema is not None and not isinstance(spec.schema, Mapping):
-            raw = spec.schema.load()  # type: ignore[union-attr]
-        schema = resolve_refs(raw, source=where)
-        if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
-            raise DeclarationError(f"{where}: its schema must be a JSON object with 'properties'.")
-        missing = [
-            key for key in (*spec.key_properties, spec.replication_key) if key and key not in schema["properties"]
-        ]
-        if missing:
-            raise DeclarationError(
-                f"{where}: {', '.join(repr(key) for key in missing)} not in the schema. "
-                f"Its fields: {', '.join(schema['properties']) or 'none'}."
-            )
-        return schema
+    def describing(self, stream: str, **more: Any) -> StreamRun:
+        """What stands for the running stream while it is described."""
+        return StreamRun(self.tap, stream, config=self.config, client=self.client, **more)
 
-    def _call_schema_function(self, spec: StreamSpec, where: str) -> Any:
-        function = spec.schema_fn
-        assert function is not None
-        key = id(function.fn)
-        if key not in self._generated:
-            try:
-                self._generated[key] = call(function.fn, function.names, self.given())
-            except BurlerError:
-                raise
-            except (Exception, SystemExit) as error:
-                raise DeclarationError(
-                    f"{where}: its schema function ({function.place}) failed: {short(error)}"
-                ) from error
-        made = self._generated[key]
-        if isinstance(made, Mapping) and "properties" not in made and spec.tap_stream_id in made:
-            return made[spec.tap_stream_id]
-        return made
+    def catalog(self) -> Catalog:
+        """The tap's own catalog: schemas without references, metadata written. Made once.
+
+        Raises:
+            DeclarationError: a schema that is missing, unreadable, or no JSON Schema of an object; metadata
+                that no catalog may carry; a discovered stream that nobody syncs.
+        """
+        with self._lock:
+            if self._catalog is None:
+                self.specs, self._catalog = discovery.describe(self)
+            return self._catalog

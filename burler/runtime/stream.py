@@ -5,18 +5,17 @@ from __future__ import annotations
 import copy
 import logging
 import time
-from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.context import StreamRun
-from burler.declare.inject import call
 from burler.declare.strategies import EveryN
 from burler.errors import DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
 from burler.pipeline.pull import Pull, split
 from burler.runtime import logs
 from burler.runtime.logs import short
+from burler.runtime.members import Members, bookmark_of
 from burler.runtime.outlet import Outlet
 from burler.runtime.pages import PageSize
 from burler.runtime.plan import PlannedRun
@@ -40,50 +39,28 @@ class SyncRun:
         self.spec = planned.spec
         self.name = planned.spec.tap_stream_id
         state = engine.state
+        self.members = Members(engine, planned)
         self.outlets = {
             stream.tap_stream_id: Outlet(
                 stream,
                 engine.sink,
                 state,
-                initial=_bookmark(state, stream.tap_stream_id, stream.bookmark_key),
+                initial=self.members.initial(stream),
                 now=engine.now,
+                limit=engine.limit,
+                invoke=partial(engine.session.invoke, stream=stream.tap_stream_id),
             )
             for stream in planned.streams
         }
-        own = self.outlets.get(self.name)
-        key = own.planned.bookmark_key if own else planned.spec.bookmark_key
-        bookmark = _bookmark(state, self.name, key)
-        entry = engine.catalog.entries.get(self.name)
-        self.run = StreamRun(
-            engine.session.tap,
-            self.name,
-            bookmark=bookmark if bookmark is not None or key is None else engine.settings.start_date,
-            state=copy.deepcopy(st.get_bookmark(state, self.name, "stream_state", {})),
-            selected=frozenset(self.outlets),
-            schema=own.planned.schema if own else None,
-            metadata=own.planned.metadata if own else entry.metadata if entry else None,
-            config=engine.session.config,
-        )
-        assert planned.spec.sync is not None
-        self.place = planned.spec.sync.place
-        self.pull = Pull(self._start, self.run, place=self.place)
-        self.safe_state: dict[str, Any] = copy.deepcopy(self.run.state)
-        # A copy: what an author writes into it must not get into a STATE ahead of the rows.
-        snapshot = copy.deepcopy(state)
-        self.given = engine.session.given(
-            state=lambda: snapshot, catalog=lambda: engine.catalog, stream=lambda: self.run
-        )
-        specs = engine.session.specs
-        self._known = {name for name, spec in specs.items() if name == self.name or spec.emitted_by == self.name}
+        root = self.members.by_name[self.name]
+        self.run = root.run
+        self.place = root.place
+        self.pull = Pull(self.members.open, self.run, place=self.place)
+        self.safe_states = {name: copy.deepcopy(member.run.state) for name, member in self.members.by_name.items()}
         self.failed: Exception | None = None
         self.since_state = 0
         self.bytes_at_state = 0
         self.page = PageSize(engine.settings)
-
-    def _start(self) -> Any:
-        function = self.spec.sync
-        assert function is not None
-        return call(function.fn, function.names, self.given)
 
     def sync(self, following: str | None) -> None:
         """Run to the end, or to a Stop. Whatever is raised, a STATE of what is out has been written."""
@@ -102,7 +79,7 @@ class SyncRun:
             finished = self._pages()
             with engine.lock:
                 if finished and engine.stopper.failure is None:
-                    for outlet in self.outlets.values():
+                    for outlet in self.outlets.values() if engine.limit is None else ():
                         outlet.complete()
                     engine.set_syncing(following)
                     status = "succeeded"
@@ -120,18 +97,19 @@ class SyncRun:
         engine = self.engine
         alive: bool | None = True
         try:
-            while alive and not engine.stopper.requested and self.failed is None:
+            while alive and not engine.stopper.requested and self.failed is None and not self._full():
                 begun = time.monotonic()
                 alive = self._fill(self._limit())
                 if alive is None:
                     break
                 spent = time.monotonic() - begun
+                engine.session.save_config()
                 after = self._encode_state()
                 with engine.lock:
                     if engine.stopper.failure is not None:
                         return False
                     self.process()
-                    self.safe_state = msgspec.json.decode(after)
+                    self.safe_states = msgspec.json.decode(after)
                     outlets = self.outlets.values()
                     size = sum(outlet.bytes for outlet in outlets)
                     self.page.adapt(rows=sum(outlet.rows for outlet in outlets), size=size, seconds=spent)
@@ -142,7 +120,7 @@ class SyncRun:
             self._finish()
         if self.failed is not None:
             raise self.failed
-        return alive is False
+        return alive is False or (self._full() and not engine.stopper.requested)
 
     def _fill(self, limit: int) -> bool | None:
         """Run user code until a page is full: True if there is more, False at its end, None if it was stopped.
@@ -183,9 +161,13 @@ class SyncRun:
     def tick(self) -> None:
         """Rows that wait while user code blocks go out; called by the timer under the engine's lock.
 
+        Not where a post_transform function sees the rows: that is called where the stream's own function runs, in the
+        main thread, since what it uses may belong to that thread (a database connection does).
         An error of the stream is kept, and the function is stopped, so that the main thread ends this
         stream and goes on with the next.
         """
+        if any(outlet.planned.spec.post_transform is not None for outlet in self.outlets.values()):
+            return
         try:
             self.process()
         except FATAL:
@@ -215,13 +197,13 @@ class SyncRun:
         rows, strange = split(items, self.name)
         errors: list[StreamError] = []
         written: list[tuple[Outlet, list[Any]]] = []
-        for name in sorted(rows, key=self._rank):
+        for name in sorted(rows, key=self.members.rank):
             outlet = self.outlets.get(name)
             if outlet is not None:
-                keys, error = outlet.write(rows[name], self.given)
+                keys, error = outlet.write(rows[name], self.members.given_to(name))
                 written.append((outlet, keys))
                 errors += [error] if error is not None else []
-            elif name not in self._known:
+            elif name not in self.members.line:
                 errors.append(self._not_declared(name))
         self.since_state += sum(map(len, rows.values()))
         if not errors or len(rows) == 1:
@@ -241,17 +223,33 @@ class SyncRun:
             f"Declare it: tap.stream({name!r}, emitted_by={self.name!r}, ...)",
         )
 
-    def _rank(self, name: str) -> int:
-        """The function's own rows first: those of the streams beside it may refer to them."""
-        return 0 if name == self.name else 1
+    def _full(self) -> bool:
+        """Whether a limit on rows is reached: every selected stream has its rows, or the function's own one has and
+        a further row of it came, so that what belongs to its last row and stands behind it is here as well. A row of
+        one stream may come with any number of another's: no more than a thousand are read for each that is wanted."""
+        limit, own = self.engine.limit, self.outlets.get(self.name)
+        if limit is None:
+            return False
+        outlets = self.outlets.values()
+        if all(outlet.full for outlet in outlets) or sum(outlet.beyond for outlet in outlets) >= 1000 * limit:
+            return True
+        return own is not None and own.full and own.beyond > 0
 
     def _limit(self) -> int:
+        """Rows to pull for the next page."""
+        limit = self.engine.limit
+        if limit is None:
+            return self._page_rows()
+        left = max(limit - outlet.rows for outlet in self.outlets.values())
+        return max(1, min(self._page_rows(), left))
+
+    def _page_rows(self) -> int:
         strategy = self.spec.strategy
         if not isinstance(strategy, EveryN):
             return self.page.rows
         # A STATE whose line is big may be put off: pages go on being cut where one might be due.
         left = strategy.count - self.since_state % strategy.count
-        if len(self._known) > 1:
+        if len(self.members.line) > 1:
             # Where rows of several streams come mixed, the exact count is not worth ever smaller pages.
             left = max(left, strategy.count // 10)
         return max(1, min(self.page.rows, left))
@@ -264,21 +262,26 @@ class SyncRun:
         return sum(outlet.bytes for outlet in self.outlets.values()) - self.bytes_at_state >= self.engine.state_bytes
 
     def _encode_state(self) -> bytes:
-        """``stream.state`` as it stands at a yield: what it says is in the page or out already."""
+        """Each ``stream.state`` as it stands at a yield: what it says is in the page or out already."""
         try:
-            return msgspec.json.encode(self.run.state)
+            return msgspec.json.encode({name: member.run.state for name, member in self.members.by_name.items()})
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            guilty = next((one for one in self.members.by_name.values() if not _has_json(one.run.state)), None)
+            name, place = (guilty.name, guilty.place) if guilty is not None else (self.name, self.place)
             raise StreamError(
-                self.name,
-                f"stream '{self.name}' ({self.place}): stream.state must hold JSON values only: {error}.",
+                name, f"stream '{name}' ({place}): stream.state must hold JSON values only: {error}."
             ) from None
 
     def _save_state(self) -> None:
-        """STATE with what is safe to say now."""
+        """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose."""
         engine = self.engine
+        if engine.limit is not None:
+            return
         for outlet in self.outlets.values():
             outlet.save_bookmark()
-        st.set_bookmark(engine.state, self.name, "stream_state", copy.deepcopy(self.safe_state) or None)
+        for name, safe in self.safe_states.items():
+            st.set_bookmark(engine.state, name, "stream_state", copy.deepcopy(safe) or None)
+        self.members.note_covered()
         engine.write_state()
         self.since_state = 0
         self.bytes_at_state = sum(outlet.bytes for outlet in self.outlets.values())
@@ -289,9 +292,13 @@ class SyncRun:
             logs.metric("counter", "record_count", outlet.rows, endpoint=name)
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="stream", stream=self.name, status=status)
         rows = ", ".join(f"{outlet.rows} rows of '{name}'" for name, outlet in self.outlets.items())
-        bookmark = _bookmark(self.engine.state, self.name, self.spec.bookmark_key)
+        bookmark = bookmark_of(self.engine.state, self.name, self.spec.bookmark_key)
         logger.info("stream '%s': %s, %s, %.1f s, bookmark %s", self.name, status, rows, seconds, bookmark)
 
 
-def _bookmark(state: Mapping[str, Any], stream: str, key: str | None) -> Any:
-    return st.get_bookmark(dict(state), stream, key) if key else None
+def _has_json(value: Any) -> bool:
+    try:
+        msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False
+    return True

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from burler.runtime.outlet import schema_of
 from burler.runtime.plan import PlannedRun
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
@@ -59,6 +60,7 @@ class Engine:
         settings: Settings | None = None,
         stopper: Stopper | None = None,
         now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+        limit: int | None = None,
     ) -> None:
         self.session = session
         self.plan = plan
@@ -68,6 +70,7 @@ class Engine:
         self.settings = settings or Settings()
         self.stopper = stopper or Stopper()
         self.now = now
+        self.limit = limit
         self.lock = threading.RLock()
         self.running: SyncRun | None = None
         self.broken = False
@@ -124,7 +127,8 @@ class Engine:
 
     def set_syncing(self, stream: str | None) -> None:
         """Note in the state which stream the run is in, unless the settings say not to (specs 8)."""
-        st.set_currently_syncing(self.state, stream if self.settings.currently_syncing else None)
+        if self.limit is None:
+            st.set_currently_syncing(self.state, stream if self.settings.currently_syncing else None)
 
     _written: bytes | None = None
 
@@ -134,11 +138,25 @@ class Engine:
         return len(self._written or b"")
 
     def write_state(self) -> None:
-        """STATE, if it differs from the last one."""
+        """STATE, if it differs from the last one. A run up to a limit has none: it leaves rows out."""
+        if self.limit is not None:
+            return
         encoded = msgspec.json.encode(self.state)
         if encoded != self._written:
             self.sink.write(State(copy.deepcopy(self.state)))
             self._written = encoded
+
+
+def write_schemas(plan: tuple[PlannedRun, ...], sink: Sink) -> None:
+    """SCHEMA of every planned stream, and nothing else; the sink is closed."""
+    complete = False
+    try:
+        for planned in plan:
+            for stream in planned.streams:
+                sink.write(schema_of(stream))
+        complete = True
+    finally:
+        sink.close(complete=complete)
 
 
 class _Guarded:

@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from burler.errors import DeclarationError
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFile:
-    """A schema in a JSON file."""
+    """A schema in a JSON file.
+
+    Attributes:
+        pointer: the part of the file that is the schema: "#/definitions/contact".
+        shared: folders where relative references are looked for if they are not found beside the file.
+        http: fetch what http references point to.
+    """
 
     path: Path
+    pointer: str = "#"
+    shared: tuple[Path, ...] = ()
+    http: bool = False
 
-    def load(self) -> Any:
-        """The schema.
+    def load(self, *, where: str = "", config: Mapping[str, Any] | None = None) -> Any:
+        """The schema, its references replaced (see ``resolve_refs``).
+
+        Args:
+            where: words that errors begin with: "stream 'contacts' (tap_crm.py:14)".
+            config: not needed here; other sources ask for it.
 
         Raises:
-            DeclarationError: the file is missing, unreadable, or no JSON.
+            DeclarationError: a file is missing, unreadable, or no JSON; a reference leads nowhere or in a circle.
         """
-        try:
-            return msgspec.json.decode(self.path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
-        except OSError as error:
-            raise DeclarationError(f"schema file {self.path}: {error.strerror}. Is the path right?") from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DeclarationError(f"schema file {self.path} is not JSON: {error}.") from None
+        from burler.schema.documents import read_file
+        from burler.schema.refs import resolve_refs
+
+        prefix = f"{where}: schema file" if where else "schema file"
+        for folder in self.shared:
+            if not folder.is_dir():
+                raise DeclarationError(f"{prefix} {self.path}: the shared folder {folder} is not there. Is it right?")
+        return resolve_refs(
+            read_file(self.path, where=prefix),
+            source=where or f"schema file {self.path}",
+            base=self.path,
+            shared=self.shared,
+            http=self.http,
+            pointer=self.pointer,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +63,29 @@ generated = Generated()
 SchemaSource = JsonFile | Generated | Mapping[str, Any]
 
 
-def json_file(path: str | Path) -> JsonFile:
-    """A schema file; a relative path counts from the folder of the module that calls this."""
+def json_file(path: str | Path, *, shared: Sequence[str | Path] = (), http: bool = False) -> JsonFile:
+    """A schema file; relative paths count from the folder of the module that calls this.
+
+    Args:
+        path: "schemas/contact.json", or a part of a file: "schemas/all.json#/definitions/contact".
+        shared: folders where a relative reference is looked for if it is not found beside the file that holds it.
+        http: fetch what http(s) references point to. Without it such a reference is an error.
+
+    Raises:
+        DeclarationError: the path is an address, or no path.
+    """
+    if not isinstance(path, str | Path):
+        raise DeclarationError(f"burler.json_file: a path is text or a Path, not {type(path).__name__}.")
+    if str(path).startswith(("http://", "https://")):
+        from burler.schema.documents import shown
+
+        raise DeclarationError(
+            f"burler.json_file('{shown(str(path))}') is an address. Save it as a file, "
+            "or give a schema that refers to it, with http=True."
+        )
     base = Path(str(sys._getframe(1).f_globals.get("__file__", "x"))).resolve().parent
-    return JsonFile(base / path)
+    file, _, fragment = str(path).partition("#")
+    if fragment and (base / path).exists():  # a file that has '#' in its name
+        file, fragment = str(path), ""
+    folders = [shared] if isinstance(shared, str | Path) else shared
+    return JsonFile(base / file, f"#{fragment}", tuple(base / folder for folder in folders), http)

@@ -2,7 +2,7 @@
 
 The list form is what a catalog carries: ``[{"breadcrumb": [...], "metadata": {...}}]``. The map form
 (breadcrumb tuple -> dict) is what code works on; it is the same map that singer-python's
-``metadata.to_map`` gives.
+``metadata.to_map`` gives. Which keys there are, and who writes them, stands in ``burler.singer.keys``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 MetadataMap = dict[tuple[str, ...], dict[str, Any]]
 
 AUTOMATIC, AVAILABLE, UNSUPPORTED = "automatic", "available", "unsupported"
+UNIONS = ("anyOf", "oneOf", "allOf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,16 @@ class Breadcrumb:
     @property
     def name(self) -> str | None:
         """The field's own name; None for the stream itself."""
-        return self.path[-1] if self.path else None
+        return next(reversed(tuple(names(self.path))), None)
 
     @property
     def level(self) -> int:
         """0 for the stream, 1 for its fields, 2 for theirs; ``items`` does not count."""
         return sum(1 for _ in names(self.path))
+
+    def __str__(self) -> str:
+        """For people: ``address.city``, ``tags[].name``; ``(the stream)`` for the stream itself."""
+        return dotted(self.path) or "(the stream)"
 
 
 def names(path: Sequence[str]) -> Iterator[str]:
@@ -44,8 +49,64 @@ def names(path: Sequence[str]) -> Iterator[str]:
             i += 1
 
 
+def dotted(path: Sequence[str]) -> str:
+    """A breadcrumb for people: ``address.city``; a field of an array's items is ``tags[].name``."""
+    text, i = "", 0
+    while i < len(path):
+        if path[i] == "properties" and i + 1 < len(path):
+            text += f".{path[i + 1]}" if text else path[i + 1]
+            i += 2
+        else:
+            text += "[]" if path[i] == "items" else f".{path[i]}"
+            i += 1
+    return text
+
+
+def plain_crumb(path: Sequence[str]) -> tuple[str, ...]:
+    """A breadcrumb as the rows know it: steps into the branches of a union are left out.
+
+    ``("properties", "x", "anyOf", "0", "properties", "y")`` becomes ``("properties", "x", "properties",
+    "y")``: a row does not say which branch it follows, so that a field is one field in all of them.
+    """
+    out: list[str] = []
+    i = 0
+    while i < len(path):
+        if path[i] == "properties" and i + 1 < len(path):
+            out += path[i : i + 2]
+            i += 2
+        elif path[i] in UNIONS and i + 1 < len(path) and path[i + 1].isdecimal():
+            i += 2
+        else:
+            out.append(path[i])
+            i += 1
+    return tuple(out)
+
+
+def parent_of(crumb: tuple[str, ...]) -> tuple[str, ...]:
+    """The breadcrumb of the field (or the stream) that a field stands in."""
+    crumb = crumb[:-2]
+    while crumb and not (len(crumb) > 1 and crumb[-2] == "properties" and _is_name(crumb)):
+        crumb = crumb[:-1]
+    return crumb
+
+
+def _is_name(crumb: tuple[str, ...]) -> bool:
+    """Whether the last part is a field's name: a field may be called ``items`` or ``properties`` itself."""
+    i = 0
+    while i < len(crumb):
+        if crumb[i] == "properties":
+            if i + 2 == len(crumb):
+                return True
+            i += 2
+        else:
+            i += 1
+    return False
+
+
 def to_map(entries: Iterable[Mapping[str, Any]]) -> MetadataMap:
     """List form to map form. The inner dicts are copied.
+
+    Entries of the same breadcrumb are one: later values win, key by key.
 
     Raises:
         KeyError, TypeError, ValueError: an entry without breadcrumb or metadata, or of another shape.
@@ -57,56 +118,74 @@ def to_map(entries: Iterable[Mapping[str, Any]]) -> MetadataMap:
             raise TypeError(f"a breadcrumb is a list of names, not {crumb!r:.60}")
         if not isinstance(values, Mapping):
             raise TypeError(f"metadata is an object, not {type(values).__name__}")
-        compiled[tuple(crumb)] = dict(values)
+        compiled.setdefault(tuple(crumb), {}).update(values)
     return compiled
 
 
 def to_list(compiled: MetadataMap) -> list[dict[str, Any]]:
     """Map form to list form, the stream's own entry first."""
-    return [
-        {"breadcrumb": list(crumb), "metadata": dict(compiled[crumb])}
-        for crumb in sorted(compiled, key=lambda crumb: (len(crumb) > 0,))
-    ]
+    out = [{"breadcrumb": list(crumb), "metadata": dict(values)} for crumb, values in compiled.items() if crumb]
+    if () in compiled:
+        out.insert(0, {"breadcrumb": [], "metadata": dict(compiled[()])})
+    return out
 
 
 def fields(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every field of a schema at every depth: (breadcrumb, sub-schema), parents before children.
 
     Arrays are walked through: a field of the items of ``tags`` has the breadcrumb
-    ``("properties", "tags", "items", "properties", "name")``, as singer-python spells it.
+    ``("properties", "tags", "items", "properties", "name")``, as singer-python spells it. So are the branches of
+    ``anyOf``, ``oneOf`` and ``allOf``, which leave no trace in the breadcrumb; a field that stands in several of them
+    comes once. The values of maps (``additionalProperties``, ``patternProperties``) and tuples have no names.
     """
-    properties = schema.get("properties")
-    for name, node in properties.items() if isinstance(properties, Mapping) else ():
-        crumb = (*path, "properties", name)
-        yield crumb, node
-        if isinstance(node, Mapping):
-            yield from fields(node, crumb)
-    items = schema.get("items")
+    found: dict[tuple[str, ...], Any] = {}
+    _collect(schema, path, found)
+    yield from found.items()
+
+
+def _collect(node: Mapping[str, Any], path: tuple[str, ...], found: dict[tuple[str, ...], Any]) -> None:
+    properties = node.get("properties")
+    if isinstance(properties, Mapping):
+        for name, sub in properties.items():
+            crumb = (*path, "properties", name)
+            found.setdefault(crumb, sub)
+            if isinstance(sub, Mapping):
+                _collect(sub, crumb, found)
+    items = node.get("items")
     if isinstance(items, Mapping):
-        yield from fields(items, (*path, "items"))
+        _collect(items, (*path, "items"), found)
+    for keyword in UNIONS:
+        branches = node.get(keyword)
+        for branch in branches if isinstance(branches, list) else ():
+            if isinstance(branch, Mapping):
+                _collect(branch, path, found)
 
 
 def standard_metadata(
     schema: Mapping[str, Any],
     *,
     key_properties: Sequence[str],
-    replication_method: str,
+    replication_method: str | None,
     replication_key: str | None,
 ) -> MetadataMap:
     """The metadata every stream gets without a word from its author.
 
     Keys and the replication key are ``automatic`` (always replicated), all other fields ``available``.
+
+    Args:
+        replication_method: the one that the stream always has; None leaves the choice to the user.
     """
-    root: dict[str, Any] = {
-        "inclusion": AVAILABLE,
-        "table-key-properties": list(key_properties),
-        "forced-replication-method": replication_method,
-    }
+    root: dict[str, Any] = {"inclusion": AVAILABLE, "table-key-properties": list(key_properties)}
+    if replication_method is not None:
+        root["forced-replication-method"] = replication_method
     if replication_key is not None:
         root["valid-replication-keys"] = [replication_key]
     compiled: MetadataMap = {(): root}
-    always = {*key_properties, replication_key}
-    for crumb, _node in fields(schema):
-        automatic = len(crumb) == 2 and crumb[1] in always
-        compiled[crumb] = {"inclusion": AUTOMATIC if automatic else AVAILABLE}
+    found: dict[tuple[str, ...], Any] = {}
+    _collect(schema, (), found)
+    for crumb in found:
+        compiled[crumb] = {"inclusion": AVAILABLE}
+    for key in (*key_properties, replication_key):
+        if key is not None and ("properties", key) in compiled:
+            compiled["properties", key]["inclusion"] = AUTOMATIC
     return compiled

@@ -1,4 +1,4 @@
-"""Which streams and fields are wanted: catalog metadata and ``--select`` patterns.
+"""Which streams and fields are wanted, and the schema of what is emitted.
 
 Rules (specs 8): ``unsupported`` never; ``automatic`` always; then ``selected``; then
 ``selected-by-default``; streams of a catalog default off, fields of a selected stream default on; a field
@@ -8,9 +8,7 @@ that is not selected takes its children with it. ``selected`` may be text ("true
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from burler.errors import CatalogError
@@ -19,6 +17,21 @@ from burler.singer import metadata as md
 logger = logging.getLogger(__name__)
 
 _LEGACY_KEYS = ("selected", "inclusion")
+# What speaks of an object or a list as a whole: it need not hold of what is left of it.
+_OF_THE_WHOLE = (
+    "enum",
+    "const",
+    "not",
+    "if",
+    "then",
+    "else",
+    "minProperties",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "uniqueItems",
+    "unevaluatedProperties",
+)
 
 
 def as_bool(value: Any, *, place: str) -> bool | None:
@@ -32,36 +45,78 @@ def as_bool(value: Any, *, place: str) -> bool | None:
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         logger.warning("%s: 'selected' is the text %r; read as a boolean", place, value)
         return value.strip().lower() == "true"
-    raise CatalogError(f"{place}: 'selected' must be true or false, not {value!r}.")
+    raise CatalogError(f"{place}: 'selected' must be true or false, not {value!r:.60}.")
 
 
-def stream_selected(metadata: md.MetadataMap, *, stream: str) -> bool:
-    """Whether a catalog's metadata selects a stream."""
+def _place(crumb: tuple[str, ...], stream: str) -> str:
+    return f"stream '{stream}', field {md.dotted(crumb)}" if crumb else f"stream '{stream}'"
+
+
+def with_booleans(metadata: md.MetadataMap, *, stream: str) -> md.MetadataMap:
+    """A copy in which ``selected`` and ``selected-by-default`` are booleans, with one warning if some were text.
+
+    Raises:
+        CatalogError: one that is neither a boolean, null, nor such a text.
+    """
+    out = {crumb: dict(values) for crumb, values in metadata.items()}
+    texts: list[str] = []
+    for crumb, values in out.items():
+        for key in ("selected", "selected-by-default"):
+            value = values.get(key)
+            if value is None or isinstance(value, bool):
+                continue
+            if not isinstance(value, str) or value.strip().lower() not in ("true", "false"):
+                raise CatalogError(f"{_place(crumb, stream)}: '{key}' must be true or false, not {value!r:.60}.")
+            values[key] = value.strip().lower() == "true"
+            texts.append(md.dotted(crumb) or "the stream itself")
+    if texts:
+        more = f" and {len(texts) - 3} more" if len(texts) > 3 else ""
+        shown = ", ".join(texts[:3]) + more
+        logger.warning("stream '%s': 'selected' is text (%s); read as a boolean", stream, shown)
+    return out
+
+
+def stream_selected(metadata: md.MetadataMap, *, stream: str, default: bool = False) -> bool:
+    """Whether metadata selects a stream; ``default`` is what counts where it says nothing."""
     root = metadata.get((), {})
     if root.get("inclusion") == md.UNSUPPORTED:
         return False
     if root.get("inclusion") == md.AUTOMATIC:
         return True
-    chosen = as_bool(root.get("selected"), place=f"stream '{stream}'")
-    if chosen is not None:
-        return chosen
-    return bool(as_bool(root.get("selected-by-default"), place=f"stream '{stream}'"))
+    for key in ("selected", "selected-by-default"):
+        chosen = as_bool(root.get(key), place=_place((), stream))
+        if chosen is not None:
+            return chosen
+    return default
 
 
 def field_selected(metadata: md.MetadataMap, crumb: tuple[str, ...], *, stream: str) -> bool:
     """Whether one field of a selected stream is wanted, its parents left aside."""
-    entry = metadata.get(crumb, {})
+    entry = metadata.get(crumb)
+    if not entry:
+        return True
     inclusion = entry.get("inclusion")
     if inclusion == md.UNSUPPORTED:
         return False
     if inclusion == md.AUTOMATIC:
         return True
-    place = f"stream '{stream}', field {'.'.join(md.names(crumb))}"
     for key in ("selected", "selected-by-default"):
-        chosen = as_bool(entry.get(key), place=place)
-        if chosen is not None:
-            return chosen
+        value = entry.get(key)
+        if value is not None:
+            chosen = as_bool(value, place=_place(crumb, stream))
+            if chosen is not None:
+                return chosen
     return True
+
+
+def fields_selected(
+    crumbs: Iterable[tuple[str, ...]], metadata: md.MetadataMap, *, stream: str
+) -> dict[tuple[str, ...], bool]:
+    """Whether each field comes out, its parents taken into account. ``crumbs``: parents before children."""
+    out: dict[tuple[str, ...], bool] = {}
+    for crumb in crumbs:
+        out[crumb] = out.get(md.parent_of(crumb), True) and field_selected(metadata, crumb, stream=stream)
+    return out
 
 
 def deselected(metadata: md.MetadataMap, *, stream: str) -> tuple[tuple[str, ...], ...]:
@@ -70,116 +125,64 @@ def deselected(metadata: md.MetadataMap, *, stream: str) -> tuple[tuple[str, ...
 
 
 def prune(schema: Mapping[str, Any], metadata: md.MetadataMap, *, stream: str) -> dict[str, Any]:
-    """The schema of what is emitted: unselected fields left out at every depth. The input is not changed."""
-    return _prune(schema, metadata, stream, ())
+    """The schema of what is emitted: unselected fields left out at every depth. The input is not changed.
+
+    Branches of ``anyOf``, ``oneOf`` and ``allOf`` are pruned too. A row that the schema holds for fits the pruned
+    one once its unselected fields are gone: keywords that speak of a whole object (``enum``, ``not``,
+    ``minProperties`` ...) go where a field of it went, and a ``oneOf`` becomes an ``anyOf``, since two of its
+    branches may differ in that field alone.
+    """
+    off = {crumb for crumb in metadata if crumb and not field_selected(metadata, crumb, stream=stream)}
+    pruned, _changed = _prune(schema, off | {(*crumb[:-2], *_LOSES) for crumb in off}, ())
+    return pruned
 
 
-def _prune(node: Mapping[str, Any], metadata: md.MetadataMap, stream: str, path: tuple[str, ...]) -> dict[str, Any]:
+Crumbs = set[tuple[str, ...]]
+_LOSES = ("properties",)  # a path that ends so: an object that loses a field, named in its schema or not
+
+
+def _prune(node: Mapping[str, Any], off: Crumbs, path: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
+    """A node less the fields that are off, and whether one of its own or below was taken out."""
     out = {key: value for key, value in node.items() if key not in _LEGACY_KEYS}
-    properties = node.get("properties")
+    changed = _prune_properties(out, off, path)
+    for keyword, below in (("items", (*path, "items")), *((word, path) for word in md.UNIONS)):
+        inner = node.get(keyword)
+        if isinstance(inner, Mapping) and keyword == "items":
+            out[keyword], went = _prune(inner, off, below)
+        elif isinstance(inner, list) and keyword != "items":
+            parts = [_prune(part, off, below) if isinstance(part, Mapping) else (part, False) for part in inner]
+            out[keyword], went = [part for part, _ in parts], any(gone for _, gone in parts)
+        else:
+            continue
+        changed = changed or went
+    if changed:
+        for keyword in _OF_THE_WHOLE:
+            out.pop(keyword, None)
+        if "oneOf" in out:
+            one = out.pop("oneOf")
+            if "anyOf" in out:
+                out["allOf"] = [*(out.get("allOf") or ()), {"anyOf": one}]
+            else:
+                out["anyOf"] = one
+    return out, changed
+
+
+def _prune_properties(out: dict[str, Any], off: Crumbs, path: tuple[str, ...]) -> bool:
+    changed = (*path, *_LOSES) in off
+    properties = out.get("properties")
     if isinstance(properties, Mapping):
         kept: dict[str, Any] = {}
         for name, sub in properties.items():
             crumb = (*path, "properties", name)
-            if field_selected(metadata, crumb, stream=stream):
-                kept[name] = _prune(sub, metadata, stream, crumb) if isinstance(sub, Mapping) else sub
+            if crumb in off:
+                continue
+            kept[name], went = _prune(sub, off, crumb) if isinstance(sub, Mapping) else (sub, False)
+            changed = changed or went
         out["properties"] = kept
-        if isinstance(node.get("required"), list):
-            required = [name for name in node["required"] if name in kept or name not in properties]
-            out["required"] = required
-            if not required:
-                # Draft 4 asks for at least one entry, so an emptied list goes altogether.
-                del out["required"]
-    if isinstance(node.get("items"), Mapping):
-        out["items"] = _prune(node["items"], metadata, stream, (*path, "items"))
-    return out
-
-
-@dataclass(frozen=True, slots=True)
-class SelectRule:
-    """One part of ``--select``: ``contacts``, ``contacts.name``, ``!contacts.email``, with ``*`` and ``?``."""
-
-    pattern: str
-    keep: bool
-
-    def field_of(self, stream: str) -> str | None:
-        """The field pattern where the rule speaks of a stream's fields, "" where it speaks of the stream, None
-        where it does not speak of it. A stream's own name may hold dots (``public.users``)."""
-        if fnmatchcase(stream, self.pattern):
-            return ""
-        at = self.pattern.find(".")
-        while at >= 0:
-            if fnmatchcase(stream, self.pattern[:at]):
-                return self.pattern[at + 1 :]
-            at = self.pattern.find(".", at + 1)
-        return None
-
-
-def parse_select(text: str) -> tuple[SelectRule, ...]:
-    """``'contacts,contacts.name,!contacts.email'`` as rules.
-
-    Raises:
-        CatalogError: an empty part.
-    """
-    rules = []
-    for part in text.split(","):
-        part = part.strip()
-        pattern = part.removeprefix("!").strip()
-        if not pattern or pattern.startswith((".", "!")) or pattern.endswith("."):
-            raise CatalogError(
-                f"--select {text!r}: an empty part. Write stream or stream.field, parted by commas, '!' leaves out."
-            )
-        rules.append(SelectRule(pattern, not part.startswith("!")))
-    return tuple(rules)
-
-
-def apply_select(
-    rules: tuple[SelectRule, ...],
-    schemas: Mapping[str, Mapping[str, Any]],
-    metadata: dict[str, md.MetadataMap],
-) -> dict[str, md.MetadataMap]:
-    """Metadata with ``selected`` set as ``--select`` says; the maps given are not changed.
-
-    A stream is on if a rule keeps it or one of its fields (or if all rules leave out). Where rules keep
-    fields of a stream, its other fields are off; ``automatic`` fields stay in any case. Later rules win.
-
-    Raises:
-        CatalogError: a rule that matches no stream or no field.
-    """
-    out = {name: {crumb: dict(entry) for crumb, entry in compiled.items()} for name, compiled in metadata.items()}
-    unused = set(rules)
-    default_on = not any(rule.keep for rule in rules)
-    for name, schema in schemas.items():
-        streamwide = [rule for rule in rules if rule.field_of(name) == ""]
-        of_fields = {rule: field for rule in rules if (field := rule.field_of(name))}
-        unused.difference_update(streamwide)
-        on = streamwide[-1].keep if streamwide else default_on or any(rule.keep for rule in of_fields)
-        compiled = out.setdefault(name, {})
-        compiled.setdefault((), {})["selected"] = on
-        if of_fields:
-            unused -= _select_fields(of_fields, schema, compiled)
-    if unused:
-        wanted = next(rule for rule in rules if rule in unused).pattern
-        known = ", ".join(sorted(schemas)) or "none"
-        raise CatalogError(f"--select: nothing is called '{wanted}'. Streams: {known}.")
-    return out
-
-
-def _select_fields(
-    rules: Mapping[SelectRule, str], schema: Mapping[str, Any], compiled: md.MetadataMap
-) -> set[SelectRule]:
-    """Set ``selected`` of every field; gives the rules that matched one. A kept field keeps its parents."""
-    crumbs = {crumb: ".".join(md.names(crumb)) for crumb, _node in md.fields(schema)}
-    selected = dict.fromkeys(crumbs, not any(rule.keep for rule in rules))
-    used: set[SelectRule] = set()
-    for rule, pattern in rules.items():
-        named = {crumb for crumb, name in crumbs.items() if fnmatchcase(name, pattern)}
-        above = {crumb[:i] for crumb in named for i in range(2, len(crumb))} if rule.keep else set()
-        if named:
-            used.add(rule)
-        for crumb in crumbs:
-            if crumb in above or any(crumb[:i] in named for i in range(2, len(crumb) + 1)):
-                selected[crumb] = rule.keep
-    for crumb, wanted in selected.items():
-        compiled.setdefault(crumb, {})["selected"] = wanted
-    return used
+    if isinstance(out.get("required"), list):
+        required = [name for name in out["required"] if (*path, "properties", name) not in off]
+        out["required"] = required
+        if not required:
+            # Draft 4 asks for at least one entry, so an emptied list goes altogether.
+            del out["required"]
+    return changed

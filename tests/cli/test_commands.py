@@ -23,7 +23,7 @@ def script(folder: Path, *args: str, **env: str) -> Ended:
     return python("tap_x.py", *args, cwd=folder, **env)
 
 
-COMMANDS = ["discover", "run", "lake", "export"]
+COMMANDS = ["discover", "run", "about", "infer", "lake", "export"]
 
 
 def test_help_lists_the_commands_and_the_exit_codes(tmp_path: Path):
@@ -57,14 +57,23 @@ def test_versions(tmp_path: Path):
     assert (ended.code, ended.stderr) == (0, "")
 
 
-def test_about(tmp_path: Path):
-    about = json.loads(script(tmp_path, "--about").stdout)
+@pytest.mark.parametrize("flags", [["--about=json"], ["--about", "json"], ["--about", "--format=json"]])
+def test_about(tmp_path: Path, flags: list[str]):
+    about = json.loads(script(tmp_path, *flags).stdout)
     assert about["name"] == "tap-small"
     assert about["version"] == "1.2.3"
-    assert about["streams"] == [
-        {"name": "rows", "replication_method": "INCREMENTAL", "key_properties": ["id"], "replication_key": "id"}
+    assert [(one["name"], one["replication_method"], one["key_properties"]) for one in about["streams"]] == [
+        ("rows", "INCREMENTAL", ["id"])
     ]
-    assert about["settings"]["page_max_rows"]["default"] == 1000
+    assert about["settings"]["properties"]["page_max_rows"]["default"] == 1000
+
+
+def test_about_in_three_forms_and_for_any_app(tmp_path: Path):
+    text = script(tmp_path, "--about").stdout.decode()
+    markdown = script(tmp_path, "--about=markdown").stdout.decode()
+    assert "tap-small" in text and "delivery" in text.lower() and not text.startswith("{")
+    assert markdown.startswith("# ") and "| `page_max_rows` |" in markdown
+    assert burler("about", "tap_x.py", cwd=tmp_path).stdout.decode() == text
 
 
 def test_discover_is_the_same_both_ways(tmp_path: Path):

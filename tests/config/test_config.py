@@ -10,7 +10,7 @@ import pytest
 
 import burler
 from burler.config import check_config, environment_prefix, known_keys, load_config
-from burler.config.load import variable_of
+from burler.config.loading import variable_of
 from burler.config.spec import check_spec
 from burler.errors import ConfigError, DeclarationError
 from burler.settings import Settings, read_settings
@@ -36,11 +36,22 @@ def load(*files, spec=None, tap_name="tap-x", **environment):
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def test_later_files_win_key_by_key(write):
-    one = write({"a": 1, "b": {"x": 1}, "c": 3})
-    two = write({"a": 2, "b": {"y": 2}}, "two.json")
-    assert load(one, two) == {"a": 2, "b": {"y": 2}, "c": 3}
+def test_later_files_win_key_by_key_at_every_depth(write):
+    one = write({"a": 1, "b": {"x": 1, "deep": {"p": 1, "q": 1}}, "c": 3, "list": [1, 2], "obj": {"k": 1}, "n": {}})
+    two = write({"a": 2, "b": {"y": 2, "deep": {"q": 2}}, "list": [3], "obj": None, "n": 5}, "two.json")
+    assert load(one, two) == {
+        "a": 2, "b": {"x": 1, "y": 2, "deep": {"p": 1, "q": 2}}, "c": 3, "list": [3], "obj": None, "n": 5,
+    }  # fmt: skip
     assert load() == {}
+
+
+def test_the_word_env_stands_for_no_file(write, monkeypatch):
+    path = write({"a": 1, "b": 1})
+    assert load("ENV", TAP_X_A="env") == {"a": "env"}
+    assert load(path, "ENV", TAP_X_A="env") == load("ENV", path, TAP_X_A="env") == {"a": "env", "b": 1}
+    write({"of": "a file"}, "ENV")
+    monkeypatch.chdir(path.parent)
+    assert load("ENV") == {} and load("./ENV") == load(path.parent / "ENV") == {"of": "a file"}
 
 
 def test_a_byte_order_mark_is_no_error(write):
@@ -123,7 +134,7 @@ def test_variables_are_read_as_the_example_is():
 
 @pytest.mark.parametrize("text", [SECRET, "", "\udcff", "{"])
 def test_a_variable_that_is_not_what_the_example_is(text):
-    with pytest.raises(ConfigError, match=r"environment variable TAP_X_N must hold JSON \(int\)") as caught:
+    with pytest.raises(ConfigError, match=r"environment variable TAP_X_N must be a whole number\.") as caught:
         load(spec={"n": 1}, TAP_X_N=text)
     assert SECRET not in str(caught.value)
 

@@ -91,3 +91,58 @@ def test_scrub_finds_a_secret_in_every_spelling(secret):
 def test_the_longest_secret_goes_first():
     assert scrub("abcdefgh abcd", ("abcd", "abcdefgh")) == "*** ***"
     assert scrub("nothing", ()) == "nothing"
+
+
+# ---- in the log -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lines():
+    """What one line of the log looks like, once secrets are out of it."""
+    import logging
+
+    from burler.runtime import logs
+
+    def lines(text, *args):
+        record = logging.LogRecord("burler", logging.INFO, __file__, 1, text, args, None)
+        logs._no_secrets.filter(record)
+        return record.getMessage()
+
+    yield lines
+    logs.hide({})
+
+
+def test_marked_keys_are_hidden_in_the_log(lines):
+    from burler.runtime import logs
+
+    logs.hide(
+        {"plain": "hush-hush", "deep": {"list": [{"x": "softly"}]}}, marked={("plain",), ("deep", "list", "*", "x")}
+    )
+    assert lines("it is %s, %s", "hush-hush", "softly") == "it is ***, ***"
+    logs.hide({"plain": "hush-hush"})
+    assert lines("hush-hush") == "hush-hush"
+
+
+def test_a_refreshed_token_is_hidden_from_the_moment_it_is_in_the_config(lines):
+    from burler.runtime import logs
+
+    given, config = {"access_token": "first-one"}, {"access_token": "first-one", "login": {}}
+    logs.hide(given)
+    logs.hide(config, marked={("login", "x")}, more=True)
+    config["access_token"] = "second-one"
+    config["login"] = {"x": "third-one", "y": "open-one"}
+    assert lines("first-one second-one third-one open-one") == "*** *** *** open-one"
+    config.clear()
+    assert lines("second-one third-one") == "*** ***"
+
+
+def test_a_config_that_changes_while_it_is_looked_at(lines):
+    from burler.runtime import logs
+
+    class Busy(dict):
+        def items(self):
+            raise RuntimeError("dictionary changed size during iteration")
+
+    logs.hide({"token": "first-one"})
+    logs.hide(Busy(), more=True)
+    assert lines("first-one") == "***"

@@ -11,6 +11,7 @@ import pytest
 import burler
 from burler.errors import CatalogError
 from burler.singer import metadata as md
+from burler.singer import select
 from burler.singer import selection as sel
 from burler.testing import run_tap
 
@@ -71,6 +72,13 @@ def test_text_booleans_are_read_with_a_warning(text, meaning, caplog):
         assert sel.stream_selected({(): {"selected-by-default": text}}, stream="s") is meaning
     assert len(caplog.records) == 2
     assert "stream 's', field a.b" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        once = sel.with_booleans({(): {"selected": text}, crumb("a.b"): {"selected-by-default": text}}, stream="s")
+    assert once == {(): {"selected": meaning}, crumb("a.b"): {"selected-by-default": meaning}}
+    assert [record.getMessage() for record in caplog.records] == [
+        "stream 's': 'selected' is text (the stream itself, a.b); read as a boolean"
+    ]
 
 
 @pytest.mark.parametrize("value", ["yes", "", 1, 0, [], {}])
@@ -140,7 +148,7 @@ def chosen(text: str) -> dict[str, object]:
     """Stream -> tree of selected fields."""
     metadata = {name: {(): {"inclusion": "available"}, **copy.deepcopy(KEYS)} for name in SCHEMAS}
     before = copy.deepcopy(metadata)
-    out = sel.apply_select(sel.parse_select(text), SCHEMAS, metadata)
+    out = select.apply_select(select.parse_select(text), SCHEMAS, metadata)
     assert metadata == before
     return {
         name: shown(sel.prune(schema, out[name], stream=name))
@@ -194,32 +202,41 @@ def test_leaving_out_a_field_leaves_the_others_and_all_streams():
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
+    ("text", "says"),
     [
-        ("contact", "contact"),
-        ("contacts,nobody", "nobody"),
-        ("contacts.nmae", "contacts.nmae"),
-        ("!contacts.address.town", "contacts.address.town"),
-        ("x*", r"x\*"),
-        ("nobody.name", "nobody.name"),
+        (
+            "contact",
+            "nothing is called 'contact'. Did you mean 'contacts'? Streams: companies, contacts, public.users.",
+        ),
+        ("contacts,nobody", "nothing is called 'nobody'. Streams: companies, contacts, public.users."),
+        ("x*", "nothing is called 'x*'. Streams: companies, contacts, public.users."),
+        ("nobody.name", "nothing is called 'nobody.name'. Streams: companies, contacts, public.users."),
+        ("contcts.name", "nothing is called 'contcts.name'. Did you mean 'contacts'? Streams:"),
+        ("contacts.nmae", "stream 'contacts' has no field 'nmae'. Did you mean 'name'? Fields: id, name, address,"),
+        ("!contacts.address.town", "stream 'contacts' has no field 'address.town'."),
+        ("!contacts.addres.citty", "no field 'addres.citty'. Did you mean 'address.city'? Fields: "),
+        ("contacts.street", "no field 'street'. Did you mean 'address.street'? Fields: "),
+        ("public.users.nmae", "stream 'public.users' has no field 'nmae'. Did you mean 'name'?"),
+        ("co*.nmae", "streams contacts, companies have no field 'nmae'. Did you mean 'name'?"),
     ],
 )
-def test_unknown_names(text, named):
-    with pytest.raises(
-        CatalogError, match=rf"nothing is called '{named}'\. Streams: companies, contacts, public\.users"
-    ):
+def test_unknown_names(text, says):
+    with pytest.raises(CatalogError) as caught:
         chosen(text)
+    assert str(caught.value).startswith("--select: ")
+    assert says in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 3
 
 
 @pytest.mark.parametrize("text", ["", " ", "a,,b", "a,", "!", "a,!", ".name", "contacts.", "!!contacts"])
 def test_empty_parts(text):
     with pytest.raises(CatalogError, match="an empty part"):
-        sel.parse_select(text)
+        select.parse_select(text)
 
 
 def test_select_never_brings_an_unsupported_field():
     metadata = {"a": {crumb("name"): {"inclusion": "unsupported"}}}
-    out = sel.apply_select(sel.parse_select("a.name,a.id"), {"a": SCHEMA}, metadata)
+    out = select.apply_select(select.parse_select("a.name,a.id"), {"a": SCHEMA}, metadata)
     assert shown(sel.prune(SCHEMA, out["a"], stream="a")) == {"id": None}
 
 
@@ -281,3 +298,125 @@ def test_a_deselected_field_comes_back_by_no_door(extra, caplog):
     warned = "".join(record.getMessage() for record in caplog.records if "does not know" in record.getMessage())
     assert "email" not in warned and "phone" not in warned
     assert ("new" in warned) is not extra
+
+
+# ---- --select over a catalog ---------------------------------------------------------------------
+
+UNWANTED = {
+    "contacts": {
+        (): {"selected": True},
+        crumb("id"): {"inclusion": "automatic"},
+        crumb("name"): {"selected": False},
+        crumb("address"): {"selected": False},
+    },
+    "companies": {(): {"selected": False}, crumb("id"): {"inclusion": "automatic"}, crumb("tags"): {"selected": False}},
+    "public.users": {(): {"selected-by-default": False}, crumb("id"): {"inclusion": "automatic"}},
+}
+TAGS = ALL["tags"]
+
+
+def laid_over(text):
+    before = copy.deepcopy(UNWANTED)
+    out = select.apply_select(select.parse_select(text), SCHEMAS, UNWANTED, over=True)
+    assert before == UNWANTED
+    return {
+        name: shown(sel.prune(schema, out[name], stream=name))
+        for name, schema in SCHEMAS.items()
+        if sel.stream_selected(out[name], stream=name)
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("contacts", {"contacts": {**ID, "tags": TAGS}}),
+        ("!contacts", {}),
+        ("!companies", {"contacts": {**ID, "tags": TAGS}}),
+        ("!contacts.tags", {"contacts": ID}),
+        ("contacts.name", {"contacts": {**ID, "name": None, "tags": TAGS}}),
+        ("contacts.address.city", {"contacts": {**ID, "address": {"city": None}, "tags": TAGS}}),
+        (
+            "contacts.address,!contacts.address.geo",
+            {"contacts": {**ID, "address": {"city": None, "street": None}, "tags": TAGS}},
+        ),
+        ("companies", {"contacts": {**ID, "tags": TAGS}, "companies": {k: v for k, v in ALL.items() if k != "tags"}}),
+        ("companies.name", {"contacts": {**ID, "tags": TAGS}, "companies": {**ID, "name": None}}),
+        ("companies,companies.tags", {"contacts": {**ID, "tags": TAGS}, "companies": ALL}),
+        (
+            "companies,!companies.name",
+            {"contacts": {**ID, "tags": TAGS}, "companies": {**ID, "address": ALL["address"]}},
+        ),
+        ("*,!contacts", {"companies": {k: v for k, v in ALL.items() if k != "tags"}, "public.users": ALL}),
+        ("!*.tags", {"contacts": ID}),
+    ],
+)
+def test_select_over_a_catalog(text, wanted):
+    assert laid_over(text) == wanted
+
+
+def test_what_is_off_by_default_needs_a_word():
+    metadata = {"a": {(): {"selected-by-default": False}}, "b": {crumb("name"): {"selected-by-default": False}}}
+    schemas = {"a": SCHEMA, "b": SCHEMA}
+
+    def on(text):
+        out = select.apply_select(select.parse_select(text), schemas, metadata)
+        return {
+            name: sorted(shown(sel.prune(SCHEMA, out[name], stream=name)))
+            for name in schemas
+            if sel.stream_selected(out[name], stream=name)
+        }
+
+    rest = ["address", "id", "tags"]
+    assert on("!b.tags") == {"b": ["address", "id"]}
+    assert on("*") == {"a": ["address", "id", "name", "tags"], "b": rest}
+    assert on("b.*") == {"b": ["address", "id", "name", "tags"]}
+    assert on("b.name") == {"b": ["name"]}
+
+
+# ---- unions --------------------------------------------------------------------------------------
+
+
+def test_fields_inside_unions_are_pruned_in_every_branch():
+    both = {"type": "object", "properties": {"a": NODE, "b": NODE}, "required": ["a", "b"]}
+    schema = {
+        "properties": {
+            "any": {"anyOf": [{"type": "null"}, both, {"type": "array", "items": both}]},
+            "one": {"oneOf": [both, {"type": "object", "properties": {"b": NODE}}]},
+            "all": {"allOf": [both, {"properties": {"c": NODE}}]},
+        }
+    }
+    places = [crumb("any.b"), ("properties", "any", "items", "properties", "b"), crumb("one.b"), crumb("all.b")]
+    pruned = sel.prune(schema, {place: {"selected": False} for place in places}, stream="s")["properties"]
+    left = {"type": "object", "properties": {"a": NODE}, "required": ["a"]}
+    assert pruned["any"] == {"anyOf": [{"type": "null"}, left, {"type": "array", "items": left}]}
+    # Without b a row may fit both branches: oneOf would refuse it.
+    assert pruned["one"] == {"anyOf": [left, {"type": "object", "properties": {}}]}
+    assert pruned["all"] == {"allOf": [left, {"properties": {"c": NODE}}]}
+
+
+def test_words_on_the_whole_object_go_with_a_field_of_it():
+    node = {"type": "object", "properties": {"a": NODE, "b": NODE}, "minProperties": 2, "enum": [{"a": "1", "b": "2"}]}
+    schema = {"properties": {"x": node, "y": node, "l": {"type": "array", "items": node, "uniqueItems": True}}}
+    metadata = {crumb("x.b"): {"selected": False}, ("properties", "l", "items", "properties", "a"): {"selected": False}}
+    pruned = sel.prune(schema, metadata, stream="s")["properties"]
+    assert pruned["x"] == {"type": "object", "properties": {"a": NODE}}
+    assert pruned["y"] == node
+    assert pruned["l"] == {"type": "array", "items": {"type": "object", "properties": {"b": NODE}}}
+
+
+def test_fields_of_unions_have_one_breadcrumb():
+    branch = {"properties": {"b": NODE}}
+    schema = {"properties": {"a": {"anyOf": [branch, branch, {"items": branch}]}, "anyOf": {"properties": {"0": NODE}}}}
+    assert [place for place, _ in md.fields(schema)] == [
+        crumb("a"),
+        crumb("a.b"),
+        ("properties", "a", "items", "properties", "b"),
+        crumb("anyOf"),
+        crumb("anyOf.0"),
+    ]
+    assert md.plain_crumb(("properties", "anyOf", "properties", "0")) == crumb("anyOf.0")
+    assert md.plain_crumb(("properties", "a", "anyOf", "0", "properties", "b")) == crumb("a.b")
+    parents = [md.parent_of(place) for place, _ in md.fields(schema)]
+    assert parents == [(), crumb("a"), crumb("a"), (), crumb("anyOf")]
+    odd = ("properties", "items", "items", "items", "properties", "x")
+    assert md.parent_of(odd) == ("properties", "items")

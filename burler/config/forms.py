@@ -1,0 +1,286 @@
+"""Every form of ``config_spec``, behind one face: what a config must hold, its defaults, its secrets."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from burler.config import schemas
+from burler.config.fill import fill, plain_copy
+from burler.config.problems import Problems, dotted
+from burler.config.secrets import Path, secret_values
+from burler.config.sentences import kind_of
+from burler.errors import DeclarationError
+
+logger = logging.getLogger(__name__)
+
+ConfigSpec = Any
+"""None | list of keys | example dict | path of a JSON file | JSON Schema | class with fields | callable | object
+with ``validate``."""
+
+
+class ConfigForm:
+    """A ``config_spec``, read. This one, of None, takes any config; the others say more."""
+
+    def __init__(self, *, place: str) -> None:
+        self.place = place
+        self._schema: dict[str, Any] | None = None
+
+    def check(self, config: Mapping[str, Any], *, tap_name: str) -> dict[str, Any]:
+        """The config as the tap's functions get it: a new one, with defaults. The one given is not changed.
+
+        A key that looks like a misspelling of a known one is a warning in the log.
+
+        Raises:
+            ConfigError: every problem at once, never a secret's value.
+            DeclarationError: the form itself is broken (its file is missing, its schema is none).
+        """
+        problems = Problems(secrets=tuple(secret_values(config, marked=self.secret_paths)))
+        checked = self._examine(plain_copy(config), problems)
+        problems.raise_if_any(tap_name)
+        for sentence in misspelt(config, self.json_schema()):
+            logger.warning("%s: %s", tap_name, sentence)
+        return checked
+
+    def json_schema(self) -> dict[str, Any]:
+        """One JSON Schema of the config, as far as the form says something: for ``--about``, docs and types of
+        environment variables. Settings of a run are not in it."""
+        if self._schema is None:
+            self._schema = self._make_schema()
+        return self._schema
+
+    @property
+    def secret_paths(self) -> frozenset[Path]:
+        """The keys that are marked as secret; ``*`` in a path is any place in a list, any key of an open object."""
+        return schemas.secret_paths(self.json_schema())
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The top-level keys that the form names."""
+        schema = self.json_schema()
+        return tuple(schemas.properties(schema, schema, branches=True))
+
+    def _examine(self, config: dict[str, Any], problems: Problems) -> dict[str, Any]:
+        """``config`` is a copy that may be changed."""
+        return config
+
+    def _make_schema(self) -> dict[str, Any]:
+        return {"type": "object", "properties": {}}
+
+
+class KeysForm(ConfigForm):
+    """A list of keys that must be there."""
+
+    def __init__(self, names: Sequence[str], *, place: str) -> None:
+        super().__init__(place=place)
+        self._names = tuple(names)
+
+    def _examine(self, config: dict[str, Any], problems: Problems) -> dict[str, Any]:
+        for name in self._names:
+            if config.get(name) is None:
+                problems.lack((name,))
+        return config
+
+    def _make_schema(self) -> dict[str, Any]:
+        return {"type": "object", "properties": {name: {} for name in self._names}, "required": [*self._names]}
+
+
+class ExampleForm(ConfigForm):
+    """An example: its keys must be there (one whose example is None may be left out), with values of its kinds."""
+
+    def __init__(self, example: Mapping[str, Any], *, place: str) -> None:
+        super().__init__(place=place)
+        self._example = example
+
+    def _examine(self, config: dict[str, Any], problems: Problems) -> dict[str, Any]:
+        _compare(self._example, config, (), problems)
+        return config
+
+    def _make_schema(self) -> dict[str, Any]:
+        return _schema_of(self._example)
+
+
+class SchemaForm(ConfigForm):
+    """A JSON Schema, with its defaults."""
+
+    def __init__(self, schema: Mapping[str, Any], *, place: str) -> None:
+        super().__init__(place=place)
+        schemas.check_shape(schema, place=place)
+        self._schema = plain_copy(schema)
+        self._validator: Any = None
+
+    def _examine(self, config: dict[str, Any], problems: Problems) -> dict[str, Any]:
+        from burler.config.validate import compile_schema, validate
+
+        schema = self.json_schema()
+        if self._validator is None:
+            self._validator = compile_schema(schema, place=self.place)
+        filled = fill(schema, config)
+        aside = settings_aside(filled, self.keys)
+        validate(self._validator, filled, problems, place=self.place)
+        return filled | aside
+
+
+class FileForm(ConfigForm):
+    """The path of a JSON file that holds an example or a JSON Schema. It is read when it is needed."""
+
+    def __init__(self, path: FilePath, *, place: str) -> None:
+        super().__init__(place=place)
+        self.path = path
+        self._form: ConfigForm | None = None
+
+    def _read(self) -> ConfigForm:
+        from burler.config.loading import read_config_file
+        from burler.errors import ConfigError
+
+        if self._form is None:
+            try:
+                content = read_config_file(self.path)
+            except ConfigError as error:
+                said = str(error).removeprefix("config file ").replace("Give the right path with --config.", "").strip()
+                raise DeclarationError(
+                    f"{self.place}: the file that config_spec names, {said} "
+                    "It holds a sample config or a JSON Schema; a relative path counts from the tap's module."
+                ) from None
+            kind = SchemaForm if schemas.is_json_schema(content) else ExampleForm
+            self._form = kind(content, place=f"{self.place}, {self.path.name}")
+        return self._form
+
+    def _examine(self, config: dict[str, Any], problems: Problems) -> dict[str, Any]:
+        return self._read()._examine(config, problems)
+
+    def _make_schema(self) -> dict[str, Any]:
+        return self._read().json_schema()
+
+
+def parse_spec(spec: ConfigSpec, *, place: str, folder: FilePath | None) -> ConfigForm:
+    """A ``config_spec`` in any form.
+
+    Args:
+        place: ``file:line`` of the declaration; it stands in every error of it.
+        folder: where a relative path counts from; None: the current folder.
+
+    Raises:
+        DeclarationError: it is of no known form, or a broken JSON Schema.
+    """
+    if spec is None:
+        return ConfigForm(place=place)
+    if isinstance(spec, str | os.PathLike):
+        return _file_form(spec, place, folder)
+    if isinstance(spec, Mapping):
+        if schemas.is_json_schema(spec):
+            return SchemaForm(spec, place=place)
+        if all(isinstance(key, str) for key in spec):
+            return ExampleForm(spec, place=place)
+    elif isinstance(spec, Sequence) and not isinstance(spec, bytes | bytearray):
+        if all(isinstance(key, str) for key in spec):
+            return KeysForm(spec, place=place)
+    else:
+        from burler.config.authors import author_form
+
+        form = author_form(spec, place=place)
+        if form is not None:
+            return form
+    raise DeclarationError(
+        f"{place}: config_spec is {type(spec).__name__}; give a list of keys, an example dict, a path ending in "
+        ".json, a JSON Schema, a model class, a function that raises, or an object with validate()."
+    )
+
+
+def _file_form(spec: str | os.PathLike[str], place: str, folder: FilePath | None) -> ConfigForm:
+    text = os.fspath(spec)
+    if not isinstance(text, str) or not (text.endswith(".json") or not isinstance(spec, str)):
+        raise DeclarationError(
+            f"{place}: config_spec is text; give a list of keys, or a path ending in .json. One key: [{text!r}]."
+        )
+    return FileForm((folder or FilePath()) / text, place=place)
+
+
+def settings_aside(config: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Take the settings that a form does not name itself out of a config; a form that allows no further keys
+    must not refuse them."""
+    from burler.settings import Settings
+
+    return {key: config.pop(key) for key in Settings.__dataclass_fields__ if key in config and key not in names}
+
+
+# ---- examples --------------------------------------------------------------------------------------
+
+
+def _compare(example: Any, value: Any, path: Path, problems: Problems) -> None:
+    if example is None:
+        return
+    if isinstance(example, Mapping) and isinstance(value, Mapping):
+        for key, sample in example.items():
+            if value.get(key) is not None:
+                _compare(sample, value[key], (*path, key), problems)
+            elif sample is not None:
+                problems.lack((*path, key))
+    elif not _same_kind(example, value):
+        problems.add(f"config '{dotted(path)}' must be {kind_of(example)}, not {kind_of(value)}")
+    elif isinstance(example, list | tuple) and _alike(example):
+        for i, item in enumerate(value):
+            if item is None:
+                problems.add(f"config '{dotted((*path, i))}' must be {kind_of(example[0])}, not null")
+            else:
+                _compare(example[0], item, (*path, str(i)), problems)
+
+
+def _alike(example: Sequence[Any]) -> bool:
+    """Whether an example list says what its items are: all of one kind."""
+    return bool(example) and None not in example and len({schemas.type_of(item) for item in example}) == 1
+
+
+def _same_kind(sample: Any, value: Any) -> bool:
+    kind, found = schemas.type_of(sample), schemas.type_of(value)
+    return kind == found or (kind == "number" and found == "integer")
+
+
+def _schema_of(example: Any) -> dict[str, Any]:
+    """The JSON Schema that says what an example says."""
+    if example is None:
+        return {}
+    kind = schemas.type_of(example)
+    if kind == "object":
+        needed = [key for key, sample in example.items() if sample is not None]
+        made = {"type": kind, "properties": {key: _schema_of(sample) for key, sample in example.items()}}
+        return made | ({"required": needed} if needed else {})
+    if kind == "array":
+        return {"type": kind} | ({"items": _schema_of(example[0])} if _alike(example) else {})
+    return {"type": kind} if kind in schemas.TYPES else {}
+
+
+# ---- misspellings ----------------------------------------------------------------------------------
+
+
+def misspelt(config: Mapping[str, Any], schema: schemas.Schema) -> list[str]:
+    """A sentence for each unknown key that is nearly a known one which is not given."""
+    from burler.settings import Settings
+
+    return list(_misspelt(config, schema, schema, (), tuple(Settings.__dataclass_fields__)))
+
+
+def _misspelt(
+    config: Mapping[str, Any], root: schemas.Schema, part: Any, path: Path, more: tuple[str, ...]
+) -> list[str]:
+    named = schemas.properties(root, part, branches=True)
+    if not named:
+        return []
+    known = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in (*more, *named)}
+    said = []
+    for key, value in config.items():
+        if key in named:
+            if isinstance(value, Mapping):
+                said += _misspelt(value, root, named[key], (*path, key), ())
+            continue
+        plain = re.sub(r"[^a-z0-9]", "", str(key).lower())
+        close = [] if key in more else difflib.get_close_matches(plain, known, n=1, cutoff=0.85)
+        if close and known[close[0]] not in config:
+            right = dotted((*path, known[close[0]]))
+            said.append(f"config key '{dotted((*path, key))}' is not known. Did you mean '{right}'?")
+    return said

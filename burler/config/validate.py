@@ -1,0 +1,257 @@
+"""A config against a JSON Schema, with the package jsonschema: any of its versions from 2.6 on.
+
+Old versions know draft 4 only. What later drafts add and a config is likely to use is given to them here; a keyword
+that stays unknown is an error of the declaration, never passed over.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from burler.config import schemas
+from burler.config.problems import Problems
+from burler.config.schemas import Schema
+from burler.config.sentences import say
+from burler.errors import DeclarationError
+
+_NEWEST = ("Draft202012Validator", "Draft7Validator", "Draft4Validator")
+_BEYOND = ("unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains", "$dynamicRef", "$recursiveRef")
+
+
+def compile_schema(schema: Schema, *, place: str) -> Any:
+    """A validator of jsonschema for a schema that :func:`schemas.check_shape` has passed.
+
+    Raises:
+        DeclarationError: it is no valid JSON Schema, or uses what the installed jsonschema does not know.
+    """
+    import jsonschema
+
+    newest = next(getattr(jsonschema, name) for name in _NEWEST if hasattr(jsonschema, name))
+    old = newest is jsonschema.Draft4Validator
+    plain: dict[str, Any] = {key: value for key, value in _listed(schema).items() if key not in ("$id", "id")}
+    if old:
+        _refuse_unknown(plain, place)
+        plain = _for_draft_4(plain)
+    chosen = newest if old else jsonschema.validators.validator_for(plain, default=newest)
+    candidates = [chosen] if "$schema" in plain and not old else [chosen, jsonschema.Draft4Validator]
+    errors = []
+    for kind in candidates:
+        error = _fault(_with_later_keywords(kind) if old else kind, plain, old)
+        if error is None:
+            return _build(jsonschema, kind, plain, old)
+        errors.append(error)
+    raise DeclarationError(f"{place}: config_spec is no valid JSON Schema: {errors[0]}.")
+
+
+def _listed(node: Any) -> Any:
+    """Tuples as lists, any mapping as a dict: jsonschema knows these only."""
+    if isinstance(node, Mapping):
+        return {key: _listed(value) for key, value in node.items()}
+    return [_listed(value) for value in node] if isinstance(node, list | tuple) else node
+
+
+def _fault(kind: Any, schema: Schema, old: bool) -> str | None:
+    meta = dict(kind.META_SCHEMA)
+    if old:  # numbers are what later drafts take here
+        known = dict(meta["properties"])
+        for key in ("exclusiveMinimum", "exclusiveMaximum"):
+            known[key] = {"type": ["boolean", "number"]}
+        meta |= {"properties": known, "dependencies": {}}
+    for error in kind(meta).iter_errors(schema):
+        at = "/".join(map(str, error.absolute_path))
+        return f"at '#/{at}': '{error.validator}' is broken" if error.validator else f"at '#/{at}'"
+    for _way, part in _all_parts(schema):
+        for pattern in (part.get("pattern", ""), *part.get("patternProperties", ())):
+            try:
+                re.compile(pattern)
+            except (re.error, RecursionError):
+                return f"pattern {pattern!r} is no regular expression"
+    return None
+
+
+def _all_parts(schema: Schema) -> Iterator[tuple[tuple[str, ...], Schema]]:
+    todo: list[tuple[tuple[str, ...], Any]] = [((), schema)]
+    while todo:
+        way, part = todo.pop()
+        if isinstance(part, Mapping):
+            yield way, part
+            todo += [((*way, *step), inner) for step, inner in schemas.parts(part)]
+
+
+def _refuse_unknown(schema: Schema, place: str) -> None:
+    for way, part in _all_parts(schema):
+        found = [key for key in _BEYOND if key in part]
+        if found:
+            raise DeclarationError(
+                f"{place}: config_spec, at '#/{'/'.join(way)}': the installed jsonschema does not know "
+                f"'{found[0]}'. Do without it, or: pip install 'jsonschema>=4'"
+            )
+
+
+def _for_draft_4(part: Any) -> Any:
+    """The same schema for a validator of draft 4: no true and false as schemas, nothing beside ``$ref``."""
+    if isinstance(part, bool):
+        return {} if part else {"not": {}}
+    if not isinstance(part, Mapping):
+        return part
+    out: dict[str, Any] = dict(part)
+    for way, inner in schemas.parts(part):
+        if way in (("additionalProperties",), ("additionalItems",)) and isinstance(inner, bool):
+            continue
+        made = _for_draft_4(inner)
+        if len(way) == 1:
+            out[way[0]] = made
+        elif isinstance(out[way[0]], list):
+            out[way[0]] = [made if str(i) == way[1] else old for i, old in enumerate(out[way[0]])]
+        else:
+            out[way[0]] = {**out[way[0]], way[1]: made}
+    if "$ref" in out and len(out) > 1:
+        out["allOf"] = [{"$ref": out.pop("$ref")}, *out.get("allOf", [])]
+    return out
+
+
+def _build(jsonschema: Any, kind: Any, schema: Schema, old: bool) -> Any:
+    formats = jsonschema.FormatChecker(())
+    formats.checks("date-time", ())(_is_moment)
+    formats.checks("date", ())(_is_date)
+    made = _with_later_keywords(kind) if old else jsonschema.validators.extend(kind, {"multipleOf": _multiple_of})
+    return made(schema, format_checker=formats)
+
+
+def validate(validator: Any, config: dict[str, Any], problems: Problems, *, place: str) -> None:
+    """Gather every problem that the validator finds.
+
+    Raises:
+        DeclarationError: the schema refers to itself without end.
+    """
+    try:
+        errors = sorted(validator.iter_errors(config), key=lambda error: [str(step) for step in error.absolute_path])
+    except RecursionError:
+        raise DeclarationError(f"{place}: config_spec refers to itself without end; see its '$ref's.") from None
+    for error in errors:
+        say(error, problems)
+
+
+def _is_moment(value: Any) -> bool:
+    """RFC 3339 has a zone; digits of other scripts, weeks and ordinal days are ISO 8601 only."""
+    if not isinstance(value, str):
+        return True
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", value, re.ASCII):
+        return False
+    try:
+        dt.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", value.upper()))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_date(value: Any) -> bool:
+    if not isinstance(value, str):
+        return True
+    try:
+        return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)) and bool(dt.date.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+# ---- keywords of later drafts, for a validator of draft 4 ---------------------------------------------------
+
+
+def _with_later_keywords(kind: Any) -> Any:
+    import jsonschema
+
+    extend: Any = jsonschema.validators.extend
+    return extend(
+        kind,
+        {
+            "multipleOf": _multiple_of,
+            "const": _const,
+            "exclusiveMinimum": _exclusive_minimum,
+            "exclusiveMaximum": _exclusive_maximum,
+            "contains": _contains,
+            "propertyNames": _property_names,
+            "if": _if,
+            "dependentRequired": _dependent_required,
+            "dependentSchemas": _dependent_schemas,
+            "prefixItems": _prefix_items,
+            "items": _items,
+        },
+    )
+
+
+def _error(message: str) -> Any:
+    from jsonschema.exceptions import ValidationError
+
+    return ValidationError(message)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _multiple_of(_validator: Any, step: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    # As decimals: 0.3 is three times 0.1, though not in binary.
+    if _is_number(value) and Decimal(str(value)) % Decimal(str(step)):
+        yield _error("multipleOf")
+
+
+def _const(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    if value != wanted or isinstance(value, bool) != isinstance(wanted, bool):
+        yield _error("const")
+
+
+def _exclusive_minimum(_validator: Any, limit: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    # true belongs to draft 4, where 'minimum' looks at it.
+    if not isinstance(limit, bool) and _is_number(value) and value <= limit:
+        yield _error("exclusiveMinimum")
+
+
+def _exclusive_maximum(_validator: Any, limit: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    if not isinstance(limit, bool) and _is_number(value) and value >= limit:
+        yield _error("exclusiveMaximum")
+
+
+def _contains(validator: Any, part: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    if isinstance(value, list) and not any(validator.is_valid(item, part) for item in value):
+        yield _error("contains")
+
+
+def _property_names(validator: Any, part: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    for name in value if isinstance(value, dict) else ():
+        yield from validator.descend(name, part)
+
+
+def _if(validator: Any, part: Any, value: Any, schema: Any) -> Iterator[Any]:
+    branch = schema.get("then" if validator.is_valid(value, part) else "else")
+    if branch is not None:
+        yield from validator.descend(value, branch)
+
+
+def _dependent_required(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    for key, others in wanted.items() if isinstance(value, dict) else ():
+        if key in value and any(other not in value for other in others):
+            yield _error("dependentRequired")
+
+
+def _dependent_schemas(validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    for key, part in wanted.items() if isinstance(value, dict) else ():
+        if key in value:
+            yield from validator.descend(value, part)
+
+
+def _prefix_items(validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    for i, (item, part) in enumerate(zip(value if isinstance(value, list) else (), wanted, strict=False)):
+        yield from validator.descend(item, part, path=i)
+
+
+def _items(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+    if not isinstance(value, list):
+        return
+    first = len(schema.get("prefixItems", ()))
+    for i, item in enumerate(value[first:], first):
+        part = wanted if isinstance(wanted, dict) else wanted[i] if i < len(wanted) else {}
+        yield from validator.descend(item, part, path=i)

@@ -1,0 +1,185 @@
+"""A config that the tap changes at run time (a refreshed token) goes back into the files that it came from."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from burler.config.atomic import locked, replace_file
+from burler.config.edit import GONE, edit_json
+from burler.config.loading import Loaded, parse_object
+from burler.config.problems import dotted
+from burler.config.secrets import Path
+from burler.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+_NO_JSON = "\0burler: no JSON: "
+_REASONS = {
+    errno.EBUSY: "is mounted by itself and can't be replaced (mount its folder)",
+    errno.ENOENT: "is gone",
+}
+
+
+class ConfigFiles:
+    """Remembers where a config came from, and saves what the tap changes in it.
+
+    A changed key is written into the last file that holds it, a new one into the last file that holds the object
+    it stands in, else into the last file. What came from the environment, or is a default, is written only where
+    the tap has changed it; a key of the environment is never written, since the variable would win over it.
+
+    Args:
+        loaded: what :func:`burler.config.loading.load` gave.
+        config: the config as the tap's functions get it, checked, before any of them has run.
+    """
+
+    def __init__(self, loaded: Loaded, config: Mapping[str, Any]) -> None:
+        # A tap may change the current folder while it runs.
+        self._files = [(file.absolute(), content) for file, content in loaded.files]
+        self._variables = loaded.variables
+        self._said: set[str] = set()
+        self._seen = self._encode(config) or "{}"
+        self._base: dict[str, Any] = json.loads(self._seen)
+        self._failed: str | None = None
+
+    def save_if_changed(self, config: Mapping[str, Any], *, last: bool = False) -> bool:
+        """Save what has changed since the last call; True if a file was written.
+
+        Cheap when nothing has changed. Never raises for a file that can't be written: that is one CRITICAL line
+        in the log, and the run goes on. It is tried again after the next change, and if ``last`` says that the
+        run ends.
+        """
+        now = self._encode(config)
+        if now is None or now == self._seen or (now == self._failed and not last):
+            return False
+        found: dict[str, Any] = json.loads(now)
+        wrote, whole = self._save(dict(_changes(self._base, found, ())))
+        if whole:
+            self._seen, self._base, self._failed = now, found, None
+        else:
+            self._failed = now
+        return wrote
+
+    def _encode(self, config: Mapping[str, Any]) -> str | None:
+        try:
+            return json.dumps(config, default=lambda value: f"{_NO_JSON}{type(value).__name__} {id(value)}")
+        except (TypeError, ValueError, RecursionError) as error:
+            self._say(logging.CRITICAL, f"the config can't be saved: it holds what JSON can't ({error})")
+        except RuntimeError:  # a thread of the tap's is changing it just now; the next call sees the change
+            pass
+        return None
+
+    def _save(self, changes: dict[Path, Any]) -> tuple[bool, bool]:
+        """Whether a file was written, and whether nothing is left that should be tried again."""
+        wanted: dict[int, dict[Path, Any]] = {}
+        for path, value in changes.items():
+            places = self._places(path, value)
+            for i in places:
+                wanted.setdefault(i, {})[path] = value
+            if places and isinstance(value, dict):
+                # An object in a file below was hidden by what stood here before, and would now be merged in.
+                for i in range(places[0]):
+                    if _holds(self._files[i][1], path):
+                        wanted.setdefault(i, {})[path] = GONE
+        wrote, whole = False, True
+        for i, keys in wanted.items():
+            file = self._files[i][0]
+            try:
+                changed, content = _update(file, keys)
+                wrote = wrote or changed
+                self._files[i] = file, content
+            except (OSError, ConfigError) as error:
+                whole = False
+                self._say(logging.CRITICAL, _not_saved(file, keys, error))
+        return wrote, whole
+
+    def _places(self, path: Path, value: Any) -> list[int]:
+        """The files, by number, that a change belongs into; a warning if there is none."""
+        name = dotted(path)
+        for given, variable in self._variables.items():
+            if given[: len(path)] == path[: len(given)]:
+                self._say(
+                    logging.WARNING,
+                    f"the tap changed config '{name}', which environment variable {variable} sets: it is not saved, "
+                    "and the next run begins with the variable's value. Give the key in a --config file instead",
+                )
+                return []
+        if value is not GONE and _NO_JSON in json.dumps(value).replace("\\u0000", "\0"):
+            self._say(logging.WARNING, f"the tap put into config '{name}' what is no JSON value: it is not saved")
+            return []
+        if not self._files:
+            self._say(
+                logging.WARNING,
+                f"the tap changed config '{name}', and there is no --config file to save it in: the next run "
+                "begins without the change",
+            )
+            return []
+        held = [i for i, (_file, content) in enumerate(self._files) if _holds(content, path)]
+        if value is GONE:
+            return held
+        for length in range(len(path), 0, -1):
+            for i in reversed(range(len(self._files))):
+                if _holds(self._files[i][1], path[:length]):
+                    return [i]
+        return [len(self._files) - 1]
+
+    def _say(self, level: int, sentence: str) -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            logger.log(level, "%s", sentence)
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Any]]:
+    """Each key that differs, as deep as both sides are objects."""
+    for key in before.keys() - after.keys():
+        yield (*path, key), GONE
+    for key, value in after.items():
+        old = before.get(key, GONE)
+        if isinstance(old, dict) and isinstance(value, dict):
+            yield from _changes(old, value, (*path, key))
+        elif old is GONE or json.dumps(old) != json.dumps(value):
+            yield (*path, key), value
+
+
+def _holds(content: Any, path: Path) -> bool:
+    for key in path:
+        if not isinstance(content, Mapping) or key not in content:
+            return False
+        content = content[key]
+    return True
+
+
+def _update(file: FilePath, keys: Mapping[Path, Any]) -> tuple[bool, dict[str, Any]]:
+    """Set keys in a file as it is now: another process may have changed others of it meanwhile.
+
+    Gives whether it was written, and what it holds now.
+    """
+    with locked(file) as fd:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "is no plain file")
+        if not os.access(file, os.W_OK):
+            raise OSError(errno.EACCES, "is read-only")  # the folder may allow it, but its owner said no
+        with open(fd, "rb", closefd=False) as opened:
+            content = opened.read()
+        made = edit_json(content, keys, what="")
+        if made != content:
+            replace_file(file, made)
+        return made != content, parse_object(made, what="")
+
+
+def _not_saved(file: FilePath, keys: Mapping[Path, Any], error: Exception) -> str:
+    names = ", ".join(f"'{dotted(path)}'" for path in keys)
+    if isinstance(error, OSError):
+        reason = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
+    else:
+        reason = str(error).strip().rstrip(".")
+    return (
+        f"config file {file} {reason}: what the tap changed in {names} is NOT SAVED. "
+        "The next run begins with the old values; a token that works only once has to be given anew"
+    )

@@ -1,0 +1,117 @@
+"""What does not fit together in a tap's declarations, in words: the gaps that ``seal()`` reports."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from burler.declare.spec import INCREMENTAL, StreamSpec
+from burler.declare.strategies import EndOfSync
+
+
+def check_spec(spec: StreamSpec, specs: Mapping[str, StreamSpec], gaps: list[str], *, needs_schema: bool) -> None:
+    """Add what is wrong with one stream, seen from the whole.
+
+    ``needs_schema``: False where discovery may give it, and where nobody syncs the stream, which is said already (its
+    name is likely misspelt, and a hint to give it a schema would lead astray).
+    """
+    name = spec.tap_stream_id
+    where = f"stream '{name}' ({spec.place})"
+    if spec.is_pattern and spec.schema_fn is None and needs_schema:
+        gaps.append(f"{where}: nothing says which streams there are. Add @tap.discover or @tap.schema({name!r}).")
+    elif spec.schema is None and spec.schema_fn is None and needs_schema:
+        gaps.append(f"{where}: has no schema. Add tap.schema({name!r}, burler.json_file(...)).")
+    if spec.replication_method == INCREMENTAL and spec.bookmark_key is None and not _beside(spec):
+        gaps.append(f"{where}: INCREMENTAL needs a replication_key (or a @tap.bookmark function).")
+    if spec.sync is not None and spec.sync.owner is not None:
+        _check_init(name, spec.sync.owner, spec.place, gaps)
+    if spec.is_pattern and _beside(spec):
+        gaps.append(f"{where}: a name with '*' can't be emitted by or hang on another stream; name each stream.")
+    for what, other in (("emitted_by", spec.emitted_by), ("parent", spec.parent)):
+        source = specs.get(other) if other else None
+        if other and (source is None or (source.sync is None and (what == "emitted_by" or not source.emitted_by))):
+            known = [key for key, one in specs.items() if one.sync and key != name]
+            hint = _nearest(other, known)
+            gaps.append(
+                f"{where}: {what} '{other}' has no sync function.{hint} "
+                f"Streams that have: {', '.join(known) or 'none'}."
+            )
+    if spec.parent:
+        _check_child(spec, specs, gaps, where)
+    elif spec.sync is not None and "parent" in spec.sync.names:
+        gaps.append(
+            f"{where}: its sync function asks for 'parent', but it has none. "
+            f"Say of which stream: @tap.sync({name!r}, parent=...)."
+        )
+
+
+def _check_child(spec: StreamSpec, specs: Mapping[str, StreamSpec], gaps: list[str], where: str) -> None:
+    if spec.emitted_by:
+        gaps.append(f"{where}: has both parent and emitted_by; keep one of the two.")
+    line = line_of(spec, specs)
+    names = [one.tap_stream_id for one in line]
+    after = _above(line[-1])
+    if after in names:
+        shown = " -> ".join([*names, after])
+        gaps.append(f"{where}: its parents go round in a circle: {shown}. One of them must stand alone.")
+    if spec.order == "asc" or not isinstance(spec.strategy, EndOfSync):
+        gaps.append(
+            f"{where}: STATE follows the parent's strategy, and rows don't rise from parent to parent. "
+            "Leave out bookmark_strategy and order here; set them on the first stream of the line."
+        )
+
+
+def _check_init(stream: str, cls: type, place: str, gaps: list[str]) -> None:
+    """Instances are made without arguments; said before anything runs, rather than when the stream's turn comes."""
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):
+        return
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [one.name for one in parameters if one.default is one.empty and one.kind not in loose]
+    if needed:
+        gaps.append(
+            f"stream '{stream}': class {cls.__name__} can't be made ({place}): its __init__ asks for '{needed[0]}'. "
+            "It takes no arguments; methods ask for client and config by name."
+        )
+
+
+def line_of(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> list[StreamSpec]:
+    """A stream and those it hangs on, up to the one that stands alone (or to where it turns in a circle)."""
+    line = [spec]
+    while (above := specs.get(_above(line[-1]) or "")) is not None and above not in line:
+        line.append(above)
+    return line
+
+
+def _above(spec: StreamSpec) -> str | None:
+    return spec.parent or spec.emitted_by
+
+
+def _beside(spec: StreamSpec) -> bool:
+    return spec.emitted_by is not None or spec.parent is not None
+
+
+def no_sync(
+    name: str, place: str, places: Mapping[tuple[str, str], str], parts: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """The gap of a stream that has parts, and nothing that gives its rows."""
+    shown = {"strategy": "bookmark_strategy", "fixed_metadata": "metadata"}
+    have = ", ".join(sorted({shown.get(part, part) for stream, part in places if stream == name})) or "a name"
+    close = difflib.get_close_matches(name, [n for n in parts if parts[n].get("sync") and n != name], n=1)
+    hint = f" Did you mean '{close[0]}'?" if close else f" Decorate one: @tap.sync({name!r})"
+    return f"stream '{name}' ({place}): has {have}, but no sync function.{hint}"
+
+
+def no_function(stream: str, function: str, place: str, namespace: Mapping[str, Any]) -> str:
+    """The gap of a chain that names a function which its module does not have."""
+    functions = [key for key, value in namespace.items() if callable(value) and not key.startswith("_")]
+    hint = _nearest(function, functions)
+    return f"stream '{stream}' ({place}): there is no function '{function}' in this module.{hint}"
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean '{close[0]}'?" if close else ""

@@ -1,0 +1,103 @@
+"""The node that a metadata function is called for, and handles that write its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from burler.errors import DeclarationError
+from burler.singer import metadata as md
+
+
+class FieldMetadata:
+    """One node of a schema: ``breadcrumb``, ``schema``, and what is written of it.
+
+    ``field.inclusion.automatic()``, ``field.selected.by_default()``, ``field.set("sql-datatype", "int4")``.
+    ``check`` turns a key and a value into what a catalog may carry, or raises (``singer.metadata.check_key``).
+    """
+
+    def __init__(
+        self,
+        breadcrumb: md.Breadcrumb,
+        schema: Mapping[str, Any],
+        *,
+        check: Callable[[str, Any, int], tuple[str, Any]],
+    ) -> None:
+        self.breadcrumb = breadcrumb
+        self.schema = schema
+        self.written: dict[str, Any] = {}
+        self._check = check
+
+    @property
+    def name(self) -> str | None:
+        """The field's own name; None for the stream itself."""
+        return self.breadcrumb.name
+
+    @property
+    def level(self) -> int:
+        """0 for the stream, 1 for its fields, 2 for theirs."""
+        return self.breadcrumb.level
+
+    def set(self, key: str, value: Any) -> None:
+        """Write one key.
+
+        Raises:
+            DeclarationError: a key that no catalog may publish, or a value of the wrong kind.
+        """
+        wire, checked = self._check(key, value, self.level)
+        self.written[wire] = checked
+
+    @property
+    def inclusion(self) -> Inclusion:
+        """Whether the field is replicated always, on request, or never."""
+        return Inclusion(self)
+
+    @property
+    def selected(self) -> Selected:
+        """Whether it is replicated if the user says nothing."""
+        return Selected(self)
+
+
+class Inclusion:
+    """``automatic()``: always; ``available()``: if selected (the default); ``unsupported()``: never."""
+
+    def __init__(self, field: FieldMetadata) -> None:
+        self._field = field
+
+    def automatic(self) -> None:
+        """Always replicated."""
+        self._field.set("inclusion", md.AUTOMATIC)
+
+    def available(self) -> None:
+        """Replicated if it is selected; what a field is if nothing is said."""
+        self._field.set("inclusion", md.AVAILABLE)
+
+    def unsupported(self) -> None:
+        """Never replicated."""
+        self._field.set("inclusion", md.UNSUPPORTED)
+
+
+class Selected:
+    """What holds where the user's catalog says neither yes nor no."""
+
+    def __init__(self, field: FieldMetadata) -> None:
+        self._field = field
+
+    def by_default(self, wanted: bool = True) -> None:
+        """Selected (or, with False, not) unless the user says otherwise."""
+        self._field.set("selected-by-default", wanted)
+
+
+def check_mapping(given: Any, *, where: str) -> None:
+    """Refuse what is no mapping of field paths to metadata.
+
+    Raises:
+        DeclarationError: with the form that is expected.
+    """
+    if not isinstance(given, Mapping) or not all(
+        isinstance(path, str) and isinstance(values, Mapping) for path, values in given.items()
+    ):
+        raise DeclarationError(
+            f'{where}: metadata is a mapping such as {{"email": {{"selected-by-default": False}}}} ("" is the stream '
+            "itself, 'address.street' a nested field), or a decorated function."
+        )

@@ -1,0 +1,117 @@
+"""Functional style: ``contacts = tap.stream("contacts")``, then ``@contacts.sync``, ``contacts.substream("notes")``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, Unpack, overload
+
+from burler.declare import registry as reg
+from burler.declare.classes import Stream, register_class, register_rest
+from burler.declare.inject import place_of, wanted
+from burler.declare.options import StreamOptions
+from burler.declare.place import caller
+from burler.declare.spec import UserFunction
+from burler.errors import DeclarationError
+from burler.schema.coerce import SchemaLike
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class StreamHandle:
+    """One stream that is being declared; every method declares a part of it, as ``tap``'s own decorators do."""
+
+    def __init__(self, tap: Any, name: str) -> None:
+        self._tap = tap
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<stream {self.name!r} of {self._tap.name}>"
+
+    def __call__(self, target: Function) -> Function:
+        """Decorator: ``@tap.stream("contacts")`` on a function, which gives the rows, or on a class."""
+        if isinstance(target, type):
+            registry: reg.Registry = self._tap._registry
+            if registry.has(self.name, "sync"):
+                _resolve_in_class(registry, self.name, target)
+            else:
+                register_class(registry, target, name=self.name)
+            registry.classes.add(target)  # load_streams leaves it alone
+            return target
+        declared: Function = self.sync(target)
+        return declared
+
+    @overload
+    def sync(self, fn: str, **options: Unpack[StreamOptions]) -> StreamHandle: ...
+    @overload
+    def sync(self, fn: Function) -> Function: ...
+    @overload
+    def sync(self, **options: Unpack[StreamOptions]) -> Callable[[Function], Function]: ...
+    def sync(self, fn: Any = None, **options: Unpack[StreamOptions]) -> Any:
+        """The function that gives the rows: ``@contacts.sync``, ``@contacts.sync(order="asc")``, or its name as
+        text, which is looked up when the tap starts; then the handle comes back, for chains."""
+        if isinstance(fn, str):
+            here = caller()
+            if options:
+                self._tap._registry.declare_options(self.name, options, place=here.place)
+            named = reg.NamedFunction(fn, here.namespace, here.place)
+            self._tap._registry.declare(self.name, "sync", named, place=here.place)
+            return self
+        decorate = self._tap.sync(self.name, **options)
+        return decorate if fn is None else decorate(fn)
+
+    def bookmark(self, fn: Function) -> Function:
+        """Decorator: see ``Tap.bookmark``."""
+        declared: Function = self._tap.bookmark(self.name)(fn)
+        return declared
+
+    def schema(self, method: SchemaLike | Callable[..., Any]) -> Any:
+        """A schema, or a decorator of the function that gives it: see ``Tap.schema``."""
+        if callable(method) and not isinstance(method, type):
+            return self._tap.schema(self.name)(method)
+        self._tap.schema(self.name, method)
+        return self
+
+    def metadata(self, fn: Callable[..., Any] | Mapping[str, Any]) -> Any:
+        """Metadata as a mapping, or a decorator of the function that writes it: see ``Tap.metadata``."""
+        if callable(fn):
+            return self._tap.metadata(self.name)(fn)
+        self._tap.metadata(self.name, fn)
+        return self
+
+    def post_transform(self, fn: Function) -> Function:
+        """Decorator: see ``Tap.post_transform``."""
+        declared: Function = self._tap.post_transform(self.name)(fn)
+        return declared
+
+    def substream(self, name: str, **options: Unpack[StreamOptions]) -> StreamHandle:
+        """A stream that is synced for each row of this one; its function may ask for ``parent``, the row."""
+        here = caller()
+        if options.get("parent") is not None:
+            raise DeclarationError(f"stream '{name}' ({here.place}): its parent is '{self.name}'; leave out parent=.")
+        self._tap._registry.declare_options(name, {**options, "parent": self.name}, place=here.place)
+        self._tap._registry.declare_module(name, here.file)
+        return StreamHandle(self._tap, name)
+
+
+def _resolve_in_class(registry: reg.Registry, stream: str, cls: type) -> None:
+    """``@tap.stream("thing").sync("sync_a_thing")`` above a class: the name is one of its methods."""
+    registry.check_open(caller().place)
+    named = registry._parts[stream].get("sync")
+    if not isinstance(named, reg.NamedFunction):
+        raise DeclarationError(f"stream '{stream}' ({getattr(named, 'place', '')}): has a sync function already.")
+    method = getattr(cls, named.name, None)
+    if method is None:
+        raise DeclarationError(f"stream '{stream}' ({named.place}): class {cls.__name__} has no '{named.name}'.")
+    static = isinstance(inspect.getattr_static(cls, named.name), staticmethod | classmethod)
+    names = wanted(method, reg.SYNC_PARAMETERS if static else ("self", *reg.SYNC_PARAMETERS), what=_called(cls, named))
+    if not static and names[:1] != ("self",):
+        raise DeclarationError(f"{place_of(method)}: {_called(cls, named)} needs 'self' as its first parameter.")
+    function = UserFunction(method, names if static else names[1:], named.place, None if static else cls)
+    registry._parts[stream]["sync"] = function
+    if issubclass(cls, Stream):
+        register_rest(registry, cls, stream)
+
+
+def _called(cls: type, named: reg.NamedFunction) -> str:
+    return f"{cls.__name__}.{named.name}"

@@ -1,0 +1,118 @@
+"""``tap.load_streams("tap_crm.streams")``: import the modules that declare streams."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import traceback
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from burler.declare import registry as reg
+from burler.declare.classes import Stream, register_class
+from burler.declare.inject import short_path
+from burler.declare.spec import UserFunction
+from burler.errors import BurlerError, DeclarationError
+
+
+def load_streams(registry: reg.Registry, name: str, *, namespace: Mapping[str, Any], place: str) -> None:
+    """Import a module, or every module of a package at any depth, in the order of their names. Decorated
+    functions declare themselves; classes on ``burler.Stream`` that nobody has registered yet are registered
+    (those whose name begins with ``_``, and those without a ``sync`` of their own line, are bases).
+
+    Args:
+        name: a module's name; with a leading dot, relative to the package of the caller.
+
+    Raises:
+        DeclarationError: there is no such module, it fails to import, or it declares no stream.
+    """
+    registry.check_open(place)
+    if not isinstance(name, str) or not name.strip("."):
+        raise DeclarationError(f"{place}: tap.load_streams({name!r}): give a module's name, as 'tap_crm.streams'.")
+    call = f"{place}: tap.load_streams({name!r})"
+    modules = [_import(_absolute(name, namespace, call), call)]
+    modules += list(_below(modules[0], call))
+    found = _declared_in(modules, registry)
+    for module in modules:
+        for value in list(vars(module).values()):
+            if _is_stream(value, module):
+                found = True
+                if value not in registry.classes:
+                    registry.classes.add(value)
+                    register_class(registry, value)
+    if not found:
+        raise DeclarationError(
+            f"{call} found no stream. A module declares one with the tap's decorators, "
+            "or as a class on burler.Stream with a method 'sync'."
+        )
+
+
+def _absolute(name: str, namespace: Mapping[str, Any], call: str) -> str:
+    if not name.startswith("."):
+        return name
+    package = namespace.get("__package__")
+    if not package:
+        raise DeclarationError(f"{call}: this file is in no package; give the whole name.")
+    try:
+        return importlib.util.resolve_name(name, package)
+    except ImportError:
+        raise DeclarationError(f"{call}: more dots than packages above '{package}'; give the whole name.") from None
+
+
+def _import(name: str, call: str) -> ModuleType:
+    """Whatever importing an author's module raises becomes one error that says where."""
+    try:
+        return importlib.import_module(name)
+    except BurlerError:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name and f"{name}.".startswith(f"{error.name}."):
+            raise DeclarationError(f"{call}: there is no module '{error.name}'.") from None
+        raise _broken(name, error, call) from error
+    except (Exception, SystemExit) as error:
+        raise _broken(name, error, call) from error
+
+
+def _broken(name: str, error: BaseException, call: str) -> DeclarationError:
+    text = str(error).partition("\n")[0]
+    if isinstance(error, SyntaxError):
+        text, where = error.msg, f"{short_path(error.filename or '?')}:{error.lineno}"
+    else:
+        frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<frozen")]
+        where = f"{short_path(frames[-1].filename)}:{frames[-1].lineno}"
+    return DeclarationError(f"{call}: module '{name}' fails to import ({where}): {type(error).__name__}: {text}")
+
+
+def _below(module: ModuleType, call: str) -> Iterator[ModuleType]:
+    """All modules of a package, but for tests and ``__main__``. Packages are walked by hand: the standard library's
+    walker imports them itself, and an error there would come without its place."""
+    for info in sorted(pkgutil.iter_modules(getattr(module, "__path__", [])), key=lambda info: info.name):
+        if info.name not in ("__main__", "tests") and not info.name.startswith("test_"):
+            below = _import(f"{module.__name__}.{info.name}", call)
+            yield below
+            yield from _below(below, call)
+
+
+def _declared_in(modules: list[ModuleType], registry: reg.Registry) -> bool:
+    """Whether a part of a stream was declared in one of the modules, now or when it was imported before."""
+    names = {module.__name__ for module in modules}
+    files = {getattr(module, "__file__", None) for module in modules} - {None}
+    return any(
+        value in files if part == "module_file" else isinstance(value, UserFunction) and value.fn.__module__ in names
+        for parts in registry._parts.values()
+        for part, value in parts.items()
+        if part == "module_file" or hasattr(getattr(value, "fn", None), "__module__")
+    )
+
+
+def _is_stream(value: Any, module: ModuleType) -> bool:
+    return (
+        isinstance(value, type)
+        and issubclass(value, Stream)
+        and value is not Stream
+        and value.__module__ == module.__name__
+        and not value.__name__.startswith("_")
+        and hasattr(value, "sync")
+    )

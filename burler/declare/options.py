@@ -1,0 +1,118 @@
+"""The options of a stream, in one place for every style: names, types, and what they become."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from burler.declare.spec import REPLICATION_METHODS
+from burler.declare.strategies import Strategy, parse_strategy
+from burler.errors import DeclarationError
+from burler.schema.coerce import SchemaLike, as_source
+
+ORDERS = ("asc", "none")
+
+
+class StreamOptions(TypedDict, total=False):
+    """What may be said of a stream, in ``@tap.sync``, ``tap.stream``, ``.substream`` and on a class.
+
+    Keys:
+        key_properties: the field or fields that identify a row.
+        replication_key: the field whose greatest value is the bookmark; makes the stream INCREMENTAL.
+        replication_method: ``burler.FULL_TABLE``, ``INCREMENTAL`` or ``LOG_BASED``.
+        bookmark_strategy: ``end_of_sync`` or ``every_n(count)``.
+        order: ``"asc"`` if rows rise by the replication key (checked), else ``"none"``.
+        versions: send ``version`` and ACTIVATE_VERSION for a FULL_TABLE stream (default: yes).
+        schema: a JSON Schema: a dict, ``burler.json_file(...)``, a typed class, ...
+        parent: the stream for each row of which the sync function is called.
+        emitted_by: the stream whose sync function yields this one's rows as ``(name, rows)``.
+    """
+
+    key_properties: str | Sequence[str]
+    replication_key: str | None
+    replication_method: str | None
+    bookmark_strategy: str | Strategy
+    order: str | None
+    versions: bool | None
+    schema: SchemaLike
+    parent: str | type | None
+    emitted_by: str | None
+
+
+OPTION_NAMES = tuple(StreamOptions.__annotations__)
+
+
+def check_name(stream: Any, place: str) -> None:
+    """Refuse what is no stream's name; a function, where the decorator's parentheses were forgotten.
+
+    Raises:
+        DeclarationError: see above.
+    """
+    if callable(stream):
+        raise DeclarationError(f"{place}: the decorator needs the stream's name first: @tap.sync('contacts').")
+    if not isinstance(stream, str) or not stream:
+        raise DeclarationError(f"{place}: the stream's name must be text, not {stream!r}.")
+
+
+def parse_options(stream: str, place: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, as fields of a spec (``bookmark_strategy`` is ``strategy`` there).
+
+    Raises:
+        DeclarationError: an unknown option, method, strategy or order, or key properties that are no names.
+    """
+    where = f"stream '{stream}' ({place})"
+    parsed: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in OPTION_NAMES:
+            close = difflib.get_close_matches(name, OPTION_NAMES, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            raise DeclarationError(f"{where}: unknown option '{name}'.{hint} Options: {', '.join(OPTION_NAMES)}.")
+        if name == "bookmark_strategy":
+            parsed["strategy"] = parse_strategy(value, place=where)
+        elif name == "key_properties":
+            parsed[name] = _keys(value, where)
+        elif name == "schema":
+            parsed[name] = as_source(value, where=where)
+        elif value is not None:
+            _check(name, value, where)
+            parsed[name] = stream_name(value) if name == "parent" else value
+    return parsed
+
+
+def stream_name(named: Any) -> Any:
+    """The name of a stream that is given as text, as its handle or as its class (``CallNotes`` is call_notes)."""
+    if isinstance(named, str):
+        return named
+    name = getattr(named, "name", None)
+    if isinstance(name, str):
+        return name
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", named.__name__).lower() if isinstance(named, type) else named
+
+
+def _keys(given: Any, where: str) -> tuple[str, ...]:
+    keys = (given,) if isinstance(given, str) else given
+    if (
+        not isinstance(keys, list | tuple)
+        or not all(isinstance(key, str) and key for key in keys)
+        or len(set(keys)) != len(keys)
+    ):
+        raise DeclarationError(f"{where}: key_properties must be different field names, not {given!r}.")
+    return tuple(keys)
+
+
+def _check(name: str, value: Any, where: str) -> None:
+    problem = None
+    if name == "replication_key" and (not isinstance(value, str) or not value):
+        problem = f"replication_key must be a field's name, not {value!r}."
+    elif name == "replication_method" and value not in REPLICATION_METHODS:
+        problem = f"replication_method {value!r} is unknown. Known: {', '.join(REPLICATION_METHODS)}."
+    elif name == "order" and value not in ORDERS:
+        problem = f"order {value!r} is unknown. Known: {', '.join(ORDERS)}."
+    elif name == "versions" and not isinstance(value, bool):
+        problem = f"versions must be True or False, not {value!r}."
+    elif name in ("parent", "emitted_by") and (not isinstance(stream_name(value), str) or not stream_name(value)):
+        problem = f"{name} must be a stream's name, not {value!r}."
+    if problem:
+        raise DeclarationError(f"{where}: {problem}")

@@ -1,0 +1,190 @@
+"""What a user's catalog changes of a stream: selection, schema, keys, replication; or why it can't.
+
+What the tap knows of itself stands above the user's word: a field that is ``unsupported`` or ``automatic`` stays
+so, a forced method wins with a warning, and a replication key must be one that the stream can have.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, REPLICATION_METHODS, StreamSpec
+from burler.errors import CatalogError, DeclarationError
+from burler.schema.refs import resolve_refs
+from burler.singer import metadata as md
+from burler.singer.catalog import CatalogEntry
+from burler.singer.select import nearest
+from burler.singer.selection import fields_selected, stream_selected, with_booleans
+
+logger = logging.getLogger(__name__)
+
+# What the tap says of these is a fact, which a catalog can't change.
+_FACTS = ("forced-replication-method", "valid-replication-keys")
+
+
+def merge(mine: CatalogEntry, given: CatalogEntry) -> CatalogEntry:
+    """The entry to run by: the user's schema and metadata over the tap's own.
+
+    Raises:
+        CatalogError: ``selected`` is no boolean, or the schema has a reference that can't be resolved.
+    """
+    name = mine.tap_stream_id
+    theirs = with_booleans(given.metadata, stream=name)
+    merged = {crumb: dict(values) for crumb, values in mine.metadata.items()}
+    for crumb, values in theirs.items():
+        here = merged.setdefault(crumb, {})
+        said = here.get("inclusion")
+        facts = {key: here.get(key) for key in _FACTS}
+        here.update((key, value) for key, value in values.items() if value is not None)
+        if said in (md.UNSUPPORTED, md.AUTOMATIC) or (said and here["inclusion"] != md.UNSUPPORTED):
+            here["inclusion"] = said  # the tap's to say; some tools fill in 'automatic' where they find nothing
+        for key, value in facts.items():
+            if value is None:
+                here.pop(key, None)
+            else:
+                here[key] = value
+    schema = _without_refs(given.schema, name) if given.schema else mine.schema
+    if stream_selected(merged, stream=name):
+        _tell_of_fields(name, schema, theirs, merged)
+    return replace(given, schema=schema, metadata=merged)
+
+
+def _without_refs(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    """A catalog's schema; one that an old tap printed with references gets them resolved."""
+    if b'"$ref"' not in msgspec.json.encode(schema):
+        return schema
+    try:
+        resolved: dict[str, Any] = resolve_refs(schema, source=f"the catalog's schema of stream '{name}'")
+    except DeclarationError as error:
+        raise CatalogError(str(error)) from None
+    return resolved
+
+
+def _tell_of_fields(name: str, schema: Mapping[str, Any], theirs: md.MetadataMap, merged: md.MetadataMap) -> None:
+    """A warning for metadata of fields that the schema does not have: it may be a slip that lets out what should
+    stay, or keeps what should come. A line for fields that are selected inside one that is not."""
+    known = dict(md.fields(schema))
+    dotted = {crumb: md.dotted(crumb) for crumb in known}
+    strange = [crumb for crumb in theirs if crumb not in known and md.Breadcrumb(crumb).level and _ends_in_name(crumb)]
+    if strange:
+        shown = ", ".join(f"'{md.dotted(crumb)}'{_aside(md.dotted(crumb), dotted.values())}" for crumb in strange[:5])
+        more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
+        logger.warning(
+            "stream '%s': the catalog speaks of fields that its schema does not have: %s%s", name, shown, more
+        )
+    out = fields_selected(known, merged, stream=name)
+    lost = [dotted[crumb] for crumb in known if theirs.get(crumb, {}).get("selected") is True and not out[crumb]]
+    if lost:
+        logger.info(
+            "stream '%s': selected, but they can't come since they are unsupported or inside a field that is not "
+            "selected: %s",
+            name,
+            ", ".join(lost[:10]),
+        )
+
+
+def _aside(name: str, known: Iterable[str]) -> str:
+    hint = nearest(name, known).strip()
+    return f" ({hint[0].lower()}{hint[1:]})" if hint else ""
+
+
+def _ends_in_name(crumb: tuple[str, ...]) -> bool:
+    return len(crumb) > 1 and crumb[-2] == "properties" and crumb[-1] not in ("items", *md.UNIONS)
+
+
+def key_properties(
+    spec: StreamSpec, given: CatalogEntry | None, root: Mapping[str, Any], *, quiet: bool = False
+) -> tuple[str, ...]:
+    """The stream's key: the tap's own; for a stream without one, what the catalog says (a view's keys first)."""
+    view = root.get("view-key-properties") if root.get("is-view") is True else None
+    wanted = tuple((given.key_properties if given else ()) or view or root.get("table-key-properties") or ())
+    if not spec.key_properties:
+        return wanted
+    if wanted and set(wanted) != set(spec.key_properties) and not quiet:
+        logger.warning(
+            "stream '%s': the catalog gives it the key %s, but its key is %s",
+            spec.tap_stream_id,
+            ", ".join(wanted),
+            ", ".join(spec.key_properties),
+        )
+    return spec.key_properties
+
+
+def replication(spec: StreamSpec, own: Mapping[str, Any], given: CatalogEntry | None) -> tuple[str, str | None]:
+    """Method and replication key of a run: the user's choice where the stream leaves one.
+
+    Args:
+        own: the metadata of the stream itself, as the tap wrote it.
+
+    Raises:
+        CatalogError: a method or key that the stream can't have, or INCREMENTAL without any key.
+    """
+    method = _method(spec, own.get("forced-replication-method"), given)
+    if method == FULL_TABLE:
+        return method, None
+    return method, _key(spec, method, tuple(own.get("valid-replication-keys") or ()), given)
+
+
+def _method(spec: StreamSpec, forced: str | None, given: CatalogEntry | None) -> str:
+    name = spec.tap_stream_id
+    asked: Any = None
+    if given is not None:
+        asked = given.replication_method or given.metadata.get((), {}).get("forced-replication-method")
+    if asked is not None and asked not in REPLICATION_METHODS:
+        close = difflib.get_close_matches(str(asked).upper().replace("-", "_"), REPLICATION_METHODS, n=1)
+        hint = f"Did you mean '{close[0]}'? " if close else ""
+        raise CatalogError(
+            f"stream '{name}': replication method {asked!r:.60} is unknown. {hint}"
+            f"Known, in capitals: {', '.join(REPLICATION_METHODS)}."
+        )
+    if forced is None and (spec.emitted_by or spec.parent):
+        forced = spec.replication_method  # its rows come in another stream's run, as that one is replicated
+    if forced is not None:
+        if asked is not None and asked != forced:
+            logger.warning("stream '%s': the catalog asks for %s, but the stream is always %s", name, asked, forced)
+        return forced
+    if asked == LOG_BASED and spec.replication_method != LOG_BASED:
+        raise CatalogError(
+            f"the catalog asks for LOG_BASED replication of stream '{name}', which has no log. "
+            f"It can be {FULL_TABLE} or {INCREMENTAL}."
+        )
+    return asked or spec.replication_method
+
+
+def _key(spec: StreamSpec, method: str, valid: tuple[str, ...], given: CatalogEntry | None) -> str | None:
+    name = spec.tap_stream_id
+    asked = given.replication_key if given is not None else None
+    if spec.bookmark is not None or method == LOG_BASED:
+        if asked is not None and asked != spec.replication_key and spec.bookmark is not None:
+            logger.warning(
+                "stream '%s': the catalog gives it the key '%s', but its bookmark comes from a function (%s)",
+                name,
+                asked,
+                spec.bookmark.place,
+            )
+        return spec.replication_key
+    valid = valid or ((spec.replication_key,) if spec.replication_key else ())
+    if asked is not None:
+        if asked not in valid:
+            known = ", ".join(repr(key) for key in valid) or "none"
+            raise CatalogError(
+                f"the catalog gives stream '{name}' the replication key '{asked}'. It can have: {known}."
+            )
+        return asked
+    key = spec.replication_key or (valid[0] if len(valid) == 1 else None)
+    if key is None and method == INCREMENTAL and not (spec.emitted_by or spec.parent):
+        cure = (
+            f'Choose one in its metadata: "replication-key": one of {_listed(valid)}' if valid else "Make it FULL_TABLE"
+        )
+        raise CatalogError(f"stream '{name}' is INCREMENTAL and has no replication key. {cure}.")
+    return key
+
+
+def _listed(keys: Iterable[str]) -> str:
+    return ", ".join(f'"{key}"' for key in keys)

@@ -1,0 +1,57 @@
+"""The kinds of taps that there are templates for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of tap.
+
+    Attributes:
+        name: also the folder of its templates.
+        about: what such a tap reads, in a few words.
+        description: of the generated package.
+        dependencies: what it needs besides burler.
+        package_data: patterns of files in the package that are no Python.
+        prepare: a command of the first run, before the tap can read anything.
+        chosen: a replication key that the README speaks of; for taps whose users choose one. Else None.
+    """
+
+    name: str
+    about: str
+    description: str
+    dependencies: tuple[str, ...] = ()
+    package_data: tuple[str, ...] = ()
+    prepare: str = ""
+    chosen: str | None = None
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "rest",
+            about="a REST API, with requests",
+            description="Singer tap for the API of ...",
+            dependencies=("requests>=2.31", "urllib3>=2"),
+            package_data=("schemas/*.json",),
+            prepare="python sample_server.py &",
+        ),
+        Kind(
+            "database",
+            about="tables and views of a database, with SQLAlchemy",
+            description="Singer tap for the tables of a database",
+            dependencies=("SQLAlchemy>=2.0", "tzdata"),
+            prepare="python sample_database.py",
+            chosen="updated_at",
+        ),
+        Kind(
+            "file",
+            about="CSV and JSON lines files of a folder",
+            description="Singer tap for the files of a folder",
+            package_data=("schemas/*.json",),
+        ),
+    )
+}

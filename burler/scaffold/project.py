@@ -1,0 +1,80 @@
+"""A new project on the disk: whole, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from burler.errors import StorageError, UsageError
+from burler.scaffold import readme, templates
+from burler.scaffold.kinds import Kind
+from burler.scaffold.names import TapName
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What was made: the project's folder, and its files by relative path."""
+
+    folder: Path
+    files: tuple[str, ...]
+
+
+def make_project(name: TapName, kind: Kind, *, into: Path, check: Callable[[], None] = lambda: None) -> Project:
+    """Make ``into/<name>``. It is filled under a hidden name beside its place, and renamed when it is whole.
+
+    Args:
+        check: called between the steps; what it raises ends the work, and nothing is left behind.
+
+    Raises:
+        UsageError: ``into`` is no folder, or something stands in the project's place already.
+        StorageError: it can't be written: no right to, no room.
+    """
+    folder = into / name.command
+    _check_place(into, folder)
+    files = templates.render(kind, name)
+    temporary = into / f".{name.command}.{secrets.token_hex(6)}.tmp"
+    try:
+        _write(temporary, files, check)
+        filled = readme.fill(files["README.md"], temporary / name.package, kind)
+        (temporary / "README.md").write_text(filled, encoding="utf-8")
+        check()
+        temporary.rename(folder)  # an empty folder gives way
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise _there(folder) from None
+        raise StorageError(f"{folder} can't be made: {error.strerror}. Nothing was left behind.") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return Project(folder, tuple(files))
+
+
+def _check_place(into: Path, folder: Path) -> None:
+    try:
+        if not into.is_dir():
+            what = "is a file" if into.exists() else "does not exist"
+            raise UsageError(f"--into {into}: {what}. Give a folder that is there, or make it: mkdir -p {into}")
+        if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
+            raise _there(folder)
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder} can't be looked at: {error.strerror}.") from None
+
+
+def _there(folder: Path) -> UsageError:
+    return UsageError(
+        f"{folder} is there already and is no empty folder; it was not touched. Give another name, or another place: "
+        "--into DIR"
+    )
+
+
+def _write(folder: Path, files: Mapping[str, str], check: Callable[[], None]) -> None:
+    folder.mkdir()
+    for path, text in files.items():
+        check()
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", newline="\n")

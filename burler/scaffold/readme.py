@@ -1,0 +1,73 @@
+"""What a new tap's README says of it: the same tables and sentences as ``--about``, asked of the tap itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from burler.cli import about as said
+from burler.cli.delivery import delivery
+from burler.declare.spec import INCREMENTAL
+from burler.declare.tap import Tap
+from burler.scaffold.kinds import Kind
+
+
+def fill(readme: str, package: Path, kind: Kind) -> str:
+    """A README with its places filled.
+
+    Args:
+        readme: the text, with ``{{config}}``, ``{{streams}}`` and ``{{delivery}}`` in it.
+        package: the folder of the generated package; it is imported, under a name that nobody else has.
+    """
+    with _loaded(package) as tap:
+        facts = said.about(tap, form=tap.config_form)
+        rows = said.config_rows(facts["settings"], tap.name)
+        own = [row for row in rows if row["key"] not in facts["burler_settings"]]
+        promises = said.delivery_section(facts["streams"]) if kind.chosen is None else _of_tables(tap, kind.chosen)
+        words = {
+            "{{config}}": said.config_table(own),
+            "{{streams}}": said.streams_table(facts["streams"]),
+            "{{delivery}}": promises,
+        }
+    for word, meant in words.items():
+        readme = readme.replace(word, meant)
+    return readme
+
+
+def _of_tables(tap: Tap, key: str) -> str:
+    """The promises of streams that are found, whose replication key the user chooses."""
+    spec = tap.seal()["*"]
+    table = replace(spec, tap_stream_id="table", key_properties=("id",))
+    followed = replace(table, replication_method=INCREMENTAL, replication_key=key)
+    parts = {
+        "A full table with the primary key `id`": delivery(table),
+        f"The same table with the replication key `{key}`": delivery(followed),
+    }
+    return "\n\n".join(
+        f"### {title}\n\n" + "\n".join(f"- {sentence}" for sentence in part) for title, part in parts.items()
+    )
+
+
+@contextmanager
+def _loaded(package: Path) -> Iterator[Tap]:
+    """The tap of a package, without a trace in ``sys.modules`` or on the disk."""
+    name = f"_burler_new_{secrets.token_hex(6)}"
+    spec = importlib.util.spec_from_file_location(
+        name, package / "__init__.py", submodule_search_locations=[str(package)]
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    no_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        yield module.tap
+    finally:
+        sys.dont_write_bytecode = no_bytecode
+        for known in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+            del sys.modules[known]

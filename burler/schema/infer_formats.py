@@ -1,0 +1,58 @@
+"""Formats that inference finds in text: only those that a text either has or has not."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+
+_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME = re.compile(r"(\d\d:\d\d:\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.ASCII)
+
+
+def is_date_time(text: str) -> bool:
+    """Whether text is an RFC 3339 date-time with a zone that burler's shaping takes (a test holds both together)."""
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        return False
+    date, time, zone = found.groups()
+    if time >= "24" or zone[4:] >= "60":
+        return False
+    try:
+        dt.datetime.fromisoformat(f"{date}T{time}{'+00:00' if zone in 'Zz' else zone}").astimezone(dt.UTC)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def is_date(text: str) -> bool:
+    """Whether text is a full date of the calendar, ``2024-01-02``."""
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_time(text: str) -> bool:
+    """Whether text is an RFC 3339 time of day with a zone."""
+    found = _TIME.fullmatch(text)
+    return found is not None and is_date_time("2000-06-15T" + text)
+
+
+FORMATS: dict[str, Callable[[str], bool]] = {
+    "date-time": is_date_time,
+    "date": is_date,
+    "time": is_time,
+    "uuid": lambda text: _UUID.fullmatch(text) is not None,
+}
+
+
+def iso_text(moment: dt.datetime) -> str:
+    """An aware datetime as RFC 3339 text, its offset cut to minutes: only whether it stays in the calendar counts."""
+    text = moment.isoformat()
+    return text if len(text[text.rindex(":") :]) == 3 and text[-6] in "+-" else text[: text.rindex(":")]

@@ -1,0 +1,48 @@
+"""Two schemas as one flat node, for those who can't do with ``allOf`` (shaping). ``schema.merge`` is the exact form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from burler.schema.merge import fields_of_both
+from burler.schema.merge_values import common_types, types_named, united
+
+
+def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """One node that asks for what both ask for, always without ``allOf``: what can't be said so, ``over`` decides.
+
+    For those who must have one flat node (shaping). Where no type suits both, the type is a text that
+    says so. ``allOf`` of the two is not looked into.
+    """
+    out = {**base, **over}
+    for keyword in ("properties", "patternProperties"):
+        mine, yours = base.get(keyword), over.get(keyword)
+        if isinstance(mine, Mapping) and isinstance(yours, Mapping):
+            out[keyword] = fields_of_both(mine, yours, _overlay_both)
+    if "items" in base and "items" in over:
+        out["items"] = _overlay_both(base["items"], over["items"])
+    if isinstance(base.get("required"), list | tuple) and isinstance(over.get("required"), list | tuple):
+        out["required"] = united(base["required"], over["required"])
+    if base.get("additionalProperties") is False:
+        out["additionalProperties"] = False
+    if "type" in base and "type" in over:
+        one, two = types_named(base), types_named(over)
+        # Where no type suits both, no value does: a type that no value has, and that says so in the error.
+        out["type"] = common_types(one, two) or [f"{' or '.join(one)} that is also {' or '.join(two)}"]
+    return out
+
+
+def flat(node: Mapping[str, Any]) -> dict[str, Any]:
+    """A node with its ``allOf`` laid over it by :func:`overlay`, at its own level."""
+    out = {key: value for key, value in node.items() if key != "allOf"}
+    for part in node.get("allOf") or ():
+        if isinstance(part, Mapping):
+            out = overlay(out, flat(part))
+    return out
+
+
+def _overlay_both(one: Any, two: Any) -> Any:
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        return overlay(flat(one), flat(two))
+    return two if isinstance(two, Mapping) else one

@@ -1,0 +1,261 @@
+"""A stream's schema from an API's own description: OpenAPI 3.0 and 3.1, Swagger 2.0."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from burler.errors import BurlerError, DeclarationError
+from burler.schema.documents import shown
+from burler.schema.openapi_dialect import cut_cycles, to_json_schema, without_write_only
+from burler.schema.openapi_read import is_url, read_document
+from burler.schema.refs import resolve_refs
+from burler.schema.simplify import as_object, simplify, types_in
+
+DocumentSource = str | Path | Callable[[Mapping[str, Any]], str | Path]
+
+_OPERATION = re.compile(r"\s*(get|put|post|delete|options|head|patch|trace)\s+(/\S*)\s*", re.IGNORECASE)
+_JSON_TYPE = re.compile(r"application/([\w.+-]+\+)?json|text/json|application/\*|\*/\*", re.IGNORECASE)
+_MOST_LINKS = 50
+_MOST_NAMES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApi:
+    """A schema in an OpenAPI document; see ``openapi``."""
+
+    source: DocumentSource
+    component: str
+    base: Path
+    rows: str | None = None
+    shared: tuple[Path, ...] = ()
+    http: bool = False
+    recursive: str = "error"
+
+    def load(self, *, where: str, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The schema of the component's, or the operation's, records.
+
+        Raises:
+            DeclarationError: the document can't be read, the component is not there, it describes no object, or
+                its references lead nowhere or in a circle.
+            MissingExtra: the document is YAML and PyYAML is not installed.
+        """
+        source = self._source(where, config)
+        document = read_document(source, where=where)
+        place = f"{where}: OpenAPI document {shown(str(source))}"
+        try:
+            pointer = _pointer(document, self.component, place)
+            _prepare(document, pointer)
+            if self.recursive == "open":
+                cut_cycles(_at(document, pointer), lambda ref: _local(document, ref))
+            base = source if is_url(str(source)) else Path(source)
+            resolved = resolve_refs(
+                document, source=place, base=base, shared=self.shared, http=self.http, pointer=pointer
+            )
+            to_json_schema(resolved)  # what came from other documents
+            schema = simplify(without_write_only(resolved))
+            return self._records(schema, place)
+        except RecursionError:
+            raise DeclarationError(f"{place}: '{self.component}' is nested too deep.") from None
+        except DeclarationError as error:
+            if "refers to itself" in str(error) and self.recursive == "error":
+                raise DeclarationError(f'{error}\n  openapi(..., recursive="open") leaves such places open.') from None
+            raise
+
+    def _source(self, where: str, config: Mapping[str, Any]) -> str | Path:
+        source = self.source
+        if callable(source):
+            try:
+                source = source(config)
+            except BurlerError:
+                raise
+            except Exception as error:
+                fact = (
+                    f"the config has no {error}" if isinstance(error, KeyError) else f"it raised {type(error).__name__}"
+                )
+                raise DeclarationError(f"{where}: openapi: the function for the document failed: {fact}.") from None
+        if not isinstance(source, str | Path) or not str(source):
+            raise DeclarationError(f"{where}: openapi: the document is a path or a URL, not {type(source).__name__}.")
+        if isinstance(source, str) and (is_url(source) or source.startswith("file:")):
+            return source
+        return self.base / source
+
+    def _records(self, schema: Any, place: str) -> dict[str, Any]:
+        names = self.rows.split(".") if self.rows else []
+        for name in names:
+            found = as_object(_item(schema)) or {"properties": {}}
+            if name not in found["properties"]:
+                known = ", ".join(list(found["properties"])[:_MOST_NAMES]) or "none"
+                raise DeclarationError(
+                    f"{place}: rows='{self.rows}': '{self.component}' has no field '{name}' there. Fields: {known}."
+                )
+            schema = found["properties"][name]
+        out = as_object(_item(schema))
+        if out is None:
+            kinds = " or ".join(types_in(schema)) or "without a type"
+            kinds = "an object without any" if kinds == "object" else kinds
+            hint = " Say with rows= where the records lie." if not names else ""
+            raise DeclarationError(
+                f"{place}: '{self.component}' is no object with named fields (but {kinds}), so no stream's rows.{hint}"
+            )
+        return out
+
+
+def openapi(
+    file_or_url: DocumentSource,
+    component: str,
+    *,
+    rows: str | None = None,
+    shared: Sequence[str | Path] = (),
+    http: bool = False,
+    recursive: str = "error",
+) -> OpenApi:
+    """A schema from an OpenAPI document, as JSON or YAML.
+
+    Args:
+        file_or_url: a path, which counts from the folder of the module that calls this; a URL, which is fetched at
+            each discovery and run; or a function of the config that gives one of them.
+        component: a component (``"Contact"``, ``"#/components/schemas/Contact"``) or an operation
+            (``"GET /contacts"``), whose JSON answer is taken. Of an array its items are.
+        rows: where the records lie in it: ``"data.items"``.
+        shared: folders where documents are looked for that are not beside this one.
+        http: whether references to other documents on the web are followed.
+        recursive: what to do with a schema that holds itself: "error", or "open" to admit anything there.
+
+    Raises:
+        ValueError: ``recursive`` or ``rows`` is neither of these.
+    """
+    if recursive not in ("error", "open"):
+        raise ValueError(f"recursive={recursive!r} is unknown. Known: 'error', 'open'.")
+    if rows is not None and not all(rows.split(".")):
+        raise ValueError(f"rows={rows!r} is no path. Write names parted by dots, as in 'data.items'.")
+    base = Path(str(sys._getframe(1).f_globals.get("__file__", "x"))).resolve().parent
+    folders = [shared] if isinstance(shared, str | Path) else shared
+    return OpenApi(file_or_url, component, base, rows, tuple(base / folder for folder in folders), http, recursive)
+
+
+def _item(schema: Any) -> Any:
+    """What an array holds; anything else as it is."""
+    while isinstance(schema, Mapping) and set(types_in(schema)) - {"null"} == {"array"} and "items" in schema:
+        schema = schema["items"]
+    return schema
+
+
+def _pointer(document: dict[str, Any], component: str, place: str) -> str:
+    """Where in the document the schema stands, as ``#/...``."""
+    operation = _OPERATION.fullmatch(component)
+    if operation is not None:
+        return _answer(document, operation[1].lower(), operation[2], place)
+    if component.startswith("#"):
+        if isinstance(_at(document, component), Mapping):
+            return component
+        raise DeclarationError(f"{place}: there is no schema at '{component}'. {_known(document, component)}")
+    for folder in ("#/components/schemas", "#/definitions"):
+        if component in (_at(document, folder) or {}):
+            return f"{folder}/{_token(component)}"
+    raise DeclarationError(f"{place}: there is no component '{component}'. {_known(document, component)}")
+
+
+def _known(document: dict[str, Any], component: str) -> str:
+    names = [*(_at(document, "#/components/schemas") or {}), *(_at(document, "#/definitions") or {})]
+    return _nearest(component.rpartition("/")[2], [str(name) for name in names], "Components")
+
+
+def _nearest(wanted: str, names: list[str], what: str) -> str:
+    """The cure: the names that look like it, else the first ones."""
+    lower = {name.lower(): name for name in names}
+    close = [lower[name] for name in difflib.get_close_matches(wanted.lower(), lower, n=3, cutoff=0.5)]
+    if close:
+        return "Did you mean " + " or ".join(f"'{name}'" for name in close) + "?"
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{what}: {', '.join(names[:_MOST_NAMES]) or 'none'}{more}."
+
+
+def _answer(document: dict[str, Any], method: str, path: str, place: str) -> str:
+    """The pointer of the schema of an operation's JSON answer."""
+    called = f"{method.upper()} {path}"
+    paths = document.get("paths")
+    operations = {
+        f"{verb.upper()} {name}": f"#/paths/{_token(name)}"
+        for name in (paths if isinstance(paths, Mapping) else ())
+        for verb in _follow(document, f"#/paths/{_token(name)}", place)[1]
+        if isinstance(verb, str) and _OPERATION.fullmatch(f"{verb} {name}")
+    }
+    if called not in operations:
+        same_path = [name for name in operations if name.partition(" ")[2] == path]
+        cure = f"It has: {', '.join(same_path)}." if same_path else _nearest(called, list(operations), "Operations")
+        raise DeclarationError(f"{place}: there is no operation '{called}'. {cure}")
+    item, _ = _follow(document, operations[called], place)
+    responses = _at(document, f"{item}/{method}/responses")
+    codes = [str(code) for code in responses] if isinstance(responses, Mapping) else []
+    good = sorted((code for code in codes if re.fullmatch(r"2(\d\d|XX)", code, re.IGNORECASE)), key=str.upper)
+    code = next((code for code in ("200", *good, "default") if code in codes), None)
+    if code is None:
+        raise DeclarationError(f"{place}: '{called}' describes no successful answer (it has: {', '.join(codes)}).")
+    pointer, response = _follow(document, f"{item}/{method}/responses/{code}", place)
+    if isinstance(response.get("schema"), Mapping):  # Swagger 2.0
+        return f"{pointer}/schema"
+    content = response.get("content")
+    media = list(content) if isinstance(content, Mapping) else []
+    fitting = [name for name in media if _JSON_TYPE.fullmatch(str(name).partition(";")[0].strip())]
+    fitting.sort(key=lambda name: not str(name).lower().startswith("application/json"))
+    for name in fitting:
+        if isinstance(_at(document, f"{pointer}/content/{_token(name)}/schema"), Mapping):
+            return f"{pointer}/content/{_token(name)}/schema"
+    said = f"only {', '.join(media)}" if media and not fitting else "none with a schema"
+    raise DeclarationError(f"{place}: the answer {code} of '{called}' has no JSON schema ({said}).")
+
+
+def _follow(document: dict[str, Any], pointer: str, place: str) -> tuple[str, Mapping[str, Any]]:
+    """A place that is no schema (a path, an answer), its references followed inside the document."""
+    for _ in range(_MOST_LINKS):
+        node = _at(document, pointer)
+        reference = node.get("$ref") if isinstance(node, Mapping) else None
+        if not isinstance(reference, str):
+            return pointer, node if isinstance(node, Mapping) else {}
+        if not reference.startswith("#"):
+            raise DeclarationError(
+                f"{place}: '{pointer}' is in another document ({reference}); bundle the document, or name a component."
+            )
+        pointer = reference
+    raise DeclarationError(f"{place}: the references at '{pointer}' lead in a circle.")
+
+
+def _local(document: dict[str, Any], reference: str) -> Any:
+    """The schema that a reference inside the document points to; None for any other."""
+    found = _at(document, reference) if reference == "#" or reference.startswith("#/") else None
+    return found if isinstance(found, dict) else None
+
+
+def _at(document: Any, pointer: str) -> Any:
+    """What stands at ``#/...``; None if nothing does."""
+    node = document
+    for part in unquote(pointer.removeprefix("#")).split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, Mapping) and key in node:
+            node = node[key]
+        elif isinstance(node, list) and key.isdigit() and int(key) < len(node):
+            node = node[int(key)]
+        else:
+            return None
+    return node
+
+
+def _token(name: str) -> str:
+    """A name as part of a pointer in a URL's fragment."""
+    return str(name).replace("%", "%25").replace("~", "~0").replace("/", "~1")
+
+
+def _prepare(document: dict[str, Any], pointer: str) -> None:
+    """Bring the schemas of a document that nobody else holds into JSON Schema's own words."""
+    for folder in ("#/components/schemas", "#/definitions"):
+        named = _at(document, folder)
+        for schema in named.values() if isinstance(named, Mapping) else ():
+            to_json_schema(schema)
+    to_json_schema(_at(document, pointer))

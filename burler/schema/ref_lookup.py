@@ -1,0 +1,219 @@
+"""From a reference to what it points to: in the document, in one that was read before, in a file, by http."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from burler.schema.documents import fetch, read_file, shown
+from burler.schema.ref_places import SCHEMA, Document, Scope, below, enter, file_uri, join, tokens
+
+MOST_FETCHED = 100
+"""Documents by http, for one schema."""
+
+
+class Unfound(Exception):
+    """A reference that leads nowhere; the text says why and goes on from "$ref '...'"."""
+
+
+class Target(NamedTuple):
+    """What a reference points to, the scope it stands in, and its name for errors."""
+
+    node: Any
+    scope: Scope
+    label: str
+
+
+class Library:
+    """The documents of one resolution.
+
+    Args:
+        root: the document that is resolved.
+        source: words that errors of reading begin with.
+        shared: folders for relative references that are not found beside their document.
+        http: whether http addresses may be fetched.
+    """
+
+    def __init__(self, root: Document, *, source: str, shared: Sequence[Path], http: bool) -> None:
+        self._root = root
+        self._source = source
+        self._shared = shared
+        self._http = http
+        self._files: dict[str, Document] = {os.path.realpath(root.path): root} if root.path else {}
+        self._fetched: dict[str, Document] = {root.uri: root} if root.remote else {}
+        self._all = [root]
+
+    def find(self, reference: str, scope: Scope) -> Target:
+        """What ``reference``, which stands in ``scope``, points to.
+
+        Raises:
+            Unfound: it points to nothing, or to what is not allowed.
+            DeclarationError: the document can't be read.
+        """
+        uri, _, fragment = reference.partition("#")
+        inside = self._resource(uri, scope, reference) if uri else scope
+        node, found = self._locate(inside, unquote(fragment))
+        return Target(node, enter(node, found), self._label(inside, fragment))
+
+    def dynamic_anchors(self, name: str) -> int:
+        """How many schemas, of all that were read, have this ``$dynamicAnchor``."""
+        return sum(name == anchor for document in self._all for _, anchor in document.index().dynamic)
+
+    # ---- inside a document -----------------------------------------------------------------------
+
+    def _locate(self, scope: Scope, fragment: str) -> tuple[Any, Scope]:
+        if not fragment:
+            return scope.root, scope
+        if not fragment.startswith("/"):
+            found = scope.document.index().anchors.get((scope.uri, fragment))
+            if found is None:
+                known = [name for uri, name in scope.document.index().anchors if uri == scope.uri]
+                raise Unfound(
+                    f"points to nothing: no schema {self._in(scope)}has the anchor '{shown(fragment)}'."
+                    f"{near(fragment, known) or ' A JSON pointer begins with #/.'}"
+                )
+            return found
+        node, place = scope.root, SCHEMA
+        for key in tokens(fragment):
+            if place == SCHEMA:
+                scope = enter(node, scope)
+            if isinstance(node, Mapping) and key in node:
+                node, place = node[key], below(place, key)
+            elif isinstance(node, list | tuple) and _is_index(key) and int(key) < len(node):
+                node = node[int(key)]
+            else:
+                known = [str(name) for name in node] if isinstance(node, Mapping) else []
+                raise Unfound(f"points to nothing: {self._in(scope)}'{shown(key)}' is not there.{near(key, known)}")
+        return node, scope
+
+    def _in(self, scope: Scope) -> str:
+        document = scope.document
+        if scope.uri != document.scope().uri:
+            return f"in '{shown(scope.uri)}', which has an id of its own, "
+        return f"in {document.name}, " if document.name else ""
+
+    def _label(self, scope: Scope, fragment: str) -> str:
+        document = scope.document
+        name = document.name if scope.root is document.root else shown(scope.uri)
+        return f"{name}#{shown(fragment)}" if fragment or not name else name
+
+    # ---- other documents -------------------------------------------------------------------------
+
+    def _resource(self, reference: str, scope: Scope, whole: str) -> Scope:
+        try:
+            uri = join(scope.uri, reference)
+            scheme, relative = urlsplit(uri).scheme, not urlsplit(reference).scheme and reference[:2] != "//"
+        except ValueError:
+            raise Unfound("is no address.") from None
+        if uri == scope.uri:
+            return scope
+        for document in (scope.document, *self._all):
+            found = document.index().resources.get(uri)
+            if found is not None and _may_declare(document, scope.document, uri):
+                return found
+        return self._read(uri, scheme, reference if relative else None, scope.document, whole).scope()
+
+    def _read(self, uri: str, scheme: str, relative: str | None, origin: Document, whole: str) -> Document:
+        """The document at an address that no schema declares; ``relative`` is the reference if it is a relative one."""
+        if scheme == "file" and origin.remote:
+            raise Unfound("points to a file, which a schema that came by http may not do.")
+        if scheme == "file" and origin.path is None:  # made at run time, perhaps of what a server said
+            raise Unfound(
+                "points to a file, which a schema that stands in no file may not do. "
+                "Put the schema into a file, burler.json_file('...'), or name folders by shared=[...]."
+            )
+        paths = [] if origin.remote else self._paths(uri, scheme, relative, origin)
+        for path in paths:
+            if _is_there(path):
+                return self._file(path, whole)
+        missing = f"points to no file: looked for {', '.join(shown(str(path)) for path in paths)}" if paths else ""
+        if scheme in ("http", "https"):
+            if self._http:
+                return self._by_http(uri, whole)
+            raise Unfound(
+                (f"{missing}. By its base it is {shown(uri)}" if missing else "points to an http address")
+                + ", which is fetched only if http=True is given, to burler.json_file for instance."
+            )
+        if missing:
+            cure = "is the name right?" if self._shared else "name further folders by shared=[...]."
+            raise Unfound(f"{missing}; {cure}")
+        if not scheme:
+            raise Unfound(
+                "points to a file, and it is not known which folder that counts from. "
+                "Put the schema into a file, burler.json_file('...'), or name folders by shared=[...]."
+            )
+        raise Unfound("points to an address that no schema declares as its $id.")
+
+    def _paths(self, uri: str, scheme: str, relative: str | None, origin: Document) -> list[Path]:
+        """The files that a reference may mean, the likeliest first."""
+        texts: list[str] = []
+        if scheme == "file":
+            if urlsplit(uri).netloc not in ("", "localhost"):
+                raise Unfound("points to a file of another machine.")
+            texts.append(unquote(urlsplit(uri).path))
+        if relative is not None:
+            plain = unquote(relative)
+            if origin.path is not None:  # where an $id gives another base: beside the file all the same
+                texts.append(os.path.normpath(origin.path.parent / plain))
+            texts.extend(os.path.normpath(folder / plain.lstrip("/")) for folder in self._shared)
+        return [Path(text) for text in dict.fromkeys(texts)]
+
+    def _file(self, path: Path, whole: str) -> Document:
+        real = os.path.realpath(path) if "\0" not in str(path) else str(path)
+        document = self._files.get(real)
+        if document is None:
+            content = read_file(path, where=f"{self._source}: $ref '{shown(whole)}': schema file")
+            document = self._files[real] = Document(file_uri(path), content, self._name(path), path)
+            self._all.append(document)
+        return document
+
+    def _by_http(self, uri: str, whole: str) -> Document:
+        document = self._fetched.get(uri)
+        if document is None:
+            if len(self._fetched) >= MOST_FETCHED:
+                raise Unfound(f"would be fetched document number {MOST_FETCHED + 1} of one schema; that is too many.")
+            content, final = fetch(uri, where=f"{self._source}: $ref '{shown(whole)}':")
+            final = join("", final)
+            document = self._fetched.get(final)
+            if document is None:
+                document = Document(final, content, shown(final), remote=True)
+                self._all.append(document)
+            self._fetched[uri] = self._fetched[final] = document
+        return document
+
+    def _name(self, path: Path) -> str:
+        if self._root.path is None:
+            return shown(str(path))
+        beside = os.path.relpath(path, self._root.path.parent)
+        return shown(str(path) if beside.startswith("../../..") else beside)
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """A hint at a known name that is close."""
+    import difflib
+
+    found = difflib.get_close_matches(name, known[:10_000], n=1)
+    return f" Did you mean '{shown(found[0])}'?" if found else ""
+
+
+def _may_declare(document: Document, asking: Document, uri: str) -> bool:
+    """Whether another document believes this one. What came by http speaks for its own host alone."""
+    return document is asking or not document.remote or urlsplit(uri).netloc == urlsplit(document.uri).netloc
+
+
+def _is_index(key: str) -> bool:
+    return key.isascii() and key.isdigit() and len(key) < 10 and (key == "0" or key[0] != "0")
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something is there; what can't be looked at counts, so that reading it says why not."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        return True
+    return True

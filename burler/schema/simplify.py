@@ -1,0 +1,232 @@
+"""Schemas made by other tools in the form that Singer's targets read: nullable types as lists of types, tuples as
+plain arrays, choices with a type, and an object with named fields at the top.
+
+What is folded allows the same values as before, or more (an array instead of a tuple); never fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_MAPS = ("properties", "patternProperties")
+_SINGLE = ("items", "additionalProperties", "additionalItems", "contains", "not", "propertyNames")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_NOTES = frozenset(
+    ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "example")
+)
+_NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format", "scale", "precision")
+_OF_TYPE: dict[str, tuple[str, ...]] = {
+    "string": ("format", "pattern", "minLength", "maxLength", "contentEncoding", "contentMediaType"),
+    "integer": _NUMBER,
+    "number": _NUMBER,
+    "array": ("items", "minItems", "maxItems", "uniqueItems"),
+    "object": (
+        "properties",
+        "required",
+        "additionalProperties",
+        "patternProperties",
+        "minProperties",
+        "maxProperties",
+        "propertyNames",
+    ),
+}
+
+
+def simplify(node: Any) -> Any:
+    """A copy in Singer's form; the schema must hold no ``$ref`` any more."""
+    if not isinstance(node, Mapping):
+        return node
+    out = dict(node)
+    for keyword in _MAPS:
+        if isinstance(out.get(keyword), Mapping):
+            out[keyword] = {name: simplify(sub) for name, sub in out[keyword].items()}
+    for keyword in _SINGLE:
+        if isinstance(out.get(keyword), Mapping):
+            out[keyword] = simplify(out[keyword])
+    for keyword in (*_LISTS, "items"):
+        if isinstance(out.get(keyword), list):
+            out[keyword] = [simplify(sub) for sub in out[keyword]]
+    _tuple_to_array(out)
+    if isinstance(out.get("type"), list) and out["type"]:
+        out["type"] = _listed(dict.fromkeys(out["type"]))
+    if "const" in out and "enum" not in out:
+        out["enum"] = [out.pop("const")]
+    if isinstance(out.get("enum"), list) and out["enum"] and "type" not in out:
+        out = {"type": _listed(dict.fromkeys(type_name(value) for value in out["enum"])), **out}
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(out.get(keyword), list):
+            out = _fold(out, keyword)
+    return out
+
+
+def types_in(node: Any) -> tuple[str, ...]:
+    """The types a schema names."""
+    given = node.get("type") if isinstance(node, Mapping) else None
+    if isinstance(given, str):
+        return (given,)
+    return tuple(name for name in given if isinstance(name, str)) if isinstance(given, list | tuple) else ()
+
+
+def type_name(value: Any) -> str:
+    """The JSON type of a value as it stands in a schema."""
+    if value is None:
+        return "null"
+    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object")):
+        if isinstance(value, kind):
+            return name
+    return "array" if isinstance(value, list | tuple) else "string"
+
+
+def _listed(types: Iterable[str]) -> Any:
+    """One type as text, several as a list with "null" first."""
+    names = sorted(types, key=lambda name: name != "null")
+    return names[0] if len(names) == 1 else names
+
+
+def _tuple_to_array(node: dict[str, Any]) -> None:
+    """Items by their position become items of any of these kinds."""
+    places = node.pop("prefixItems", None)
+    rest = node.get("items")
+    if isinstance(rest, list):  # drafts before 2020-12
+        places, rest = rest, node.pop("additionalItems", True)
+    elif places is None:
+        return
+    elif rest is None:
+        rest = node.get("maxItems") != len(places)
+    if rest is True:
+        node["items"] = {}
+        return
+    kinds = [*places, *([rest] if isinstance(rest, Mapping) else [])]
+    node["items"] = simplify({"anyOf": kinds}) if kinds else {}
+
+
+def _fold(node: dict[str, Any], keyword: str) -> dict[str, Any]:
+    """A union as one schema with a list of types, if that says the same; else with its branches tidied."""
+    branches = _distinct(node[keyword])
+    beside = {key: value for key, value in node.items() if key != keyword}
+    if set(beside) - _NOTES:
+        return {**beside, keyword: branches}
+    if any(branch is True or (isinstance(branch, Mapping) and not set(branch) - _NOTES) for branch in branches):
+        return beside
+    if len(branches) == 1 and isinstance(branches[0], Mapping):
+        return {**branches[0], **beside}
+    folded = _one_schema(branches)
+    if folded is None:
+        return {**beside, keyword: branches}
+    return {**folded, **beside}
+
+
+def _distinct(branches: list[Any]) -> list[Any]:
+    """Branches without repeats; unions among them taken apart; what a plain type covers left out."""
+    flat: list[Any] = []
+    for branch in branches:
+        inner = [word for word in ("anyOf", "oneOf") if isinstance(branch, Mapping) and word in branch]
+        if len(inner) == 1 and not set(branch) - _NOTES - {inner[0]}:
+            flat += branch[inner[0]]
+        else:
+            flat.append(branch)
+    out: list[Any] = []
+    for branch in flat:
+        if branch not in out:
+            out.append(branch)
+    if any("null" in types_in(branch) and len(types_in(branch)) > 1 and "enum" not in branch for branch in out):
+        out = [branch for branch in out if types_in(branch) != ("null",)]
+    plain = {name for branch in out if _is_plain(branch) for name in types_in(branch)}
+    covered = plain | ({"integer"} if "number" in plain else set())
+    return [
+        branch for branch in out if _is_plain(branch) or not types_in(branch) or not set(types_in(branch)) <= covered
+    ]
+
+
+def _is_plain(branch: Any) -> bool:
+    return isinstance(branch, Mapping) and bool(types_in(branch)) and not set(branch) - _NOTES - {"type"}
+
+
+def _one_schema(branches: list[Any]) -> dict[str, Any] | None:
+    """Branches of different types as one schema: each keyword speaks of one type only, so they can stand together."""
+    types: dict[str, None] = {}
+    words: dict[str, Any] = {}
+    choices: list[Any] = []
+    with_choices = 0
+    for branch in branches:
+        mine = types_in(branch)
+        allowed = {word for name in mine for word in _OF_TYPE.get(name, ())} | {"type", "enum"} | _NOTES
+        if not mine or set(branch) - allowed:
+            return None
+        overlap = {_family(name) for name in mine} & {_family(name) for name in types}
+        special = {word: value for word, value in branch.items() if word not in _NOTES and word not in ("type", "enum")}
+        if overlap and (special or words or with_choices or "enum" in branch):
+            return None
+        if set(special) & set(words):
+            return None
+        types.update(dict.fromkeys(mine))
+        words.update(special)
+        if "enum" in branch or mine == ("null",):
+            with_choices += 1
+            choices += branch.get("enum", [None])
+    if "number" in types:
+        types.pop("integer", None)
+    out = {"type": _listed(types), **words}
+    if choices and choices != [None]:
+        if with_choices != len(branches):
+            return None
+        out["enum"] = choices
+    named = [branch for branch in branches if types_in(branch) != ("null",)]
+    if len(named) == 1:
+        out.update({key: value for key, value in named[0].items() if key in _NOTES})
+    return out
+
+
+def _family(name: str) -> str:
+    return "number" if name == "integer" else name
+
+
+def as_object(schema: Any) -> dict[str, Any] | None:
+    """A schema of records: an object with ``properties`` at its top; None if it describes no such thing.
+
+    The fields of a union of objects stand side by side; a field that differs may be any of its kinds. Only
+    what all branches require is required.
+    """
+    if not isinstance(schema, Mapping):
+        return None
+    out = dict(schema)
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(out.get(keyword), list):
+            branches = [as_object(branch) for branch in out.pop(keyword) if types_in(branch) != ("null",)]
+            found = [branch for branch in branches if branch is not None]
+            if not found or len(found) < len(branches):
+                return None
+            out = _side_by_side(out, found)
+    if isinstance(out.get("allOf"), list):  # what could not be merged exactly still says which fields there are
+        parts = [part for part in map(as_object, out["allOf"]) if part is not None]
+        named = {name: sub for part in parts for name, sub in part["properties"].items()}
+        out["properties"] = {**named, **(out.get("properties") or {})}
+    if not isinstance(out.get("properties"), Mapping) or not out["properties"]:
+        return None
+    if types_in(out) and "object" not in types_in(out):
+        return None
+    return {**out, "type": "object"}
+
+
+def _side_by_side(base: dict[str, Any], branches: list[dict[str, Any]]) -> dict[str, Any]:
+    kinds: dict[str, list[Any]] = {}
+    for branch in branches:
+        for name, sub in branch["properties"].items():
+            kinds.setdefault(name, []).append(sub)
+    out = {**base, "type": "object"}
+    own = dict(base.get("properties") or {})
+    for name, subs in kinds.items():
+        union = simplify({"anyOf": subs})
+        own[name] = {"allOf": [own[name], union]} if name in own and own[name] != union else union
+    out["properties"] = own
+    common = set.intersection(*(set(branch.get("required") or ()) for branch in branches))
+    required = [*(base.get("required") or ()), *sorted(common - set(base.get("required") or ()))]
+    if required:
+        out["required"] = required
+    extra = [branch["additionalProperties"] for branch in branches if "additionalProperties" in branch]
+    if len(extra) == len(branches) and all(one == extra[0] for one in extra):
+        out.setdefault("additionalProperties", extra[0])
+    elif any(one is not False for one in extra):
+        out.setdefault("additionalProperties", True)
+    return out

@@ -1,0 +1,171 @@
+"""``--select``: ``'contacts,contacts.name,!contacts.email'``, laid over what a catalog or the tap says."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from burler.errors import CatalogError
+from burler.singer import metadata as md
+from burler.singer.selection import fields_selected, stream_selected
+
+Crumb = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectRule:
+    """One part of ``--select``: ``contacts``, ``contacts.name``, ``!contacts.email``, with ``*`` and ``?``."""
+
+    pattern: str
+    keep: bool
+
+    def field_of(self, stream: str) -> str | None:
+        """The field pattern where the rule speaks of a stream's fields, "" where it speaks of the stream, None
+        where it does not speak of it. A stream's own name may hold dots (``public.users``)."""
+        if fnmatchcase(stream, self.pattern):
+            return ""
+        at = self.pattern.find(".")
+        while at >= 0:
+            if fnmatchcase(stream, self.pattern[:at]):
+                return self.pattern[at + 1 :]
+            at = self.pattern.find(".", at + 1)
+        return None
+
+
+def parse_select(text: str) -> tuple[SelectRule, ...]:
+    """``'contacts,contacts.name,!contacts.email'`` as rules.
+
+    Raises:
+        CatalogError: an empty part.
+    """
+    rules = []
+    for part in text.split(","):
+        part = part.strip()
+        pattern = part.removeprefix("!").strip()
+        if not pattern or pattern.startswith((".", "!")) or pattern.endswith("."):
+            raise CatalogError(
+                f"--select {text!r}: an empty part. Write stream or stream.field, parted by commas, '!' leaves out."
+            )
+        rules.append(SelectRule(pattern, not part.startswith("!")))
+    return tuple(rules)
+
+
+def apply_select(
+    rules: tuple[SelectRule, ...],
+    schemas: Mapping[str, Mapping[str, Any]],
+    metadata: Mapping[str, md.MetadataMap],
+    *,
+    over: bool = False,
+) -> dict[str, md.MetadataMap]:
+    """Metadata with ``selected`` set as ``--select`` says; the maps given are not changed. Later rules win.
+
+    Without ``over`` (no catalog) the rules alone decide: a stream is on if a rule keeps it or one of its fields; if
+    all rules leave out, every stream is on but those and the ones that are off by default. Where rules keep
+    fields of a stream, its other fields are off.
+
+    With ``over`` the rules are laid over a catalog's selection: what they keep is added, what they leave out is
+    taken away, all else stays. A stream that is off and gets a field gets nothing but its kept fields.
+
+    ``automatic`` fields stay in any case, ``unsupported`` ones never come.
+
+    Raises:
+        CatalogError: a rule that matches no stream or no field.
+    """
+    out = {name: {crumb: dict(entry) for crumb, entry in compiled.items()} for name, compiled in metadata.items()}
+    unused = set(rules)
+    only_less = not any(rule.keep for rule in rules)
+    for name, schema in schemas.items():
+        compiled = out.setdefault(name, {})
+        streamwide = [rule for rule in rules if rule.field_of(name) == ""]
+        of_fields = {rule: field for rule in rules if (field := rule.field_of(name))}
+        unused.difference_update(streamwide)
+        was_on = stream_selected(compiled, stream=name, default=not over) and (over or only_less)
+        kept = any(rule.keep for rule in of_fields)
+        on = streamwide[-1].keep if streamwide else was_on or kept
+        compiled.setdefault((), {})["selected"] = on
+        if of_fields:
+            bare = kept and not (over and (was_on or any(rule.keep for rule in streamwide)))
+            unused -= _select_fields(of_fields, schema, compiled, bare=bare, stream=name)
+    _refuse_unused(rules, unused, schemas)
+    return out
+
+
+def _select_fields(
+    rules: Mapping[SelectRule, str], schema: Mapping[str, Any], compiled: md.MetadataMap, *, bare: bool, stream: str
+) -> set[SelectRule]:
+    """Set ``selected`` of every field; gives the rules that matched one. A kept field keeps its parents, and
+    of a parent that was off nothing else. ``bare``: begin with no field at all."""
+    shown = _field_names(schema)
+    selected = dict.fromkeys(shown, False) if bare else fields_selected(shown, compiled, stream=stream)
+    used: set[SelectRule] = set()
+    for rule, pattern in rules.items():
+        named = {crumb for crumb, name in shown.items() if fnmatchcase(name, pattern)}
+        if named:
+            used.add(rule)
+        above: set[Crumb] = set()
+        for crumb in named if rule.keep else ():
+            while crumb := md.parent_of(crumb):
+                above.add(crumb)
+        for crumb in shown:
+            if crumb in above or crumb in named or _inside(crumb, named):
+                selected[crumb] = rule.keep
+    for crumb, wanted in selected.items():
+        compiled.setdefault(crumb, {})["selected"] = wanted
+    return used
+
+
+def _inside(crumb: Crumb, named: set[Crumb]) -> bool:
+    while crumb := md.parent_of(crumb):
+        if crumb in named:
+            return True
+    return False
+
+
+def _field_names(schema: Mapping[str, Any]) -> dict[Crumb, str]:
+    """Breadcrumb -> the name that patterns are held against: ``address.city``, ``tags.name``."""
+    return {crumb: ".".join(md.names(crumb)) for crumb, _node in md.fields(schema)}
+
+
+def _refuse_unused(
+    rules: Iterable[SelectRule], unused: set[SelectRule], schemas: Mapping[str, Mapping[str, Any]]
+) -> None:
+    wrong = next((rule for rule in rules if rule in unused), None)
+    if wrong is None:
+        return
+    known = ", ".join(sorted(schemas)) or "none"
+    streams = [name for name in schemas if wrong.field_of(name)]
+    if not streams:
+        close = difflib.get_close_matches(wrong.pattern.partition(".")[0], schemas, n=1)
+        raise CatalogError(
+            f"--select: nothing is called '{wrong.pattern}'. {meant(close)}Streams: {known}.",
+        )
+    field = wrong.field_of(streams[0]) or ""
+    fields = list(dict.fromkeys(name for stream in streams for name in _field_names(schemas[stream]).values()))
+    which = f"stream '{streams[0]}' has" if len(streams) == 1 else f"streams {', '.join(streams[:5])} have"
+    raise CatalogError(
+        f"--select: {which} no field '{field}'. {nearest(field, fields)}Fields: {some(fields)}.",
+    )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``Did you mean 'x'?`` for the closest name, by the whole of it or its last part; empty if none is close."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    if not close:
+        last = {text.rpartition(".")[2]: text for text in reversed(known)}
+        close = [last[text] for text in difflib.get_close_matches(name.rpartition(".")[2], last, n=1)]
+    return meant(close)
+
+
+def meant(close: list[str]) -> str:
+    """``Did you mean 'x'?``, with a blank behind it; empty for no name."""
+    return f"Did you mean '{close[0]}'? " if close else ""
+
+
+def some(names: list[str], most: int = 30) -> str:
+    """Names for an error, not more than fit one line."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "none") + more

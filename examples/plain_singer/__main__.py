@@ -1,0 +1,5 @@
+"""``python -m plain_singer``."""
+
+from plain_singer.tap import main
+
+main()

@@ -1,0 +1,502 @@
+"""``burler new``: what it makes runs, discovers and tests green; what it can't make leaves nothing behind."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tapprocess import PYTHON, ROOT, Ended, burler, environment, messages_of, python, shell
+
+KINDS = ("rest", "database", "file")
+# The command as the user types it: python -m burler new
+CODE = (
+    "from burler.cli.main import cli, main\n"
+    "from burler.cli.new import new\n"
+    "if 'new' not in cli.commands:\n"
+    "    cli.add_command(new)\n"
+    "main()\n"
+)
+# Every message goes through singer-python's own reader.
+PARSE = (
+    "import sys, warnings\n"
+    "warnings.simplefilter('ignore')\n"
+    "import singer\n"
+    "for line in sys.stdin:\n"
+    "    print(type(singer.parse_message(line)).__name__)\n"
+)
+
+
+def new(*args: str | Path, cwd: Path) -> Ended:
+    return python("-c", CODE, "new", *args, cwd=cwd, PYTHONDONTWRITEBYTECODE="")
+
+
+def there(folder: Path) -> list[str]:
+    """All files below a folder, hidden ones too."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A fresh project of each kind; tests copy what they change."""
+    folder = tmp_path_factory.mktemp("new")
+    for kind in KINDS:
+        ended = new(f"tap-{kind}s", "--kind", kind, cwd=folder)
+        assert ended.code == 0, ended.stderr
+    return {kind: folder / f"tap-{kind}s" for kind in KINDS}
+
+
+@pytest.fixture
+def project(made: dict[str, Path], tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A copy of one project, by its kind."""
+    source = made[request.param]
+    return Path(shutil.copytree(source, tmp_path / source.name))
+
+
+def of_kinds(*kinds: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("project", kinds, indirect=True)
+
+
+@contextmanager
+def sample_api(project: Path) -> Iterator[str]:
+    """The project's own sample server as its README starts it, on a free port."""
+    server = subprocess.Popen(
+        [PYTHON, "sample_server.py", "0"], cwd=project, env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    killer = threading.Timer(60, server.kill)
+    killer.start()
+    try:
+        assert server.stderr is not None
+        found = re.search(r"http://127\.0\.0\.1:\d+", server.stderr.readline())
+        assert found
+        yield found[0]
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
+        killer.cancel()
+
+
+@contextmanager
+def source_of(project: Path) -> Iterator[str]:
+    """What the tap reads, ready; gives the config file to read it with: the sample, but for the port."""
+    if project.name == "tap-rests":
+        with sample_api(project) as url:
+            config = json.loads((project / "config.sample.json").read_text())
+            (project / "here.json").write_text(json.dumps({**config, "base_url": url}))
+            yield "here.json"
+        return
+    if project.name == "tap-databases":
+        assert python("sample_database.py", cwd=project).code == 0
+    yield "config.sample.json"
+
+
+def package(project: Path) -> str:
+    return project.name.replace("-", "_")
+
+
+def singer_types(stdout: bytes, cwd: Path) -> list[str]:
+    done = subprocess.run([PYTHON, "-c", PARSE], cwd=cwd, input=stdout, capture_output=True, timeout=60, check=True)
+    return done.stdout.decode().split()
+
+
+def rows(messages: list[dict[str, Any]]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for message in messages:
+        if message["type"] == "RECORD":
+            counted[message["stream"]] = counted.get(message["stream"], 0) + 1
+    return counted
+
+
+# ---- what is made ----------------------------------------------------------------------------------
+
+EXPECTED = {
+    "rest": {"companies": 5, "contacts": 25, "notes": 25},
+    "database": {"big_orders": 2, "customers": 2, "order_lines": 3, "orders": 3},
+    "file": {"orders": 5, "events": 3},
+}
+
+
+@of_kinds(*KINDS)
+def test_its_own_tests_are_green(project: Path) -> None:
+    ended = python("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", cwd=project, timeout=120)
+    assert ended.code == 0, ended.stdout.decode()
+    assert re.search(rb"\d+ passed", ended.stdout)
+    assert b"skipped" not in ended.stdout
+
+
+@of_kinds(*KINDS)
+def test_its_tests_can_fail(project: Path) -> None:
+    """The tests of a project judge the tap: a broken one is found."""
+    broken = {
+        "tap-rests": ("client.py", 'answer.get("next")', 'answer.get("nex")'),
+        "tap-databases": ("database.py", "key >= since", "key > since"),
+        "tap-files": ("files.py", "done.get(file.path.name) == file.mark", "False"),
+    }
+    name, right, wrong = broken[project.name]
+    path = project / package(project) / name
+    assert right in path.read_text()
+    path.write_text(path.read_text().replace(right, wrong))
+    ended = python("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=project, timeout=120)
+    assert ended.code == 1 and b" passed" in ended.stdout, ended.stdout.decode()
+
+
+@of_kinds(*KINDS)
+def test_it_discovers_and_runs(project: Path) -> None:
+    kind = project.name.removeprefix("tap-")[:-1]
+    with source_of(project) as config:
+        found = burler("discover", package(project), "--config", config, cwd=project)
+        assert (found.code, found.stderr) == (0, "")
+        assert {one["tap_stream_id"] for one in json.loads(found.stdout)["streams"]} == set(EXPECTED[kind])
+        ended = burler("run", package(project), "--config", config, cwd=project)
+        assert ended.code == 0, ended.stderr
+        assert not ended.lines("WARNING"), ended.stderr
+        assert rows(ended.messages) == EXPECTED[kind]
+        singers = singer_types(ended.stdout, project)
+        assert len(singers) == len(ended.messages) and singers.count("RecordMessage") == sum(EXPECTED[kind].values())
+        assert "sample-token" not in ended.stdout.decode() + ended.stderr
+
+        (project / "state.json").write_text(json.dumps(ended.messages[-1]["value"]))
+        again = burler("run", package(project), "--config", config, "--state", "state.json", cwd=project)
+        assert again.code == 0, again.stderr
+        # The two contacts at the bookmark come again with their notes, and what is a full table; done files don't.
+        inclusive = {"rest": {"companies": 5, "contacts": 2, "notes": 1}, "database": EXPECTED["database"], "file": {}}
+        assert rows(again.messages) == inclusive[kind]
+
+
+@of_kinds("database")
+def test_a_replication_key_from_the_catalog(project: Path) -> None:
+    """As the README says: choose one in the catalog; the next run begins at the bookmark."""
+    with source_of(project) as config:
+        catalog = json.loads(burler("discover", package(project), "--config", config, cwd=project).stdout)
+        (orders,) = [one for one in catalog["streams"] if one["tap_stream_id"] == "orders"]
+        (root,) = [node["metadata"] for node in orders["metadata"] if not node["breadcrumb"]]
+        assert set(root["valid-replication-keys"]) == {"id", "customer_id", "updated_at"}
+        root |= {"selected": True, "replication-method": "INCREMENTAL", "replication-key": "updated_at"}
+        (project / "catalog.json").write_text(json.dumps(catalog))
+        args = ("run", package(project), "--config", config, "--catalog", "catalog.json")
+        first = burler(*args, cwd=project)
+        assert rows(first.messages) == {"orders": 3}, first.stderr
+        (project / "state.json").write_text(json.dumps(first.messages[-1]["value"]))
+        assert rows(burler(*args, "--state", "state.json", cwd=project).messages) == {"orders": 1}
+
+
+@of_kinds("database")
+def test_types_of_other_databases(project: Path) -> None:
+    """Their dialects' own types, without the databases."""
+    code = f"""
+from sqlalchemy.dialects import mssql, mysql, oracle, postgresql as pg
+from {package(project)}.types import json_schema, plain
+import datetime, json, uuid
+kinds = dict(
+    uuid=pg.UUID(), jsonb=pg.JSONB(), numeric=pg.NUMERIC(30, 10), real=pg.REAL(), array=pg.ARRAY(pg.INTEGER),
+    arrays=pg.ARRAY(pg.INTEGER, dimensions=2), inet=pg.INET(), interval=pg.INTERVAL(),
+    stamp=pg.TIMESTAMP(timezone=True),
+    bytea=pg.BYTEA(), enum=pg.ENUM("a", name="e"), tiny=mysql.TINYINT(1), year=mysql.YEAR(), bit=mssql.BIT(),
+    whole=oracle.NUMBER(10), number=oracle.NUMBER(10, 2), text=mysql.LONGTEXT(),
+)
+print(json.dumps({{name: json_schema(kind, nullable=False) for name, kind in kinds.items()}}))
+zone = datetime.timezone(datetime.timedelta(hours=2))
+values = [datetime.datetime(2024, 5, 1), datetime.timedelta(hours=1), uuid.UUID(int=1), memoryview(b"x"), [b"x"]]
+print([str(plain(value, zone)) for value in values])
+"""
+    ended = python("-c", code, cwd=project)
+    assert ended.code == 0, ended.stderr
+    schemas, values = ended.stdout.decode().splitlines()
+    text = {"type": "string"}
+    assert json.loads(schemas) == {
+        "uuid": text | {"format": "uuid"},
+        "jsonb": {"type": ["object", "array", "string", "number", "boolean"]},
+        "numeric": {"type": "number"},
+        "real": {"type": "number"},
+        "array": {"type": "array", "items": {"type": ["null", "integer"]}},
+        "arrays": None,
+        "inet": None,
+        "interval": None,
+        "stamp": text | {"format": "date-time"},
+        "bytea": text | {"contentEncoding": "base64"},
+        "enum": text,
+        "tiny": {"type": "integer"},
+        "year": None,
+        "bit": {"type": "boolean"},
+        "whole": {"type": "number"},
+        "number": {"type": "number"},
+        "text": text,
+    }
+    assert values == str(
+        ["2024-05-01 00:00:00+02:00", "1:00:00", "00000000-0000-0000-0000-000000000001", "eA==", "['eA==']"]
+    )
+
+
+@of_kinds("file")
+def test_the_schema_of_events_is_what_infer_says(project: Path) -> None:
+    """But for the nulls, and what the tap adds to each row."""
+    inferred = json.loads(burler("infer", "sample/events-2024-05.jsonl", cwd=project).stdout)["properties"]
+    written = json.loads((project / package(project) / "schemas" / "events.json").read_text())["properties"]
+    for name, part in inferred.items():
+        kinds = written[name]["type"]
+        assert part["type"] in kinds if isinstance(kinds, list) else part["type"] == kinds
+        assert part.get("format") == written[name].get("format")
+    assert set(written) - set(inferred) == {"file", "line", "file_modified_at"}
+
+
+@of_kinds(*KINDS)
+def test_the_readme_says_what_about_says(project: Path) -> None:
+    said = burler("about", package(project), "--format", "markdown", cwd=project)
+    assert (said.code, said.stderr) == (0, "")
+    readme = (project / "README.md").read_text()
+    assert "{{" not in readme and "example-" not in readme
+    sections = dict(re.findall(r"^## (\w+)\n\n(.*?)(?=^## |\Z)", said.stdout.decode(), re.DOTALL | re.MULTILINE))
+    assert sections["Config"].strip() in readme
+    if project.name == "tap-databases":  # its streams are found; the README speaks of a table with and without a key
+        assert readme.count("Every row arrives at least once") == 2 and "`updated_at` equals the bookmark" in readme
+    else:
+        assert sections["Streams"].strip() in readme
+        assert sections["Delivery"].strip() in readme
+
+
+@of_kinds(*KINDS)
+def test_the_code_compiles_and_names_are_its_own(project: Path) -> None:
+    ended = python("-m", "compileall", "-q", ".", cwd=project)
+    assert (ended.code, ended.stdout) == (0, b"")
+    for path in project.rglob("*"):
+        assert "example" not in path.name
+        if path.is_file() and path.suffix != ".pyc":
+            assert not re.search(r"tap[-_]example|\{\{|\}\}\}", path.read_text(), re.IGNORECASE), path
+
+
+def test_secrets_stay_out_of_the_repository(made: dict[str, Path], tmp_path: Path) -> None:
+    """git itself judges the .gitignore."""
+    git = shutil.which("git")
+    assert git, "the tests need git"
+    project = Path(shutil.copytree(made["rest"], tmp_path / "p"))
+    for name in ("config.json", "state.json"):
+        (project / name).write_text("{}")
+    subprocess.run([git, "init", "-q", "."], cwd=project, check=True, timeout=30)
+    asked = subprocess.run(
+        [git, "status", "--short", "-uall"], cwd=project, check=True, timeout=30, capture_output=True, text=True
+    )
+    listed = [line.split()[-1] for line in asked.stdout.splitlines()]
+    assert "config.sample.json" in listed and ".gitignore" in listed
+    assert not {"config.json", "state.json"} & set(listed)
+
+
+def test_what_is_printed(tmp_path: Path) -> None:
+    ended = new("tap-crm", cwd=tmp_path)
+    assert (ended.code, ended.stderr) == (0, "")
+    text = ended.stdout.decode()
+    assert text.startswith("made tap-crm/ for a REST API")
+    listed = re.findall(r"^  (\S+)$", text, re.MULTILINE)
+    assert sorted(listed) == there(tmp_path / "tap-crm")  # and no bytecode
+    assert "  cd tap-crm\n  pip install -e '.[test]' && pytest\n" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["tap-crm"]
+
+
+def test_names_in_both_spellings(tmp_path: Path) -> None:
+    assert new("tap_crm_2", "--kind", "file", "--into", tmp_path, cwd=ROOT).code == 0
+    assert (tmp_path / "tap-crm-2" / "tap_crm_2" / "__init__.py").is_file()
+    assert new("tap-" + 60 * "x", "--kind", "file", cwd=tmp_path).code == 0
+
+
+def test_a_project_in_an_empty_folder_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "tap-crm").mkdir()
+    assert new("tap-crm", cwd=tmp_path).code == 0
+    assert (tmp_path / "tap-crm" / "pyproject.toml").is_file()
+
+
+# ---- what can't be made -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        ("crm", "Did you mean: burler new tap-crm"),
+        ("CRM", "Did you mean: burler new tap-crm"),
+        ("Tap CRM", "Did you mean: burler new tap-crm"),
+        ("tap--crm", "Did you mean: burler new tap-crm"),
+        ("tap-crm-", "Did you mean: burler new tap-crm"),
+        ("tap-crm.py", "Did you mean: burler new tap-crm-py"),
+        ("../tap-crm", "Did you mean: burler new tap-crm  (--into says in which folder)"),
+        ("/etc/tap-crm", "--into says in which folder"),
+        ("tap-crm/", "Did you mean: burler new tap-crm"),
+        ("tap", "like tap-crm"),
+        ("tap-", "like tap-crm"),
+        ("", "like tap-crm"),
+        ("..", "like tap-crm"),
+        ("日本", "like tap-crm"),
+        ("tap-crm\n", "Did you mean: burler new tap-crm"),
+        ("tap-crm;rm -rf x", "Did you mean: burler new tap-crm-rm-rf-x"),
+        ('tap-crm"""', "Did you mean: burler new tap-crm"),
+        ("tap-" + 61 * "x", "at most 64 characters"),
+        ("tap-" + 9999 * "x", "at most 64 characters"),
+    ],
+)
+def test_names_that_are_refused(tmp_path: Path, name: str, cure: str) -> None:
+    ended = new("--", name, cwd=tmp_path)
+    assert (ended.code, ended.stdout) == (2, b"")
+    said = ended.one_critical()
+    assert cure in said and len(said) < 400
+    assert there(tmp_path) == []
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "tap-full").mkdir()
+    (tmp_path / "tap-full" / "mine.txt").write_text("mine")
+    (tmp_path / "tap-file").write_text("mine")
+    (tmp_path / "tap-gone").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "tap-link").symlink_to(tmp_path / "empty")
+    for name in ("tap-full", "tap-file", "tap-gone", "tap-link"):
+        ended = new(name, cwd=tmp_path)
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert f"{name} is there already" in ended.one_critical()
+    assert there(tmp_path) == ["tap-file", "tap-full/mine.txt"]
+    assert (tmp_path / "tap-link").is_symlink()
+
+
+def test_wrong_use(tmp_path: Path) -> None:
+    for args, said in (
+        ([], "Missing argument 'NAME'"),
+        (["tap-crm", "--kind", "soap"], "'soap' is not one of 'rest', 'database', 'file'"),
+        (["tap-crm", "--into", "none"], "--into none: does not exist"),
+        (["tap-crm", "--into", sys.executable], "is a file"),
+        (["tap-crm", "--into", "x" * 300], "File name too long"),
+    ):
+        ended = new(*args, cwd=tmp_path)
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert said in ended.one_critical()
+    assert there(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody may write to")
+def test_a_place_that_can_not_be_written(tmp_path: Path) -> None:
+    """/proc takes no folders, not even from root."""
+    ended = new("tap-crm", "--into", "/proc", cwd=tmp_path)
+    assert (ended.code, ended.stdout) == (1, b"")
+    assert "/proc/tap-crm can't be made: " in ended.one_critical()
+
+
+def test_no_room(tmp_path: Path) -> None:
+    """A limit on the size of files stands for a full disk: a write fails in the middle."""
+    (tmp_path / "new.py").write_text(CODE)
+    (tmp_path / "in").mkdir()
+    ended = shell(f"ulimit -f 2; PYTHONDONTWRITEBYTECODE=1 {PYTHON} new.py new tap-crm --into in", cwd=tmp_path)
+    assert (ended.code, ended.stdout) == (1, b"")
+    assert "in/tap-crm can't be made: File too large. Nothing was left behind." in ended.one_critical()
+    assert list((tmp_path / "in").iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_run_that_is_ended_leaves_nothing_half_made(made: dict[str, Path], tmp_path: Path, number: int) -> None:
+    """Ended at the moment its hidden folder appears, or some milliseconds later."""
+    whole = there(made["rest"])
+    caught = 0
+    for attempt in range(6):
+        place = tmp_path / str(attempt)
+        place.mkdir()
+        process = subprocess.Popen(
+            [PYTHON, "-c", CODE, "new", "tap-rests"],
+            cwd=place,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        limit = time.monotonic() + 30
+        while not any(place.iterdir()) and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.0005)
+        time.sleep(attempt * 0.004)
+        process.send_signal(number)
+        _out, stderr = process.communicate(timeout=30)
+        visible = [path.name for path in place.iterdir() if not path.name.startswith(".")]
+        hidden = [path.name for path in place.iterdir() if path.name.startswith(".")]
+        assert visible in ([], ["tap-rests"])
+        if visible:
+            assert there(place / "tap-rests") == whole
+        caught += not visible
+        if number != signal.SIGKILL:
+            assert hidden == [] and b"Traceback" not in stderr, stderr
+            assert process.returncode in (0, 128 + number, -number)
+    assert caught, "no run was ended in time"
+
+
+# ---- as it is installed -----------------------------------------------------------------------------
+
+
+def _can_build() -> bool:
+    try:
+        return int(importlib.metadata.version("setuptools").partition(".")[0]) >= 77
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _can_build(), reason="building wheels needs setuptools 77 or newer: pip install setuptools")
+def test_wheels_of_burler_and_of_a_tap(tmp_path: Path) -> None:
+    """burler as a wheel in a fresh environment makes a tap; that is built and installed; its command runs."""
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "burler", source / "burler", ignore=shutil.ignore_patterns("__pycache__"))
+    fresh = tmp_path / "fresh"
+    venv.create(fresh, with_pip=False)
+    (packages,) = fresh.glob("lib/python3*/site-packages")
+    # Dependencies come from this environment; a path in a .pth brings no editable install of burler with it.
+    borrowed = {Path(str(one.locate_file(""))) for one in importlib.metadata.distributions()}
+    (packages / "borrowed.pth").write_text("\n".join(str(path) for path in sorted(borrowed) if path != ROOT))
+
+    _build_and_install(source, fresh, tmp_path / "wheels")
+    where = python_of(fresh, "-c", "import burler; print(burler.__file__)", cwd=tmp_path)
+    assert where.stdout.decode().startswith(str(packages)), where.stderr
+    made = python_of(fresh, "-c", CODE, "new", "tap-shop", "--kind", "file", cwd=tmp_path)
+    assert made.code == 0, made.stderr
+    assert len(there(tmp_path / "tap-shop")) == 12
+    _build_and_install(tmp_path / "tap-shop", fresh, tmp_path / "wheels")
+
+    command = fresh / "bin" / "tap-shop"
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"folder": str(tmp_path / "tap-shop" / "sample"), "settle_seconds": 0}))
+    for args, expected in (
+        (["--version"], b"tap-shop 0.1.0 "),
+        (["--config", str(config), "--discover"], b'"tap_stream_id": "orders"'),
+    ):
+        done = subprocess.run(
+            [command, *args], cwd=fresh, env=environment(), capture_output=True, timeout=60, check=True
+        )
+        assert expected in done.stdout
+    done = subprocess.run(
+        [command, "--config", str(config)], cwd=fresh, env=environment(), capture_output=True, timeout=60, check=True
+    )
+    assert rows(messages_of(done.stdout)) == EXPECTED["file"]
+
+
+def python_of(fresh: Path, *args: str, cwd: Path) -> Ended:
+    done = subprocess.run(
+        [fresh / "bin" / "python", *args], cwd=cwd, env=environment(), capture_output=True, timeout=120, check=False
+    )
+    return Ended(done.returncode, done.stdout, done.stderr.decode())
+
+
+def _build_and_install(project: Path, fresh: Path, wheels: Path) -> None:
+    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "-q"]
+    plain = {**os.environ, "PIP_NO_INDEX": "1", "PIP_NO_INPUT": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    before = set(wheels.glob("*.whl"))
+    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(wheels), str(project)]
+    done = subprocess.run(build, env=plain, capture_output=True, timeout=300, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = set(wheels.glob("*.whl")) - before
+    install = [*pip, "--python", str(fresh / "bin" / "python"), "install", "--no-deps", str(wheel)]
+    done = subprocess.run(install, env=plain, capture_output=True, timeout=300, check=False, text=True)
+    assert done.returncode == 0, done.stderr

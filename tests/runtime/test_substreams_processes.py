@@ -1,0 +1,134 @@
+"""Substreams in real processes: memory, kill -9 and SIGTERM at any moment, the command line."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tapprocess import PYTHON, environment, python, write_tap
+
+BIG = """
+import resource, sys
+import burler
+
+tap = burler.tap("tap-big", config_spec={"parents": 1})
+
+@tap.sync("parents", key_properties="id", replication_key="id", bookmark_strategy="every_n(1000)", schema=SCHEMA)
+def parents(config):
+    for i in range(config["parents"]):
+        yield {"id": i, "text": "x" * 100}
+
+@tap.sync("children", parent="parents", schema=SCHEMA)
+def children(parent):
+    for i in range(5):
+        yield {"id": i, "text": "y" * 100}
+
+class Null:
+    rows = 0
+    def write(self, message):
+        self.rows += getattr(message, "count", 0)
+    def flush(self): pass
+    def tick(self): pass
+    def close(self, *, complete): pass
+
+if __name__ == "__main__":
+    from burler.runtime.run import run
+    sink = Null()
+    run(tap, {"parents": int(sys.argv[1])}, sink)
+    print(sink.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_does_not_grow_with_the_number_of_parents(tmp_path: Path):
+    path = write_tap(tmp_path, BIG, "tap_big.py")
+    kilobytes = {}
+    for parents in (2_000, 20_000):
+        ended = python(path, str(parents), cwd=tmp_path, timeout=120)
+        assert ended.code == 0, ended.stderr
+        rows, kilobytes[parents] = map(int, ended.stdout.split())
+        assert rows == parents * 6
+    assert kilobytes[20_000] - kilobytes[2_000] < 8_000, kilobytes
+
+
+KILLED = """
+import time
+import burler
+
+tap = burler.tap("tap-killed")
+
+@tap.sync("parents", key_properties="id", replication_key="id", bookmark_strategy="every_n(20)", schema=SCHEMA)
+def parents(stream):
+    for i in range(stream.bookmark or 0, 600):
+        yield {"id": i, "text": "x"}
+        time.sleep(0.001)
+
+@tap.sync("children", parent="parents", schema=SCHEMA)
+def children(parent):
+    for i in range(parent["id"] % 4):
+        yield {"id": 1000 * i + parent["id"], "text": "y"}
+        time.sleep(0.001)
+
+if __name__ == "__main__":
+    tap.cli()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "SIGTERM"])
+def test_nothing_is_lost_when_the_process_is_ended(tmp_path: Path, number: signal.Signals):
+    """Again and again; what stands behind the last STATE that got out counts for nothing."""
+    path = write_tap(tmp_path, KILLED, "tap_killed.py")
+    state = tmp_path / "state.json"
+    kept: set[tuple[str, int]] = set()
+    rng = random.Random(7)
+    runs, done = 0, False
+    for attempt in range(25):
+        seconds = rng.uniform(0.25, 0.6) + attempt * 0.05 if runs < 5 else 60.0
+        code, lines = _some_time(path, state, number, seconds)
+        states = [i for i, message in enumerate(lines) if message["type"] == "STATE"]
+        if not lines:
+            continue  # the signal came before the tap had begun
+        runs += 1
+        if states:
+            kept |= {(m["stream"], m["record"]["id"]) for m in lines[: states[-1]] if m["type"] == "RECORD"}
+            state.write_text(json.dumps(lines[states[-1]]["value"]))
+            done = "currently_syncing" not in lines[states[-1]]["value"]
+        if done:
+            break
+        assert code == (-signal.SIGKILL if number == signal.SIGKILL else 0)
+    assert done
+    assert runs > 2
+    expected = {("parents", i) for i in range(600)}
+    assert kept == expected | {("children", 1000 * k + i) for i in range(600) for k in range(i % 4)}
+
+
+def _some_time(path: Path, state: Path, number: signal.Signals, seconds: float) -> tuple[int, list[dict[str, Any]]]:
+    """The tap for so long, then the signal: its exit code, and the whole lines it printed."""
+    arguments = ["--state", str(state)] if state.exists() else []
+    with (state.parent / "out").open("wb") as out:
+        process = subprocess.Popen(
+            [PYTHON, str(path), *arguments],
+            stdout=out,
+            stderr=subprocess.DEVNULL,
+            env=environment(PYTHONUNBUFFERED="1"),
+        )
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(number)
+            process.wait(15)
+    return process.returncode, [json.loads(line) for line in (state.parent / "out").read_bytes().split(b"\n")[:-1]]
+
+
+def test_the_command_line_tells_of_a_childs_error_in_one_message(tmp_path: Path):
+    source = textwrap.dedent(KILLED).replace("time.sleep(0.001)", "").replace('parent["id"] % 4', 'parent["nosuch"]')
+    path = write_tap(tmp_path, source, "tap_killed.py")
+    ended = python(path, cwd=tmp_path)
+    assert ended.code == 1
+    assert "stream 'children' (tap_killed.py:" in ended.one_critical()
+    assert "KeyError" in ended.one_critical()

@@ -1,0 +1,127 @@
+"""What simplify makes of a schema takes what the schema took: judged by jsonschema."""
+
+from __future__ import annotations
+
+import copy
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from burler.schema.simplify import as_object, simplify
+
+# 1 is nowhere in an enum: jsonschema takes it for true.
+LEAVES = st.sampled_from(
+    [
+        {},
+        {"type": "null"},
+        {"type": "string"},
+        {"type": "string", "maxLength": 1},
+        {"type": "string", "enum": ["a", "b"]},
+        {"enum": ["a", 3, None]},
+        {"enum": [None]},
+        {"type": ["string", "null"]},
+        {"type": "integer"},
+        {"type": "number", "minimum": 2},
+        {"type": "boolean", "description": "d"},
+        {"type": "array"},
+    ]
+)
+SCHEMAS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"anyOf": parts}),
+        st.lists(inner, min_size=1, max_size=2).map(lambda parts: {"anyOf": parts, "type": ["string", "null"]}),
+        inner.map(lambda items: {"type": "array", "items": items}),
+        st.dictionaries(st.sampled_from("ab"), inner).map(lambda p: {"type": "object", "properties": p}),
+        inner.map(lambda extra: {"type": "object", "additionalProperties": extra}),
+    ),
+    max_leaves=6,
+)
+VALUES = st.recursive(
+    st.sampled_from([None, "a", "b", "long", 1, 3, 2.5, True]),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.sampled_from("abc"), inner, max_size=2)),
+    max_leaves=4,
+)
+
+
+@given(SCHEMAS, st.lists(VALUES, min_size=1, max_size=5))
+@settings(max_examples=500, deadline=None)
+def test_the_same_values_are_valid(schema, values):
+    before = copy.deepcopy(schema)
+    simple = simplify(schema)
+    assert schema == before
+    for value in values:
+        assert jsonschema.Draft4Validator(simple).is_valid(value) == jsonschema.Draft4Validator(schema).is_valid(value)
+    assert simplify(simple) == simple
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": ["null", "string"]}),
+        ({"oneOf": [{"type": "null"}, {"enum": ["a"]}]}, {"type": ["null", "string"], "enum": [None, "a"]}),
+        ({"anyOf": [{"type": "string", "format": "date"}, {"type": "string"}]}, {"type": "string"}),
+        ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, {"type": "number"}),
+        (
+            {"anyOf": [{"type": "string", "maxLength": 1}, {"type": "string", "maxLength": 2}]},
+            {"anyOf": [{"type": "string", "maxLength": 1}, {"type": "string", "maxLength": 2}]},
+        ),
+        (
+            {"anyOf": [{"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "null"}], "title": "t"},
+            {"type": ["null", "string", "integer"], "title": "t"},
+        ),
+        (  # one keyword can't speak of both
+            {"anyOf": [{"type": "string", "format": "date"}, {"type": "number", "format": "singer.decimal"}]},
+            {"anyOf": [{"type": "string", "format": "date"}, {"type": "number", "format": "singer.decimal"}]},
+        ),
+        ({"const": 1}, {"type": "integer", "enum": [1]}),
+        (
+            {"type": "array", "prefixItems": [{"type": "string"}, {"type": "null"}], "items": False},
+            {"type": "array", "items": {"type": ["null", "string"]}},
+        ),
+        ({"type": "array", "prefixItems": [{"type": "string"}]}, {"type": "array", "items": {}}),
+        (
+            {"type": "array", "items": [{"type": "string"}], "additionalItems": {"type": "integer"}},
+            {"type": "array", "items": {"type": ["string", "integer"]}},
+        ),
+        ({"properties": {"anyOf": {"const": "x"}}}, {"properties": {"anyOf": {"type": "string", "enum": ["x"]}}}),
+    ],
+)
+def test_what_is_made(given, made):
+    assert simplify(given) == made
+
+
+def test_what_is_no_object_of_records():
+    for schema in ({}, True, {"type": "string"}, {"type": "object"}, {"type": "object", "properties": {}}):
+        assert as_object(schema) is None
+    assert as_object({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "string"}]}) is None
+
+
+def test_fields_of_parts_that_could_not_be_merged_are_named():
+    a, b = {"properties": {"a": {"type": "string"}}}, {"properties": {"b": {"type": "integer"}}, "not": {}}
+    assert as_object({"allOf": [a, b]}) == {
+        "type": "object",
+        "allOf": [a, b],
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+    }
+
+
+OBJECTS = st.builds(
+    lambda props, required: {"type": "object", "properties": props, "required": sorted(required & set(props)) or ["a"]},
+    st.dictionaries(st.sampled_from("ab"), LEAVES, min_size=1),
+    st.sets(st.sampled_from("ab")),
+)
+
+
+@given(st.lists(OBJECTS, min_size=1, max_size=3), st.dictionaries(st.sampled_from("ab"), VALUES))
+@settings(max_examples=500, deadline=None)
+def test_a_union_at_the_top_takes_what_its_branches_take(branches, value):
+    union = {"anyOf": branches}
+    made = as_object(simplify(union))
+    assert made is not None and made["type"] == "object"
+    # A field that a branch does not know is no part of its rows (shaping drops it).
+    known = {"anyOf": [{**branch, "additionalProperties": False} for branch in branches]}
+    if jsonschema.Draft4Validator(known).is_valid(value):
+        jsonschema.Draft4Validator(made).validate(value)
