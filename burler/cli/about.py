@@ -20,6 +20,7 @@ from burler.declare.tap import Tap
 from burler.errors import UsageError
 from burler.settings import Settings, markdown_table
 
+_DISCOVERED = "as discovered"
 FORMS = ("text", "json", "markdown")
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
@@ -117,7 +118,7 @@ def _public(part: Any, name: str) -> Any:
 def _stream(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> dict[str, Any]:
     said: dict[str, Any] = {
         "name": spec.tap_stream_id,
-        "replication_method": spec.replication_method,
+        "replication_method": None if spec.is_pattern and not spec.method_said else spec.replication_method,
         "key_properties": list(spec.key_properties),
         "replication_key": spec.replication_key,
         "delivery": delivery(spec, specs),
@@ -224,8 +225,8 @@ def _text(said: Mapping[str, Any]) -> str:
     lines += ["", "Streams, and the delivery of each:"]
     for stream in said["streams"]:
         by = f" by {stream['replication_key']}" if stream["replication_key"] else ""
-        keys = ", ".join(stream["key_properties"]) or "none"
-        lines.append(f"  {stream['name']}: {stream['replication_method']}{by}, keys: {keys}")
+        keys = ", ".join(stream["key_properties"]) or ("none" if stream["replication_method"] else _DISCOVERED)
+        lines.append(f"  {stream['name']}: {stream['replication_method'] or _DISCOVERED}{by}, keys: {keys}")
         for sentence in stream["delivery"]:
             lines += textwrap.wrap(sentence.replace("`", "'"), 110, initial_indent="    - ", subsequent_indent="      ")
     lines += [] if said["streams"] else ["  found when the tap discovers"]
@@ -268,9 +269,10 @@ def streams_table(streams: list[dict[str, Any]]) -> str:
         return "Found when the tap discovers."
     lines = ["| stream | replication | key | replication key |", "|---|---|---|---|"]
     for stream in streams:
-        keys = ", ".join(f"`{key}`" for key in stream["key_properties"]) or "none"
-        by = f"`{stream['replication_key']}`" if stream["replication_key"] else "none"
-        cells = (f"`{stream['name']}`", stream["replication_method"], keys, by)
+        none = "none" if stream["replication_method"] else _DISCOVERED
+        keys = ", ".join(f"`{key}`" for key in stream["key_properties"]) or none
+        by = f"`{stream['replication_key']}`" if stream["replication_key"] else none
+        cells = (f"`{stream['name']}`", stream["replication_method"] or _DISCOVERED, keys, by)
         lines.append("| " + " | ".join(map(_cell, cells)) + " |")
     return "\n".join(lines)
 

@@ -15,7 +15,15 @@ def delivery(spec: StreamSpec, specs: Mapping[str, StreamSpec] | None = None) ->
         specs: all streams of the tap; a stream whose rows another one brings then says how that one saves STATE.
     """
     source = _source(spec, specs or {})
-    return [_lost(spec), _twice(spec, source), _state(spec, source)]
+    if spec.is_pattern:
+        return [_lost(spec, source), _FOUND, _state(spec, source)]
+    return [_lost(spec, source), _twice(spec, source), _state(spec, source)]
+
+
+_FOUND = (
+    "It stands for every stream that discovery finds and nothing else declares: keys and replication method come from "
+    "there, or are chosen in the catalog, and say what comes again."
+)
 
 
 def _source(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> StreamSpec:
@@ -27,12 +35,14 @@ def _source(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> StreamSpec:
     return spec
 
 
-def _lost(spec: StreamSpec) -> str:
+def _lost(spec: StreamSpec, source: StreamSpec) -> str:
     said = "Every row arrives at least once: STATE never says more than what is out, and a row that does not fit its "
     said += "schema ends the stream with an error"
     if spec.replication_key and spec.replication_method != FULL_TABLE:
         key = spec.replication_key
         said += f". A row that the source adds or changes with a `{key}` below the bookmark, or deletes, is not seen"
+    if spec.parent and source.replication_method != FULL_TABLE:
+        said += f". A row that comes or changes where its row of `{spec.parent}` does not is not seen"
     return said + "."
 
 
@@ -65,7 +75,11 @@ def _state(spec: StreamSpec, source: StreamSpec) -> str:
         often = "STATE comes at the end of the stream, and when it is stopped or fails"
     else:
         often = f"STATE comes as {strategy!r} says, and at the end"
-    if source.bookmark_key is None:
+    if spec.is_pattern:
+        rest = "each stream has a bookmark of its own if it has a replication key"
+        if source.order == "asc":
+            rest += ": the greatest value out, also when the run is stopped, since rows rise by it (checked)"
+    elif source.bookmark_key is None:
         rest = "it holds no bookmark of this stream, only what the function keeps in `stream.state`"
     elif source.order == "asc":
         rest = "the bookmark is the greatest value out, also when the run is stopped, since rows rise by it (checked)"

@@ -214,3 +214,26 @@ def test_a_stream_beside_another_follows_it():
     assert "the rows of those of `commits` whose `at` equals the bookmark come again" in again
     assert moves.startswith("Its rows come in the run of `commits`, and STATE moves with it.")
     assert delivery(specs["files"])  # without the others, too
+
+
+def test_a_pattern_says_that_discovery_decides():
+    tap = burler.tap("tap-found")
+    tap.discover(lambda: {})
+    tap.sync("*", order="asc")(lambda: [])
+    text = render(about(tap), "text")
+    assert "*: as discovered, keys: as discovered" in text
+    assert "stands for every stream that discovery finds" in " ".join(text.split())
+    assert "has no key" not in text and "holds no bookmark" not in text
+    assert "| `*` | as discovered | as discovered | as discovered |" in render(about(tap), "markdown")
+
+
+def test_a_substream_says_what_it_does_not_see():
+    tap = burler.tap("tap-family")
+    schema = {"properties": {"id": {}, "at": {}}}
+    tap.stream("parents", replication_key="at", schema=schema).sync(lambda: [])
+    tap.stream("parents_full", schema=schema).sync(lambda: [])
+    tap.sync("children", parent="parents", schema=schema)(lambda parent: [])
+    tap.sync("all_children", parent="parents_full", schema=schema)(lambda parent: [])
+    said = {one["name"]: " ".join(one["delivery"]) for one in about(tap)["streams"]}
+    assert "where its row of `parents` does not is not seen" in said["children"]
+    assert "not seen" not in said["all_children"]
