@@ -87,7 +87,9 @@ class Registry:
                 f"stream '{stream}' ({place}): has a {what} already ({earlier}). Keep one of the two."
             )
         self._places[(stream, slot)] = place
-        self._parts.setdefault(stream, {})[part] = value
+        parts = self._parts.setdefault(stream, {})
+        parts[part] = value
+        parts.setdefault("first_place", place)
 
     def declare_options(self, stream: str, options: Mapping[str, Any], *, place: str) -> None:
         """Note a stream and its options, parsed here.
@@ -143,8 +145,7 @@ class Registry:
 
     def _spec(self, name: str, gaps: list[str]) -> StreamSpec:
         parts = dict(self._parts[name])
-        place = next((p for (stream, part), p in self._places.items() if (stream, part) == (name, "sync")), None)
-        place = place or parts.get("place") or next(p for (stream, _), p in self._places.items() if stream == name)
+        place = self._places.get((name, "sync")) or parts.get("place") or parts["first_place"]
         if isinstance(parts.get("sync"), NamedFunction):
             parts["sync"] = _find(parts["sync"], name, gaps)
         elif parts.get("sync") is None and parts.get("emitted_by") is None:

@@ -94,9 +94,13 @@ def make_plan(
             planned[name] = _plan_stream(specs[name], entry, metadata[name], own.entries[name], theirs, versions)
     planned = {name: _as_its_root(stream, planned.get(_run_of(stream.spec))) for name, stream in planned.items()}
     _refuse_one_name_twice(planned.values())
+    by_run: dict[str, list[PlannedStream]] = {}
+    for name in specs:
+        if name in planned:
+            by_run.setdefault(_run_of(specs[name]), []).append(planned[name])
     runs = []
     for name in _rotate(list(specs), st.get_currently_syncing(dict(state or {}))):
-        streams = [planned[member] for member in specs if member in planned and _run_of(specs[member]) == name]
+        streams = by_run.get(name)
         if specs[name].sync is not None and streams:
             streams.sort(key=lambda stream: stream.tap_stream_id != name)
             runs.append(PlannedRun(specs[name], tuple(streams)))

@@ -13,7 +13,7 @@ from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.errors import UsageError
 from burler.runtime import logs
-from burler.runtime.plan import make_plan
+from burler.runtime.plan import PlannedRun, make_plan
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
 from burler.runtime.sync import Engine, SyncResult, write_schemas
@@ -90,10 +90,7 @@ def run(
         UsageError: config, catalog, state or the tap's declarations are wrong; nothing was written.
         OutputClosed, StorageError, LockLost, DataError: the sink failed.
     """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise UsageError(
-            f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: --test=schema"
-        )
+    _check_limit(limit)
     session, settings = prepare(tap, config)
     stopper = stopper or Stopper()
     begun = time.monotonic()
@@ -105,12 +102,7 @@ def run(
         plan = make_plan(
             session.specs, own, given=given, select=select, state=state, versions=settings.full_table_versions
         )
-        names = ", ".join(stream.tap_stream_id for planned in plan for stream in planned.streams)
-        logger.info("%s: start (sync), streams: %s", tap.name, names or "none selected")
-        if limit is not None:
-            logger.info("%s: at most %d rows of each stream, and no STATE", tap.name, limit)
-        if not plan:
-            logger.warning("%s: no stream is selected. Select some in the catalog or with --select.", tap.name)
+        _announce(tap, plan, limit)
         if schemas_only:
             write_schemas(plan, sink)
             status = "succeeded"
@@ -129,6 +121,22 @@ def run(
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
         logger.info("%s: %s, %.1f s", tap.name, status, seconds)
         close(session)
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise UsageError(
+            f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: --test=schema"
+        )
+
+
+def _announce(tap: Tap, plan: tuple[PlannedRun, ...], limit: int | None) -> None:
+    names = ", ".join(stream.tap_stream_id for planned in plan for stream in planned.streams)
+    logger.info("%s: start (sync), streams: %s", tap.name, names or "none selected")
+    if limit is not None:
+        logger.info("%s: at most %d rows of each stream, and no STATE", tap.name, limit)
+    if not plan:
+        logger.warning("%s: no stream is selected. Select some in the catalog or with --select.", tap.name)
 
 
 def _asks_for_client(spec: StreamSpec) -> bool:

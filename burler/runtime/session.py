@@ -37,6 +37,7 @@ class Session:
         self._lock = threading.RLock()
         self._instances: dict[tuple[type, str], Any] = {}
         self._catalog: Catalog | None = None
+        self._lines: dict[str, list[StreamSpec]] | None = None
 
     def client(self) -> Any:
         """The client, made at the first call.
@@ -82,7 +83,11 @@ class Session:
 
     def line(self, root: StreamSpec) -> list[StreamSpec]:
         """The streams that are synced in the run of one: itself, its substreams, what they emit."""
-        return [spec for spec in self.specs.values() if spec.root == root.tap_stream_id]
+        if self._lines is None:
+            self._lines = {}
+            for spec in self.specs.values():
+                self._lines.setdefault(spec.root, []).append(spec)
+        return self._lines.get(root.tap_stream_id, [])
 
     def invoke(self, function: UserFunction, given: Given, *, stream: str) -> Any:
         """Call a function of the author's with what it asks for; a method, on its stream's instance."""
@@ -133,4 +138,5 @@ class Session:
         with self._lock:
             if self._catalog is None:
                 self.specs, self._catalog = discovery.describe(self)
+                self._lines = None
             return self._catalog
