@@ -1,7 +1,8 @@
 # make demo   a real tap on this repository's own history: messages, lake, tables, an answer from Spark
 # make test   everything that tests need, then all tests
+# make bench  how fast burler starts and discovers, beside another framework
 #
-# Both make a virtual environment in .venv and install what they need; nothing else has to be done before.
+# They make a virtual environment in .venv and install what they need; nothing else has to be done before.
 # REPO=/path/to/repo make demo   reads another git repository.      PYTHON=python3.12 make ...   chooses Python.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
@@ -15,7 +16,7 @@ JAVA_EXTRA = $(if $(filter yes,$(JAVA)),,$(comma)java)
 comma := ,
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
-.PHONY: demo test storm check lint types docs clean
+.PHONY: demo test storm bench check lint types docs clean
 .DELETE_ON_ERROR:
 
 # A Python that is there but can't make environments (Debian without python3-venv) is caught by the line's end.
@@ -47,6 +48,10 @@ test: $(VENV)/.for-test
 storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
 
+# The peers live in an environment of their own, .venv-peers: what they need and what burler needs don't go together.
+bench: $(VENV)/.for-test
+	@peers=$$($(RUN) tests/peers/peers_environment.py) && $(RUN) tests/bench/startup.py "$$peers"
+
 lint: $(VENV)/.for-check
 	$(RUN) -m ruff format --check burler tests examples docs
 	$(RUN) -m ruff check burler tests examples docs
@@ -61,4 +66,4 @@ docs: $(VENV)/.for-check
 check: lint types docs
 
 clean:
-	rm -rf $(VENV) demo build docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-peers demo build docs/_build .pytest_cache .mypy_cache .ruff_cache

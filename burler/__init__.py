@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from burler.schema.infer import inferred
     from burler.schema.openapi_source import openapi
     from burler.schema.typed_source import typed
+    from burler.schema.wsdl_source import wsdl
 
 __version__ = "0.1.0"
 
@@ -29,9 +30,15 @@ __all__ = [
     "openapi",
     "tap",
     "typed",
+    "wsdl",
 ]
 
 __getattr__ = lazy_names(
     __name__,
-    {"inferred": "schema.infer", "openapi": "schema.openapi_source", "typed": "schema.typed_source"},
+    {
+        "inferred": "schema.infer",
+        "openapi": "schema.openapi_source",
+        "typed": "schema.typed_source",
+        "wsdl": "schema.wsdl_source",
+    },
 )

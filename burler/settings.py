@@ -55,10 +55,10 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
         try:
             given[item.name] = _as(str(item.type), config[item.name])
         except ValueError as error:
-            problems.append(f"setting '{item.name}' must be {error}, not {config[item.name]!r:.60}")
+            problems.append(f"setting '{item.name}' must be {error}")
     start = given.get("start_date")
     if start is not None and not _is_moment(start):
-        problems.append(f"setting 'start_date' must be an RFC 3339 date-time with a zone, not {start!r:.60}")
+        problems.append("setting 'start_date' must be an RFC 3339 date-time with a zone, as 2024-01-02T03:04:05Z")
     if problems:
         raise ConfigError("\n  ".join(problems))
     return Settings(**given)

@@ -8,5 +8,5 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "burler"
 myst_heading_anchors = 3
-autodoc_typehints = "none"
+autodoc_typehints = "signature"
 autodoc_member_order = "bysource"

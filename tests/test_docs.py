@@ -51,6 +51,24 @@ def test_snippets_of_the_styles_run_in_order():
     assert out.records("letters") == [{"contact": 1, "text": "dear"}]
 
 
+def test_the_hooks_of_the_guide_and_the_styles_bear_fields_that_are_not_there():
+    """Unselected or null: what readers copy must not break with the first catalog of a user."""
+    from burler.testing import run_tap
+
+    scope = run_blocks("taps.md")
+    config = {"stations": ["a"], "since": "2024-01-01T00:00:00Z"}
+    out = run_tap(scope["tap"], config, select="readings.station")
+    assert not out.result.errors
+    assert out.records("readings")[0] == {"station": "a", "at": "2024-05-01T00:00:00Z"}
+    hook = scope["post_transform"]
+    assert hook({"celsius": None}) == {"celsius": None}
+    assert hook({"celsius": 1.6}) == {"celsius": 2}
+
+    out = run_tap(run_blocks("styles.md")["tap"], select="call_notes.contact")
+    assert not out.result.errors
+    assert out.records("call_notes") == [{"contact": 1}, {"contact": 1}]
+
+
 def test_options_of_the_styles_page_are_all_there_are():
     from burler.declare.options import OPTION_NAMES
 

@@ -14,7 +14,7 @@ from burler.cli.delivery import delivery
 from burler.config import schemas
 from burler.config.environment import variable_of
 from burler.config.forms import ConfigForm, parse_spec
-from burler.config.secrets import looks_secret
+from burler.config.secrets import Path, looks_secret, mask
 from burler.declare.spec import FULL_TABLE, LOG_BASED, StreamSpec
 from burler.declare.tap import Tap
 from burler.errors import UsageError
@@ -68,8 +68,9 @@ def capabilities(specs: Mapping[str, StreamSpec]) -> list[str]:
 def settings_schema(form: ConfigForm) -> dict[str, Any]:
     """The JSON Schema of a whole config: the tap's own keys, then burler's settings. Secrets are marked, and no
     default of one is shown."""
-    schema = form.json_schema()
-    own = {name: _public(part, name) for name, part in schemas.properties(schema, schema).items()}
+    given = form.json_schema()
+    schema = _public(given, "", _hidden(given))
+    own = dict(schemas.properties(schema, schema))
     made: dict[str, Any] = {"type": "object", "properties": own | _burler_settings(but=own)}
     needed = schemas.required(schema, schema)
     if needed:
@@ -79,7 +80,7 @@ def settings_schema(form: ConfigForm) -> dict[str, Any]:
             made[key] = schema[key]
     for key in ("$defs", "definitions"):
         if key in schema:
-            made[key] = {name: _public(part, "") for name, part in schema[key].items()}
+            made[key] = schema[key]
     return made
 
 
@@ -96,13 +97,61 @@ def _burler_settings(but: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _public(part: Any, name: str) -> Any:
+_VALUES = ("default", "examples", "enum", "const")
+_OF_ITEMS = ("items", "prefixItems", "additionalItems", "additionalProperties", "patternProperties")
+
+
+def _hidden(root: Mapping[str, Any]) -> dict[int, set[Path]]:
+    """For each part of a schema, by its ``id``: the paths of secrets from there on; ``()`` is the part itself.
+
+    What stands below a secret is one, too; names and marks count through references and ``allOf``.
+    """
+    found: dict[int, set[Path]] = {}
+    done: set[tuple[int, frozenset[Path]]] = set()
+
+    def walk(part: Any, paths: frozenset[Path]) -> None:
+        if not isinstance(part, Mapping):
+            return
+        if any(map(schemas.is_secret, schemas.layers(root, part))):
+            paths |= {()}
+        if (id(part), paths) in done:
+            return
+        done.add((id(part), paths))
+        found.setdefault(id(part), set()).update(paths)
+        if "$ref" in part:
+            walk(schemas.target(root, part["$ref"]), paths)
+        for way, inner in schemas.parts(part):
+            if way[0] in ("$defs", "definitions"):
+                walk(inner, frozenset())
+            elif way[0] == "properties" or way[0] in _OF_ITEMS:
+                name = way[1] if way[0] == "properties" else schemas.ANY
+                below = {path[1:] for path in paths if path and path[0] in (name, schemas.ANY)}
+                secret = () in paths or (way[0] == "properties" and looks_secret(name))
+                walk(inner, frozenset(below | {()} if secret else below))
+            else:
+                walk(inner, paths)
+
+    walk(root, schemas.secret_paths(root))
+    return found
+
+
+def _public(part: Any, name: str, hidden: Mapping[int, set[Path]]) -> Any:
     """A schema without values of secrets, and with every key that looks like one marked as it."""
     if not isinstance(part, Mapping):
         return part
     out = dict(part)
+    marked = hidden.get(id(part), set())
+    for key in _VALUES:
+        if key not in part:
+            continue
+        if () in marked:
+            del out[key]
+        elif key in ("examples", "enum") and isinstance(part[key], list):
+            out[key] = [mask(value, marked=marked) for value in part[key]]
+        else:
+            out[key] = mask(part[key], marked=marked)
     for way, inner in schemas.parts(part):
-        made = _public(inner, way[1] if way[0] == "properties" else "")
+        made = _public(inner, way[1] if way[0] == "properties" else "", hidden)
         if len(way) == 1:
             out[way[0]] = made
         elif isinstance(out[way[0]], list):
@@ -110,7 +159,6 @@ def _public(part: Any, name: str) -> Any:
         else:
             out[way[0]] = {**out[way[0]], way[1]: made}
     if looks_secret(name) or schemas.is_secret(part):
-        out = {key: value for key, value in out.items() if key not in ("default", "examples", "enum", "const")}
         out["secret"] = True
     return out
 

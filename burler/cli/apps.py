@@ -13,7 +13,7 @@ from typing import Any
 
 from burler.declare.inject import short_path
 from burler.declare.tap import Tap
-from burler.errors import AppError, BurlerError
+from burler.errors import AppError, UsageError
 from burler.runtime.logs import place_of_error, short
 
 
@@ -46,7 +46,7 @@ def _load_file(path: Path, name: str) -> ModuleType:
     if path.is_dir():
         path = path / "__init__.py"
         if not path.exists():
-            raise _no_init(name)
+            raise _no_init(name, path.parent)
     path = path.resolve()
     parts = [] if path.name == "__init__.py" else [path.stem]
     folder = path.parent
@@ -79,7 +79,7 @@ def _load_module(target: str, name: str) -> ModuleType:
         found = importlib.util.find_spec(target)  # imports the packages above the module
     if found is None or found.origin is None:  # a folder without __init__.py is found as an empty package
         if Path(target).is_dir():
-            raise _no_init(name)
+            raise _no_init(name, Path(target))
         raise AppError(
             f"APP '{name}': no file, module or installed tap of that name. "
             "Give a file (tap_crm.py), a module (tap_crm), module:attribute, or a tap's command."
@@ -87,8 +87,12 @@ def _load_module(target: str, name: str) -> ModuleType:
     return _import(target, name)
 
 
-def _no_init(name: str) -> AppError:
-    return AppError(f"APP '{name}': the folder holds no __init__.py; give the file that declares the tap.")
+def _no_init(name: str, folder: Path) -> AppError:
+    """The error of a folder that is no package; it names the package in it that has the tap's name, if there is one:
+    the folder may be a project, as ``burler new`` makes them."""
+    inner = folder / folder.resolve().name.replace("-", "_")
+    cure = f"did you mean {inner}?" if (inner / "__init__.py").exists() else "give the file that declares the tap."
+    return AppError(f"APP '{name}': the folder holds no __init__.py; {cure}")
 
 
 def _import(module_name: str, name: str) -> ModuleType:
@@ -110,8 +114,8 @@ class _import_errors:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if error is None or not isinstance(error, Exception | SystemExit):
             return
-        if isinstance(error, BurlerError):
-            return
+        if isinstance(error, UsageError):
+            return  # it says where; others, as of a running stream's function called by the module, do not
         if isinstance(error, ModuleNotFoundError) and self._but and f"{self._but}.".startswith(f"{error.name}."):
             return  # APP itself is what is not there
         if isinstance(error, SyntaxError):

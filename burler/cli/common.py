@@ -35,6 +35,8 @@ def read_catalog(catalog: str | None, properties: str | None) -> Any:
         raise CatalogError(f"catalog {path} can't be read: {error.strerror}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CatalogError(f"catalog {path} is not JSON: {error}.") from None
+    except RecursionError:
+        raise CatalogError(f"catalog {path} is nested too deep.") from None
     if value is None:
         raise CatalogError(f"catalog {path} holds null. Leave it out to select everything, or: burler discover APP")
     return value
@@ -44,7 +46,7 @@ def read_state(path: str | None) -> dict[str, Any] | None:
     """``--state``: a state object, a STATE message, or a file of STATE lines of which the last counts.
 
     Raises:
-        StateError: missing, unreadable, or none of these.
+        StateError: missing, unreadable, or none of these; an object that is no state of a tap.
     """
     if path is None:
         return None
@@ -54,7 +56,13 @@ def read_state(path: str | None) -> dict[str, Any] | None:
         raise StateError(
             f"state file {path} can't be read: {error.strerror}. Leave --state out to start from the beginning."
         ) from None
-    return parse_state(content, source=f"state file {path}")
+    state = parse_state(content, source=f"state file {path}")
+    if state and not {"bookmarks", "currently_syncing"} & set(state):
+        raise StateError(
+            f"state file {path} holds neither 'bookmarks' nor 'currently_syncing'. Is it the right file? "
+            "Leave --state out to start from the beginning."
+        )
+    return state
 
 
 def state_file(path: str) -> Callable[[dict[str, Any]], None]:

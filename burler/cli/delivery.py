@@ -1,4 +1,8 @@
-"""What a stream promises: what never gets lost, what may come twice, when STATE moves; said from its spec alone."""
+"""What a stream promises: what never gets lost, what may come twice, when STATE moves.
+
+It is said from the spec alone, and holds whatever the author's function does: what that asks the source for, and where
+it begins, can't be known here, so much of it is "may".
+"""
 
 from __future__ import annotations
 
@@ -36,13 +40,16 @@ def _source(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> StreamSpec:
 
 
 def _lost(spec: StreamSpec, source: StreamSpec) -> str:
-    said = "Every row arrives at least once: STATE never says more than what is out, and a row that does not fit its "
-    said += "schema ends the stream with an error"
+    said = "Every row that the function yields arrives at least once: STATE never says more than what is out, and a "
+    said += "row that does not fit its schema ends the stream with an error"
+    if spec.post_transform is not None:
+        said += ". Rows for which the stream's post_transform gives None are left out"
     if spec.replication_key and spec.replication_method != FULL_TABLE:
         key = spec.replication_key
-        said += f". A row that the source adds or changes with a `{key}` below the bookmark, or deletes, is not seen"
+        said += f". A row that the source adds or changes with a `{key}` below the bookmark, or deletes, may not be "
+        said += "seen: that depends on what the function asks the source for"
     if spec.parent and source.replication_method != FULL_TABLE:
-        said += f". A row that comes or changes where its row of `{spec.parent}` does not is not seen"
+        said += f". A row that comes or changes where its row of `{spec.parent}` does not may not be seen"
     return said + "."
 
 
@@ -57,12 +64,13 @@ def _twice(spec: StreamSpec, source: StreamSpec) -> str:
             f"All rows come in every run; {told}. Rows carry a `version`, and ACTIVATE_VERSION at the end of a whole "
             "run tells the target to drop those that are gone; after a run that was stopped it does not come."
         )
-    said = "After a stop, an error or a kill, rows since the last STATE come again"
+    said = "After a stop, an error or a kill, rows since the last STATE may come again"
     if spec.bookmark_key or source.bookmark_key:
         key = source.replication_key or spec.replication_key
         equal = f"whose `{key}` equals the bookmark" if key else "at the bookmark"
         who = "rows" if source is spec else f"the rows of those of `{source.tap_stream_id}`" if above else "rows"
-        said += f"; and with each run {who} {equal} come again, since a run resumes at the bookmark, not behind it"
+        said += f"; and with each run {who} {equal} may come again, since a run resumes at the bookmark, not behind "
+        said += "it, unless the function goes by a position of its own in `stream.state`"
     return f"{said}; {told}."
 
 

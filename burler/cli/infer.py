@@ -131,12 +131,14 @@ def _finish(name: str | None, inference: Inference, nullable: bool) -> dict[str,
     where = f"stream '{name}': " if name is not None else ""
     paths = inference.untyped
     if paths:
+        them = ("it is", "its type", "it") if len(paths) == 1 else ("they are", "their types", "them")
         more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
         logger.warning(
-            "%sno value was seen of %s%s; they are left open ({}): write their types by hand if you know them",
+            "%sno value was seen of %s%s; %s left open ({}): write %s by hand if you know %s",
             where,
             ", ".join(paths[:_SHOWN]),
             more,
+            *them,
         )
     try:
         return inference.schema(nullable=nullable)

@@ -164,7 +164,9 @@ def print_json(value: Any) -> None:
         OutputClosed: nobody reads it (click by itself would end the process with 1).
     """
     try:
-        sys.stdout.write(pretty(value).decode())
+        # As bytes: JSON is UTF-8, whatever the locale says.
+        sys.stdout.flush()
+        sys.stdout.buffer.write(pretty(value))
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes nowhere

@@ -10,10 +10,8 @@ from burler.cli import common, process
 from burler.config.loading import Loaded, load
 from burler.declare.tap import Tap
 from burler.errors import UsageError
-from burler.runtime import logs
-from burler.runtime.run import TEST_ROWS, discover, run
+from burler.runtime.run import TEST_ROWS, discover, prepare, run_session
 from burler.runtime.signals import Stopper
-from burler.settings import read_settings
 from burler.singer.catalog import Catalog
 from burler.sinks.open import open_sink
 from burler.sinks.stdout import StdoutSink
@@ -85,16 +83,15 @@ def run_command(
     with process.own_stdout() as writer:
         tap = load_tap()
         loaded = config_of(tap, config)
-        logs.hide(loaded.config, marked=tap.config_form.secret_paths)
-        settings = read_settings(loaded.config)
+        session, settings = prepare(tap, loaded)
         wanted = common.read_catalog(catalog, properties)
         start = common.read_state(state)
         on_state = common.state_file(out_file) if out_file else None
         stopper = Stopper(lambda: writer.blocked_since)
         target = open_sink(sink, StdoutSink(writer, on_state), tap_id=settings.tap_id or tap.name, settings=settings)
-        result = run(
-            tap,
-            loaded,
+        result = run_session(
+            session,
+            settings,
             target,
             catalog=wanted,
             state=start,

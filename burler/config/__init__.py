@@ -1,4 +1,16 @@
-"""Config of a tap: reading files and environment, checking it, writing it back, keeping secrets out of sight."""
+"""Config of a tap: reading files and environment, checking it, writing it back, keeping secrets out of sight.
+
+What to open for what:
+
+    forms, authors           every kind of config_spec behind one face; functions, validators and classes of authors
+    schemas, fill            a config's JSON Schema: telling it from an example, references, types; defaults filled in
+    validate, sentences      checking with jsonschema, whatever its version; what it found, in words
+    problems                 all that is wrong, gathered into one error
+    spec                     the same as plain functions, for those without a tap: check_config, known_keys
+    loading, environment     files and variables into one config; names and types of variables
+    secrets                  which keys hold one, and what is shown in their place
+    writeback, edit, atomic  what the tap changes goes back into its file: when; single keys in the text; the replacing
+"""
 
 from typing import TYPE_CHECKING
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import stat
 import time
@@ -12,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _LOCK_SECONDS = 5.0  # longer than any honest writer holds a file; a stopped one must not hold us up for ever
+
+_LEFTOVER_SECONDS = 60.0  # a writer that takes longer is none of ours
 
 
 def replace_file(path: str | Path, content: bytes) -> None:
@@ -44,6 +47,22 @@ def replace_file(path: str | Path, content: bytes) -> None:
             temporary.unlink()
         raise
     _make_durable(target.parent)
+
+
+def remove_leftovers(path: str | Path) -> None:
+    """Remove temporary files that killed writers of this file left beside it: they may hold secrets.
+
+    Call it while the file is locked. Only files that are named as ours and older than a minute go.
+    """
+    target = Path(os.path.realpath(path))
+    ours = re.compile(re.escape(f".{target.name[:200]}.") + r"[0-9a-f]{12}\.tmp")
+    with contextlib.suppress(OSError):
+        for item in target.parent.iterdir():
+            if ours.fullmatch(item.name):
+                with contextlib.suppress(OSError):
+                    old = item.lstat()
+                    if stat.S_ISREG(old.st_mode) and time.time() - old.st_mtime > _LEFTOVER_SECONDS:
+                        item.unlink()
 
 
 def _take_over(fd: int, old: os.stat_result) -> int:

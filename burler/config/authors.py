@@ -94,7 +94,12 @@ class ModelForm(ConfigForm):
                 _say_error(one, problems)
             return config
         dump = made.model_dump(by_alias=True) if is_class else self._model.dump_python(made, by_alias=True)
-        return {**config, **{key: _plain(value) for key, value in dump.items()}, **aside}
+        try:
+            plain = {key: _plain(value) for key, value in dump.items()}
+        except Exception as error:  # bytes that are no text, for one
+            problems.refuse(error)
+            return config
+        return {**config, **plain, **aside}
 
     def _takes_null(self, key: str) -> bool:
         schema = self.json_schema()

@@ -10,11 +10,11 @@ import msgspec
 
 from burler.config import schemas
 from burler.config.secrets import Path
-from burler.errors import ConfigError
 
 _TRUE = ("true", "1", "yes", "on", "y", "t")
 _FALSE = ("false", "0", "no", "off", "n", "f")
 _NOTHING = object()
+_DEEPEST = 100
 _WORDS = {
     "string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false",
     "object": "a JSON object", "array": "a JSON list, or values with commas between them", "null": "nothing",
@@ -38,13 +38,14 @@ def shouted(text: str) -> str:
 
 def apply_environment(
     config: dict[str, Any], environment: Mapping[str, str], *, tap_name: str, schema: schemas.Schema
-) -> dict[Path, str]:
-    """Set in ``config`` what the tap's variables say; gives the path that each one set, with its name.
+) -> tuple[dict[Path, str], list[str]]:
+    """Set in ``config`` what the tap's variables say.
 
     Objects on the way are replaced by copies, never changed.
 
-    Raises:
-        ConfigError: all variables whose text is not what the schema asks for.
+    Returns:
+        The path that each variable set, with its name; and a sentence for each whose text is not what the schema
+        asks for (its text stands in the config as it is).
     """
     prefix = environment_prefix(tap_name)
     closed = schema.get("additionalProperties") is False
@@ -60,17 +61,20 @@ def apply_environment(
             value = read_text(environment[variable], schema, {} if part is _NOTHING else part)
         except ValueError as error:
             problems.append(f"environment variable {variable} must be {error}.")
-            continue
+            value = environment[variable]
         node = config
-        for key in path[:-1]:
+        for i, key in enumerate(path[:-1], 1):
             inner = node.get(key)
+            if path[:i] in came and not isinstance(inner, dict):
+                problems.append(
+                    f"environment variables {came[path[:i]]} and {variable} contradict each other: the second sets a "
+                    "key inside the first, which is no object. Take one of them away."
+                )
             node[key] = inner = dict(inner) if isinstance(inner, dict) else {}
             node = inner
         node[path[-1]] = value
         came[path] = variable
-    if problems:
-        raise ConfigError("\n  ".join(problems))
-    return came
+    return came, problems
 
 
 def _find(names: list[str], schema: schemas.Schema) -> tuple[Path, Any]:
@@ -116,9 +120,26 @@ def read_text(text: str, root: schemas.Schema, schema: Any) -> Any:
 
 def _json(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return _NOTHING
+    return _NOTHING if too_deep(value) else value
+
+
+def too_deep(value: Any) -> bool:
+    """Whether objects and lists stand in each other more than a hundred deep: functions that walk a config by calling
+    themselves, ours and the author's, would break."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for node in level
+            if isinstance(node, dict | list)
+            for inner in (node.values() if isinstance(node, dict) else node)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _boolean(text: str, _root: Any, _schema: Any, alone: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,12 +36,23 @@ def _fill(root: Schema, schema: Any, value: Any, above: tuple[int, ...]) -> Any:
     if isinstance(value, Mapping):
         return _fill_object(root, schema, value, above)
     if isinstance(value, list | tuple):
-        items: Any = next((layer["items"] for layer in schemas.layers(root, schema) if "items" in layer), {})
-        return [_fill(root, items, item, ()) for item in value]
+        return [_fill(root, _item(root, schema, i), item, ()) for i, item in enumerate(value)]
     if isinstance(value, float) and value.is_integer():
         kinds = schemas.types(root, schema)
         return int(value) if "integer" in kinds and "number" not in kinds else value
     return value
+
+
+def _item(root: Schema, schema: Any, place: int) -> Any:
+    """The schema of a list's item at a place: of the first ones by ``prefixItems`` or a list of ``items``."""
+    found = []
+    for layer in schemas.layers(root, schema):
+        first, rest = layer.get("prefixItems", ()), layer.get("items", {})
+        if isinstance(rest, list | tuple):
+            first, rest = rest, layer.get("additionalItems", {})
+        found.append(first[place] if place < len(first) else rest)
+    said = [part for part in found if isinstance(part, Mapping) and part]
+    return {"allOf": said} if len(said) > 1 else said[0] if said else {}
 
 
 def _fill_object(root: Schema, schema: Any, value: Mapping[str, Any], above: tuple[int, ...]) -> dict[str, Any]:
@@ -49,12 +61,15 @@ def _fill_object(root: Schema, schema: Any, value: Mapping[str, Any], above: tup
     rest: Any = next(
         (layer["additionalProperties"] for layer in schemas.layers(root, schema) if "additionalProperties" in layer), {}
     )
+    patterns = [found for layer in schemas.layers(root, schema) for found in layer.get("patternProperties", {}).items()]
     out: dict[str, Any] = {}
     for key, inner in value.items():
-        if key not in named:
-            out[key] = _fill(root, rest, inner, ())
-        elif inner is not None or schemas.allows_null(root, named[key]):
-            out[key] = _fill(root, named[key], inner, ())
+        parts = [part for pattern, part in patterns if re.search(pattern, key)]
+        if key in named:
+            parts.insert(0, named[key])
+        part = {"allOf": parts} if len(parts) > 1 else parts[0] if parts else rest
+        if key not in named or inner is not None or schemas.allows_null(root, part):
+            out[key] = _fill(root, part, inner, ())
     for key, part in named.items():
         if key not in out:
             made = _default(root, part, above, must=key in required)

@@ -31,10 +31,11 @@ class ConfigForm:
         self.place = place
         self._schema: dict[str, Any] | None = None
 
-    def check(self, config: Mapping[str, Any], *, tap_name: str) -> dict[str, Any]:
+    def check(self, config: Mapping[str, Any], *, tap_name: str, variables: bool = True) -> dict[str, Any]:
         """The config as the tap's functions get it: a new one, with defaults. The one given is not changed.
 
-        A key that looks like a misspelling of a known one is a warning in the log.
+        A key that looks like a misspelling of a known one is a warning in the log, or a line of the error if there
+        is one. ``variables``: whether the tap's environment variables are read; then errors advise them as well.
 
         Raises:
             ConfigError: every problem at once, never a secret's value.
@@ -42,8 +43,14 @@ class ConfigForm:
         """
         problems = Problems(secrets=tuple(secret_values(config, marked=self.secret_paths)))
         checked = self._examine(plain_copy(config), problems)
-        problems.raise_if_any(tap_name)
-        for sentence in misspelt(config, self.json_schema()):
+        hints = misspelt(config, self.json_schema())
+        if problems:
+            for sentence in hints:
+                # The check itself may have said it, in nearly the same words.
+                if not any(sentence.replace("config key", "config") == said for said in problems.said):
+                    problems.add(sentence)
+        problems.raise_if_any(tap_name, variables=variables)
+        for sentence in hints:
             logger.warning("%s: %s", tap_name, sentence)
         return checked
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.config.environment import apply_environment, environment_prefix, variable_of
+from burler.config.environment import apply_environment, environment_prefix, too_deep, variable_of
 from burler.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ class Loaded:
     """A config and where it came from.
 
     ``files``: each file with what it held, in the order in which they were given. ``variables``: the path that
-    each environment variable set, with the variable's name.
+    each environment variable set, with the variable's name. ``problems``: what is wrong with variables, to be said
+    together with what else is wrong.
     """
 
     config: dict[str, Any]
     files: tuple[tuple[Path, dict[str, Any]], ...] = ()
     variables: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
 
 def read_config_file(path: str | Path) -> dict[str, Any]:
@@ -63,6 +65,8 @@ def parse_object(content: bytes, *, what: str) -> dict[str, Any]:
         raise ConfigError(f"{what} is not JSON: {_position(content, error)}.") from None
     if not isinstance(value, dict):
         raise ConfigError(f'{what} must hold a JSON object like {{"key": "value"}}.')
+    if too_deep(value):
+        raise ConfigError(f"{what} is nested too deep: more than 100 objects or lists in each other.")
     return value
 
 
@@ -95,7 +99,7 @@ def load(
     (``clientId``) and signs (``api-key``), and read as the type that the form asks for.
 
     Raises:
-        ConfigError: an unreadable file, or variables whose text is not what the form asks for.
+        ConfigError: an unreadable file. Variables whose text is not what the form asks for stand in ``problems``.
         DeclarationError: the form itself can't be read (a sample file that is missing).
     """
     read = tuple((Path(path), read_config_file(path)) for path in files if path != FROM_ENVIRONMENT)
@@ -103,8 +107,8 @@ def load(
     for _path, content in read:
         config = merged(config, content)
     schema = {} if form is None else form.json_schema()
-    variables = apply_environment(config, environment, tap_name=tap_name, schema=schema)
-    return Loaded(config, read, variables)
+    variables, problems = apply_environment(config, environment, tap_name=tap_name, schema=schema)
+    return Loaded(config, read, variables, tuple(problems))
 
 
 def load_config(
@@ -122,7 +126,10 @@ def load_config(
     from burler.config.forms import parse_spec
 
     form = parse_spec(spec, place=tap_name, folder=None)
-    return load(files, environment=environment, tap_name=tap_name, form=form).config
+    loaded = load(files, environment=environment, tap_name=tap_name, form=form)
+    if loaded.problems:
+        raise ConfigError("\n  ".join(loaded.problems))
+    return loaded.config
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

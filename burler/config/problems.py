@@ -51,7 +51,7 @@ class Problems:
             cut = cut[:_CHARACTERS] + " ..."
         self.add(f"config refused: {type(error).__name__}" + (f": {cut}" if cut else ""))
 
-    def raise_if_any(self, tap_name: str) -> None:
+    def raise_if_any(self, tap_name: str, *, variables: bool = True) -> None:
         """Raise what was found.
 
         Raises:
@@ -59,7 +59,7 @@ class Problems:
         """
         if not self:
             return
-        lines = [_lacks(tap_name, self.missing)] if self.missing else []
+        lines = [_lacks(tap_name, self.missing, variables=variables)] if self.missing else []
         lines += self.said
         if len(lines) > _MOST:
             lines[_MOST:] = [f"... and {len(lines) - _MOST} more"]
@@ -71,9 +71,9 @@ def dotted(path: Iterable[Any]) -> str:
     return ".".join(map(str, path))
 
 
-def _lacks(tap_name: str, missing: list[Path]) -> str:
+def _lacks(tap_name: str, missing: list[Path], *, variables: bool) -> str:
     keys = ", ".join(f"'{dotted(path)}'" for path in missing)
     # No variable can set a key inside a list.
-    variables = ", ".join(variable_of(tap_name, path) for path in missing if not any(p.isdecimal() for p in path))
-    cure = f" or set {variables}" if variables else ""
+    settable = [path for path in missing if not any(step.isdecimal() for step in path)] if variables else []
+    cure = f" or set {', '.join(variable_of(tap_name, path) for path in settable)}" if settable else ""
     return f"config lacks {keys}. Put it into the --config file{cure}"

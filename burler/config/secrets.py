@@ -13,12 +13,23 @@ Path = tuple[str, ...]
 """A key in a config, from the top: ``("db", "password")``. ``*`` is any key, or any place in a list."""
 
 _SECRET = re.compile(
-    r"pass(word|wd|phrase)|pass$|pwd|secret|token|credential|auth|cookie|bearer|"
+    r"pass(word|wd|phrase|code)|pass$|pwd|secret|token|credential|creds|cookie|bearer|(^|[ _.-])pin$|"
+    r"auth(?!ority|ors?(?:[ _.-]|$|(?-i:[A-Z])))|"
     r"(api|private|access|account|shared|signing|encryption|ssh|client|master)[ _.-]?key",
     re.IGNORECASE,
 )
+# Facts about a login, and counts of an AI model's tokens: to hide them would hide "sync" and "1000" in every line.
+_OPEN = re.compile(
+    r"((token|auth|authorization|authentication|credentials?)[ _.-]?(url|uri|type|method|mode|endpoint|flow|scheme|"
+    r"scopes?|ttl|lifetime|expir\w*)|(max|min|num|total)\w*[ _.-]?tokens?|tokens?[ _.-]?(count|limit|per[ _.-]?\w+))$",
+    re.IGNORECASE,
+)
+# A number is a secret only below such a name, or where it is marked.
+_OF_NUMBERS = re.compile(r"pass(word|wd|phrase|code)|pass$|pwd|secret|token$|pin$|key$", re.IGNORECASE)
 _IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 _SHORTEST = 4  # a shorter value would mask half of every sentence
+_PART = 8  # so much of a secret, as one of its lines or before a cut, is hidden as well
+_CUT = re.compile(r"\s*(\.\.\.|…|['\"`:;,]|$)")
 
 MASKED = "***"
 
@@ -26,7 +37,12 @@ MASKED = "***"
 @functools.lru_cache(4096)  # the log asks for every key with every line
 def looks_secret(key: str) -> bool:
     """Whether a config key is one whose value must never be shown, by its name."""
-    return bool(_SECRET.search(key))
+    return bool(_SECRET.search(key)) and not _OPEN.search(key)
+
+
+@functools.lru_cache(4096)
+def _hides_numbers(key: str) -> bool:
+    return looks_secret(key) and bool(_OF_NUMBERS.search(key))
 
 
 def mask(config: Any, key: str = "", *, marked: Iterable[Path] = ()) -> Any:
@@ -48,22 +64,35 @@ def _below(paths: tuple[Path, ...], name: str) -> tuple[Path, ...]:
     return tuple(path[1:] for path in paths if path and path[0] in (name, "*"))
 
 
-def raw_secrets(config: Any, inside: bool = False, *, marked: Iterable[Path] = ()) -> Iterator[str]:
+def raw_secrets(
+    config: Any, inside: bool = False, *, marked: Iterable[Path] = (), numbers: bool = False
+) -> Iterator[str]:
     """Every secret of a config as text: what stands under a secret-looking key or at a ``marked`` path, and
-    passwords in URLs. Texts shorter than four characters are left out."""
+    passwords in URLs. Texts shorter than four characters are left out.
+
+    Numbers are secrets at a ``marked`` path and under a name that leaves no doubt (``pin``, ``password``,
+    ``api_key``, ``access_token``), truth values never: a page size would else be hidden in every line.
+    """
     paths = tuple(marked)
-    inside = inside or () in paths
+    inside, numbers = inside or () in paths, numbers or () in paths
     if isinstance(config, Mapping):
         for name, value in config.items():
             found = inside or looks_secret(str(name))
-            yield from raw_secrets(value, found, marked=_below(paths, str(name)))
+            sure = numbers or _hides_numbers(str(name))
+            yield from raw_secrets(value, found, marked=_below(paths, str(name)), numbers=sure)
     elif isinstance(config, list | tuple):
         for value in config:
-            yield from raw_secrets(value, inside, marked=_below(paths, "*"))
-    elif inside and config is not None and not isinstance(config, bool) and len(str(config)) >= _SHORTEST:
+            yield from raw_secrets(value, inside, marked=_below(paths, "*"), numbers=numbers)
+    elif _is_value(config, inside, numbers):
         yield str(config)
     if isinstance(config, str):  # a driver may print the password alone, also of a URL that is secret as a whole
         yield from (found for found in _IN_URL.findall(config) if len(found) >= _SHORTEST)
+
+
+def _is_value(value: Any, inside: bool, numbers: bool) -> bool:
+    if not inside or value is None or isinstance(value, bool) or (isinstance(value, int | float) and not numbers):
+        return False
+    return len(str(value)) >= _SHORTEST
 
 
 def secret_values(config: Any, inside: bool = False, *, marked: Iterable[Path] = ()) -> Iterator[str]:
@@ -74,7 +103,17 @@ def secret_values(config: Any, inside: bool = False, *, marked: Iterable[Path] =
 
 
 def spellings(text: str) -> set[str]:
-    """A text as it looks plain, inside JSON, ``repr`` and a URL."""
+    """A text as it looks plain, inside JSON, ``repr`` and a URL; of one with several lines (a PEM key) also each line
+    of eight characters and more, for whoever prints it may indent it."""
+    lines = [line.strip() for line in text.splitlines()]
+    found = _spelled(text)
+    for line in lines if len(lines) > 1 else ():
+        if len(line) >= _PART and not line.startswith("-----"):  # "BEGIN PRIVATE KEY" is none
+            found |= _spelled(line)
+    return found
+
+
+def _spelled(text: str) -> set[str]:
     plain = text.encode(errors="replace").decode()
     return {
         text,
@@ -87,6 +126,27 @@ def spellings(text: str) -> set[str]:
 
 def scrub(text: str, secrets: tuple[str, ...]) -> str:
     """``text`` with every secret replaced, the longest first: a secret may begin with another one."""
-    for secret in sorted(secrets, key=len, reverse=True):
+    ordered = sorted(secrets, key=len, reverse=True)
+    for secret in ordered:
         text = text.replace(secret, MASKED)
+    for secret in ordered:
+        if len(secret) > _PART and secret[:_PART] in text:
+            text = _without_beginnings(text, secret)
+    return text
+
+
+def _without_beginnings(text: str, secret: str) -> str:
+    """Mask the first eight characters and more of a secret where the text is cut: at its end, before ``...`` or at
+    the end of a quotation."""
+    at = 0
+    while (at := text.find(secret[:_PART], at)) >= 0:
+        end = at + _PART
+        while end < len(text) and end - at < len(secret) and text[end] == secret[end - at]:
+            end += 1
+        # What follows may belong to both: a secret with dots in it, cut before one of them.
+        if _CUT.match(text, end) or text[at:end].endswith("..."):
+            text = text[:at] + MASKED + text[end:]
+            at += len(MASKED)
+        else:
+            at = end
     return text

@@ -24,11 +24,16 @@ def known_keys(spec: ConfigSpec) -> tuple[str, ...]:
     return parse_spec(spec, place="config_spec", folder=None).keys
 
 
-def check_config(spec: ConfigSpec, config: Mapping[str, Any], *, tap_name: str) -> dict[str, Any]:
+def check_config(
+    spec: ConfigSpec, config: Mapping[str, Any], *, tap_name: str, variables: bool = False
+) -> dict[str, Any]:
     """Check a config against a spec; gives a new config, with the spec's defaults.
+
+    ``variables``: whether the config was made with the tap's environment variables (:func:`load_config` reads
+    them); then errors advise them beside the file.
 
     Raises:
         ConfigError: lists every key that is missing or of the wrong type, and how to give it; secrets in
             what the author's own check says are masked.
     """
-    return parse_spec(spec, place=tap_name, folder=None).check(config, tap_name=tap_name)
+    return parse_spec(spec, place=tap_name, folder=None).check(config, tap_name=tap_name, variables=variables)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from burler.config import schemas
@@ -194,9 +194,13 @@ def _is_number(value: Any) -> bool:
 
 
 def _multiple_of(_validator: Any, step: Any, value: Any, _schema: Any) -> Iterator[Any]:
-    # As decimals: 0.3 is three times 0.1, though not in binary.
-    if _is_number(value) and Decimal(str(value)) % Decimal(str(step)):
+    if _is_number(value) and _exact(value) % _exact(step):
         yield _error("multipleOf")
+
+
+def _exact(number: Any) -> Fraction:
+    """As it is written: 0.3 is three times 0.1, though not in binary."""
+    return Fraction(number) if isinstance(number, int) else Fraction(str(number))
 
 
 def _const(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import math
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
-from burler.config.atomic import locked, replace_file
+from burler.config.atomic import locked, remove_leftovers, replace_file
 from burler.config.edit import GONE, edit_json
 from burler.config.loading import Loaded, parse_object
 from burler.config.problems import dotted
@@ -110,7 +112,7 @@ class ConfigFiles:
                     "and the next run begins with the variable's value. Give the key in a --config file instead",
                 )
                 return []
-        if value is not GONE and _NO_JSON in json.dumps(value).replace("\\u0000", "\0"):
+        if value is not GONE and not _is_json([*path, value]):
             self._say(logging.WARNING, f"the tap put into config '{name}' what is no JSON value: it is not saved")
             return []
         if not self._files:
@@ -147,6 +149,19 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any], path: Path) ->
             yield (*path, key), value
 
 
+def _is_json(value: Any) -> bool:
+    """Whether every JSON reader takes it: no NaN, no infinity, no half of a surrogate pair, no mark of ours."""
+    if isinstance(value, dict):
+        return all(_is_json(key) and _is_json(inner) for key, inner in value.items())
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, str):
+        return not value.startswith(_NO_JSON) and not re.search("[\ud800-\udfff]", value)
+    return True
+
+
 def _holds(content: Any, path: Path) -> bool:
     for key in path:
         if not isinstance(content, Mapping) or key not in content:
@@ -167,10 +182,14 @@ def _update(file: FilePath, keys: Mapping[Path, Any]) -> tuple[bool, dict[str, A
             raise OSError(errno.EACCES, "is read-only")  # the folder may allow it, but its owner said no
         with open(fd, "rb", closefd=False) as opened:
             content = opened.read()
+        remove_leftovers(file)
         made = edit_json(content, keys, what="")
+        holds = parse_object(
+            made, what="would no longer be JSON, and so stays as it was:"
+        )  # before the old one is gone
         if made != content:
             replace_file(file, made)
-        return made != content, parse_object(made, what="")
+        return made != content, holds
 
 
 def _not_saved(file: FilePath, keys: Mapping[Path, Any], error: Exception) -> str:

@@ -7,8 +7,11 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from burler.declare.spec import INCREMENTAL, StreamSpec
+from burler.declare.spec import INCREMENTAL, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync
+from burler.singer.select import like
+
+MOST_LEVELS = 50  # each level of substreams is one more generator inside the other
 
 
 def check_spec(spec: StreamSpec, specs: Mapping[str, StreamSpec], gaps: list[str], *, needs_schema: bool) -> None:
@@ -30,20 +33,40 @@ def check_spec(spec: StreamSpec, specs: Mapping[str, StreamSpec], gaps: list[str
     if spec.is_pattern and _beside(spec):
         gaps.append(f"{where}: a name with '*' can't be emitted by or hang on another stream; name each stream.")
     for what, other in (("emitted_by", spec.emitted_by), ("parent", spec.parent)):
-        source = specs.get(other) if other else None
-        if other and (source is None or (source.sync is None and (what == "emitted_by" or not source.emitted_by))):
-            known = [key for key, one in specs.items() if one.sync and key != name]
-            hint = _nearest(other, known)
-            gaps.append(
-                f"{where}: {what} '{other}' has no sync function.{hint} "
-                f"Streams that have: {', '.join(known) or 'none'}."
-            )
+        if other:
+            _check_above(spec, what, other, specs, gaps, where)
     if spec.parent:
         _check_child(spec, specs, gaps, where)
     elif spec.sync is not None and "parent" in spec.sync.names:
         gaps.append(
             f"{where}: its sync function asks for 'parent', but it has none. "
             f"Say of which stream: @tap.sync({name!r}, parent=...)."
+        )
+
+
+def _check_above(
+    spec: StreamSpec, what: str, other: str, specs: Mapping[str, StreamSpec], gaps: list[str], where: str
+) -> None:
+    """The stream that another one hangs on must be declared itself, and have rows: which streams a pattern stands
+    for is known only once discovery ran."""
+    source = specs.get(other)
+    if "*" in other:
+        gaps.append(
+            f"{where}: {what} '{other}' is a pattern, and a stream hangs on one stream alone. "
+            "Declare that one by its name, @tap.sync('public.users'), and name it here."
+        )
+    elif source is None or (source.sync is None and (what == "emitted_by" or not source.emitted_by)):
+        pattern = next((one for one in specs.values() if one.is_pattern and like(other, one.tap_stream_id)), None)
+        if pattern is not None:
+            gaps.append(
+                f"{where}: {what} '{other}' is declared by the pattern '{pattern.tap_stream_id}' alone, and whether "
+                f"discovery finds it is not known yet. Declare it by its name, too: @tap.sync({other!r})."
+            )
+            return
+        known = [key for key, one in specs.items() if one.sync and key != spec.tap_stream_id and not one.is_pattern]
+        gaps.append(
+            f"{where}: {what} '{other}' has no sync function.{_nearest(other, known)} "
+            f"Streams that have: {', '.join(known) or 'none'}."
         )
 
 
@@ -54,8 +77,13 @@ def _check_child(spec: StreamSpec, specs: Mapping[str, StreamSpec], gaps: list[s
     names = [one.tap_stream_id for one in line]
     after = _above(line[-1])
     if after in names:
-        shown = " -> ".join([*names, after])
+        shown = " -> ".join([*names, after] if len(names) < 10 else [*names[:8], "...", after])
         gaps.append(f"{where}: its parents go round in a circle: {shown}. One of them must stand alone.")
+    elif len(line) == MOST_LEVELS + 1:  # those below it would say the same once more
+        gaps.append(
+            f"{where}: is on level {len(line)} of the line that begins at '{names[-1]}'; {MOST_LEVELS} are the most. "
+            "Let one function give the rows of several levels (emitted_by)."
+        )
     if spec.order == "asc" or not isinstance(spec.strategy, EndOfSync):
         gaps.append(
             f"{where}: STATE follows the parent's strategy, and rows don't rise from parent to parent. "
@@ -80,9 +108,10 @@ def _check_init(stream: str, cls: type, place: str, gaps: list[str]) -> None:
 
 def line_of(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> list[StreamSpec]:
     """A stream and those it hangs on, up to the one that stands alone (or to where it turns in a circle)."""
-    line = [spec]
-    while (above := specs.get(_above(line[-1]) or "")) is not None and above not in line:
+    line, names = [spec], {spec.tap_stream_id}
+    while (above := specs.get(_above(line[-1]) or "")) is not None and above.tap_stream_id not in names:
         line.append(above)
+        names.add(above.tap_stream_id)
     return line
 
 
@@ -100,9 +129,24 @@ def no_sync(
     """The gap of a stream that has parts, and nothing that gives its rows."""
     shown = {"strategy": "bookmark_strategy", "fixed_metadata": "metadata"}
     have = ", ".join(sorted({shown.get(part, part) for stream, part in places if stream == name})) or "a name"
-    close = difflib.get_close_matches(name, [n for n in parts if parts[n].get("sync") and n != name], n=1)
+    synced = [one for one in parts if parts[one].get("sync") and one != name and "*" not in one]
+    close = difflib.get_close_matches(name, synced, n=1)
     hint = f" Did you mean '{close[0]}'?" if close else f" Decorate one: @tap.sync({name!r})"
     return f"stream '{name}' ({place}): has {have}, but no sync function.{hint}"
+
+
+def no_client(specs: Iterable[StreamSpec], discover: UserFunction | None) -> list[str]:
+    """The gaps of functions that ask for a client where none is declared."""
+    gaps = []
+    for spec in specs:
+        for part in ("sync", "schema_fn", "bookmark", "metadata", "post_transform"):
+            function: UserFunction | None = getattr(spec, part)
+            if function is not None and "client" in function.names:
+                gaps.append((f"stream '{spec.tap_stream_id}'", function.place))
+                break
+    if discover is not None and "client" in discover.names:
+        gaps.append(("the discover function", discover.place))
+    return [f"{who} ({place}): asks for 'client', but no @tap.client is declared." for who, place in gaps]
 
 
 def no_function(stream: str, function: str, place: str, namespace: Mapping[str, Any]) -> str:

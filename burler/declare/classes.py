@@ -14,14 +14,19 @@ methods keep on ``self`` does not leak from one run into the next.
 
 from __future__ import annotations
 
+import ast
 import difflib
+import functools
+import linecache
 import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from burler.declare import registry as reg
-from burler.declare.inject import place_of, wanted
+from burler.declare.field import check_mapping
+from burler.declare.inject import place_of, short_path, wanted
 from burler.declare.options import OPTION_NAMES, stream_name
+from burler.declare.place import caller
 from burler.declare.spec import UserFunction
 from burler.errors import DeclarationError
 
@@ -61,9 +66,11 @@ def register_class(registry: reg.Registry, cls: type, *, name: str | None = None
     if not isinstance(cls, type):
         raise DeclarationError(f"{place}: @tap.stream decorates a class; functions take @tap.sync('name').")
     _check_attributes(cls, place)
-    if not callable(getattr(cls, "sync", None)):
+    if _raw(cls, "sync") is None:
+        meant = difflib.get_close_matches("sync", [one for one in vars(cls) if not one.startswith("_")], n=1)
+        hint = f" It has '{meant[0]}'. Did you mean 'sync'?" if meant else ""
         raise DeclarationError(
-            f"{place}: class {cls.__name__} has no method 'sync'; it gives the rows: def sync(self, client): ..."
+            f"{place}: class {cls.__name__} has no method 'sync'; it gives the rows: def sync(self, client): ...{hint}"
         )
     names = _names(cls, name, place)
     module_file = getattr(sys.modules.get(cls.__module__), "__file__", None)
@@ -83,11 +90,41 @@ def register_class(registry: reg.Registry, cls: type, *, name: str | None = None
 
 
 def class_place(cls: Any) -> str:
-    """file:line of a class: of its first own function, as Python keeps no line for the class itself."""
-    if isinstance(cls, type):
-        functions = [value for value in vars(cls).values() if hasattr(value, "__code__")]
-        return place_of(functions[0]) if functions else f"{cls.__module__}.{cls.__qualname__}"
-    return place_of(cls)
+    """file:line of a class: of its first own function, else of the class itself where its source can be read,
+    else of the line that registers it."""
+    if not isinstance(cls, type):
+        return place_of(cls)
+    functions = [value for value in vars(cls).values() if hasattr(value, "__code__")]
+    own = [fn for fn in functions if getattr(fn, "__qualname__", "").startswith(f"{cls.__qualname__}.")]
+    if own:
+        return place_of(own[0])
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    line = _lines_of_classes(file).get(cls.__qualname__) if file else None
+    if file and line:
+        return f"{short_path(file)}:{line}"
+    return place_of(functions[0]) if functions else caller().place
+
+
+@functools.lru_cache(maxsize=64)
+def _lines_of_classes(file: str) -> dict[str, int]:
+    """Where the classes of a file stand; Python notes it on the class from 3.13 on only. {} without the source."""
+    found: dict[str, int] = {}
+
+    def walk(node: ast.AST, path: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            below = path
+            if isinstance(child, ast.ClassDef):
+                found.setdefault(f"{path}{child.name}", child.lineno)
+                below = f"{path}{child.name}."
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                below = f"{path}{child.name}.<locals>."
+            walk(child, below)
+
+    try:
+        walk(ast.parse("".join(linecache.getlines(file))), "")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return found
 
 
 def _names(cls: type, name: str | None, place: str) -> tuple[str, ...]:
@@ -118,20 +155,45 @@ def _register(
     options = {key: getattr(cls, key) for key in OPTION_NAMES if hasattr(cls, key) and not _is_method(cls, key)}
     registry.declare_options(stream, {**options, **more}, place=place)
     for part, allowed in _METHODS.items():
-        if part in but:
+        if part in but or _raw(cls, part) is None:
             continue
         if _is_method(cls, part):
-            fn = getattr(cls, part)
-            raw = _raw(cls, part)
-            static = isinstance(raw, staticmethod | classmethod)
-            names = wanted(fn, allowed if static else ("self", *allowed), what=f"{cls.__name__}.{part}")
-            if not static and names[:1] != ("self",):
-                raise DeclarationError(f"{place_of(fn)}: {cls.__name__}.{part} needs 'self' as its first parameter.")
-            function = UserFunction(fn, names if static else names[1:], place_of(fn), None if static else cls)
+            function = method_of(cls, part, allowed)
             slot = "schema_fn" if part == "schema" else part
             registry.declare(stream, slot, function, place=function.place)
-        elif part == "metadata" and hasattr(cls, part):
-            registry.declare(stream, "fixed_metadata", getattr(cls, part), place=place)
+        elif part == "metadata" and isinstance(_raw(cls, part), Mapping):
+            values = getattr(cls, part)
+            check_mapping(values, where=f"stream '{stream}' ({place})")
+            registry.declare(stream, "fixed_metadata", values, place=place)
+        elif part != "schema":
+            raise _no_method(cls, part, place)
+
+
+def method_of(cls: type, name: str, allowed: tuple[str, ...]) -> UserFunction:
+    """A method of a class as a function that a session calls: on an instance, or, if static, as it is.
+
+    Raises:
+        DeclarationError: nothing that Python binds to an instance, no ``self``, or parameters that nothing is given
+            for.
+    """
+    fn, raw = getattr(cls, name), _raw(cls, name)
+    if not _is_method(cls, name) or not callable(fn):
+        raise _no_method(cls, name, class_place(cls))
+    static = isinstance(raw, staticmethod | classmethod)
+    names = wanted(fn, allowed if static else ("self", *allowed), what=f"{cls.__name__}.{name}")
+    if not static and names[:1] != ("self",):
+        raise DeclarationError(f"{place_of(fn)}: {cls.__name__}.{name} needs 'self' as its first parameter.")
+    return UserFunction(fn, names if static else names[1:], place_of(fn), None if static else cls)
+
+
+def _no_method(cls: type, name: str, place: str) -> DeclarationError:
+    """What Python would not call as a method must not be passed over: a hook that hides values would be lost."""
+    raw = _raw(cls, name)
+    what = f"the class {raw.__name__}" if isinstance(raw, type) else type(raw).__name__
+    cure = f"Write def {name}(self, ...), or, if it takes no self: {name} = staticmethod(...)."
+    if name == "metadata":
+        cure += " A mapping of fields is fine, too."
+    return DeclarationError(f"{place}: class {cls.__name__}: {name} must be a method, not {what}. {cure}")
 
 
 def _raw(cls: type, name: str) -> Any:
@@ -139,8 +201,11 @@ def _raw(cls: type, name: str) -> Any:
 
 
 def _is_method(cls: type, name: str) -> bool:
+    """A function, or what stands for one and is bound as one (``functools.wraps``, ``functools.lru_cache``)."""
     raw = _raw(cls, name)
-    return isinstance(raw, staticmethod | classmethod) or hasattr(raw, "__code__")
+    if isinstance(raw, staticmethod | classmethod):
+        return True
+    return hasattr(raw, "__code__") or (callable(raw) and hasattr(raw, "__wrapped__") and hasattr(raw, "__get__"))
 
 
 def _check_attributes(cls: type, place: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from burler.config.loading import variable_of
 from burler.context import current_run
 from burler.declare import registry as reg
 from burler.declare.inject import place_of, wanted
+from burler.declare.options import NOT_GIVEN
 from burler.declare.spec import UserFunction
 from burler.errors import ConfigError, DeclarationError
 
@@ -28,8 +29,15 @@ class ClientHandle:
     def __reduce__(self) -> tuple[Any, ...]:
         return ClientHandle, (self._burler_tap,)
 
-    def __call__(self, fn: Function) -> Function:
-        """Decorator: the function (or class) that makes the client, once per run, from ``config``."""
+    @overload
+    def __call__(self, fn: Function) -> Function: ...
+    @overload
+    def __call__(self) -> ClientHandle: ...
+    def __call__(self, fn: Any = NOT_GIVEN) -> Any:
+        """Decorator, with or without empty parentheses: the function (or class) that makes the client, once per run,
+        from ``config``."""
+        if fn is NOT_GIVEN:
+            return self
         names = wanted(fn, reg.CLIENT_PARAMETERS, what="the client function")
         self._burler_tap._registry.set_function("client", UserFunction(fn, names, place_of(fn)))
         return fn

@@ -52,10 +52,19 @@ class FieldMetadata:
         """Whether the field is replicated always, on request, or never."""
         return Inclusion(self)
 
+    @inclusion.setter
+    def inclusion(self, value: str) -> None:
+        self.set("inclusion", value)
+
     @property
     def selected(self) -> Selected:
         """Whether it is replicated if the user says nothing."""
         return Selected(self)
+
+    @selected.setter
+    def selected(self, value: bool) -> None:
+        """``selected`` itself is the user's to write; the check says so, and what to write instead."""
+        self.set("selected", value)
 
 
 class Inclusion:

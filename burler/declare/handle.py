@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar, Unpack, overload
 
 from burler.declare import registry as reg
-from burler.declare.classes import Stream, register_class, register_rest
-from burler.declare.inject import place_of, wanted
-from burler.declare.options import StreamOptions
+from burler.declare.classes import Stream, method_of, register_class, register_rest
+from burler.declare.options import NOT_GIVEN, StreamOptions
 from burler.declare.place import caller
-from burler.declare.spec import UserFunction
 from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike
+from burler.schema.sources import Generated, generated
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -60,29 +59,41 @@ class StreamHandle:
         decorate = self._tap.sync(self.name, **options)
         return decorate if fn is None else decorate(fn)
 
-    def bookmark(self, fn: Function) -> Function:
-        """Decorator: see ``Tap.bookmark``."""
-        declared: Function = self._tap.bookmark(self.name)(fn)
-        return declared
+    @overload
+    def bookmark(self, fn: Function) -> Function: ...
+    @overload
+    def bookmark(self) -> Callable[[Function], Function]: ...
+    def bookmark(self, fn: Any = NOT_GIVEN) -> Any:
+        """Decorator, with or without empty parentheses: see ``Tap.bookmark``."""
+        return self._decorated("bookmark", fn)
 
-    def schema(self, method: SchemaLike | Callable[..., Any]) -> Any:
+    def schema(self, method: SchemaLike | Callable[..., Any] | Generated = generated) -> Any:
         """A schema, or a decorator of the function that gives it: see ``Tap.schema``."""
+        if isinstance(method, Generated):
+            return self._decorated("schema", NOT_GIVEN)
         if callable(method) and not isinstance(method, type):
-            return self._tap.schema(self.name)(method)
+            return self._decorated("schema", method)
         self._tap.schema(self.name, method)
         return self
 
-    def metadata(self, fn: Callable[..., Any] | Mapping[str, Any]) -> Any:
+    def metadata(self, fn: Callable[..., Any] | Mapping[str, Any] = NOT_GIVEN) -> Any:
         """Metadata as a mapping, or a decorator of the function that writes it: see ``Tap.metadata``."""
-        if callable(fn):
-            return self._tap.metadata(self.name)(fn)
+        if fn is NOT_GIVEN or callable(fn):
+            return self._decorated("metadata", fn)
         self._tap.metadata(self.name, fn)
         return self
 
-    def post_transform(self, fn: Function) -> Function:
-        """Decorator: see ``Tap.post_transform``."""
-        declared: Function = self._tap.post_transform(self.name)(fn)
-        return declared
+    @overload
+    def post_transform(self, fn: Function) -> Function: ...
+    @overload
+    def post_transform(self) -> Callable[[Function], Function]: ...
+    def post_transform(self, fn: Any = NOT_GIVEN) -> Any:
+        """Decorator, with or without empty parentheses: see ``Tap.post_transform``."""
+        return self._decorated("post_transform", fn)
+
+    def _decorated(self, part: str, fn: Any) -> Any:
+        decorate = getattr(self._tap, part)(self.name)
+        return decorate if fn is NOT_GIVEN else decorate(fn)
 
     def substream(self, name: str, **options: Unpack[StreamOptions]) -> StreamHandle:
         """A stream that is synced for each row of this one; its function may ask for ``parent``, the row."""
@@ -100,18 +111,9 @@ def _resolve_in_class(registry: reg.Registry, stream: str, cls: type) -> None:
     named = registry._parts[stream].get("sync")
     if not isinstance(named, reg.NamedFunction):
         raise DeclarationError(f"stream '{stream}' ({getattr(named, 'place', '')}): has a sync function already.")
-    method = getattr(cls, named.name, None)
-    if method is None:
+    if getattr(cls, named.name, None) is None:
         raise DeclarationError(f"stream '{stream}' ({named.place}): class {cls.__name__} has no '{named.name}'.")
-    static = isinstance(inspect.getattr_static(cls, named.name), staticmethod | classmethod)
-    names = wanted(method, reg.SYNC_PARAMETERS if static else ("self", *reg.SYNC_PARAMETERS), what=_called(cls, named))
-    if not static and names[:1] != ("self",):
-        raise DeclarationError(f"{place_of(method)}: {_called(cls, named)} needs 'self' as its first parameter.")
-    function = UserFunction(method, names if static else names[1:], named.place, None if static else cls)
-    registry._parts[stream]["sync"] = function
+    function = method_of(cls, named.name, reg.SYNC_PARAMETERS)
+    registry._parts[stream]["sync"] = replace(function, place=named.place)
     if issubclass(cls, Stream):
         register_rest(registry, cls, stream)
-
-
-def _called(cls: type, named: reg.NamedFunction) -> str:
-    return f"{cls.__name__}.{named.name}"

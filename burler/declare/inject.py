@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import dis
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -51,6 +52,11 @@ def wanted(fn: Callable[..., Any], allowed: tuple[str, ...], *, what: str) -> tu
             continue
         if parameter.name in allowed and parameter.kind is not parameter.POSITIONAL_ONLY:
             names.append(parameter.name)
+        elif parameter.name in allowed:
+            raise DeclarationError(
+                f"{what} ({place_of(fn)}): unknown parameter '{parameter.name}': it stands before '/', and is given by "
+                "name; leave out the '/'."
+            )
         elif parameter.default is parameter.empty:
             close = difflib.get_close_matches(parameter.name, allowed, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
@@ -59,6 +65,29 @@ def wanted(fn: Callable[..., Any], allowed: tuple[str, ...], *, what: str) -> tu
                 f"It may ask for {', '.join(allowed)}."
             )
     return tuple(names)
+
+
+def gives_nothing(fn: Any) -> bool:
+    """Whether a plain function can give nothing but None: it has no ``yield``, and no ``return`` with a value. Seen
+    from its code, so that a forgotten ``return`` shows when the tap is declared and not as rows that are missing."""
+    code = getattr(inspect.unwrap(fn), "__code__", None)
+    if code is None or inspect.isgeneratorfunction(fn) or hasattr(fn, "__wrapped__"):
+        return False
+    loaded: Any = _OTHER
+    returns = False  # a function that only raises has none
+    for step in dis.get_instructions(code):
+        if step.opname in ("RETURN_VALUE", "RETURN_CONST"):
+            returns = True
+            # One that is jumped to returns what was loaded elsewhere: x if y else None.
+            if step.opname == "RETURN_VALUE" and (step.is_jump_target or loaded is not None):
+                return False
+            if step.opname == "RETURN_CONST" and step.argval is not None:
+                return False
+        loaded = step.argval if step.opname == "LOAD_CONST" else _OTHER
+    return returns
+
+
+_OTHER = object()
 
 
 def call(fn: Callable[..., Any], names: tuple[str, ...], given: Mapping[str, Callable[[], Any]]) -> Any:

@@ -20,13 +20,14 @@ from burler.errors import BurlerError, DeclarationError
 def load_streams(registry: reg.Registry, name: str, *, namespace: Mapping[str, Any], place: str) -> None:
     """Import a module, or every module of a package at any depth, in the order of their names. Decorated
     functions declare themselves; classes on ``burler.Stream`` that nobody has registered yet are registered
-    (those whose name begins with ``_``, and those without a ``sync`` of their own line, are bases).
+    (those whose name begins with ``_``, and those without a ``sync`` that others build on, are bases).
 
     Args:
         name: a module's name; with a leading dot, relative to the package of the caller.
 
     Raises:
-        DeclarationError: there is no such module, it fails to import, or it declares no stream.
+        DeclarationError: there is no such module, it fails to import, or it declares no stream;
+            a class without ``sync`` that nothing builds on.
     """
     registry.check_open(place)
     if not isinstance(name, str) or not name.strip("."):
@@ -37,7 +38,7 @@ def load_streams(registry: reg.Registry, name: str, *, namespace: Mapping[str, A
     found = _declared_in(modules, registry)
     for module in modules:
         for value in list(vars(module).values()):
-            if _is_stream(value, module):
+            if _is_stream(value, module) and (value in registry.classes or not _is_base(value)):
                 found = True
                 if value not in registry.classes:
                     registry.classes.add(value)
@@ -114,5 +115,10 @@ def _is_stream(value: Any, module: ModuleType) -> bool:
         and value is not Stream
         and value.__module__ == module.__name__
         and not value.__name__.startswith("_")
-        and hasattr(value, "sync")
     )
+
+
+def _is_base(cls: type[Stream]) -> bool:
+    """Whether a class has no ``sync`` since others that build on it have one. One that nobody builds on is a stream
+    whose ``sync`` is missing or misspelt, and would be lost."""
+    return not hasattr(cls, "sync") and bool(cls.__subclasses__())

@@ -13,6 +13,7 @@ from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike, as_source
 
 ORDERS = ("asc", "none")
+NOT_GIVEN: Any = object()  # where a decorator was written with empty parentheses
 
 
 class StreamOptions(TypedDict, total=False):
@@ -50,10 +51,23 @@ def check_name(stream: Any, place: str) -> None:
     Raises:
         DeclarationError: see above.
     """
-    if callable(stream):
+    if callable(stream) or stream is NOT_GIVEN:
         raise DeclarationError(f"{place}: the decorator needs the stream's name first: @tap.sync('contacts').")
     if not isinstance(stream, str) or not stream:
-        raise DeclarationError(f"{place}: the stream's name must be text, not {stream!r}.")
+        raise DeclarationError(f"{place}: the stream's name must be text, not {stream!r:.60}.")
+    if not is_unicode(stream):
+        raise DeclarationError(
+            f"{place}: the stream's name holds half a character, {stream!a:.60}: no message can carry it."
+        )
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text has a form in UTF-8; one with half a surrogate pair has none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def parse_options(stream: str, place: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from burler.declare import checks
-from burler.declare.inject import wanted
+from burler.declare.inject import gives_nothing, wanted
 from burler.declare.options import check_name, parse_options
 from burler.declare.spec import FULL_TABLE, INCREMENTAL, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync
@@ -79,6 +79,23 @@ class Registry:
         """
         self.check_open(place)
         check_name(stream, place)
+        if part == "post_transform" and gives_nothing(value.fn):
+            raise DeclarationError(
+                f"stream '{stream}' ({place}): its post_transform function returns nothing, so no row would come. "
+                "Give the row back: return record."
+            )
+        self.check_free(stream, part, place=place)
+        self._places[(stream, _SLOTS.get(part, part))] = place
+        parts = self._parts.setdefault(stream, {})
+        parts[part] = value
+        parts.setdefault("first_place", place)
+
+    def check_free(self, stream: str, part: str, *, place: str) -> None:
+        """Refuse a part that was declared before.
+
+        Raises:
+            DeclarationError: it was; says where.
+        """
         slot = _SLOTS.get(part, part)
         earlier = self._places.get((stream, slot))
         if earlier is not None:
@@ -86,10 +103,6 @@ class Registry:
             raise DeclarationError(
                 f"stream '{stream}' ({place}): has a {what} already ({earlier}). Keep one of the two."
             )
-        self._places[(stream, slot)] = place
-        parts = self._parts.setdefault(stream, {})
-        parts[part] = value
-        parts.setdefault("first_place", place)
 
     def declare_options(self, stream: str, options: Mapping[str, Any], *, place: str) -> None:
         """Note a stream and its options, parsed here.
@@ -137,6 +150,8 @@ class Registry:
                 for name, spec in specs.items():
                     needs_schema = self.discover is None and self.has(name, "sync")
                     checks.check_spec(spec, specs, gaps, needs_schema=needs_schema)
+                if self.client is None:
+                    gaps += checks.no_client(specs.values(), self.discover)
                 if gaps:
                     raise DeclarationError("\n".join(gaps))
                 silent = {name for name, parts in self._parts.items() if parts.get("replication_method") is None}

@@ -32,6 +32,7 @@ class EveryN:
 Strategy = EndOfSync | EveryN
 
 _KNOWN = ("end_of_sync", "every_n(count)")
+_MOST_DIGITS = 18  # what a count of 64 bits can hold
 _EVERY = re.compile(r"every_(?:n\((\d+)\)|(\d+))")
 
 
@@ -48,12 +49,18 @@ def parse_strategy(text: str | Strategy, *, place: str) -> Strategy:
     spelled = text.replace(" ", "") if isinstance(text, str) else ""
     if spelled in ("end_of_sync", "end_of_stream"):
         return EndOfSync()
+    shown = f"{text!r:.60}"
     found = _EVERY.fullmatch(spelled)
     if found:
-        count = int(found[1] or found[2])
+        digits = (found[1] or found[2]).lstrip("0")
+        if len(digits) > _MOST_DIGITS:
+            raise DeclarationError(
+                f"{place}: bookmark_strategy {shown}: no run has so many rows; the count has {len(digits)} digits."
+            )
+        count = int(digits or "0")
         if count < 1:
             raise DeclarationError(f"{place}: bookmark_strategy {text!r}: the count must be 1 or more.")
         return EveryN(count)
-    close = difflib.get_close_matches(spelled, ["end_of_sync", "end_of_stream", "every_n(100)", "every_100"], n=1)
+    close = difflib.get_close_matches(spelled, ["end_of_sync", "end_of_stream", "every_n(1000)"], n=1)
     hint = f" Did you mean '{close[0]}'?" if close else ""
-    raise DeclarationError(f"{place}: bookmark_strategy {text!r} is unknown.{hint} Known: {', '.join(_KNOWN)}.")
+    raise DeclarationError(f"{place}: bookmark_strategy {shown} is unknown.{hint} Known: {', '.join(_KNOWN)}.")

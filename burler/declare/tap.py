@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, Never, TypeVar, Unpack, overload
 
 from burler.config.forms import ConfigSpec, parse_spec
 from burler.context import current_run
@@ -15,7 +16,7 @@ from burler.declare.field import check_mapping
 from burler.declare.handle import StreamHandle
 from burler.declare.inject import place_of, wanted
 from burler.declare.modules import load_streams
-from burler.declare.options import StreamOptions, check_name
+from burler.declare.options import NOT_GIVEN, StreamOptions, check_name
 from burler.declare.place import caller
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.errors import BurlerError, DeclarationError
@@ -24,6 +25,7 @@ from burler.schema.sources import Generated, generated
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
+_ARGUMENTS = ("name", "config_spec", "version", "description")
 
 
 class Tap:
@@ -39,9 +41,21 @@ class Tap:
     """
 
     def __init__(
-        self, name: Any, config_spec: ConfigSpec = None, *, version: str | None = None, description: str = ""
+        self,
+        name: Any,
+        config_spec: ConfigSpec = None,
+        *,
+        version: str | None = None,
+        description: str = "",
+        **unknown: Never,
     ) -> None:
         here = caller()
+        for given in unknown:
+            close = difflib.get_close_matches(given, _ARGUMENTS, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            raise DeclarationError(
+                f"{here.place}: burler.tap takes no '{given}'.{hint} It takes {', '.join(_ARGUMENTS)}."
+            )
         self._registry = reg.Registry()
         if not isinstance(name, str):
             client = name
@@ -68,7 +82,7 @@ class Tap:
         metadata and discover functions, it stands for that client: ``tap.client.describe()``."""
         return ClientHandle(self)
 
-    def sync(self, stream: str, **options: Unpack[StreamOptions]) -> Callable[[Function], Function]:
+    def sync(self, stream: str = NOT_GIVEN, **options: Unpack[StreamOptions]) -> Callable[[Function], Function]:
         """Decorator: the function that gives a stream's rows.
 
         It may ask for ``client, config, state, catalog, stream`` (and ``parent`` in a substream) and yields rows
@@ -82,6 +96,8 @@ class Tap:
         def decorate(fn: Function) -> Function:
             names = wanted(fn, reg.SYNC_PARAMETERS, what=f"the sync function of '{stream}'")
             where = place_of(fn)
+            self._registry.check_open(where)
+            self._registry.check_free(stream, "sync", place=where)  # before its options, which would be there twice too
             self._registry.declare_options(stream, options, place=where)
             self._registry.declare(stream, "sync", UserFunction(fn, names, where), place=where)
             return fn
@@ -92,7 +108,7 @@ class Tap:
     def stream(self, stream: Class) -> Class: ...
     @overload
     def stream(self, stream: str, **options: Unpack[StreamOptions]) -> StreamHandle: ...
-    def stream(self, stream: Any, **options: Unpack[StreamOptions]) -> Any:
+    def stream(self, stream: Any = NOT_GIVEN, **options: Unpack[StreamOptions]) -> Any:
         """A stream as a handle, or a class as a stream.
 
         ``contacts = tap.stream("contacts", key_properties="id")`` gives a handle: ``@contacts.sync``,
@@ -100,6 +116,11 @@ class Tap:
         rows come from another stream's function. ``@tap.stream`` registers a class on ``burler.Stream``.
         """
         here = caller()
+        if stream is NOT_GIVEN:
+            raise DeclarationError(
+                f"{here.place}: tap.stream needs the stream's name: tap.stream('contacts'). Above a class, leave out "
+                "the parentheses: @tap.stream"
+            )
         if isinstance(stream, type):
             self._registry.check_open(here.place)
             if stream in self._registry.classes:
@@ -111,11 +132,13 @@ class Tap:
         self._registry.declare_module(stream, here.file)
         return StreamHandle(self, stream)
 
-    def bookmark(self, stream: str) -> Callable[[Function], Function]:
+    def bookmark(self, stream: str = NOT_GIVEN) -> Callable[[Function], Function]:
         """Decorator: a function of a row that gives its bookmark value; may ask for ``record, state, stream``."""
         return self._part(stream, "bookmark", reg.BOOKMARK_PARAMETERS)
 
-    def schema(self, stream: str, method: SchemaLike | Generated = generated) -> Callable[[Function], Function]:
+    def schema(
+        self, stream: str = NOT_GIVEN, method: SchemaLike | Generated = generated
+    ) -> Callable[[Function], Function]:
         """A stream's JSON Schema: ``tap.schema("x", burler.json_file("x.json"))``, a dict, a typed class
         or a decorator.
 
@@ -143,7 +166,7 @@ class Tap:
         return decorate
 
     def metadata(
-        self, stream: str, values: Mapping[str, Mapping[str, Any]] | None = None
+        self, stream: str = NOT_GIVEN, values: Mapping[str, Mapping[str, Any]] | None = None
     ) -> Callable[[Function], Function]:
         """Decorator: a function that is called for the stream and each of its fields, and writes metadata: by
         ``tap.write_metadata(key, value)`` or ``field.inclusion.automatic()``. It may ask for ``breadcrumb,
@@ -158,9 +181,13 @@ class Tap:
             self._registry.declare(stream, "fixed_metadata", values, place=here.place)
         return self._part(stream, "metadata", reg.METADATA_PARAMETERS)
 
-    def post_transform(self, stream: str) -> Callable[[Function], Function]:
+    def post_transform(self, stream: str = NOT_GIVEN) -> Callable[[Function], Function]:
         """Decorator: a function of each row after it was shaped, just before it is written. It may ask for
-        ``record, stream, state, client, config`` and gives the row back, changed or not, or None to leave it out."""
+        ``record, stream, state, client, config`` and gives the row back, changed or not, or None to leave it out.
+
+        Raises:
+            DeclarationError: a function without ``return``: every row would be left out.
+        """
         return self._part(stream, "post_transform", reg.TRANSFORM_PARAMETERS)
 
     def discover(self, fn: Function) -> Function:
@@ -220,7 +247,11 @@ class Tap:
     # ---- for the runtime -------------------------------------------------------------------------
 
     def seal(self) -> dict[str, StreamSpec]:
-        """All streams, checked as a whole. From here on nothing more can be declared."""
+        """All streams, checked as a whole. From here on nothing more can be declared.
+
+        Raises:
+            DeclarationError: what is declared does not fit together.
+        """
         return self._registry.seal()
 
     @property
@@ -235,6 +266,17 @@ class Tap:
         main(self, args)
 
 
-def tap(name: Any, config_spec: ConfigSpec = None, *, version: str | None = None, description: str = "") -> Tap:
-    """A new :class:`Tap`."""
-    return Tap(name, config_spec, version=version, description=description)
+def tap(
+    name: Any,
+    config_spec: ConfigSpec = None,
+    *,
+    version: str | None = None,
+    description: str = "",
+    **unknown: Never,
+) -> Tap:
+    """A new :class:`Tap`.
+
+    Raises:
+        DeclarationError: an argument that it does not take, or that is of the wrong kind.
+    """
+    return Tap(name, config_spec, version=version, description=description, **unknown)

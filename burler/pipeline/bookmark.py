@@ -81,7 +81,7 @@ class BookmarkTracker:
             before, rank = value, now
         return UnsortedStreamError(
             self._stream,
-            f"stream '{self._stream}': order 'asc' is declared, but '{self._key}' went from "
+            f"stream '{self._stream}': order 'asc' is declared (every_n asks for it), but '{self._key}' went from "
             f"{key_text(before)!r} back to {key_text(value)!r}. The bookmark stays where this run began.\n"
             "  Ask the source for sorted rows, or use bookmark_strategy='end_of_sync' without order.",
         )

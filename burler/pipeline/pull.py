@@ -31,6 +31,9 @@ class Strange:
     item: Any
 
 
+_CUT = Strange("what follows does not count")
+
+
 class _Level:
     """One iterator on the way down: the function's own, or one that it yielded.
 
@@ -65,6 +68,7 @@ class Pull:
         self._taken = 0
         self._more = 0  # rows in the page beyond one an item
         self._take_lock = threading.Lock()
+        self._cutting = self._is_cut = False
 
     def fill(self, limit: int) -> bool:
         """Run user code until ``limit`` rows more were gathered, or the function has ended.
@@ -156,6 +160,12 @@ class Pull:
     def __len__(self) -> int:
         return len(self._page)
 
+    def cut(self) -> None:
+        """Nothing that user code yields from here on counts: Stop is being raised in it, and if it eats that and goes
+        on, what it yields then stands behind a hole. Called in a signal handler: one append, no lock."""
+        self._cutting = True
+        self._page.append(_CUT)
+
     def take(self) -> list[Item]:
         """All items gathered so far, in order; they leave the page."""
         with self._take_lock:
@@ -163,6 +173,13 @@ class Pull:
             popleft = self._page.popleft
             items = [popleft() for _ in range(count)]
             self._taken += count
+            if self._is_cut:
+                return []
+            if self._cutting:
+                at = next((i for i, item in enumerate(items) if item is _CUT), None)
+                if at is not None:
+                    self._is_cut = True
+                    items = items[:at]
         return items
 
     def close(self) -> None:

@@ -178,8 +178,17 @@ class Shaper:
         return BadRecordError(
             self.stream,
             f"stream '{self.stream}', row {which}: field '{misfit.path}' {found}; the schema wants {misfit.wants}.\n"
-            "  Mend the value in the sync function, or widen the field's type in the schema.",
+            f"  {_cure(misfit)}",
         )
+
+
+def _cure(misfit: Misfit) -> str:
+    if misfit.value is MISSING:
+        return "Give the field in the sync function, or take it out of 'required' in the schema."
+    zone = ""
+    if "date-time" in misfit.wants and isinstance(misfit.value, str | dt.datetime):
+        zone = "A date-time needs its zone: 2024-01-02T03:04:05Z, or datetime(..., tzinfo=UTC). "
+    return f"{zone}Mend the value in the sync function, or widen the field's type in the schema."
 
 
 def _glimpse(value: Any) -> str:

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from burler.pipeline.shape_values import (
+    ANYTHING,
     ARRAYS,
     DROPPED,
     MISSING,
@@ -58,7 +59,9 @@ class Exact:
             if keyword in schema:
                 return self._first_fit(value, schema[keyword], path)
         wanted = types_of(schema)
-        if not wanted:
+        if ANYTHING in schema:
+            fitted = self._anything(value, schema, path)
+        elif not wanted:
             fitted = plain(value, path)
         elif value is None and "null" in wanted:
             fitted = None
@@ -67,6 +70,14 @@ class Exact:
         if self._strict:
             _check_choice(fitted, schema, path)
         return fitted
+
+    def _anything(self, value: Any, schema: Mapping[str, Any], path: Path) -> Any:
+        """A value of any type, of which some field inside is not wanted."""
+        if isinstance(value, Mapping) and "properties" in schema:
+            return self._object(value, schema, path)
+        if isinstance(value, ARRAYS) and "items" in schema:
+            return [self.value(item, schema["items"], (*path, i)) for i, item in enumerate(value)]
+        return plain(value, path)
 
     def _first_fit(self, value: Any, branches: list[Any], path: Path) -> Any:
         """The first branch that takes the value as it is; else the one that casts and drops least."""

@@ -17,13 +17,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from burler.pipeline.shape_values import DROPPED, note_unknown, types_of
+from burler.pipeline.shape_values import ANYTHING, DROPPED, note_unknown, types_of
 
 _LARGEST = 1.7976931348623157e308
 _FLOAT = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]  # a bound on both sides refuses NaN and infinities
 _DATE_TIME = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 _SCALAR = {"boolean": bool, "integer": int, "number": int | _FLOAT | Decimal, "string": str, "null": None}
-_OPEN = ("anyOf", "oneOf", "allOf", "not", "patternProperties", "$ref")
+_OPEN = (ANYTHING, "anyOf", "oneOf", "allOf", "not", "patternProperties", "$ref")
 _ZULU = {"Z"}
 _DECIMAL = (Decimal,)
 _NULL = type(None)

@@ -8,10 +8,11 @@ not come back through ``additionalProperties``. The schema given is not changed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from burler.pipeline.shape_values import DROPPED, types_of
+from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
 from burler.schema.merge_flat import flat, overlay
 
 _NOTES = ("title", "description", "$comment", "examples", "default")
@@ -25,7 +26,7 @@ def shaping_form(schema: Mapping[str, Any], deselected: Iterable[tuple[str, ...]
     """
     form: dict[str, Any] = _form(schema)
     for crumb in deselected:
-        _drop(form, crumb)
+        form = _without(form, crumb)
     return form
 
 
@@ -72,20 +73,42 @@ def _is_plainly_typed(branch: Any) -> bool:
     return isinstance(branch, Mapping) and bool(types_of(branch)) and not {"anyOf", "oneOf", "allOf"} & set(branch)
 
 
-def _drop(node: Any, crumb: tuple[str, ...]) -> None:
-    """Mark one field. Every level on the way is a copy of ``_form``'s, so the user's schema stays as it is."""
-    while isinstance(node, dict):
-        for branch in [*(node.get("anyOf") or ()), *(node.get("oneOf") or ())]:
-            _drop(branch, crumb)
-        if len(crumb) == 2 and crumb[0] == "properties":
-            if "properties" not in node and "object" in types_of(node):  # a map: one name of it is not wanted
-                node.setdefault("additionalProperties", True)
-                node["properties"] = {}
-            if isinstance(node.get("properties"), dict):
-                node["properties"][crumb[1]] = DROPPED
+def _without(node: Any, crumb: tuple[str, ...]) -> Any:
+    """A form less one field, wherever values of it could come from: where a node is open (``{}``, a map, a pattern,
+    items that are not described) it is described as far as the field needs it."""
+    if not crumb:
+        return DROPPED
+    if node is DROPPED or node is False:
+        return node
+    out: dict[str, Any] = dict(node) if isinstance(node, Mapping) else {}
+    unions = [keyword for keyword in ("anyOf", "oneOf") if isinstance(out.get(keyword), list)]
+    for keyword in unions:
+        out[keyword] = [_without(branch, crumb) for branch in out[keyword]]
+    if unions:
+        return out
+    types = types_of(out)
+    if crumb[0] == "properties" and len(crumb) > 1:
+        if types and "object" not in types:
+            return out
+        _without_property(out, crumb[1], crumb[2:])
+    elif not types or "array" in types:
+        items = out.get("items", True)
+        out["items"] = _without({} if isinstance(items, list) else items, crumb[1:])  # of a tuple only the names count
+    if not types:
+        out[ANYTHING] = True
+    return out
+
+
+def _without_property(node: dict[str, Any], name: str, rest: tuple[str, ...]) -> None:
+    properties = dict(node.get("properties") or {})
+    if name not in properties:
+        let_in = node.get("additionalProperties", "properties" not in node)
+        patterns = node.get("patternProperties") or {}
+        let_in = next((sub for pattern, sub in patterns.items() if re.search(pattern, name)), let_in)
+        if let_in is False and rest:
             return
-        step = 2 if crumb[:1] == ("properties",) else 1
-        node = (node.get("properties") or {}).get(crumb[1]) if step == 2 else node.get("items")
-        crumb = crumb[step:]
-        if not crumb:
-            return
+        properties[name] = let_in
+    properties[name] = _without(properties[name], rest)
+    if "properties" not in node:
+        node.setdefault("additionalProperties", True)
+    node["properties"] = properties

@@ -71,6 +71,7 @@ def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
+ANYTHING = "burler:anything"  # in a form: values of every type, described only where a field of them is dropped
 ARRAYS = (list, tuple, set, frozenset)
 
 

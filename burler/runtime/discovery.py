@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from burler.declare.checks import line_of
+from burler.declare.options import is_unicode
 from burler.declare.spec import FULL_TABLE, INCREMENTAL, REPLICATION_METHODS, StreamSpec, UserFunction
 from burler.errors import CatalogError, DeclarationError
 from burler.runtime import metadata as written
+from burler.runtime.schema_check import check_schema
 from burler.schema.coerce import as_source
 from burler.schema.refs import resolve_refs
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
+from burler.singer.select import like, some
 
 if TYPE_CHECKING:
     from burler.runtime.session import Session
+
+
+_MOST_GAPS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +40,59 @@ def describe(session: Session) -> tuple[dict[str, StreamSpec], Catalog]:
     Raises:
         DeclarationError: see ``Session.catalog``.
     """
-    streams = _streams(session)
+    gaps: list[str] = []
+    streams = _streams(session, gaps)
     specs = {found.spec.tap_stream_id: found.spec for found in streams}
     entries: dict[str, CatalogEntry] = {}
     # Those that stand above others first: what their metadata says of the method holds of the others, too.
     for found in sorted(streams, key=lambda found: len(line_of(found.spec, specs))):
-        name = found.spec.tap_stream_id
-        schema = _finished(found, session)
-        specs[name] = _as_above(session, specs[name], specs)
-        specs[name], entries[name] = written.entry(session, specs[name], schema, found.entry)
-        if _as_above(session, specs[name], specs) is not specs[name]:
-            root = specs[specs[name].root]
-            raise DeclarationError(
-                f"stream '{name}' ({specs[name].place}): its metadata says {FULL_TABLE}, but it is synced in the run "
-                f"of '{root.tap_stream_id}', of which only new rows come: each run would drop the rows before them. "
-                "Leave out 'forced-replication-method'."
-            )
+        with _gathered(gaps, found.spec):
+            schema = _finished(found, session)
+            line = line_of(found.spec, specs)
+            whole = line[-1].tap_stream_id == found.spec.root
+            if whole and all(one.tap_stream_id in entries for one in line[1:]):
+                _describe_one(session, found, schema, specs, entries)
+    if gaps:
+        raise DeclarationError(_listed(gaps))
     return specs, Catalog({name: entries[name] for name in specs})
+
+
+def _describe_one(
+    session: Session,
+    found: _Found,
+    schema: dict[str, Any],
+    specs: dict[str, StreamSpec],
+    entries: dict[str, CatalogEntry],
+) -> None:
+    name = found.spec.tap_stream_id
+    spec, entry = written.entry(session, _as_above(session, specs[name], specs), schema, found.entry)
+    specs[name] = spec
+    if _as_above(session, spec, specs) is not spec:
+        root = specs[spec.root]
+        raise DeclarationError(
+            f"stream '{name}' ({spec.place}): its metadata says {FULL_TABLE}, but it is synced in the run "
+            f"of '{root.tap_stream_id}', of which only new rows come: each run would drop the rows before them. "
+            "Leave out 'forced-replication-method'."
+        )
+    entries[name] = entry
+
+
+@contextlib.contextmanager
+def _gathered(gaps: list[str], spec: StreamSpec) -> Iterator[None]:
+    """A broken stream is noted and the next one looked at, so that all are told at once. What is not the stream's own
+    fault, as a client that can't be made, comes through."""
+    try:
+        yield
+    except DeclarationError as error:
+        gaps.append(str(error))
+    except RecursionError:
+        gaps.append(f"stream '{spec.tap_stream_id}' ({spec.place}): its schema is nested too deep, or holds itself.")
+
+
+def _listed(gaps: list[str]) -> str:
+    gaps = list(dict.fromkeys(gaps))
+    more = [f"and {len(gaps) - _MOST_GAPS} more like these"] if len(gaps) > _MOST_GAPS else []
+    return "\n".join([*gaps[:_MOST_GAPS], *more])
 
 
 def _as_above(session: Session, spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> StreamSpec:
@@ -67,8 +109,8 @@ def _as_above(session: Session, spec: StreamSpec, specs: Mapping[str, StreamSpec
     return replace(spec, replication_method=INCREMENTAL)
 
 
-def _streams(session: Session) -> list[_Found]:
-    """Declared streams first, then those that are found and only a pattern declares."""
+def _streams(session: Session, gaps: list[str]) -> list[_Found]:
+    """Declared streams first, then those that are found and only a pattern declares; what is wrong goes to ``gaps``."""
     discovered = _discovered(session)
     generated: dict[Any, Any] = {}
     found: list[_Found] = []
@@ -76,28 +118,44 @@ def _streams(session: Session) -> list[_Found]:
         if spec.is_pattern:
             continue
         entry = discovered.pop(name, None)
-        if entry is not None:
-            spec = _with_entry(spec, entry)
-        found.append(_Found(spec, _raw_schema(session, spec, generated, entry), entry))
+        with _gathered(gaps, spec):
+            if entry is not None:
+                spec = _with_entry(spec, entry)
+            found.append(_Found(spec, _raw_schema(session, spec, generated, entry), entry))
     patterns = [spec for spec in session.declared.values() if spec.is_pattern]
-    names = {one.spec.tap_stream_id for one in found}
-    given = {pattern.tap_stream_id: _mapping_of(session, pattern, generated) for pattern in patterns}
+    given: dict[str, Mapping[str, Any]] = {}
     for pattern in patterns:
-        for name in given[pattern.tap_stream_id]:
-            if name not in names and fnmatchcase(name, pattern.tap_stream_id):
+        with _gathered(gaps, pattern):
+            given[pattern.tap_stream_id] = _mapping_of(session, pattern, generated)
+        for name in given.get(pattern.tap_stream_id, ()):
+            if name not in session.declared and like(name, pattern.tap_stream_id):
                 discovered.setdefault(name, CatalogEntry(name, name, {}))
+    nobodys: list[str] = []
     for name, entry in discovered.items():
-        chosen = next((one for one in patterns if fnmatchcase(name, one.tap_stream_id)), None)
+        chosen = next((one for one in patterns if like(name, one.tap_stream_id)), None)
         if chosen is None:
-            function = session.tap.functions["discover"]
-            raise DeclarationError(
-                f"{session.tap.name}: discovery ({function.place if function else ''}) finds stream '{name}', which "
-                f"nothing syncs. Declare @tap.sync({name!r}), or @tap.sync('*') for all that are found."
-            )
-        spec = _with_entry(replace(chosen, tap_stream_id=name, root=name, schema_fn=None, found=True), entry)
-        declared = given[chosen.tap_stream_id].get(name, chosen.schema)
-        found.append(_Found(spec, entry.schema if declared is None else declared, entry))
+            nobodys.append(name)
+        elif chosen.tap_stream_id in given:
+            with _gathered(gaps, replace(chosen, tap_stream_id=name)):
+                found.append(_found_by_pattern(chosen, name, entry, given[chosen.tap_stream_id]))
+    if nobodys:
+        gaps.append(_nobody_syncs(session, nobodys))
     return found
+
+
+def _found_by_pattern(pattern: StreamSpec, name: str, entry: CatalogEntry, given: Mapping[str, Any]) -> _Found:
+    spec = _with_entry(replace(pattern, tap_stream_id=name, root=name, schema_fn=None, found=True), entry)
+    declared = given.get(name, pattern.schema)
+    return _Found(spec, entry.schema if declared is None else declared, entry)
+
+
+def _nobody_syncs(session: Session, names: list[str]) -> str:
+    function = session.tap.functions["discover"]
+    what = f"stream '{names[0]}'" if len(names) == 1 else f"streams {some(names, 10)}"
+    return (
+        f"{session.tap.name}: discovery ({function.place if function else ''}) finds {what}, which "
+        f"nothing syncs. Declare @tap.sync({names[0]!r}), or @tap.sync('*') for all that are found."
+    )
 
 
 def _discovered(session: Session) -> dict[str, CatalogEntry]:
@@ -209,6 +267,10 @@ def _mapping_of(session: Session, pattern: StreamSpec, generated: dict[Any, Any]
 def _finished(found: _Found, session: Session) -> dict[str, Any]:
     """The schema as it goes out: read, its references resolved, an object with properties."""
     spec = found.spec
+    if not is_unicode(spec.tap_stream_id):
+        raise DeclarationError(
+            f"stream {spec.tap_stream_id!a:.60} ({spec.place}): its name holds half a character; no message carries it."
+        )
     where = f"stream '{spec.tap_stream_id}' ({spec.place})"
     raw = as_source(found.schema, where=where)
     if isinstance(raw, Mapping):
@@ -223,4 +285,5 @@ def _finished(found: _Found, session: Session) -> dict[str, Any]:
         )
     if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
         raise DeclarationError(f"{where}: its schema must be a JSON object with 'properties'.")
+    check_schema(schema, where=where)
     return schema

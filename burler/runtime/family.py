@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import copy
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
@@ -64,9 +65,14 @@ def _walk(
         for name, row in rows:
             yield name, row
             for child in member.children.get(name, ()):
-                # A copy: a function that changes its parent's row would change what goes out.
-                parent_row = dict(row) if type(row) is dict else row
-                yield from _walk(root, child, parent_row, call, child.context.run)
+                yield from _walk(root, child, _copy(row), call, child.context.run)
+
+
+def _copy(row: Mapping[str, Any]) -> Any:
+    """A child's own copy of its parent's row: a function that changes it would change what goes out."""
+    if type(row) is not dict or any(isinstance(value, dict | list) for value in row.values()):
+        return copy.deepcopy(row)
+    return dict(row)
 
 
 def _rows(

@@ -21,7 +21,14 @@ from burler.declare.inject import short_path
 
 logger = logging.getLogger("burler")
 
+_OUR_TAGS = ("job_type", "status")
 _LINES, _CHARACTERS = 3, 600  # of an exception of somebody else's; it may quote a whole page of HTML
+
+
+class _Clean(str):
+    """A line that is clean already, and whose form must stay."""
+
+    __slots__ = ()
 
 
 class _NoSecrets(logging.Filter):
@@ -38,9 +45,9 @@ class _NoSecrets(logging.Filter):
         if not more:
             self._watched, self._raw, self.secrets = (), frozenset(), ()
         self._watched = (*self._watched, (config, tuple(marked)))
-        self._look()
+        self.look()
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Learn the secrets that have come into the configs; those that were there before stay hidden."""
         try:
             now = {text for config, marked in self._watched for text in raw_secrets(config, marked=marked)}
@@ -54,8 +61,8 @@ class _NoSecrets(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the record where a secret stands in it."""
-        self._look()
-        if self.secrets:
+        self.look()
+        if self.secrets and not isinstance(record.msg, _Clean):
             message = record.getMessage()
             clean = scrub(message, self.secrets)
             if clean != message:
@@ -69,6 +76,24 @@ class _NoSecrets(logging.Filter):
 _no_secrets = _NoSecrets()
 
 
+def _mask_records() -> None:
+    """Mask every record where it is made: handlers may be replaced later on (importing singer-python does that)."""
+    make = logging.getLogRecordFactory()
+    if getattr(make, "masks", False):
+        return
+
+    def factory(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = make(*args, **kwargs)
+        try:
+            _no_secrets.filter(record)
+        except Exception as error:  # arguments that don't fit their message: logging itself reports that
+            record.msg, record.args = f"a log line that can't be formatted: {type(error).__name__}", ()
+        return record
+
+    factory.masks = True  # type: ignore[attr-defined]
+    logging.setLogRecordFactory(factory)
+
+
 def configure(level: str | None = None) -> None:
     """Send the log to stderr. Only the command line calls this; a library leaves logging alone.
 
@@ -76,6 +101,8 @@ def configure(level: str | None = None) -> None:
     ``BURLER_LOG_LEVEL`` sets the level; INFO by default. What the tap's own loggers say comes in the same
     form, unless something has set up the root logger already.
     """
+    _mask_records()
+    logging.captureWarnings(True)
     conf_file = os.environ.get("LOGGING_CONF_FILE")
     if conf_file:
         from logging.config import fileConfig
@@ -109,15 +136,29 @@ def hide(config: Any, *, marked: Iterable[Path] = (), more: bool = False) -> Non
 
 
 def metric(kind: str, name: str, value: float, **tags: Any) -> None:
-    """One METRIC line; ``kind`` is "counter" or "timer" (seconds)."""
-    point = {"type": kind, "metric": name, "value": value, "tags": tags}
-    logger.info("METRIC: %s", msgspec.json.encode(point).decode())
+    """One METRIC line; ``kind`` is "counter" or "timer" (seconds).
+
+    Secrets are left out of the tags alone, before they are JSON: the rest are words and numbers of ours, which
+    programs read.
+    """
+    shown = {
+        key: clean(tag) if isinstance(tag, str) and key not in _OUR_TAGS else tag  # a stream may be named like a secret
+        for key, tag in tags.items()
+    }
+    point = {"type": kind, "metric": name, "value": value, "tags": shown}
+    logger.info(_Clean(f"METRIC: {msgspec.json.encode(point).decode()}"))
+
+
+def clean(text: str) -> str:
+    """A text without the secrets that are known now (see :func:`hide`), for whoever cuts it afterwards."""
+    _no_secrets.look()
+    return scrub(text, _no_secrets.secrets)
 
 
 def short(error: BaseException) -> str:
     """An exception of somebody else's in a few lines: its type and its text, cut where it goes on and on."""
     try:
-        text = str(error)
+        text = clean(str(error))  # before lines are touched and cut: a secret may have several
     except Exception:  # its own __str__ is broken; the type still says something
         text = ""
     lines = [line for line in text.strip().splitlines() if line.strip()]

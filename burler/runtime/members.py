@@ -1,28 +1,28 @@
 """The streams of one run: whose functions are called, what each of them is given, and where they begin.
 
-The parent's bookmark says that what belongs to the rows before it is out, of the substreams that were in that
-run. What it was true of is noted in each substream's entry of the state (``parent_bookmark``), so that a substream that
-is selected later, or was left out for a while, gets what it has missed: the parent is read from there again.
+Where they begin is said in ``burler.runtime.coverage``.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import functools
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from burler.context import StreamRun
 from burler.declare.checks import line_of
+from burler.declare.inject import gives_nothing
 from burler.declare.spec import StreamSpec
-from burler.pipeline.bookmark import comparable
+from burler.errors import StreamError
+from burler.runtime.coverage import Coverage, bookmark_of
 from burler.runtime.family import Given, Member, rows_of
 from burler.runtime.plan import PlannedRun, PlannedStream
 from burler.singer import state as st
 
 if TYPE_CHECKING:
     from burler.runtime.sync import Engine
-
-COVERED = "parent_bookmark"
 
 
 class Members:
@@ -34,7 +34,9 @@ class Members:
         self.root = planned.spec.tap_stream_id
         self.planned = {stream.tap_stream_id: stream for stream in planned.streams}
         self.line = tuple(spec.tap_stream_id for spec in engine.session.line(planned.spec))
-        self.start = self._where_to_begin()
+        self.coverage = Coverage(engine, planned.spec, self.planned)
+        self.start = self.coverage.start
+        self._encoded_state = msgspec.json.encode(engine.state)
         self._givens: dict[str, Given] = {}
         called = self._called()
         self.by_name = {name: self._member(self._specs[name]) for name in self.line if name in called}
@@ -64,47 +66,20 @@ class Members:
 
     def _call(self, member: Member, parent: Any) -> Any:
         given = {**member.given, "parent": lambda: parent}
-        return self._engine.session.invoke(member.function, given, stream=member.name)
+        result = self._engine.session.invoke(member.function, given, stream=member.name)
+        if result is None and gives_nothing(member.function.fn):
+            raise StreamError(
+                member.name,
+                f"stream '{member.name}' ({member.place}): its function neither yields nor returns anything. "
+                "Yield rows, or return a list of them; [] if there are none.",
+            )
+        return result
 
     def initial(self, stream: PlannedStream) -> Any:
         """The bookmark that a stream's run begins with."""
         if stream.tap_stream_id == self.root:
             return self.start
         return bookmark_of(self._engine.state, stream.tap_stream_id, stream.bookmark_key)
-
-    def _key(self) -> str | None:
-        own = self.planned.get(self.root)
-        return own.bookmark_key if own else self._specs[self.root].bookmark_key
-
-    def _children(self) -> list[str]:
-        """The selected substreams, and what substreams emit."""
-        return [name for name in self.planned if any(one.parent for one in line_of(self._specs[name], self._specs))]
-
-    def _where_to_begin(self) -> Any:
-        """The root's bookmark, or the oldest one of those that it was true of for each selected substream."""
-        state = self._engine.state
-        own = bookmark_of(state, self.root, self._key())
-        if own is None:
-            return None
-        marks = [own]
-        for name in self._children():
-            covered = st.get_bookmark(state, name, COVERED)
-            if covered is None:
-                return None
-            marks.append(covered)
-        ranks = [comparable(mark) for mark in marks]
-        if len({kind for kind, _rank in ranks}) > 1 or any(rank is None for _kind, rank in ranks):
-            return None  # they can't be compared: the key has changed its type
-        return min(zip((rank for _kind, rank in ranks), range(len(marks)), marks, strict=True))[2]
-
-    def note_covered(self) -> None:
-        """Note in the state of which bookmark of the root each substream has had all it is due."""
-        state = self._engine.state
-        if self.root not in self.planned:
-            return
-        mark = bookmark_of(state, self.root, self._key())
-        for name in self._children():
-            st.set_bookmark(state, name, COVERED, mark)
 
     def _member(self, spec: StreamSpec) -> Member:
         name = spec.tap_stream_id
@@ -123,10 +98,14 @@ class Members:
         return self._givens[name]
 
     def _given(self, run: StreamRun) -> Given:
-        engine = self._engine
-        # A copy: what an author writes into it must not get into a STATE ahead of the rows.
-        snapshot = copy.deepcopy(engine.state)
-        return engine.session.given(state=lambda: snapshot, catalog=lambda: engine.catalog, stream=lambda: run)
+        engine, encoded = self._engine, self._encoded_state
+
+        @functools.cache
+        def snapshot() -> Any:
+            """A copy: what an author writes into it must not get into a STATE ahead of the rows."""
+            return msgspec.json.decode(encoded)
+
+        return engine.session.given(state=snapshot, catalog=lambda: engine.catalog, stream=lambda: run)
 
     def _stream_run(self, spec: StreamSpec) -> StreamRun:
         engine, name = self._engine, spec.tap_stream_id
@@ -138,7 +117,7 @@ class Members:
             engine.session.tap,
             name,
             bookmark=bookmark if bookmark is not None or key is None else engine.settings.start_date,
-            state=copy.deepcopy(st.get_bookmark(engine.state, name, "stream_state", {})),
+            state={} if self.coverage.afresh and name == self.root else self._saved_state(name),
             selected=frozenset(self.planned),
             schema=planned.schema if planned else None,
             metadata=planned.metadata if planned else entry.metadata if entry else None,
@@ -149,7 +128,6 @@ class Members:
             replication_method=planned.replication_method if planned else spec.replication_method,
         )
 
-
-def bookmark_of(state: Mapping[str, Any], stream: str, key: str | None) -> Any:
-    """A stream's bookmark in a state; None if it keeps none."""
-    return st.get_bookmark(dict(state), stream, key) if key else None
+    def _saved_state(self, name: str) -> dict[str, Any]:
+        saved: dict[str, Any] = copy.deepcopy(st.get_bookmark(self._engine.state, name, "stream_state", {}))
+        return saved

@@ -6,12 +6,16 @@ without them can't be told from another, nor followed by a bookmark.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import inspect
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from burler.declare.field import FieldMetadata
 from burler.declare.spec import INCREMENTAL, StreamSpec
@@ -22,6 +26,8 @@ from burler.singer.keys import check_key
 
 if TYPE_CHECKING:
     from burler.runtime.session import Session
+
+logger = logging.getLogger(__name__)
 
 Nodes = list[tuple[tuple[str, ...], Any]]
 """Breadcrumbs and sub-schemas, parents first."""
@@ -48,7 +54,7 @@ def entry(
     if spec.fixed_metadata is not None:
         _lay(own, _fixed(session, spec, nodes, where))
     if spec.metadata is not None:
-        spec = _visit(session, spec, schema, nodes, own, where)
+        spec = _visit(session, spec, schema, own, where)
     else:
         spec = _with_root(spec, own.get((), {}), where)
     _check_keys(spec, own.get((), {}).get(_VALID) or (), schema, where)
@@ -105,12 +111,20 @@ def _field(session: Session, spec: StreamSpec, crumb: tuple[str, ...], node: Any
 
 def _fixed(session: Session, spec: StreamSpec, nodes: Nodes, where: str) -> md.MetadataMap:
     """``tap.metadata("contacts", {"address.street": {...}})`` as a map of breadcrumbs."""
-    crumbs = {".".join(md.names(crumb)): crumb for crumb, _node in nodes}
+    crumbs: dict[str, list[tuple[str, ...]]] = {}
+    for crumb, _node in nodes:
+        crumbs.setdefault(".".join(md.names(crumb)), []).append(crumb)
     out: md.MetadataMap = {}
     for path, values in (spec.fixed_metadata or {}).items():
         if path and path not in crumbs:
             raise _unknown(path, crumbs, where)
-        field = _field(session, spec, crumbs[path] if path else (), None, where)
+        if path and len(crumbs[path]) > 1:
+            two = " and ".join(msgspec.json.encode(crumb).decode() for crumb in crumbs[path])
+            raise DeclarationError(
+                f"{where}: metadata for field '{path}', which may be {two}. Say it in a @tap.metadata function, which "
+                "gets the breadcrumb."
+            )
+        field = _field(session, spec, crumbs[path][0] if path else (), None, where)
         for key, value in values.items():
             field.set(key, value)
         out[field.breadcrumb.path] = field.written
@@ -121,15 +135,18 @@ def _visit(
     session: Session,
     spec: StreamSpec,
     schema: dict[str, Any],
-    nodes: Nodes,
     own: md.MetadataMap,
     where: str,
 ) -> StreamSpec:
-    """Call the metadata function for the stream first, then for every field: by then the keys are known."""
+    """Call the metadata function for the stream first, then for every field: by then the keys are known.
+
+    It gets a copy of the schema: what it changes there must not change what goes out."""
     function = spec.metadata
     assert function is not None
     name = spec.tap_stream_id
-    run = session.describing(name, schema=schema, key_properties=spec.key_properties)
+    handed = copy.deepcopy(schema)
+    nodes = list(md.fields(handed))
+    run = session.describing(name, schema=handed, key_properties=spec.key_properties)
     what = f"{where}: its metadata function"
 
     def visit(crumb: tuple[str, ...], node: Any) -> None:
@@ -145,17 +162,23 @@ def _visit(
         if field.written:
             own.setdefault(crumb, {}).update(field.written)
 
-    def visit_all(nodes: Nodes) -> None:
+    def visit_all() -> None:
         for crumb, node in nodes:
             visit(crumb, node)
 
     guarded = partial(session.guarded, run=run, what=what, place=function.place)
-    guarded(lambda: visit((), schema))
+    guarded(lambda: visit((), handed))
     spec = _with_root(spec, own.get((), {}), where)
     run.key_properties = spec.key_properties
     run.replication_key = spec.replication_key
-    guarded(lambda: visit_all(nodes))
+    guarded(visit_all)
     run.field = None
+    if handed != schema:
+        logger.warning(
+            "%s (%s) changes the schema that it gets, which has no effect; change it in a @tap.schema function",
+            what,
+            function.place,
+        )
     return spec
 
 

@@ -48,6 +48,7 @@ class Outlet:
         self.bytes = 0
         self.limit = limit
         self.beyond = 0
+        self.left_out = 0
         self._sink = sink
         self._state = state
         self._now = now
@@ -91,6 +92,8 @@ class Outlet:
         Returns their bookmark values, for ``observe``, and an error if a row does not fit (the rows before
         it are written, it and those after it are not) or has no bookmark value (all are written).
         """
+        if len(set(map(id, rows))) < len(rows):
+            return [], self._same_row_again()
         if self.limit is not None:
             left = max(0, self.limit - self.rows)
             self.beyond += max(0, len(rows) - left)
@@ -114,6 +117,15 @@ class Outlet:
             self.bytes += len(self._buffer)
         return keys, error
 
+    def _same_row_again(self) -> StreamError:
+        spec = self.planned.spec
+        place = spec.sync.place if spec.sync is not None else spec.place
+        return StreamError(
+            spec.tap_stream_id,
+            f"stream '{spec.tap_stream_id}' ({place}): yielded one and the same dict more than once; rows wait for "
+            "their page, so each would show what was written into it last. Yield a new dict for each row.",
+        )
+
     def _transformed(
         self, rows: list[dict[str, Any]], given: Given, prefix: bytes, suffix: bytes
     ) -> tuple[ShapedPage, int]:
@@ -125,6 +137,7 @@ class Outlet:
         failed = self._ask_each("post_transform", fitted.rows, given, lambda i, out: _keep(i, out, made, origin))
         taken = failed[0] if failed else len(fitted.rows)
         page = self._shaper.shape(made, self._buffer, prefix, suffix)
+        self.left_out += taken - len(made)
         broken: StreamError | None = None
         if page.error is not None:
             taken = origin[page.count]
@@ -142,9 +155,11 @@ class Outlet:
         function: UserFunction = getattr(self.planned.spec, what)
 
         def each() -> tuple[int, StreamError] | None:
-            for i, row in enumerate(rows):
+            current: dict[str, Any] = {}
+            asked = {**given, "record": lambda: current}
+            for i, current in enumerate(rows):  # noqa: B007  the lambda reads it
                 try:
-                    take(i, self._invoke(function, {**given, "record": partial(_itself, row)}))
+                    take(i, self._invoke(function, asked))
                 except (Exception, SystemExit) as error:
                     name = self.planned.tap_stream_id
                     failed = StreamError(
@@ -231,7 +246,3 @@ def schema_of(planned: PlannedStream) -> Schema:
     """The SCHEMA message of a planned stream."""
     bookmarks = (planned.replication_key,) if planned.replication_key else ()
     return Schema(planned.stream, planned.schema, planned.key_properties, bookmarks)
-
-
-def _itself(row: dict[str, Any]) -> dict[str, Any]:
-    return row

@@ -24,6 +24,9 @@ from burler.singer.selection import fields_selected, stream_selected, with_boole
 
 logger = logging.getLogger(__name__)
 
+_MOST_SHOWN = 20
+_MOST_LEVELS = 300  # of JSON; a schema of 64 levels, the deepest that a tap can have, has some 250
+_STEPS = ("properties", "items")
 # What the tap says of these is a fact, which a catalog can't change.
 _FACTS = ("forced-replication-method", "valid-replication-keys")
 
@@ -32,7 +35,8 @@ def merge(mine: CatalogEntry, given: CatalogEntry) -> CatalogEntry:
     """The entry to run by: the user's schema and metadata over the tap's own.
 
     Raises:
-        CatalogError: ``selected`` is no boolean, or the schema has a reference that can't be resolved.
+        CatalogError: ``selected`` is no boolean, the schema is nested too deep or has a reference that can't be
+            resolved.
     """
     name = mine.tap_stream_id
     theirs = with_booleans(given.metadata, stream=name)
@@ -49,10 +53,30 @@ def merge(mine: CatalogEntry, given: CatalogEntry) -> CatalogEntry:
                 here.pop(key, None)
             else:
                 here[key] = value
+    if given.schema:
+        _refuse_deep(given.schema, name)
     schema = _without_refs(given.schema, name) if given.schema else mine.schema
     if stream_selected(merged, stream=name):
         _tell_of_fields(name, schema, theirs, merged)
     return replace(given, schema=schema, metadata=merged)
+
+
+def _refuse_deep(schema: dict[str, Any], name: str) -> None:
+    """A schema that is nested beyond what any code can follow. Level by level: a walk that calls itself would fail."""
+    level: list[Any] = [schema]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            inner
+            for node in level
+            for inner in (node.values() if isinstance(node, Mapping) else node)
+            if isinstance(inner, Mapping | list)
+        ]
+        if not level:
+            return
+    raise CatalogError(
+        f"the catalog's schema of stream '{name}' is nested deeper than {_MOST_LEVELS} JSON objects or lists. Leave it "
+        "out, and the tap's own holds."
+    )
 
 
 def _without_refs(schema: dict[str, Any], name: str) -> dict[str, Any]:
@@ -71,10 +95,10 @@ def _tell_of_fields(name: str, schema: Mapping[str, Any], theirs: md.MetadataMap
     stay, or keeps what should come. A line for fields that are selected inside one that is not."""
     known = dict(md.fields(schema))
     dotted = {crumb: md.dotted(crumb) for crumb in known}
-    strange = [crumb for crumb in theirs if crumb not in known and md.Breadcrumb(crumb).level and _ends_in_name(crumb)]
+    strange = [crumb for crumb, values in theirs.items() if crumb not in known and not _is_beside(crumb, values, known)]
     if strange:
-        shown = ", ".join(f"'{md.dotted(crumb)}'{_aside(md.dotted(crumb), dotted.values())}" for crumb in strange[:5])
-        more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
+        shown = ", ".join(_strange(crumb, dotted) for crumb in strange[:_MOST_SHOWN])
+        more = f" and {len(strange) - _MOST_SHOWN} more" if len(strange) > _MOST_SHOWN else ""
         logger.warning(
             "stream '%s': the catalog speaks of fields that its schema does not have: %s%s", name, shown, more
         )
@@ -89,13 +113,39 @@ def _tell_of_fields(name: str, schema: Mapping[str, Any], theirs: md.MetadataMap
         )
 
 
-def _aside(name: str, known: Iterable[str]) -> str:
-    hint = nearest(name, known).strip()
-    return f" ({hint[0].lower()}{hint[1:]})" if hint else ""
+def _is_beside(crumb: tuple[str, ...], values: Mapping[str, Any], known: Mapping[tuple[str, ...], Any]) -> bool:
+    """The stream itself, or the items of a field that is there: some tools write a breadcrumb for them. It has no
+    effect; where it is to leave them out it is told like any other that has none."""
+    if not crumb:
+        return True
+    field = crumb
+    while field and field[-1] == "items":
+        field = field[:-1]
+    return field in known and values.get("selected") is not False
+
+
+def _strange(crumb: tuple[str, ...], known: Mapping[tuple[str, ...], str]) -> str:
+    """A breadcrumb that no field has, and the field that may be meant: by name, or whole where it names none."""
+    named = _ends_in_name(crumb)
+    shown = f"'{md.dotted(crumb)}'" if named else _listed_crumb(crumb)
+    close = _closest(".".join(md.names(crumb) if named else (part for part in crumb if part not in _STEPS)), known)
+    if close is None:
+        return shown
+    return f"{shown} (did you mean {repr(known[close]) if named else _listed_crumb(close)}?)"
+
+
+def _closest(name: str, known: Mapping[tuple[str, ...], str]) -> tuple[str, ...] | None:
+    """The field whose dotted name, or last name, is nearest to ``name``; None if none is."""
+    hint = nearest(name, known.values())
+    return next((crumb for crumb, dotted in known.items() if hint and f"'{dotted}'" in hint), None)
+
+
+def _listed_crumb(crumb: tuple[str, ...]) -> str:
+    return msgspec.json.encode(crumb).decode()
 
 
 def _ends_in_name(crumb: tuple[str, ...]) -> bool:
-    return len(crumb) > 1 and crumb[-2] == "properties" and crumb[-1] not in ("items", *md.UNIONS)
+    return len(crumb) > 1 and crumb[0] == "properties" and crumb[-2] == "properties"
 
 
 def key_properties(

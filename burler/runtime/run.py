@@ -9,9 +9,10 @@ from typing import Any
 
 from burler.config.loading import Loaded
 from burler.config.writeback import ConfigFiles
+from burler.declare.classes import Stream
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
-from burler.errors import UsageError
+from burler.errors import ConfigError, DeclarationError, UsageError
 from burler.runtime import logs
 from burler.runtime.plan import PlannedRun, make_plan
 from burler.runtime.session import Session
@@ -33,17 +34,33 @@ def prepare(tap: Tap, config: Mapping[str, Any] | Loaded) -> tuple[Session, Sett
     into them.
 
     Raises:
-        ConfigError, DeclarationError: see there.
+        ConfigError: all that is wrong with the tap's own keys, burler's settings and environment variables.
+        DeclarationError: the tap's declarations have gaps, or there is no stream.
     """
-    loaded = config if isinstance(config, Loaded) else None
-    given: Mapping[str, Any] = config.config if isinstance(config, Loaded) else config
-    form = tap.config_form
-    logs.hide(given, marked=form.secret_paths)
-    tap.seal()
-    checked = form.check(given, tap_name=tap.name)
-    logs.hide(checked, marked=form.secret_paths, more=True)
-    settings = read_settings({**given, **checked})
-    return Session(tap, checked, files=ConfigFiles(loaded, checked) if loaded is not None else None), settings
+    loaded = config if isinstance(config, Loaded) else Loaded(dict(config))
+    marked = tap.config_form.secret_paths
+    logs.hide(loaded.config, marked=marked)
+    if not tap.seal() and tap.functions["discover"] is None:
+        raise _no_streams(tap)
+    checked, settings = _check(tap, loaded)
+    logs.hide(checked, marked=marked, more=True)
+    return Session(tap, checked, files=ConfigFiles(loaded, checked) if loaded is config else None), settings
+
+
+def _check(tap: Tap, loaded: Loaded) -> tuple[dict[str, Any], Settings]:
+    problems = [f"{tap.name}: {sentence}" for sentence in loaded.problems]
+    checked, settings = dict(loaded.config), Settings()
+    try:
+        checked = tap.config_form.check(loaded.config, tap_name=tap.name)
+    except ConfigError as error:
+        problems.append(str(error))
+    try:
+        settings = read_settings({**loaded.config, **checked})
+    except ConfigError as error:
+        problems.append(f"{tap.name}: {error}")
+    if problems:
+        raise ConfigError("\n  ".join(problems))
+    return checked, settings
 
 
 def discover(tap: Tap, config: Mapping[str, Any] | Loaded) -> Catalog:
@@ -92,6 +109,33 @@ def run(
     """
     _check_limit(limit)
     session, settings = prepare(tap, config)
+    return run_session(
+        session,
+        settings,
+        sink,
+        catalog=catalog,
+        state=state,
+        select=select,
+        stopper=stopper,
+        limit=limit,
+        schemas_only=schemas_only,
+    )
+
+
+def run_session(
+    session: Session,
+    settings: Settings,
+    sink: Sink,
+    *,
+    catalog: Any = None,
+    state: dict[str, Any] | None = None,
+    select: str | None = None,
+    stopper: Stopper | None = None,
+    limit: int | None = None,
+    schemas_only: bool = False,
+) -> SyncResult:
+    """As :func:`run`, with what :func:`prepare` gave: the settings may have been needed to open the sink."""
+    tap = session.tap
     stopper = stopper or Stopper()
     begun = time.monotonic()
     status = "failed"
@@ -121,6 +165,14 @@ def run(
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
         logger.info("%s: %s, %.1f s", tap.name, status, seconds)
         close(session)
+
+
+def _no_streams(tap: Tap) -> DeclarationError:
+    forgotten = [cls.__name__ for cls in Stream.__subclasses__() if not cls.__name__.startswith("_")]
+    hint = f"Put @tap.stream above class {forgotten[0]}. " if forgotten else ""
+    return DeclarationError(
+        f"{tap.name} ({tap.place}): declares no stream. {hint}A stream is a function with @tap.sync('contacts')."
+    )
 
 
 def _check_limit(limit: int | None) -> None:

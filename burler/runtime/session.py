@@ -30,6 +30,7 @@ class Session:
         self.tap = tap
         self.config = config
         self._files = files
+        self._files_lock = threading.Lock()
         self.declared = tap.seal()
         self.specs: dict[str, StreamSpec] = {name: spec for name, spec in self.declared.items() if not spec.is_pattern}
         self._client: Any = None
@@ -67,9 +68,10 @@ class Session:
 
     def save_config(self, *, last: bool = False) -> None:
         """Write back what the tap has changed in its config: a token that was refreshed must not be lost with a
-        run that is killed. Cheap when nothing has changed; called after each page."""
+        run that is killed. Cheap when nothing has changed; called after each page, and by the timer meanwhile."""
         if self._files is not None:
-            self._files.save_if_changed(self.config, last=last)
+            with self._files_lock:
+                self._files.save_if_changed(self.config, last=last)
 
     def close(self) -> None:
         """Close the client, if one was made and it can be closed."""

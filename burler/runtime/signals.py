@@ -32,6 +32,10 @@ class Stop(BaseException):
     """Raised inside user code when the run must end. Not an Exception, so that no ``except Exception`` eats it."""
 
 
+def _nothing() -> None:
+    pass
+
+
 class Stopper:
     """Whether to stop, and how that is told to user code.
 
@@ -39,13 +43,14 @@ class Stopper:
 
     ``signal`` is the one that asked for the end; ``failure`` an error of another thread of ours after
     which nothing can go on; ``raised`` says whether Stop was raised in the last ``user_code`` block, since
-    user code may have caught it.
+    user code may have caught it. ``on_raise`` is called right before it is raised.
     """
 
     def __init__(self, blocked_since: Callable[[], float | None] = lambda: None) -> None:
         self.signal: int | None = None
         self.failure: BaseException | None = None
         self.raised = False
+        self.on_raise: Callable[[], None] = _nothing
         self._woken = False
         self._in_user_code = False
         self._pipe: int | None = None
@@ -73,6 +78,7 @@ class Stopper:
             self._in_user_code = False
             self._woken = False
             self.raised = True
+            self.on_raise()
             raise Stop
 
     def fail(self, failure: BaseException) -> None:

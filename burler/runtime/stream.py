@@ -14,8 +14,9 @@ from burler.declare.strategies import EveryN
 from burler.errors import DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
 from burler.pipeline.pull import Pull, split
 from burler.runtime import logs
+from burler.runtime.coverage import bookmark_of
 from burler.runtime.logs import short
-from burler.runtime.members import Members, bookmark_of
+from burler.runtime.members import Members
 from burler.runtime.outlet import Outlet
 from burler.runtime.pages import PageSize
 from burler.runtime.plan import PlannedRun
@@ -73,6 +74,7 @@ class SyncRun:
             for outlet in self.outlets.values():
                 outlet.open()
             engine.stopper.calm()
+            engine.stopper.on_raise = self.pull.cut
             engine.running = self
         status = "failed"
         try:
@@ -81,6 +83,7 @@ class SyncRun:
                 if finished and engine.stopper.failure is None:
                     for outlet in self.outlets.values() if engine.limit is None else ():
                         outlet.complete()
+                    self.members.coverage.complete()
                     engine.set_syncing(following)
                     status = "succeeded"
                 else:
@@ -89,7 +92,7 @@ class SyncRun:
             with engine.lock:
                 engine.running = None
                 if not engine.broken and engine.stopper.failure is None:
-                    self._save_state()
+                    self._save_state(spaced=status == "succeeded")
             self._log_end(status, time.monotonic() - begun)
 
     def _pages(self) -> bool:
@@ -211,6 +214,8 @@ class SyncRun:
             # after it: the bookmarks stay, and the page comes again.
             for outlet, keys in written:
                 outlet.observe(keys)
+            if self.name in rows and self.name not in self.outlets:
+                self.members.coverage.observe(rows[self.name])
         if errors:
             raise errors[0]
         if strange is not None:
@@ -272,28 +277,41 @@ class SyncRun:
                 name, f"stream '{name}' ({place}): stream.state must hold JSON values only: {error}."
             ) from None
 
-    def _save_state(self) -> None:
-        """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose."""
+    def _save_state(self, *, spaced: bool = False) -> None:
+        """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose. ``spaced``: it may be
+        put off (``Engine.end_of_stream_state``)."""
         engine = self.engine
         if engine.limit is not None:
             return
         for outlet in self.outlets.values():
             outlet.save_bookmark()
         for name, safe in self.safe_states.items():
-            st.set_bookmark(engine.state, name, "stream_state", copy.deepcopy(safe) or None)
-        self.members.note_covered()
-        engine.write_state()
+            if name != self.name or self.members.coverage.saves_position:
+                st.set_bookmark(engine.state, name, "stream_state", copy.deepcopy(safe) or None)
+        self.members.coverage.note()
+        size = sum(outlet.bytes for outlet in self.outlets.values())
+        if spaced:
+            engine.end_of_stream_state(size - self.bytes_at_state)
+        else:
+            engine.write_state()
         self.since_state = 0
-        self.bytes_at_state = sum(outlet.bytes for outlet in self.outlets.values())
+        self.bytes_at_state = size
 
     def _log_end(self, status: str, seconds: float) -> None:
         for name, outlet in self.outlets.items():
             outlet.report()
             logs.metric("counter", "record_count", outlet.rows, endpoint=name)
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="stream", stream=self.name, status=status)
-        rows = ", ".join(f"{outlet.rows} rows of '{name}'" for name, outlet in self.outlets.items())
-        bookmark = bookmark_of(self.engine.state, self.name, self.spec.bookmark_key)
+        rows = ", ".join(_counted(name, outlet) for name, outlet in self.outlets.items())
+        own = self.outlets.get(self.name)
+        key = own.planned.bookmark_key if own else self.spec.bookmark_key
+        bookmark = bookmark_of(self.engine.state, self.name, key)
         logger.info("stream '%s': %s, %s, %.1f s, bookmark %s", self.name, status, rows, seconds, bookmark)
+
+
+def _counted(name: str, outlet: Outlet) -> str:
+    left = f" ({outlet.left_out} left out by its post_transform)" if outlet.left_out else ""
+    return f"{outlet.rows} rows of '{name}'{left}"
 
 
 def _has_json(value: Any) -> bool:

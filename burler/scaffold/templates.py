@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-import burler
 from burler.scaffold.kinds import Kind
 from burler.scaffold.names import TapName
 
@@ -20,10 +19,9 @@ def render(kind: Kind, name: TapName) -> dict[str, str]:
     if kind.package_data:
         patterns = ", ".join(f'"{pattern}"' for pattern in kind.package_data)
         package_data = f"\n[tool.setuptools.package-data]\n{name.package} = [{patterns}]\n"
-    needed = (f"burler>={burler.__version__}", *kind.dependencies)
     words = {
         "{{description}}": kind.description,
-        "{{dependencies}}": ", ".join(f'"{requirement}"' for requirement in needed),
+        "{{dependencies}}": ", ".join(f'"{requirement}"' for requirement in kind.dependencies),
         "{{package_data}}": package_data,
         "tap-example": name.command,
         "tap_example": name.package,

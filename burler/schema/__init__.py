@@ -1,14 +1,31 @@
-"""JSON Schema for streams: where a schema comes from, references, inference. Usable without the framework."""
+"""JSON Schema for streams: where a schema comes from, references, inference. Usable without the framework.
+
+What to open for what:
+
+    coerce, sources, caller           what an author may give; schema files; what relative paths count from
+    documents, documents_*            JSON and YAML, from files and by http: limits, broken and hostile input
+    refs, ref_lookup, ref_places      references: replacing them, finding targets, where schemas stand
+    merge, merge_values, merge_flat   two schemas as one: allOf, keywords beside a reference; flat, for shaping
+    type_names                        types and formats that do not exist
+    infer, infer_types                a schema from records: the functions; what was seen at each place
+    infer_read, infer_collect, infer_formats        samples as they lie about; rows and messages in them; dates
+    openapi_source, openapi_read, openapi_dialect   finding a component; the document; OpenAPI's words as JSON Schema's
+    typed_source, typed_msgspec       a schema from a Python class
+    simplify                          what other tools write, in the form that Singer's targets read
+    wsdl_source                       a name that is kept for later
+"""
 
 from typing import TYPE_CHECKING
 
 from burler.extras import lazy_names
 
 if TYPE_CHECKING:
+    from burler.schema.coerce import SchemaLike, Source
     from burler.schema.infer import Inference, Inferred, infer_schema, inferred
     from burler.schema.openapi_source import OpenApi, openapi
     from burler.schema.refs import resolve_refs
-    from burler.schema.sources import Generated, JsonFile, SchemaSource, generated, json_file
+    from burler.schema.sources import Generated, JsonFile, generated, json_file
+    from burler.schema.type_names import check_types
     from burler.schema.typed_source import Typed, is_typed, typed
 
 __all__ = [
@@ -17,8 +34,10 @@ __all__ = [
     "Inferred",
     "JsonFile",
     "OpenApi",
-    "SchemaSource",
+    "SchemaLike",
+    "Source",
     "Typed",
+    "check_types",
     "generated",
     "infer_schema",
     "inferred",
@@ -37,8 +56,10 @@ __getattr__ = lazy_names(
         "Inferred": "infer",
         "JsonFile": "sources",
         "OpenApi": "openapi_source",
-        "SchemaSource": "sources",
+        "SchemaLike": "coerce",
+        "Source": "coerce",
         "Typed": "typed_source",
+        "check_types": "type_names",
         "generated": "sources",
         "infer_schema": "infer",
         "inferred": "infer",

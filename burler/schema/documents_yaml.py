@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -17,6 +18,7 @@ _PLAIN = (
     ("float", r"[-+]?(\.\d+|(0|[1-9]\d*)(\.\d*)?)([eE][-+]?\d+)?", "-+.0123456789"),
     ("merge", r"<<", "<"),
 )
+_MOST_MERGED = 1_000_000  # keys that "<<" brings in; a few hundred bytes can ask for 10 to the 10th
 _DEEPEST = 500  # levels; a schema has some ten, and PyYAML's C code dies of some ten thousand
 _BRACKETS = re.compile(rb"[\[\]{}]")
 _INDENTS = re.compile(rb"^ +", re.MULTILINE)
@@ -96,6 +98,26 @@ def _loader(yaml: Any) -> Any:
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # some ten times as fast, if it was built
 
     class Loader(base):  # type: ignore[misc]
+        merged = 0
+
+        def flatten_mapping(self, node: Any) -> None:
+            """What "<<" names, put in front of a mapping's own keys, each key once."""
+            parts = [value for key, value in node.value if key.tag == f"{_TAG}merge"]
+            if not parts:
+                return
+            own = [(key, value) for key, value in node.value if key.tag != f"{_TAG}merge"]
+            node.value = own  # so one that merges itself ends
+            entries: dict[str, Any] = {}
+            for source in reversed([each for part in parts for each in _sources(part, yaml)]):  # the first one wins
+                self.flatten_mapping(source)
+                self.merged += len(source.value)
+                if self.merged > _MOST_MERGED:
+                    problem = f"merge keys ('<<') bring in more than {_MOST_MERGED:,} values"
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+                entries.update((key.value, (key, value)) for key, value in source.value)
+            entries.update((key.value, (key, value)) for key, value in own)
+            node.value = list(entries.values())
+
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             self.flatten_mapping(node)
             return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
@@ -106,4 +128,24 @@ def _loader(yaml: Any) -> Any:
         Loader.add_implicit_resolver(_TAG + kind, re.compile(f"(?:{pattern})$", re.ASCII), letters)
     given = yaml.SafeLoader.yaml_constructors
     Loader.yaml_constructors = {tag: given[tag] for tag in (None, *(_TAG + kind for kind in _KINDS))}
+    Loader.add_constructor(
+        f"{_TAG}float", lambda loader, node: _finite(given[f"{_TAG}float"](loader, node), node, yaml)
+    )
     return Loader
+
+
+def _sources(part: Any, yaml: Any) -> list[Any]:
+    """The mappings that the value of a "<<" names."""
+    sources = part.value if isinstance(part, yaml.SequenceNode) else [part]
+    for source in sources:
+        if not isinstance(source, yaml.MappingNode):
+            problem = "'<<' takes a mapping or a list of mappings"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=source.start_mark)
+    return list(sources)
+
+
+def _finite(value: float, node: Any, yaml: Any) -> float:
+    if not math.isfinite(value):
+        problem = f"the number {node.value[:40]} is none that JSON has"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    return value

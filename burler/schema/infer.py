@@ -8,7 +8,6 @@ What is written is what loses nothing: every record that was seen fits the schem
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from burler.errors import DataError, DeclarationError
+from burler.schema.caller import callers_folder
 from burler.schema.infer_formats import FORMATS
 from burler.schema.infer_types import Node, Observer, Rules, Unfit, to_schema, untyped
 
@@ -184,8 +184,7 @@ def inferred(
         nullable, map_keys, formats: see ``Inference``.
     """
     if isinstance(sample, str | Path):
-        base = Path(str(sys._getframe(1).f_globals.get("__file__", "x"))).resolve().parent
-        sample = base / sample
+        sample = callers_folder() / sample
     elif not isinstance(sample, Mapping):
         sample = list(sample)
     chosen = (formats,) if isinstance(formats, str) else tuple(formats)

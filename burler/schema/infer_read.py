@@ -40,7 +40,7 @@ def read_documents(file: BinaryIO) -> Iterator[Batch]:
     """
     blocks = _blocks(file)
     parts = _beginning(blocks)
-    text = b"".join(parts).removeprefix(_BOM)
+    text = b"".join(parts)
     stripped = text.lstrip()
     if stripped.startswith(b"[") or _first_line_is_a_part(stripped):
         yield from _Scanner(_chain(text, blocks)).documents()
@@ -52,20 +52,32 @@ def _beginning(blocks: Iterator[bytes]) -> list[bytes]:
     """Blocks up to the first letter after the first line, or to a first letter that begins an array."""
     parts: list[bytes] = []
     begun = ended = False
-    for block in blocks:
-        parts.append(block)
+    held = b""
+    for read in blocks:
+        block = held + read
+        held = b""
         rest = block
         if not begun:
-            rest = b"".join(parts).removeprefix(_BOM).lstrip()
-            begun = bool(rest)
+            if not parts:
+                if len(block) < len(_BOM) and _BOM.startswith(block):
+                    held = block  # a pipe may give it byte by byte
+                    continue
+                block = block.removeprefix(_BOM)
+            rest = block.lstrip()
+            if not rest:  # of spaces before the first letter we keep the number of lines alone
+                parts.append(b"\n" * block.count(b"\n"))
+                continue
+            begun = True
             if rest.startswith(b"["):
+                parts.append(block)
                 break
+        parts.append(block)
         if not ended:
             _, line_end, rest = rest.partition(b"\n")
             ended = bool(line_end)
         if ended and rest.strip():
             break
-    return parts
+    return [*parts, held] if held else parts
 
 
 def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -12,10 +12,21 @@ field could ever fit. Here an object that either side closes has the fields that
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
+from burler.schema.merge_rules import (
+    ARRAY,
+    NAMED,
+    OBJECT,
+    SEES_ALL,
+    extra_of,
+    is_unclear,
+    matches_literal,
+    must_stand,
+    sees_all,
+)
 from burler.schema.merge_values import (
     DIFFERENT,
     common_multiple,
@@ -57,13 +68,7 @@ _SINGLE = (
     ("disallow",),
 )
 _BOUNDS = (("minimum", "exclusiveMinimum", True), ("maximum", "exclusiveMaximum", False))
-_OBJECT = ("properties", "patternProperties", "additionalProperties")
-_ARRAY = ("items", "prefixItems", "additionalItems")
-_NAMED = ("dependencies", "dependentSchemas", "dependentRequired")
-# These judge what all keywords beside them, and below them in allOf, leave over; a merge would show them more.
-_SEES_ALL = ("unevaluatedProperties", "unevaluatedItems")
 _MOST_ROUNDS = 8
-_SEEN = frozenset((*_SEES_ALL, *_OBJECT, *_ARRAY, *_NAMED, "allOf", "anyOf", "oneOf", "if", "contains"))
 
 
 def merge_all(parts: Iterable[Any], node: Mapping[str, Any]) -> Any:
@@ -81,17 +86,24 @@ def merge_all(parts: Iterable[Any], node: Mapping[str, Any]) -> Any:
 
 def _all(parts: Iterable[Any], node: Mapping[str, Any]) -> Any:
     given = list(parts)
-    seeing = {key: node[key] for key in _SEES_ALL if key in node}
-    apart = [part for at, part in enumerate(given) if _must_stand(part, [*given[:at], *given[at + 1 :], node])]
+    seeing = {key: node[key] for key in SEES_ALL if key in node}
+    apart = [part for at, part in enumerate(given) if sees_all(part) and must_stand(part, _others(given, at, node))]
+    ids_apart = {id(part) for part in apart}
     merged: Any = True
-    for part in given:
-        merged = _once(merged, _names_of(part) if any(part is one for one in apart) else part)
-    merged = _once(merged, {key: value for key, value in node.items() if key not in seeing})
+    standing: list[Any] = []  # told apart once, at the end: doing so for each part takes the square of their number
+    for part in [*given, {key: value for key, value in node.items() if key not in seeing}]:
+        merged = _once(merged, _names_of(part) if id(part) in ids_apart else part)
+        if isinstance(merged, dict) and isinstance(merged.get("allOf"), list):
+            standing += merged["allOf"]
+            merged = {key: value for key, value in merged.items() if key != "allOf"}
     if not isinstance(merged, dict):
-        return merged
-    if apart:
-        merged = {**merged, "allOf": distinct([*parts_of(merged), *apart])}
-    return {**merged, **seeing}
+        return {"allOf": distinct([*standing, merged])} if standing and merged is not False else merged
+    standing = distinct([*parts_of(merged), *standing, *apart])
+    return {**merged, **({"allOf": standing} if standing else {}), **seeing}
+
+
+def _others(given: list[Any], at: int, node: Mapping[str, Any]) -> Iterable[Any]:
+    return chain(given[:at], given[at + 1 :], (node,))
 
 
 def _settled(schema: Any) -> Any:
@@ -104,14 +116,6 @@ def _settled(schema: Any) -> Any:
             break
         schema = again
     return schema
-
-
-def _must_stand(part: Any, others: Iterable[Any]) -> bool:
-    return (
-        isinstance(part, Mapping)
-        and any(key in part for key in _SEES_ALL)
-        and any(isinstance(other, Mapping) and not _SEEN.isdisjoint(other) for other in others)
-    )
 
 
 def _names_of(part: Mapping[str, Any]) -> Any:
@@ -133,7 +137,7 @@ def _once(base: Any, over: Any) -> Any:
         return False
     if not isinstance(base, Mapping) or not isinstance(over, Mapping):
         return {"allOf": [base, over]}
-    if _must_stand(base, [over]) or _must_stand(over, [base]):
+    if must_stand(base, [over]) or must_stand(over, [base]):
         return _all([base, over], {})
     return _Merging(base, over).done()
 
@@ -144,13 +148,14 @@ def fields_of_both(one: Mapping[str, Any], two: Mapping[str, Any], both: Merge) 
 
 
 class _Merging:
-    """One merge of two nodes: what came out, and what of ``base`` has to stand beside it."""
+    """One merge of two nodes: what came out, and what of them (of ``base``, mostly) has to stand beside it."""
 
     def __init__(self, base: Mapping[str, Any], over: Mapping[str, Any]) -> None:
         self.base, self.over = base, over
         self.out: dict[str, Any] = {**base, **over}
         self.out.pop("allOf", None)
         self.left: dict[str, Any] = {}
+        self.right: dict[str, Any] = {}
 
     def done(self) -> dict[str, Any]:
         self._type()
@@ -162,12 +167,13 @@ class _Merging:
             self._bound(bound, exclusive, is_lower=is_lower)
         self._objects()
         self._arrays()
-        for keyword in _NAMED:
+        for keyword in NAMED:
             self._take(keyword, _named)
         self._take("propertyNames", merge)
-        standing = distinct([*parts_of(self.base), *parts_of(self.over), *([self.left] if self.left else [])])
+        rests = [rest for rest in (self.left, self.right) if rest]
+        standing = [*parts_of(self.base), *parts_of(self.over), *rests]
         if standing:
-            self.out["allOf"] = standing
+            self.out["allOf"] = distinct(standing) if len(standing) > 1 else standing
         return self.out
 
     def _both(self, *keywords: str) -> bool:
@@ -226,12 +232,15 @@ class _Merging:
     def _objects(self) -> None:
         base, over = self.base, self.over
         fields = [mapping(side.get("properties")) for side in (base, over)]
-        if not self._both(*_OBJECT):
+        if not self._both(*OBJECT):
             return
-        if not all(is_mapping_or_none(side.get(key)) for side in (base, over) for key in _OBJECT[:2]):
-            self._leave(*_OBJECT)  # broken: no object of fields
+        if not all(is_mapping_or_none(side.get(key)) for side in (base, over) for key in OBJECT[:2]):
+            self._leave(*OBJECT)  # broken: no object of fields
             return
-        extras = [_extra(side) for side in (base, over)]
+        if is_unclear(base, fields[1]) or is_unclear(over, fields[0]):
+            self._leave_both(fields)
+            return
+        extras = [extra_of(side) for side in (base, over)]
         # By the letter each side's rule for further fields also holds for what only the other side declares.
         fields = [_under(over, fields[0]), _under(base, fields[1])]
         if fields[0] or fields[1] or "properties" in self.out:
@@ -251,20 +260,32 @@ class _Merging:
     def _leave_objects(self, fields: list[Mapping[str, Any]]) -> None:
         """``base``'s rules stand apart; its fields are named above as well, where readers look for columns."""
         named = {**fields[0], **fields_of_both(fields[0], fields[1], merge)}
-        self._leave(*_OBJECT)
+        self._leave(*OBJECT)
         self.out["properties"] = named
 
+    def _leave_both(self, fields: list[Mapping[str, Any]]) -> None:
+        """Both sides' rules stand apart: named above, a field would be out of reach of its side's rule."""
+        sides = [
+            {key: side[key] for key in OBJECT if key in side} if set(side) & set(OBJECT[1:]) else {}
+            for side in (self.base, self.over)
+        ]
+        self.left |= sides[0]
+        self.right = sides[1]
+        for key in OBJECT:
+            self.out.pop(key, None)
+        self.out["properties"] = fields_of_both(fields[0], fields[1], merge)
+
     def _arrays(self) -> None:
-        if not self._both(*_ARRAY):
+        if not self._both(*ARRAY):
             return
         plain = all(
-            set(_ARRAY) & set(side) == {"items"} and not isinstance(side["items"], list)
+            set(ARRAY) & set(side) == {"items"} and not isinstance(side["items"], list)
             for side in (self.base, self.over)
         )
         if plain:
             self._take("items", merge)
         else:
-            self._single(_ARRAY)
+            self._single(ARRAY)
 
 
 def _named(one: Any, two: Any) -> Any:
@@ -285,23 +306,13 @@ def _named(one: Any, two: Any) -> Any:
     return out
 
 
-def _extra(node: Mapping[str, Any]) -> Any:
-    return node.get("additionalProperties", True)
-
-
 def _under(node: Mapping[str, Any], fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """The fields of another schema, held to what ``node`` asks of fields that it does not know."""
-    extra = _extra(node)
+    extra = extra_of(node)
     if not isinstance(extra, Mapping) or not extra:
         return fields
-    known, patterns = mapping(node.get("properties")), mapping(node.get("patternProperties"))
+    known, patterns = mapping(node.get("properties")), list(mapping(node.get("patternProperties")))
     return {
-        name: sub if name in known or _matches(patterns, name) else merge(extra, sub) for name, sub in fields.items()
+        name: sub if name in known or any(matches_literal(pattern, name) for pattern in patterns) else merge(extra, sub)
+        for name, sub in fields.items()
     }
-
-
-def _matches(patterns: Iterable[str], name: str) -> bool:
-    try:
-        return any(re.search(pattern, name) for pattern in patterns)
-    except re.error:
-        return False

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 DIFFERENT = object()
+_LARGEST = 2**63
 
 
 def same(one: Any, two: Any) -> bool:
@@ -21,6 +22,23 @@ def same(one: Any, two: Any) -> bool:
     if isinstance(one, list | tuple) and isinstance(two, list | tuple):
         return len(one) == len(two) and all(map(same, one, two))
     return bool(one == two)
+
+
+def key_of(value: Any) -> Any:
+    """Something hashable that two values have in common exactly when they are the ``same``."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, bool):
+        return (bool, value)
+    if isinstance(value, Mapping):
+        return (dict, frozenset((name, key_of(part)) for name, part in value.items()))
+    if isinstance(value, list | tuple):
+        return (list, tuple(map(key_of, value)))
+    try:
+        hash(value)
+    except TypeError:  # nothing that JSON has
+        return (id, id(value))
+    return (None, value)
 
 
 def types_named(schema: Mapping[str, Any]) -> tuple[str, ...]:
@@ -41,14 +59,15 @@ def united(one: Any, two: Any) -> Any:
     """All names of both, each once."""
     if not isinstance(one, list | tuple) or not isinstance(two, list | tuple):
         return DIFFERENT
-    return list(dict.fromkeys([*one, *two]))
+    return distinct([*one, *two])
 
 
 def common_values(one: Any, two: Any) -> Any:
     """The choices that both offer."""
     if not isinstance(one, list | tuple) or not isinstance(two, list | tuple):
         return DIFFERENT
-    return [value for value in two if any(same(value, other) for other in one)] or DIFFERENT
+    known = set(map(key_of, one))
+    return [value for value in two if key_of(value) in known] or DIFFERENT
 
 
 def larger(one: Any, two: Any) -> Any:
@@ -62,10 +81,11 @@ def smaller(one: Any, two: Any) -> Any:
 
 
 def common_multiple(one: Any, two: Any) -> Any:
-    """The least number that both divide, if it is one of the two or an integer (others have no exact text)."""
-    if not _are_numbers((one, two)) or one <= 0 or two <= 0:
+    """The least number that both divide, if it is one of the two or an integer (others have no exact text) that
+    JSON's readers can hold."""
+    if not _are_numbers((one, two)) or not (0 < one < math.inf and 0 < two < math.inf):
         return DIFFERENT
-    first, second = Fraction(str(one)), Fraction(str(two))
+    first, second = (Fraction(number if isinstance(number, int) else str(number)) for number in (one, two))
     product = Fraction(
         math.lcm(first.numerator * second.denominator, second.numerator * first.denominator),
         first.denominator * second.denominator,
@@ -73,7 +93,7 @@ def common_multiple(one: Any, two: Any) -> Any:
     for given, exact in ((one, first), (two, second)):
         if product == exact:
             return given
-    return int(product) if product.denominator == 1 else DIFFERENT
+    return int(product) if product.denominator == 1 and product < _LARGEST else DIFFERENT
 
 
 def tighter(one: tuple[Any, Any], two: tuple[Any, Any], *, is_lower: bool) -> Any:
@@ -107,12 +127,11 @@ def _are_numbers(values: Iterable[Any]) -> bool:
 
 
 def distinct(parts: Iterable[Any]) -> list[Any]:
-    """Each schema once."""
-    out: list[Any] = []
+    """Each value once: the first of those that are the ``same``."""
+    found: dict[Any, Any] = {}
     for part in parts:
-        if not any(same(part, other) for other in out):
-            out.append(part)
-    return out
+        found.setdefault(key_of(part), part)
+    return list(found.values())
 
 
 def parts_of(node: Mapping[str, Any]) -> list[Any]:

@@ -126,7 +126,7 @@ def _write_only_names(node: Mapping[str, Any]) -> frozenset[str]:
     """Write-only properties of a schema and of what it is made of by ``allOf``."""
     own = node.get("properties")
     names = {name for name, sub in own.items() if _is_write_only(sub)} if isinstance(own, Mapping) else set()
-    for part in node.get("allOf") or ():
+    for part in _list(node.get("allOf")):
         if isinstance(part, Mapping):
             names |= _write_only_names(part)
     return frozenset(names)
@@ -135,10 +135,14 @@ def _write_only_names(node: Mapping[str, Any]) -> frozenset[str]:
 def _is_write_only(node: Any) -> bool:
     if not isinstance(node, Mapping):
         return False
-    if node.get("writeOnly") is True or any(map(_is_write_only, node.get("allOf") or ())):
+    if node.get("writeOnly") is True or any(map(_is_write_only, _list(node.get("allOf")))):
         return True
-    branches = [branch for branch in node.get("anyOf") or () if branch != {"type": "null"}]
+    branches = [branch for branch in _list(node.get("anyOf")) if branch != {"type": "null"}]
     return bool(branches) and all(map(_is_write_only, branches))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def cut_cycles(root: Any, target_of: Callable[[str], Any]) -> None:

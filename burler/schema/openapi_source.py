@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from burler.errors import BurlerError, DeclarationError
+from burler.schema.caller import callers_folder
 from burler.schema.documents import shown
 from burler.schema.openapi_dialect import cut_cycles, to_json_schema, without_write_only
 from burler.schema.openapi_read import is_url, read_document
@@ -47,14 +47,13 @@ class OpenApi:
             MissingExtra: the document is YAML and PyYAML is not installed.
         """
         source = self._source(where, config)
-        document = read_document(source, where=where)
+        document, base = read_document(source, where=where)
         place = f"{where}: OpenAPI document {shown(str(source))}"
         try:
             pointer = _pointer(document, self.component, place)
             _prepare(document, pointer)
             if self.recursive == "open":
                 cut_cycles(_at(document, pointer), lambda ref: _local(document, ref))
-            base = source if is_url(str(source)) else Path(source)
             resolved = resolve_refs(
                 document, source=place, base=base, shared=self.shared, http=self.http, pointer=pointer
             )
@@ -135,7 +134,7 @@ def openapi(
         raise ValueError(f"recursive={recursive!r} is unknown. Known: 'error', 'open'.")
     if rows is not None and not all(rows.split(".")):
         raise ValueError(f"rows={rows!r} is no path. Write names parted by dots, as in 'data.items'.")
-    base = Path(str(sys._getframe(1).f_globals.get("__file__", "x"))).resolve().parent
+    base = callers_folder()
     folders = [shared] if isinstance(shared, str | Path) else shared
     return OpenApi(file_or_url, component, base, rows, tuple(base / folder for folder in folders), http, recursive)
 

@@ -158,7 +158,12 @@ class Library:
             plain = unquote(relative)
             if origin.path is not None:  # where an $id gives another base: beside the file all the same
                 texts.append(os.path.normpath(origin.path.parent / plain))
-            texts.extend(os.path.normpath(folder / plain.lstrip("/")) for folder in self._shared)
+            found = [(folder, os.path.normpath(folder / plain.lstrip("/"))) for folder in self._shared]
+            if origin.path is None:  # made at run time, perhaps of what a server said: nothing but what is shared
+                found = [(folder, text) for folder, text in found if Path(text).is_relative_to(folder)]
+                if self._shared and not found:
+                    raise Unfound("leaves the shared folders, which a schema that stands in no file may not do.")
+            texts.extend(text for _, text in found)
         return [Path(text) for text in dict.fromkeys(texts)]
 
     def _file(self, path: Path, whole: str) -> Document:
@@ -200,8 +205,13 @@ def near(name: str, known: Sequence[str]) -> str:
 
 
 def _may_declare(document: Document, asking: Document, uri: str) -> bool:
-    """Whether another document believes this one. What came by http speaks for its own host alone."""
-    return document is asking or not document.remote or urlsplit(uri).netloc == urlsplit(document.uri).netloc
+    """Whether another document believes this one. What came by http speaks for its own host alone. A file's address
+    is for those only who may refer to files: that the file was read for another one does not open it to all."""
+    if document is asking:
+        return True
+    if urlsplit(uri).scheme == "file":
+        return asking.path is not None and not document.remote
+    return not document.remote or urlsplit(uri).netloc == urlsplit(document.uri).netloc
 
 
 def _is_index(key: str) -> bool:

@@ -5,6 +5,7 @@ SCHEMA messages must not hold ``$ref`` (specs 8): targets do not resolve them.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ _WORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 _MARKS = frozenset({"$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
 _DEFINITIONS = frozenset({"definitions", "$defs", "$vocabulary"})
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+_CHECKED = frozenset({"type", "required", "allOf", "anyOf", "oneOf"})
 
 
 def resolve_refs(
@@ -133,6 +135,8 @@ class _Resolver:
             self._add(len(node))
             inner = level + 1 if place == DATA else level
             return [item if type(item) is str else self.walk(item, place, scope, inner) for item in node]
+        if type(node) is float and not math.isfinite(node):
+            self._fail(f"the number {node}", scope, " is none that JSON has. Leave it out.")
         return node
 
     def _keywords(self, node: Mapping[str, Any], place: str, scope: Scope, level: int) -> Any:
@@ -141,6 +145,10 @@ class _Resolver:
         is_schema = place == SCHEMA
         for key, value in node.items():
             kind = type(value)
+            if is_schema and key in _CHECKED and (problem := _no_value_of(key, value)):
+                self._fail(f"{key}: {shown(repr(value))}", scope, f" {problem}")
+            if kind is float and not math.isfinite(value):
+                self._fail(f"{key}: {value}", scope, " is no number that JSON has. Leave it out.")
             if kind in _SCALARS:
                 if not (is_schema and key in _MARKS and (kind is str or key == "$recursiveAnchor")):
                     out[key] = value
@@ -264,6 +272,16 @@ def _no_schema(node: Any) -> str:
     kinds: tuple[tuple[type, str], ...] = ((list, "a list"), (str, "text"), (type(None), "null"))
     kind = next((name for kind, name in kinds if isinstance(node, kind)), "a number")
     return f"points to {kind}, which is no schema."
+
+
+def _no_value_of(key: str, value: Any) -> str:
+    """What is wrong with a value that nobody can read on from; "" if nothing is."""
+    items = value if isinstance(value, list | tuple) else ()
+    if key == "required":
+        return "" if all(isinstance(item, str) for item in items) else "lists what is no name of a field."
+    if key == "type":  # draft 3 has schemas there as well
+        return "" if all(isinstance(item, str | Mapping) for item in items) else "lists what is no type."
+    return "" if value is None or isinstance(value, list | tuple | Mapping) else "is no list of schemas."
 
 
 def _unshared(node: Any) -> Any:

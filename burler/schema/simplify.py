@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from burler.schema.merge_rules import sees_all
+from burler.schema.merge_values import distinct, is_plain_type, mapping
+
 _MAPS = ("properties", "patternProperties")
 _SINGLE = ("items", "additionalProperties", "additionalItems", "contains", "not", "propertyNames")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -31,24 +34,35 @@ _OF_TYPE: dict[str, tuple[str, ...]] = {
         "propertyNames",
     ),
 }
+# Keywords that null passes, whatever they hold.
+_OF_NO_NULL = frozenset({"type", *_NOTES, *(word for words in _OF_TYPE.values() for word in words)})
 
 
 def simplify(node: Any) -> Any:
     """A copy in Singer's form; the schema must hold no ``$ref`` any more."""
+    return _simple(node, exact=False)
+
+
+def _simple(node: Any, *, exact: bool) -> Any:
+    """``exact``: a schema around this one counts or turns round what it takes, so it may not take more either."""
     if not isinstance(node, Mapping):
         return node
     out = dict(node)
     for keyword in _MAPS:
         if isinstance(out.get(keyword), Mapping):
-            out[keyword] = {name: simplify(sub) for name, sub in out[keyword].items()}
+            out[keyword] = {name: _simple(sub, exact=exact) for name, sub in out[keyword].items()}
     for keyword in _SINGLE:
         if isinstance(out.get(keyword), Mapping):
-            out[keyword] = simplify(out[keyword])
+            turned = keyword == "not" or (keyword == "contains" and "maxContains" in out)
+            out[keyword] = _simple(out[keyword], exact=exact or turned)
+    if sees_all(out):  # which branches fit decides what is left over for these
+        return out
     for keyword in (*_LISTS, "items"):
         if isinstance(out.get(keyword), list):
-            out[keyword] = [simplify(sub) for sub in out[keyword]]
-    _tuple_to_array(out)
-    if isinstance(out.get("type"), list) and out["type"]:
+            out[keyword] = _all_simple(out[keyword], exact=exact, one_fits=keyword == "oneOf")
+    if not exact:
+        _tuple_to_array(out)
+    if isinstance(out.get("type"), list) and out["type"] and is_plain_type(out["type"]):
         out["type"] = _listed(dict.fromkeys(out["type"]))
     if "const" in out and "enum" not in out:
         out["enum"] = [out.pop("const")]
@@ -56,8 +70,28 @@ def simplify(node: Any) -> Any:
         out = {"type": _listed(dict.fromkeys(type_name(value) for value in out["enum"])), **out}
     for keyword in ("anyOf", "oneOf"):
         if isinstance(out.get(keyword), list):
-            out = _fold(out, keyword)
+            out = _fold(out, keyword, exact=exact)
     return out
+
+
+def _all_simple(parts: list[Any], *, exact: bool, one_fits: bool) -> list[Any]:
+    """Of a ``oneOf`` (``one_fits``) a branch that takes more would rob another of its values, unless their types
+    tell them apart."""
+    if exact or not one_fits:
+        return [_simple(part, exact=exact) for part in parts]
+    found = [_simple(part, exact=True) for part in parts]
+    return [_simple(part, exact=False) for part in found] if _are_apart(found) else found
+
+
+def _are_apart(branches: list[Any]) -> bool:
+    """Whether no value can be of the types of two branches."""
+    seen: set[str] = set()
+    for branch in branches:
+        mine = {_family(name) for name in types_in(branch)}
+        if not mine or mine & seen:
+            return False
+        seen |= mine
+    return True
 
 
 def types_in(node: Any) -> tuple[str, ...]:
@@ -101,11 +135,13 @@ def _tuple_to_array(node: dict[str, Any]) -> None:
     node["items"] = simplify({"anyOf": kinds}) if kinds else {}
 
 
-def _fold(node: dict[str, Any], keyword: str) -> dict[str, Any]:
+def _fold(node: dict[str, Any], keyword: str, *, exact: bool) -> dict[str, Any]:
     """A union as one schema with a list of types, if that says the same; else with its branches tidied."""
-    branches = _distinct(node[keyword])
+    branches = node[keyword] if exact and keyword == "oneOf" else _distinct(node[keyword], keyword)
     beside = {key: value for key, value in node.items() if key != keyword}
     if set(beside) - _NOTES:
+        return {**beside, keyword: branches}
+    if exact and not (_are_apart(branches) and all(map(_types_fit_choices, branches))):
         return {**beside, keyword: branches}
     if any(branch is True or (isinstance(branch, Mapping) and not set(branch) - _NOTES) for branch in branches):
         return beside
@@ -117,26 +153,40 @@ def _fold(node: dict[str, Any], keyword: str) -> dict[str, Any]:
     return {**folded, **beside}
 
 
-def _distinct(branches: list[Any]) -> list[Any]:
-    """Branches without repeats; unions among them taken apart; what a plain type covers left out."""
+def _distinct(branches: list[Any], keyword: str) -> list[Any]:
+    """Branches without repeats; unions among them taken apart; what a plain type covers left out.
+
+    A value that fits one branch of a ``oneOf`` alone still does: what is left out has its like among the others,
+    so no value fits it alone. A union in it stays whole: a value may fit two of that union's branches.
+    """
     flat: list[Any] = []
     for branch in branches:
         inner = [word for word in ("anyOf", "oneOf") if isinstance(branch, Mapping) and word in branch]
-        if len(inner) == 1 and not set(branch) - _NOTES - {inner[0]}:
+        is_union = len(inner) == 1 and isinstance(branch[inner[0]], list) and not set(branch) - _NOTES - {inner[0]}
+        if is_union and keyword == "anyOf":
             flat += branch[inner[0]]
         else:
             flat.append(branch)
-    out: list[Any] = []
-    for branch in flat:
-        if branch not in out:
-            out.append(branch)
-    if any("null" in types_in(branch) and len(types_in(branch)) > 1 and "enum" not in branch for branch in out):
+    out = distinct(flat)
+    if any(_takes_null(branch) for branch in out):
         out = [branch for branch in out if types_in(branch) != ("null",)]
     plain = {name for branch in out if _is_plain(branch) for name in types_in(branch)}
     covered = plain | ({"integer"} if "number" in plain else set())
     return [
         branch for branch in out if _is_plain(branch) or not types_in(branch) or not set(types_in(branch)) <= covered
     ]
+
+
+def _takes_null(branch: Any) -> bool:
+    """Whether null surely fits a branch, among other values: by its type, and no keyword speaks of null."""
+    kinds = types_in(branch)
+    return "null" in kinds and len(kinds) > 1 and not set(branch) - _OF_NO_NULL
+
+
+def _types_fit_choices(branch: Any) -> bool:
+    choices = branch.get("enum", [])
+    kinds = {"integer", *types_in(branch)} if "number" in types_in(branch) else set(types_in(branch))
+    return isinstance(choices, list) and {type_name(value) for value in choices} <= kinds
 
 
 def _is_plain(branch: Any) -> bool:
@@ -201,7 +251,7 @@ def as_object(schema: Any) -> dict[str, Any] | None:
     if isinstance(out.get("allOf"), list):  # what could not be merged exactly still says which fields there are
         parts = [part for part in map(as_object, out["allOf"]) if part is not None]
         named = {name: sub for part in parts for name, sub in part["properties"].items()}
-        out["properties"] = {**named, **(out.get("properties") or {})}
+        out["properties"] = {**named, **mapping(out.get("properties"))}
     if not isinstance(out.get("properties"), Mapping) or not out["properties"]:
         return None
     if types_in(out) and "object" not in types_in(out):
@@ -215,13 +265,13 @@ def _side_by_side(base: dict[str, Any], branches: list[dict[str, Any]]) -> dict[
         for name, sub in branch["properties"].items():
             kinds.setdefault(name, []).append(sub)
     out = {**base, "type": "object"}
-    own = dict(base.get("properties") or {})
+    own = dict(mapping(base.get("properties")))
     for name, subs in kinds.items():
         union = simplify({"anyOf": subs})
         own[name] = {"allOf": [own[name], union]} if name in own and own[name] != union else union
     out["properties"] = own
-    common = set.intersection(*(set(branch.get("required") or ()) for branch in branches))
-    required = [*(base.get("required") or ()), *sorted(common - set(base.get("required") or ()))]
+    common = set.intersection(*(set(_required(branch)) for branch in branches))
+    required = [*_required(base), *sorted(common - set(_required(base)))]
     if required:
         out["required"] = required
     extra = [branch["additionalProperties"] for branch in branches if "additionalProperties" in branch]
@@ -230,3 +280,8 @@ def _side_by_side(base: dict[str, Any], branches: list[dict[str, Any]]) -> dict[
     elif any(one is not False for one in extra):
         out.setdefault("additionalProperties", True)
     return out
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    names = schema.get("required")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []

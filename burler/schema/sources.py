@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from burler.errors import DeclarationError
+from burler.schema.caller import callers_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,6 @@ class Generated:
 
 generated = Generated()
 
-SchemaSource = JsonFile | Generated | Mapping[str, Any]
-
 
 def json_file(path: str | Path, *, shared: Sequence[str | Path] = (), http: bool = False) -> JsonFile:
     """A schema file; relative paths count from the folder of the module that calls this.
@@ -83,7 +81,7 @@ def json_file(path: str | Path, *, shared: Sequence[str | Path] = (), http: bool
             f"burler.json_file('{shown(str(path))}') is an address. Save it as a file, "
             "or give a schema that refers to it, with http=True."
         )
-    base = Path(str(sys._getframe(1).f_globals.get("__file__", "x"))).resolve().parent
+    base = callers_folder()
     file, _, fragment = str(path).partition("#")
     if fragment and (base / path).exists():  # a file that has '#' in its name
         file, fragment = str(path), ""

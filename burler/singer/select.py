@@ -25,14 +25,20 @@ class SelectRule:
     def field_of(self, stream: str) -> str | None:
         """The field pattern where the rule speaks of a stream's fields, "" where it speaks of the stream, None
         where it does not speak of it. A stream's own name may hold dots (``public.users``)."""
-        if fnmatchcase(stream, self.pattern):
+        if like(stream, self.pattern):
             return ""
         at = self.pattern.find(".")
         while at >= 0:
-            if fnmatchcase(stream, self.pattern[:at]):
+            if like(stream, self.pattern[:at]):
                 return self.pattern[at + 1 :]
             at = self.pattern.find(".", at + 1)
         return None
+
+
+def like(name: str, pattern: str) -> bool:
+    """Whether a name fits a pattern, in which ``*`` stands for any text and ``?`` for one character; all else, brackets
+    too, stands for itself."""
+    return fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
 def parse_select(text: str) -> tuple[SelectRule, ...]:
@@ -102,7 +108,7 @@ def _select_fields(
     selected = dict.fromkeys(shown, False) if bare else fields_selected(shown, compiled, stream=stream)
     used: set[SelectRule] = set()
     for rule, pattern in rules.items():
-        named = {crumb for crumb, name in shown.items() if fnmatchcase(name, pattern)}
+        named = {crumb for crumb, name in shown.items() if like(name, pattern)}
         if named:
             used.add(rule)
         above: set[Crumb] = set()

@@ -133,6 +133,18 @@ def test_apps_that_are_wrong(tmp_path: Path, app: str, source: str | None, says:
         assert ended.stdout == b""
 
 
+@pytest.mark.parametrize("app", ["tap-crm2", "tap-crm2/", "./tap-crm2", "."])
+def test_the_folder_of_a_project(tmp_path: Path, app: str):
+    """The tap is in the package inside of it, and the error says where; what it says can be run."""
+    write_tap(tmp_path, SMALL, "tap-crm2/tap_crm2/__init__.py")
+    where = tmp_path / "tap-crm2" if app == "." else tmp_path
+    ended = burler("run", app, cwd=where)
+    assert (ended.code, ended.stdout) == (2, b"")
+    said = ended.one_critical()
+    assert "holds no __init__.py; did you mean " in said
+    _ok(where, said.rpartition("did you mean ")[2].strip().removesuffix("?"))
+
+
 def test_an_import_error_above_the_module(tmp_path: Path):
     write_tap(tmp_path, "import nosuchpackage\n", "pack/__init__.py")
     write_tap(tmp_path, SMALL, "pack/tap_y.py")
@@ -165,3 +177,12 @@ def test_declarations_that_are_wrong(tmp_path: Path, source: str, says: str):
 def test_the_taps_own_script(tmp_path: Path):
     write_tap(tmp_path, SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n")
     assert len(python("tap_x.py", cwd=tmp_path).messages) == 12
+
+
+def test_a_modules_own_use_of_the_running_stream_has_its_place(tmp_path: Path):
+    write_tap(tmp_path, SMALL + "\nprint(tap.get_bookmark())\n")
+    ended = burler("run", "tap_x.py", cwd=tmp_path)
+    line = 1 + (tmp_path / "tap_x.py").read_text().splitlines().index("print(tap.get_bookmark())")
+    assert ended.code == 2
+    assert f"(tap_x.py:{line})" in ended.one_critical()
+    assert "tap.get_bookmark() was called outside a running stream" in ended.stderr

@@ -103,6 +103,10 @@ def test_what_was_never_seen_is_said(tmp_path):
     assert ended.lines("WARNING") == [
         "no value was seen of x, tags[]; they are left open ({}): write their types by hand if you know them"
     ]
+    ended = infer(cwd=tmp_path, stdin=lines({"id": 1, "isbn": None}))
+    assert ended.lines("WARNING") == [
+        "no value was seen of isbn; it is left open ({}): write its type by hand if you know it"
+    ]
 
 
 @pytest.mark.parametrize(

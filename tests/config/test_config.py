@@ -302,7 +302,7 @@ def test_settings_defaults_and_text():
 )
 def test_settings_of_the_wrong_kind(name, values, wants):
     for value in values:
-        with pytest.raises(ConfigError, match=f"setting '{name}' must be {wants}, not"):
+        with pytest.raises(ConfigError, match=f"setting '{name}' must be {wants}"):
             read_settings({name: value})
 
 

@@ -129,7 +129,9 @@ def test_strategies(text, strategy):
     ("text", "says"),
     [
         ("end_of_snyc", "is unknown. Did you mean 'end_of_sync'? Known: end_of_sync, every_n(count)."),
-        ("every_n(10", "is unknown. Did you mean 'every_n(100)'?"),
+        ("every_n(10", "is unknown. Did you mean 'every_n(1000)'?"),
+        ("every_n", "is unknown. Did you mean 'every_n(1000)'?"),
+        ("every_n(" + "9" * 5000 + ")", "no run has so many rows; the count has 5000 digits"),
         ("every_", "is unknown."),
         ("every_n(-5)", "is unknown."),
         ("every_n(1.5)", "is unknown."),

@@ -239,3 +239,35 @@ def test_a_class_with_a_mistake(package):
     bad = PLAIN.replace("schema =", "schemas =")
     with pytest.raises(DeclarationError, match=r"Did you mean 'schema'\?"):
         load(package, {"app.py": app(), "streams.py": bad})
+
+
+LOST = f"""
+import burler
+
+class Contacts(burler.Stream):
+    schema = {SCHEMA}
+    def snyc(self):
+        yield {{"id": 1}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (LOST, r"streams\.py:\d+: class Contacts has no method 'sync'.* It has 'snyc'\. Did you mean 'sync'\?"),
+        (LOST.replace("snyc", "get_rows"), r"class Contacts has no method 'sync'; it gives the rows"),
+        (LOST.replace("def snyc", "sync = None\n    def rows"), "class Contacts has no method 'sync'"),
+    ],
+)
+def test_a_class_without_sync_is_not_lost(package, text, says):
+    with pytest.raises(DeclarationError, match=says):
+        load(package, {"app.py": app(), "streams.py": PLAIN + text})
+
+
+@pytest.mark.parametrize("name", ["_Paged", "Paged"])
+def test_a_base_without_sync_is_no_stream(package, name):
+    base = f"import burler\nclass {name}(burler.Stream):\n    schema = {SCHEMA}\n    size = 3\n"
+    one = f"from .base import {name}\nclass Deals({name}):\n    def sync(self):\n        yield {{'id': self.size}}\n"
+    tap = load(package, {"app.py": app(), "streams/__init__.py": "", "streams/base.py": base, "streams/z.py": one})
+    assert list(tap.seal()) == ["deals"]
+    assert run_tap(tap).records("deals") == [{"id": 3}]

@@ -145,6 +145,49 @@ def test_every_one_saves_after_each_row(tap):
     assert saved[:2] == [FIRST, SECOND]
 
 
+def test_a_function_of_client_state_and_catalog(tap):
+    """A function that takes a client, state, catalog, etc. and yields data"""
+    tap.client(lambda config: CoolTapClient("", ""))
+
+    @tap.sync("contacts", key_properties="contact_id", replication_key="date_modified", schema=CONTACT)
+    def get_contacts(client, state, catalog):
+        assert catalog.entries["contacts"].key_properties == ("contact_id",)
+        yield from client.get_contacts(state.get("bookmarks", {}).get("contacts", {}).get("date_modified"))
+
+    first = run_tap(tap)
+    assert [row["contact_id"] for row in first.records("contacts")] == [1, 2]
+    again = run_tap(tap, state=first.states[-1])
+    assert [row["contact_id"] for row in again.records("contacts")] == [2]
+    assert not first.result.errors and not again.result.errors
+
+
+def test_bookmarks_are_looked_up(tap):
+    """A method of looking up [...] bookmarks"""
+    seen = []
+
+    @tap.sync("contacts", replication_key="date_modified", schema=CONTACT)
+    def get_contacts(stream):
+        seen.append((stream.bookmark, tap.get_bookmark()))
+        return []
+
+    run_tap(tap)
+    run_tap(tap, state={"bookmarks": {"contacts": {"date_modified": SECOND}}})
+    assert seen == [(None, None), (SECOND, SECOND)]
+
+
+def test_bookmarks_are_set_by_the_rows(tap):
+    """[A method of] setting bookmarks: there is none; they can't be set by hand, and say what is out"""
+
+    @tap.sync("contacts", replication_key="date_modified", schema=CONTACT)
+    def get_contacts(stream):
+        with pytest.raises(AttributeError):
+            stream.bookmark = SECOND
+        yield {"contact_id": 1, "date_modified": FIRST}
+        stream.state["page"] = 7
+
+    assert run_tap(tap).states[-1]["bookmarks"]["contacts"] == {"date_modified": FIRST, "stream_state": {"page": 7}}
+
+
 def test_only_called_if_selected(tap):
     called = []
 
@@ -191,6 +234,17 @@ def get_contacts():
     exec(compile(code, file, "exec"), {"__name__": "tap_thing", "__file__": file, "tap": tap, "burler": burler})
     run = run_tap(tap)
     assert run.messages[0]["schema"]["properties"] == CONTACT["properties"]
+
+
+def test_a_schema_is_a_call_with_a_value(tap):
+    """Can you decorate a value? or just call it maybe?"""
+    tap.sync("contacts")(lambda: [{"contact_id": 1}])
+    tap.schema("contacts", CONTACT)
+    with pytest.raises(DeclarationError, match="this decorates nothing"):
+        burler.tap("tap-other").schema("contacts", CONTACT)(lambda: CONTACT)
+    run = run_tap(tap)
+    assert run.messages[0]["schema"] == CONTACT
+    assert run.records("contacts") == [{"contact_id": 1}]
 
 
 def test_a_generated_schema(tap):
@@ -439,6 +493,19 @@ def test_currently_syncing_is_written(tap):
     states = run_tap(tap).states
     assert "b" in [state.get("currently_syncing") for state in states]
     assert "currently_syncing" not in states[-1]
+
+
+def test_currently_syncing_names_the_first_stream_of_a_line(tap):
+    """(for sub-streams, should handle parent/sub level): the parent is named, also while its children run"""
+    rows = [{"contact_id": 1, "date_modified": FIRST}, {"contact_id": 2, "date_modified": SECOND}]
+    options = {"replication_key": "date_modified", "bookmark_strategy": "every_1"}
+    contacts = tap.stream("contacts", schema=CONTACT, **options)
+    contacts.sync(lambda: iter(rows))
+    contacts.substream("notes", schema=CONTACT).sync(lambda parent: [parent] * 3)
+    run = run_tap(tap)
+    assert len(run.records("notes")) == 6
+    assert {state.get("currently_syncing") for state in run.states[:-1]} == {"contacts"}
+    assert "currently_syncing" not in run.states[-1]
 
 
 def test_the_pieces_work_without_the_framework():

@@ -11,25 +11,18 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PEERS = ROOT / ".venv-peers"
-PACKAGES = ["meltanolabs-target-postgres>=0.8"]
+sys.path.append(str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
 def peers():
     """The bin folder of a virtual environment that holds the peers; made once, then kept."""
-    stamp = PEERS / ".for-peers"
-    wanted = "\n".join(PACKAGES)
-    if not stamp.exists() or stamp.read_text() != wanted:
-        shutil.rmtree(PEERS, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", PEERS], check=True)
-        pip = [PEERS / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "-q", *PACKAGES]
-        done = subprocess.run(pip, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"the peers can't be installed: {done.stderr.strip()[-300:]}")
-        stamp.write_text(wanted)
-    return PEERS / "bin"
+    import peers_environment
+
+    try:
+        return peers_environment.make()
+    except peers_environment.NotInstalled as error:
+        pytest.skip(f"the peers can't be installed: {error}")
 
 
 def _server_programs():

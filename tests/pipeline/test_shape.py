@@ -617,3 +617,29 @@ def test_a_row_without_its_key_does_not_go_out():
     schema = {"properties": {"id": {"type": ["null", "integer"]}, "n": INTEGER}}
     got, page, _ = lines(schema, [{"id": 1}, {"n": 2}], key_properties=("id",))
     assert got == ['{"id":1}'] and "'id' is missing" in str(page.error)
+
+
+OFF = [("properties", "o", "properties", "ssn"), ("properties", "l", "items", "properties", "ssn")]
+ROW = {"id": 1, "o": {"ssn": "TOP", "y": 1}, "l": [{"ssn": "TOP", "z": 1}, 5, None]}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"id": {}, "o": {}, "l": {}}},
+        {"properties": {"id": {}, "o": True, "l": {"type": "array"}}},
+        {"properties": {"id": {}}, "additionalProperties": True},
+        {"properties": {"id": {}}, "additionalProperties": {"type": ["object", "array"], "items": {}}},
+        {"properties": {"id": {}}, "patternProperties": {"^[ol]$": {}}},
+        {"properties": {"id": {}, "o": {"type": "object", "patternProperties": {"": {}}}, "l": {"type": "array"}}},
+        {"properties": {"id": {}, "o": {"anyOf": [{"type": "object"}, {}]}, "l": {"items": {"oneOf": [{}, {}]}}}},
+        {"properties": {"id": {}, "o": {"type": "object", "additionalProperties": {}}, "l": {"items": [{}, {}]}}},
+    ],
+)  # fmt: skip
+def test_a_field_that_is_off_does_not_come_back_through_an_open_schema(schema):
+    """Also where the schema (a user's catalog may bring another one) does not name it at all."""
+    buffer = bytearray()
+    page = Shaper("s", {"type": "object", **schema}, deselected=OFF).shape([copy.deepcopy(ROW)], buffer, b"", b"\n")
+    assert page.error is None and b"TOP" not in buffer, buffer
+    row = json.loads(buffer)
+    assert row["o"] == {"y": 1} and row["l"] == [{"z": 1}, 5, None]

@@ -281,3 +281,48 @@ def test_a_stream_that_is_off_by_default():
 def test_an_unsupported_stream_never_comes():
     tap = tap_of({"": {"inclusion": "unsupported"}})
     assert run_tap(tap).records("rows") == []
+
+
+def test_a_path_that_two_fields_have_is_refused():
+    nested = {"type": "object", "properties": {"ssn": TEXT}}
+    schema = {"type": "object", "properties": {"id": INTEGER, "o.ssn": TEXT, "o": nested}}
+    tap = tap_of({"o.ssn": {"inclusion": "unsupported"}}, schema=schema)
+    with pytest.raises(DeclarationError) as caught:
+        discover(tap, {})
+    text = str(caught.value)
+    assert "stream 'rows' (" in text and "field 'o.ssn'" in text
+    assert '["properties","o.ssn"] and ["properties","o","properties","ssn"]' in text
+    assert "@tap.metadata function" in text
+
+
+def test_a_function_can_tell_the_two_apart():
+    nested = {"type": "object", "properties": {"ssn": TEXT}}
+    schema = {"type": "object", "properties": {"id": INTEGER, "o.ssn": TEXT, "o": nested}}
+
+    def visit(field):
+        if field.breadcrumb.path == ("properties", "o", "properties", "ssn"):
+            field.inclusion.unsupported()
+
+    assert schema_of(tap_of(visit, schema=schema))["schema"]["properties"]["o.ssn"] == TEXT
+    assert schema_of(tap_of(visit, schema=schema))["schema"]["properties"]["o"]["properties"] == {}
+
+
+@pytest.mark.parametrize("how", ["clear", "add", "delete", "nested", "stream"])
+def test_a_function_does_not_change_the_schema(how: str, caplog: pytest.LogCaptureFixture):
+    def visit(sub_schema, field, stream):
+        if how == "clear":
+            sub_schema.clear()
+        elif field.level == 0 and how == "add":
+            sub_schema["properties"]["evil"] = INTEGER
+        elif field.level == 0 and how == "delete":
+            del sub_schema["properties"]["at"]
+        elif field.name == "geo" and how == "nested":
+            sub_schema["properties"]["lat"]["type"] = "integer"
+        elif how == "stream":
+            stream.schema.get("properties", {}).clear()
+
+    run = run_tap(tap_of(visit))
+    assert run.messages[0]["schema"] == FIELDS
+    assert [row["id"] for row in run.records("rows")] == [1]
+    told = [one.getMessage() for one in caplog.records if "changes the schema that it gets" in one.getMessage()]
+    assert len(told) == 1 and "test_metadata.py" in told[0]

@@ -169,7 +169,7 @@ def test_rows_that_it_leaves_out_are_passed_by_the_bookmark(page: int, strategy:
 
 
 def test_all_rows_may_be_left_out():
-    run = run_tap(tap_of(lambda record: None, ids(1, 2)))
+    run = run_tap(tap_of(lambda record: record if record["id"] > 9 else None, ids(1, 2)))
     assert run.types == ["SCHEMA", "STATE"]
     assert bookmark(run) == 2
 

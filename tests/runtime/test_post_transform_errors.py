@@ -202,7 +202,7 @@ def test_the_hook_of_a_substream_sees_the_substreams_bookmark_and_name():
     children = parents.substream("children", key_properties="id", replication_key="id", schema=FIELDS)
     children.sync(lambda parent: ids(1))
     children.post_transform(lambda record, stream: seen.append((stream.name, tap.get_bookmark())) or record)
-    run_tap(tap, state={"bookmarks": {"parents": {"id": 10}, "children": {"id": 20, "parent_bookmark": 10}}})
+    run_tap(tap, state={"bookmarks": {"parents": {"id": 10}, "children": {"id": 20, "parent_bookmark": {"id": 10}}}})
     assert seen == [("parents", 10), ("children", 20)]
 
 

@@ -162,7 +162,7 @@ def test_a_client_that_failed_is_tried_again():
 def test_a_tap_without_a_client():
     tap = burler.tap("tap-session")
     tap.sync("rows", schema=FIELDS)(lambda client: [])
-    with pytest.raises(DeclarationError, match=r"tap-session: a function asks for 'client'.*@tap.client"):
+    with pytest.raises(DeclarationError, match=r"stream 'rows' \(.*\): asks for 'client', but no @tap.client"):
         run_tap(tap)
 
 

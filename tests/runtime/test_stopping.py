@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -215,3 +216,65 @@ def test_a_sink_that_fails_once_gets_nothing_more_least_of_all_a_state():
     with pytest.raises(OSError, match="hiccup"):
         run(make(a=rows, b=rows), {"page_max_rows": 50}, sink)
     assert [m["type"] for m in sink.messages] == ["SCHEMA", *["RECORD"] * 50]
+
+
+# ---- a Stop that user code eats -------------------------------------------------------------------
+
+
+def _eats(how: str, page: int) -> burler.Tap:
+    """A tap whose fetch is interrupted at a page and, with a bare except, goes on as if there had been no rows."""
+    tap = burler.tap("tap-eats")
+    at = [page]
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}}}
+
+    def fetch(number: int) -> list[dict[str, int]]:
+        if number == at[0]:
+            at[0] = -1
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+        return [{"id": number * 3 + i} for i in range(3)]
+
+    def safely(number: int) -> list[dict[str, int]]:
+        try:
+            return fetch(number)
+        except:  # noqa: E722  what the test is about
+            return []
+
+    @tap.sync("rows", key_properties="id", replication_key="id", order="asc", schema=schema)
+    def rows(stream):
+        for number in range((stream.bookmark or 0) // 3, 40):
+            if how == "pages":
+                yield safely(number)
+            else:
+                yield from safely(number)
+
+    return tap
+
+
+@pytest.mark.parametrize("how", ["pages", "rows"])
+@pytest.mark.parametrize("page", [0, 5, 39])
+def test_what_user_code_yields_after_it_has_eaten_a_stop_does_not_count(how: str, page: int):
+    """It stands behind the hole that the interrupted fetch left; the bookmark must not pass that."""
+    tap = _eats(how, page)
+    first = run_tap(tap)
+    assert first.result.stopped_by == signal.SIGTERM
+    assert [row["id"] for row in first.records("rows")] == list(range(page * 3))
+    second = run_tap(tap, state=first.states[-1])
+    out = {row["id"] for run in (first, second) for row in run.records("rows")}
+    assert out == set(range(120))
+
+
+def test_one_dict_again_and_again_is_refused():
+    """Rows wait for their page: each would show what was written into the dict last."""
+    tap = burler.tap("tap-reuse")
+
+    @tap.sync("rows", schema={"type": "object", "properties": {"id": {"type": "integer"}}})
+    def rows():
+        row = {}
+        for i in range(10):
+            row["id"] = i
+            yield row
+
+    run = run_tap(tap)
+    assert "yielded one and the same dict more than once" in str(run.result.errors["rows"])
+    assert "test_stopping.py:" in str(run.result.errors["rows"]) and run.records("rows") == []

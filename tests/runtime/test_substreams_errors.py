@@ -165,7 +165,7 @@ def test_generators_are_closed_innermost_first_each_in_its_own_context(how: str,
     ended: list[Any] = []
     stopper = Stopper()
     tap = closing_family(ended, stop=stopper if how == "stop" else None, error=how == "error")
-    covered = {"parent_bookmark": 10}
+    covered = {"parent_bookmark": {"key": 10}}
     state = {
         "bookmarks": {
             "parents": {"key": 10},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 import time
 from dataclasses import dataclass, field
@@ -263,11 +264,12 @@ def test_a_source_that_does_not_break_comes_once():
         run = run_tap(family(Shape(), Fault(None)), {"page_max_rows": page})
         assert len(out_of(run)) == len(all_rows())
         assert rows_before(run, len(run.messages)) == all_rows()
+        covered = {"key": 5, "stream_state": hashlib.blake2b(b'{"parents":5}', digest_size=8).hexdigest()}
         assert run.states[-1] == {
             "bookmarks": {
                 "parents": {"key": 5, "stream_state": {"parents": 5}},
-                "children": {"parent_bookmark": 5},
-                "grandchildren": {"parent_bookmark": 5},
+                "children": {"parent_bookmark": covered},
+                "grandchildren": {"parent_bookmark": covered},
             }
         }
 

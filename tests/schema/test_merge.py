@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
+import subprocess
+import sys
 
 import pytest
 from jsonschema import Draft4Validator
@@ -93,11 +96,13 @@ def test_what_one_schema_can_say(one, two, both):
         ({"not": TEXT}, {"not": NUMBER}),
         ({"if": TEXT, "then": {"minLength": 1}}, {"if": NUMBER, "else": TEXT}),
         ({"contains": TEXT}, {"contains": NUMBER, "minContains": 2}),
+        ({"contains": TEXT, "minContains": 2, "maxContains": 3}, {"contains": NUMBER}),
         ({"items": [TEXT]}, {"items": NUMBER}),
         ({"items": [TEXT], "additionalItems": False}, {"items": [TEXT, TEXT]}),
         ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 2}),
         ({"minimum": "1"}, {"minimum": 2}),
         ({"multipleOf": 0.4}, {"multipleOf": 0.6}),
+        ({"multipleOf": 10**300 + 1}, {"multipleOf": 10**300 + 3}),
         ({"dependencies": {"a": ["b"]}}, {"dependencies": {"a": TEXT}}),
         ({"contentEncoding": "base64"}, {"contentEncoding": "hex"}),
         ({"type": [{"type": "string"}]}, {"type": "string"}),
@@ -222,3 +227,52 @@ def test_unevaluated_properties():
     assert merged(closed, properties={"b": TEXT}) == {"properties": {"a": TEXT, "b": TEXT}, "allOf": [closed]}
     both = {"properties": {"x": {"allOf": [closed, {"properties": {"b": TEXT}}]}}}
     assert merged(both)["properties"]["x"]["allOf"] == [closed]
+
+
+def test_a_regular_expression_is_not_run_on_names():
+    """Fields that a pattern may take from the rule for further ones: both rules stand, and both hold."""
+    rule = {"properties": {"a": TEXT}, "patternProperties": {"^p.": NUMBER}, "additionalProperties": TEXT}
+    more = {"properties": {"px": {"minimum": 1}, "q": {"minLength": 2}}}
+    for parts in ([rule, more], [more, rule]):
+        out = merged(*parts)
+        assert set(out["properties"]) == {"a", "px", "q"}, "named where readers look for columns"
+        both = Draft4Validator({"allOf": parts})
+        for value in (3, 0, "x", "xx", None):
+            for name in ("a", "px", "q", "r"):
+                assert Draft4Validator(out).is_valid({name: value}) == both.is_valid({name: value})
+    # What knows all fields needs no look at its patterns.
+    assert "allOf" not in merged(rule, {"properties": {"a": {"minLength": 1}}})
+
+
+SLOW_NAME = "a" * 60 + "!"
+HOSTILE = {
+    "a pattern that never ends": {
+        "allOf": [
+            {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": TEXT},
+            {"properties": {SLOW_NAME: {}}},
+        ]
+    },
+    "choices": {"allOf": [{"enum": [f"{letter}{n}" for n in range(20_000)]} for letter in "ab"]},
+    "patterns": {"allOf": [{"pattern": f"a{n}"} for n in range(2000)]},
+    "unions": {"allOf": [{"anyOf": [{"minimum": n}]} for n in range(2000)]},
+    "odd patterns": {
+        "allOf": [
+            {"properties": {f"b{n}": {}}, "patternProperties": {f"({n})": {}}, "additionalProperties": TEXT}
+            for n in range(500)
+        ]
+    },
+    "multiples": {"allOf": [{"multipleOf": 10**300 + n} for n in range(1, 60)]},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_small_documents_take_little_time(name):
+    """A program of its own, for what hangs in a regular expression can't be stopped otherwise."""
+    code = (
+        "import json, sys\nfrom burler.schema import resolve_refs\n"
+        "json.dump(resolve_refs(json.load(sys.stdin), source='x'), sys.stdout)"
+    )
+    text = json.dumps(HOSTILE[name])
+    done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout) < 3 * len(text)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import burler
 from burler.errors import DeclarationError, MissingExtra
+from burler.schema import documents
 from burler.schema.openapi_source import openapi
 from burler.testing import run_tap
 
@@ -232,6 +233,43 @@ def test_write_only_fields_are_left_out(write):
     }
 
 
+def test_parts_ask_for_no_write_only_field(write):
+    """Fields that the schema around a part writes only are in no answer, so the part can't require them."""
+    user = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "mail": {"type": "string"},
+            "password": {"type": "string", "writeOnly": True},
+        },
+        "anyOf": [{"required": ["name", "password"]}, {"required": ["mail"]}],
+    }
+    schema = of(write, user)
+    assert schema["anyOf"] == [{"required": ["name"]}, {"required": ["mail"]}]
+    assert jsonschema.Draft4Validator(schema).is_valid({"name": "n"})
+    part = {"properties": {"mail": {"type": "string"}}, "required": ["password"], "unevaluatedProperties": False}
+    [left] = of(write, {**user, "allOf": [part]})["allOf"]
+    assert "required" not in left
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"required": [{}]}, "required: [{}] lists what is no name of a field"),
+        ({"oneOf": [{"type": "object", "properties": {"a": {}}, "required": [[]]}]}, "required: [[]]"),
+        ({"properties": {"a": {"type": [[]]}}}, "type: [[]] lists what is no type"),
+        ({"properties": {"a": {"allOf": 7, "writeOnly": True}}}, "allOf: 7 is no list of schemas"),
+        ({"properties": {"a": {"anyOf": 5}}}, "anyOf: 5 is no list of schemas"),
+        ({"properties": {"a": {"allOf": [{"required": [{}]}, {"required": [[]]}]}}}, "required: [{}]"),
+    ],
+)
+def test_odd_values(write, schema, says):
+    with pytest.raises(DeclarationError) as caught:
+        load(write(document(Thing={"type": "object", **schema})), "Thing")
+    text = str(caught.value)
+    assert text.startswith(WHERE) and "api.json" in text and says in text and len(text.split("\n")) <= 3
+
+
 def test_all_of_inheritance(write):
     base = {
         "type": "object",
@@ -357,7 +395,11 @@ def test_rows_that_are_not_there():
     ("name", "content", "message"),
     [
         ("a.json", "{", "is not JSON: line 1"),
-        ("a.json", '{"openapi": "3.0.0", "openapi": "3.1.0"}', "the key 'openapi' stands twice"),
+        (
+            "a.json",
+            '{"openapi": "3.0.0", "openapi": "3.1.0"}',
+            "the key 'openapi' is there twice in one object (line 1)",
+        ),
         (
             "a.yaml",
             "openapi: 3.0.0\npaths: {}\npaths: {}\n",
@@ -387,9 +429,10 @@ def test_broken_documents(write, name, content, message):
 
 
 def test_missing_documents(tmp_path):
-    for path in (tmp_path / "none.yaml", tmp_path):
-        with pytest.raises(DeclarationError, match=r"can't be read: .*Is the path right\?"):
-            load(path, "X")
+    with pytest.raises(DeclarationError, match=r"none\.yaml: No such file or directory\. Is the path right\?"):
+        load(tmp_path / "none.yaml", "X")
+    with pytest.raises(DeclarationError, match=r"is a folder\. Give the path of a JSON or YAML file"):
+        load(tmp_path, "X")
     (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DeclarationError, match="is not UTF-8"):
         load(tmp_path / "x.json", "X")
@@ -423,10 +466,15 @@ def test_yaml_without_pyyaml(write, monkeypatch):
 
 class _Api(BaseHTTPRequestHandler):
     answers = {}  # noqa: RUF012
+    kind = ""
 
     def do_GET(self):
         status, body = self.answers.get(self.path.partition("?")[0], (404, b"no"))
         self.send_response(status)
+        if status == 302:
+            self.send_header("Location", body.decode())
+        if self.kind:
+            self.send_header("Content-Type", self.kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -437,6 +485,7 @@ class _Api(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
+    _Api.kind = ""
     with HTTPServer(("127.0.0.1", 0), _Api) as httpd:
         thread = threading.Thread(target=httpd.serve_forever)
         thread.start()
@@ -462,11 +511,48 @@ def test_references_on_the_web_only_if_asked_for(server):
         load(f"{server}/api.json", "Thing")
 
 
+def test_references_count_from_where_the_document_was_found(server, tmp_path):
+    """After a redirect that is another address; of a ``file:`` URL it is the file's folder."""
+    part = json.dumps({"A": {"type": "string"}})
+    whole = json.dumps(document(Thing={"type": "object", "properties": {"x": {"$ref": "parts.json#/A"}}}))
+    _Api.answers = {
+        "/latest": (302, f"{server}/v2/api.json".encode()),
+        "/v2/api.json": (200, whole.encode()),
+        "/v2/parts.json": (200, part.encode()),
+    }
+    assert properties(f"{server}/latest", "Thing", http=True) == {"x": {"type": "string"}}
+    folder = tmp_path / "some folder"
+    folder.mkdir()
+    (folder / "api.json").write_text(whole)
+    (folder / "parts.json").write_text(part)
+    assert properties((folder / "api.json").as_uri(), "Thing") == {"x": {"type": "string"}}
+
+
+def test_the_web_has_the_limits_of_all_documents(server, monkeypatch):
+    _Api.answers = {"/large": (200, b" " * 2**17 + b"openapi: 3.0.0"), "/page": (200, b" <!DOCTYPE html><p>Log in")}
+    with pytest.raises(DeclarationError, match=r"/page is neither JSON nor YAML: it begins like a web page"):
+        load(f"{server}/page", "X")
+    monkeypatch.setattr(documents, "MOST_BYTES", 2**16)
+    with pytest.raises(DeclarationError, match=r"/large is larger than"):
+        load(f"{server}/large", "X")
+
+
+def test_the_type_that_a_server_gives(server):
+    """A document whose address says nothing of its kind, and one whose address says the wrong thing."""
+    _Api.answers = {"/api": (200, b"openapi: 3.0.0"), "/api.json": (200, b"openapi: 3.0.0")}
+    _Api.kind = "application/json"
+    with pytest.raises(DeclarationError, match=r"/api is not JSON: line 1"):
+        load(f"{server}/api", "X")
+    _Api.kind = "application/vnd.oai.openapi+yaml"
+    with pytest.raises(DeclarationError, match="there is no component 'X'"):
+        load(f"{server}/api.json", "X")
+
+
 def test_errors_of_the_web_do_not_show_secrets(server):
     host = server.removeprefix("http://")
     for url, message in (
-        (f"http://ann:hush@{host}/none?key=hush", "the server answers 404"),
-        ("http://ann:hush@127.0.0.1:9/none?key=hush", "can't be fetched: ConnectionError"),
+        (f"http://ann:hush@{host}/none?key=hush", "answered 404. Is the address right?"),
+        ("http://ann:hush@127.0.0.1:9/none?key=hush", "no connection. Is the address right"),
     ):
         with pytest.raises(DeclarationError) as caught:
             load(url, "Thing")

@@ -227,6 +227,26 @@ def test_what_is_no_schema_is_given_back(schema):
     assert resolve_refs(schema, source="x") == schema
 
 
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"allOf": [{"required": [{}]}, {"required": ["id"]}]}, "required: [{}] lists what is no name of a field"),
+        ({"properties": {"a": {"type": ["object", []]}}}, "type: ['object', []] lists what is no type"),
+        ({"allOf": 7}, "allOf: 7 is no list of schemas"),
+        ({"items": {"anyOf": "x"}}, "anyOf: 'x' is no list of schemas"),
+        ({"multipleOf": float("nan")}, "multipleOf: nan is no number that JSON has"),
+        ({"allOf": [{"multipleOf": float("inf")}, {"multipleOf": 2}]}, "multipleOf: inf is no number that JSON has"),
+        ({"properties": {"a": {"enum": [1, float("-inf")]}}}, "the number -inf is none that JSON has"),
+        ({"x-limits": {"top": float("inf")}}, "top: inf is no number that JSON has"),
+    ],
+)
+def test_values_that_nobody_can_read_on_from(schema, says):
+    with pytest.raises(DeclarationError) as caught:
+        resolve_refs({"properties": {"b": {"$ref": "#/definitions/odd"}}, "definitions": {"odd": schema}}, source="x")
+    text = str(caught.value)
+    assert text.startswith("x: ") and says in text and "Reached by #/definitions/odd" in text
+
+
 # ---- a part of a document -------------------------------------------------------------------------
 
 OPENAPI = {
@@ -332,6 +352,21 @@ def test_an_address_nested_in_an_address():
         },
     }
     assert resolve(schema) == props({"a": TEXT, "b": {"items": TEXT}})
+
+
+def test_one_object_at_two_addresses():
+    """An alias in YAML, or a dict used twice in code: what it refers to depends on where it stands."""
+    twice = {"$ref": "t.json"}
+    schema = {
+        "properties": {"one": {"$ref": "#/$defs/a/properties/p"}, "two": {"$ref": "#/$defs/b/properties/p"}},
+        "$defs": {
+            "a": {"$id": "http://example.com/a/", "properties": {"p": twice}},
+            "b": {"$id": "http://example.com/b/", "properties": {"p": twice}},
+            "x": {"$id": "http://example.com/a/t.json", "type": "string"},
+            "y": {"$id": "http://example.com/b/t.json", "type": "number"},
+        },
+    }
+    assert resolve_refs(schema, source="x") == {"properties": {"one": {"type": "string"}, "two": {"type": "number"}}}
 
 
 def test_only_real_addresses_count():

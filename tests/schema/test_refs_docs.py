@@ -69,3 +69,11 @@ def test_the_error_without_a_folder():
     [shown] = re.findall(r"\| a relative reference[^|]*\| `(.*?) \.\.\.` \|", PAGE)
     with pytest.raises(DeclarationError, match=re.escape(shown)):
         resolve_refs({"$ref": "x.json"}, source="x")
+
+
+def test_a_key_that_stands_twice_as_the_page_has_it(tmp_path):
+    path = tmp_path / "address.json"
+    path.write_text('{\n"type": "object",\n"properties": {},\n"type": "string"\n}')
+    [shown] = re.findall(r"\| a key that stands twice \| `(.*?)` \|", PAGE)
+    with pytest.raises(DeclarationError, match=re.escape(shown.replace("/tap/schemas", str(tmp_path)))):
+        burler.json_file(path).load()

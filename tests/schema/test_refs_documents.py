@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -175,6 +176,20 @@ def test_shared_folders(folder):
     assert f"the shared folder {root / 'three'} is not there" in refusal(root / "tap/a.json", shared=[root / "three"])
 
 
+@pytest.mark.parametrize(
+    "reference",
+    ["../config.json", "%2e%2e/config.json", "sub/../../config.json", "/../config.json", "../shared2/c.json"],
+)
+def test_a_schema_without_a_file_stays_in_the_shared_folders(folder, reference):
+    """What was made at run time, perhaps of what a server said, reads nothing but what is shared."""
+    root = folder({"shared/z.json": TEXT, "shared/sub/y.json": NUMBER, "config.json": TEXT, "shared2/c.json": TEXT})
+    with pytest.raises(DeclarationError, match=r"^x: \$ref '.*' leaves the shared folders"):
+        resolve_refs(props({"a": {"$ref": reference}}), source="x", shared=[root / "shared"])
+    inside = props({"a": {"$ref": "sub/../z.json"}, "b": {"$ref": "./sub/y.json"}, "c": {"$ref": "link.json"}})
+    (root / "shared/link.json").symlink_to(root / "config.json")  # whoever shares the folder made it
+    assert resolve_refs(inside, source="x", shared=[root / "shared"]) == props({"a": TEXT, "b": NUMBER, "c": TEXT})
+
+
 def test_a_part_of_a_file(folder):
     root = folder(
         {"all.json": {"definitions": {"a/b": props({"x": {"$ref": "#/definitions/t"}}), "t": {"$anchor": "t", **TEXT}}}}
@@ -213,7 +228,13 @@ def test_a_cycle_through_files_shows_their_names(folder):
         (b"", "is not JSON"),
         (b"{", "is not JSON"),
         (b'{"a": "\xff"}', "is not JSON"),
-        (b"<html>", "b.json is not JSON: JSON is malformed: invalid character (byte 0)"),
+        (b"<html>", "b.json is not JSON: line 1: invalid character (byte 0)"),
+        (b'{\n"type": "object",\n}', "b.json is not JSON: line 3: "),
+        (b'{\n"a": [1,\n2', "b.json is not JSON: line 3: Input data was truncated"),
+        (b'{"a": NaN}', "is not JSON: line 1: "),
+        (b'{"type": 1,\n"x": {"type": 2,\n"type": 3}}', "the key 'type' is there twice in one object"),
+        (b'{"title": 1,\n"x": 1,\n "title" : 1}', "the key 'title' is there twice in one object (line 3)"),
+        (b'{"x": [{"\\u0061": 1, "a": 2}]}', "the key 'a' is there twice in one object"),
         (b"[" * 100_000, "nested too deep"),
         (b"[]", "points to a list, which is no schema"),
         (b"null", "points to null, which is no schema"),
@@ -291,6 +312,49 @@ properties:
     assert load(root / "a.yaml") == props({"x": TEXT, "day": day, "again": day, "more": {**day, "title": "more"}})
 
 
+def test_yaml_merges(folder):
+    """The first of several wins, a mapping's own key wins over all; what is merged comes first."""
+    pytest.importorskip("yaml")
+    text = """\
+x-a: &a {title: a, minLength: 1}
+x-b: &b {<<: {pattern: b}, title: b, maxLength: 2}
+x-self: &self {<<: *self, title: self}
+properties:
+  one: {<<: [*a, *b]}
+  two: {title: own, <<: *b}
+  three: {<<: *a, <<: *b}
+"""
+    root = folder({"a.yaml": text.encode()})
+    made = load(root / "a.yaml")
+    assert made["properties"] == {
+        "one": {"title": "a", "maxLength": 2, "minLength": 1, "pattern": "b"},
+        "two": {"title": "own", "maxLength": 2, "pattern": "b"},
+        "three": {"title": "a", "maxLength": 2, "minLength": 1, "pattern": "b"},
+    }
+    assert made["x-self"] == {"title": "self"}
+
+
+def test_yaml_merges_of_merges_take_little_memory(folder):
+    pytest.importorskip("yaml")
+    lines = ["x0: &x0 {title: deep}"]
+    lines += [f"x{n}: &x{n}\n  <<: [{', '.join([f'*x{n - 1}'] * 10)}]" for n in range(1, 14)]
+    root = folder({"a.yaml": "\n".join(lines).encode()})
+    code = (
+        "import resource, sys\nresource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\nimport burler\n"
+        "print(burler.json_file(sys.argv[1]).load(where='x', config={})['x13'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(root / "a.yaml")], capture_output=True, text=True, timeout=20
+    )
+    assert done.stdout.strip() == "{'title': 'deep'}", done.stderr
+
+
+MERGED = (
+    b"x: &x {"
+    + b", ".join(b"a%d: 1" % n for n in range(2000))
+    + b"}\n"
+    + b"".join(b"b%d: {<<: *x}\n" % n for n in range(501))
+)
 LAUGHS = b"a0: &a0 [x, x]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (i, i, i - 1, i - 1) for i in range(1, 31))
 
 
@@ -303,6 +367,12 @@ LAUGHS = b"a0: &a0 [x, x]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (i, i, i -
         (b"a: !!python/object:os.system {}", "could not determine a constructor"),
         (b"a: !!binary aGVsbG8=", "could not determine a constructor"),
         (b"a: \xff", "is not YAML"),
+        (b"multipleOf: 1\nmaximum: 1e999", "the number 1e999 is none that JSON has (line 2)"),
+        (b"a: -1e999", "the number -1e999 is none that JSON has (line 1)"),
+        (b"a: !!float .nan", "the number .nan is none that JSON has (line 1)"),
+        (b"a:\n  <<: 5", "'<<' takes a mapping or a list of mappings (line 2)"),
+        (b"a: {<<: [{b: 1}, x]}", "'<<' takes a mapping or a list of mappings (line 1)"),
+        (MERGED, "merge keys ('<<') bring in more than 1,000,000 values"),
         (LAUGHS, "more than 1,000,000 values"),
         (b"a: &a [*a]", "deeper than 64 levels|nested too deep|found unconstructable|more than"),
         (b"[" * 3000, "nested too deep"),
@@ -420,6 +490,23 @@ def test_a_fetched_document_names_no_file(folder, server, reference):
     assert "which a schema that came by http may not do" in text
 
 
+def test_a_fetched_document_reads_no_file_that_another_one_read(folder, server):
+    root = folder(
+        {
+            "a.json": props({"x": {"$ref": "secret.json"}, "y": {"$ref": f"{server.url}/b.json"}}),
+            "secret.json": {"default": "hush"},
+            "named.json": props({"y": {"$ref": f"{server.url}/c.json"}}, **{"$id": "http://example.com/named.json"}),
+        }
+    )
+    for name in ("secret.json", "a.json#/properties/x"):
+        server.documents["/b.json"] = {"items": {"$ref": f"file://{root}/{name}"}}
+        text = refusal(root / "a.json", http=True)
+        assert "points to a file, which a schema that came by http may not do" in text and "hush" not in text
+    # What declares a web address is known by it to all.
+    server.documents["/c.json"] = {"items": {"$ref": "http://example.com/named.json#/type"}}
+    assert "points to text, which is no schema" in refusal(root / "named.json", http=True)
+
+
 def test_a_fetched_document_speaks_for_its_own_host(folder, server):
     root = folder({"b.json": TEXT})
     takes_over = {
@@ -443,7 +530,7 @@ def test_a_fetched_document_speaks_for_its_own_host(folder, server):
 
 def test_what_servers_do_wrong(folder, server, monkeypatch):
     monkeypatch.setattr(documents, "CONNECT_SECONDS", 0.3)
-    monkeypatch.setattr(documents, "TOTAL_SECONDS", 0.3)
+    monkeypatch.setattr(documents, "TOTAL_SECONDS", 0.7)
     monkeypatch.setattr(documents, "MOST_BYTES", 2**20)
 
     def slow(handler):
@@ -457,6 +544,23 @@ def test_what_servers_do_wrong(folder, server, monkeypatch):
             handler.wfile.flush()
             time.sleep(0.05)
 
+    def trickles(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "60000")
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(15):
+                handler.wfile.write(b" ")
+                handler.wfile.flush()
+                time.sleep(0.1)
+
+    def trickles_headers(handler):
+        with contextlib.suppress(OSError):
+            for byte in b"HTTP/1.1 200 OK":
+                handler.wfile.write(bytes([byte]))
+                handler.wfile.flush()
+                time.sleep(0.1)
+
     def breaks(handler):
         handler.send_response(200)
         handler.send_header("Content-Length", "100")
@@ -465,6 +569,7 @@ def test_what_servers_do_wrong(folder, server, monkeypatch):
 
     server.documents |= {
         "/html": b"<html>", "/500": 500, "/round": "/round", "/slow": slow, "/drips": drips, "/breaks": breaks,
+        "/trickles": trickles, "/trickles_headers": trickles_headers,
         "/large": b" " * 2**21 + b"{}", "/file": "file:///etc/hostname", "/list": b"[]",
     }  # fmt: skip
     for path, says in {
@@ -475,6 +580,8 @@ def test_what_servers_do_wrong(folder, server, monkeypatch):
         "/round": "redirects without an end",
         "/slow": "did not answer within",
         "/drips": "did not end within",
+        "/trickles": "did not end within",
+        "/trickles_headers": "did not end within",
         "/breaks": "can't be fetched|no connection",
         "/large": "is larger than 1 MiB",
         "/file": "can't be fetched",

@@ -57,9 +57,92 @@ def test_the_same_values_are_valid(schema, values):
     assert simplify(simple) == simple
 
 
+MORE_LEAVES = st.one_of(
+    LEAVES,
+    st.sampled_from(
+        [
+            {"required": ["a"]},
+            {"type": "object", "required": ["b"]},
+            {"type": ["object", "null"]},
+            {"type": ["null", "string"], "minLength": 2},
+            {"minLength": 2},
+            {"minimum": 2},
+            {"type": ["integer", "array"]},
+        ]
+    ),
+)
+NOT_ALONE = st.recursive(
+    MORE_LEAVES,
+    lambda inner: st.one_of(
+        st.builds(
+            lambda word, parts, beside: {**beside, word: parts},
+            st.sampled_from(["anyOf", "oneOf", "oneOf", "allOf"]),
+            st.lists(inner, min_size=1, max_size=3),
+            st.sampled_from([{}, {}, {"title": "t"}, {"type": ["object", "null"]}, {"type": ["null", "string"]}]),
+        ),
+        inner.map(lambda part: {"not": part}),
+        st.lists(inner, min_size=1, max_size=2).map(lambda items: {"type": "array", "items": items}),
+        st.lists(inner, min_size=1, max_size=2).map(lambda items: {"items": items, "additionalItems": False}),
+        st.dictionaries(st.sampled_from("ab"), inner).map(lambda p: {"type": "object", "properties": p}),
+    ),
+    max_leaves=8,
+)
+
+
+@given(NOT_ALONE, st.lists(VALUES, min_size=1, max_size=8))
+@settings(max_examples=2000, deadline=None)
+def test_no_value_is_lost(schema, values):
+    """Where branches are counted (oneOf) or turned round (not), a part that takes more makes the whole take less."""
+    simple = jsonschema.Draft4Validator(simplify(schema))
+    for value in values:
+        assert simple.is_valid(value) or not jsonschema.Draft4Validator(schema).is_valid(value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {  # a value may fit both schemas of the inner union
+            "oneOf": [
+                {"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}}]},
+                {"type": "array", "items": {"type": "string"}},
+            ]
+        },
+        {
+            "anyOf": [
+                {"type": ["null", "object"], "oneOf": [{"required": ["k"]}, {"required": ["m"]}]},
+                {"type": "null"},
+            ]
+        },
+        {"anyOf": [{"type": ["null", "string"], "not": {"type": "null"}}, {"type": "null"}]},
+        {"not": {"type": "array", "items": [{"type": "string"}, {"type": "null"}]}},
+        {"oneOf": [{"type": "array", "items": [{"type": "string"}]}, {"type": "array", "maxItems": 0}]},
+        {"contains": {"items": [{"type": "string"}]}, "maxContains": 1},
+        {  # the first branch says which fields are left over
+            "anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object"}],
+            "unevaluatedProperties": False,
+        },
+    ],
+)
+def test_what_can_not_be_said_shorter(schema):
+    assert simplify(schema) == schema
+
+
 @pytest.mark.parametrize(
     ("given", "made"),
     [
+        (  # types tell the branches apart, so one that takes more takes nothing from the other
+            {"oneOf": [{"type": "array", "items": [{"type": "string"}]}, {"type": "string", "format": "date"}]},
+            {"type": ["array", "string"], "items": {}, "format": "date"},
+        ),
+        (
+            {"not": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+            {"not": {"type": ["null", "string"]}},
+        ),
+        ({"anyOf": [{"enum": [True]}, {"enum": [1]}]}, {"type": ["boolean", "integer"], "enum": [True, 1]}),
+        (
+            {"oneOf": [{"type": "null"}, {"type": ["null", "string"], "maxLength": 3}]},
+            {"type": ["null", "string"], "maxLength": 3},
+        ),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": ["null", "string"]}),
         ({"oneOf": [{"type": "null"}, {"enum": ["a"]}]}, {"type": ["null", "string"], "enum": [None, "a"]}),
         ({"anyOf": [{"type": "string", "format": "date"}, {"type": "string"}]}, {"type": "string"}),

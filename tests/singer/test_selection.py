@@ -420,3 +420,15 @@ def test_fields_of_unions_have_one_breadcrumb():
     assert parents == [(), crumb("a"), crumb("a"), (), crumb("anyOf")]
     odd = ("properties", "items", "items", "items", "properties", "x")
     assert md.parent_of(odd) == ("properties", "items")
+
+
+def test_brackets_in_patterns_stand_for_themselves():
+    schemas = {"a[12]": {"properties": {"x[0]": {}, "x0": {}}}, "a1": {"properties": {"x0": {}}}, "a2": {}}
+    out = select.apply_select(select.parse_select("!a[12]"), schemas, {})
+    assert {name: entry[()]["selected"] for name, entry in out.items()} == {"a[12]": False, "a1": True, "a2": True}
+    out = select.apply_select(select.parse_select("a[12],!a[*.x[0]"), schemas, {})
+    assert {name: entry[()]["selected"] for name, entry in out.items()} == {"a[12]": True, "a1": False, "a2": False}
+    assert out["a[12]"]["properties", "x[0]"]["selected"] is False
+    assert out["a[12]"]["properties", "x0"]["selected"] is True
+    with pytest.raises(CatalogError, match=r"nothing is called 'a\[3\]'"):
+        select.apply_select(select.parse_select("a[3]"), {"a3": {}}, {})
