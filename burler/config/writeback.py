@@ -184,9 +184,8 @@ def _update(file: FilePath, keys: Mapping[Path, Any]) -> tuple[bool, dict[str, A
             content = opened.read()
         remove_leftovers(file)
         made = edit_json(content, keys, what="")
-        holds = parse_object(
-            made, what="would no longer be JSON, and so stays as it was:"
-        )  # before the old one is gone
+        # Read before the old one is gone: what no later run could load must not take its place.
+        holds = parse_object(made, what="would no longer be JSON, and so stays as it was:")
         if made != content:
             replace_file(file, made)
         return made != content, holds

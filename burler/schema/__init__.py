@@ -5,7 +5,8 @@ What to open for what:
     coerce, sources, caller           what an author may give; schema files; what relative paths count from
     documents, documents_*            JSON and YAML, from files and by http: limits, broken and hostile input
     refs, ref_lookup, ref_places      references: replacing them, finding targets, where schemas stand
-    merge, merge_values, merge_flat   two schemas as one: allOf, keywords beside a reference; flat, for shaping
+    merge, merge_values, merge_rules  two schemas as one: allOf, keywords beside a reference; what must stand in allOf
+    merge_flat                        the same laid flat, for shaping
     type_names                        types and formats that do not exist
     infer, infer_types                a schema from records: the functions; what was seen at each place
     infer_read, infer_collect, infer_formats        samples as they lie about; rows and messages in them; dates

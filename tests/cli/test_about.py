@@ -245,3 +245,25 @@ def test_a_substream_says_what_it_does_not_see():
     said = {one["name"]: " ".join(one["delivery"]) for one in about(tap)["streams"]}
     assert "where its row of `parents` does not may not be seen" in said["children"]
     assert "be seen" not in said["all_children"]
+
+
+_HUSH = "hunter2HUSH"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"properties": {"token": {"$ref": "#/$defs/t"}}, "$defs": {"t": {"type": "string", "default": _HUSH}}},
+        {"properties": {"db": {"type": "object", "default": {"password": _HUSH}}}},
+        {"properties": {"url": {"type": "string", "default": f"https://u:{_HUSH}@h/"}}},
+        {"properties": {}, "anyOf": [{"properties": {"password": {"const": _HUSH}}}]},
+        {"properties": {"tokens": {"type": "array", "items": {"default": _HUSH, "enum": [_HUSH]}}}},
+        {"properties": {"x": {"allOf": [{"secret": True}], "default": _HUSH}}},
+        {"properties": {}, "additionalProperties": {"secret": True, "default": _HUSH}},
+    ],
+)
+def test_no_default_of_a_secret_is_shown_wherever_it_stands(spec):
+    from burler.cli.about import settings_schema
+    from burler.config.forms import parse_spec
+
+    assert _HUSH not in json.dumps(settings_schema(parse_spec({"type": "object", **spec}, place="x", folder=None)))

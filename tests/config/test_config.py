@@ -142,7 +142,7 @@ def test_a_variable_that_is_not_what_the_example_is(text):
 @pytest.mark.parametrize("spec", [["clientId", "api-key"], {"clientId": "x", "api-key": "x"}])
 def test_keys_are_found_whatever_their_case_and_signs(spec):
     with pytest.raises(ConfigError) as caught:
-        check_config(spec, {}, tap_name="tap-x")
+        check_config(spec, {}, tap_name="tap-x", variables=True)
     assert "set TAP_X_CLIENTID, TAP_X_API_KEY" in str(caught.value)
     got = load(spec=spec, TAP_X_CLIENTID="a", TAP_X_API_KEY="b")
     assert got == {"clientId": "a", "api-key": "b"}
@@ -160,7 +160,7 @@ def test_prefixes():
 
 def refused(spec, config):
     with pytest.raises(ConfigError) as caught:
-        check_config(spec, config, tap_name="tap-x")
+        check_config(spec, config, tap_name="tap-x", variables=True)
     return str(caught.value)
 
 
@@ -316,3 +316,43 @@ def test_every_setting_says_what_it_is():
     import dataclasses
 
     assert all(len(field.metadata["about"]) > 20 for field in dataclasses.fields(Settings))
+
+
+def test_a_misspelt_key_is_named_in_the_error_and_no_variable_that_nobody_reads():
+    with pytest.raises(ConfigError) as caught:
+        check_config(["api_code"], {"api_cod": "x"}, tap_name="tap-x")
+    assert str(caught.value).splitlines() == [
+        "tap-x: config lacks 'api_code'. Put it into the --config file",
+        "  config key 'api_cod' is not known. Did you mean 'api_code'?",
+    ]
+
+
+def test_variables_that_contradict_each_other():
+    with pytest.raises(ConfigError, match="TAP_X_A and TAP_X_A__B contradict"):
+        load(TAP_X_A="2", TAP_X_A__B="1")
+
+
+def test_defaults_below_patterns_and_places():
+    part = {"type": "object", "properties": {"n": {"default": 1}}}
+    spec = {
+        "type": "object",
+        "properties": {"p": {"type": "array", "prefixItems": [part]}},
+        "patternProperties": {"^x_": part},
+    }
+    got = check_config(spec, {"x_a": {}, "p": [{}, {}]}, tap_name="tap-x")
+    assert got == {"x_a": {"n": 1}, "p": [{"n": 1}, {}]}
+
+
+@pytest.mark.parametrize(("value", "step"), [(1e300, 0.01), (10**400 + 1, 5)])
+def test_numbers_of_any_size_and_multiple_of(value, step):
+    from burler.config.validate import _exact, _multiple_of
+
+    found = list(_multiple_of(None, step, value, {}))
+    assert bool(found) == bool(_exact(value) % _exact(step))
+
+
+def test_a_config_nested_too_deep(tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text('{"a":' * 900 + "1" + "}" * 900)
+    with pytest.raises(ConfigError, match="nested too deep"):
+        load(path)

@@ -146,3 +146,51 @@ def test_a_config_that_changes_while_it_is_looked_at(lines):
     logs.hide({"token": "first-one"})
     logs.hide(Busy(), more=True)
     assert lines("first-one") == "***"
+
+
+# ---- cuts, lines, names ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def logs():
+    from burler.runtime import logs
+
+    yield logs
+    logs.hide({})
+
+
+def test_secrets_of_several_lines_and_across_a_cut(logs):
+    logs.hide({"private_key": "-----BEGIN KEY-----\nMIIEvQIBADANBgkqh\nkiG9w0BAQEF", "token": "hunter2-and-more"})
+    assert "MIIE" not in logs.short(ValueError("bad key:\n    MIIEvQIBADANBgkqh\n"))
+    assert "hunter2" not in logs.short(ValueError("y" * 590 + "hunter2-and-more"))
+
+
+@pytest.mark.parametrize("after", ["", "...", " ...", "'", ": field 'x' is wrong"])
+def test_the_beginning_of_a_secret_before_a_cut(after):
+    secrets = tuple(secret_values({"token": "eyJhbGciOiJIUzI1NiJ9.abcdefgh"}))
+    assert scrub(f"row 'eyJhbGciOiJIUzI{after}", secrets) == f"row '***{after}"
+    assert scrub("eyJhbGciABC", secrets) == "eyJhbGciABC"
+
+
+def test_names_that_only_sound_secret():
+    assert not [k for k in ("max_tokens", "token_url", "auth_type", "author", "authorName") if looks_secret(k)]
+    assert all(map(looks_secret, ("author_token", "authorization", "pin", "auth_header")))
+
+
+def test_numbers_are_secrets_where_there_is_no_doubt():
+    config = {"tokens": 1000, "pin": 4321, "x": 5678, "auth": {"size": 2000, "on": True}}
+    assert set(secret_values(config, marked={("x",)})) == {"4321", "5678"}
+
+
+def test_metric_lines_stay_json(logs, monkeypatch):
+    import logging
+
+    logs.hide({"password": "sync", "secret": "counter", "api_key": 1000, "token": 'my"stream'})
+    lines = []
+    monkeypatch.setattr(logs.logger, "info", lambda message: lines.append(message))
+    logs.metric("counter", "record_count", 1000, job_type="sync", endpoint='my"stream')
+    record = logging.LogRecord("burler", logging.INFO, __file__, 1, lines[0], (), None)
+    logs._no_secrets.filter(record)
+    point = json.loads(record.getMessage().removeprefix("METRIC: "))
+    assert point["value"] == 1000
+    assert point["tags"] == {"job_type": "sync", "endpoint": "***"}

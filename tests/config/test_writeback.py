@@ -389,3 +389,41 @@ def test_kill_9_leaves_a_whole_file(tmp_path):
 @pytest.mark.slow
 def test_kill_9_leaves_a_whole_file_for_long(tmp_path):
     saver(("storm", tmp_path / "c.json", 200, 2))
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), "half \ud800", {"deep": [float("-inf")]}])
+def test_what_is_no_json_never_reaches_the_file(tap, caplog, value):
+    config, files, (path,) = tap({"a": 1})
+    before = path.read_bytes()
+    config["x"] = value
+    assert not files.save_if_changed(config)
+    assert path.read_bytes() == before
+    assert "what is no JSON value" in caplog.text
+
+
+@pytest.mark.parametrize(("old", "new"), [(1, True), (1, 1.0)])
+def test_equal_in_python_is_another_value_in_json(tap, old, new):
+    config, files, (path,) = tap({"a": old})
+    config["a"] = new
+    assert files.save_if_changed(config)
+    assert type(held(path)["a"]) is type(new)
+
+
+def test_file_and_folder_are_made_durable(tap, monkeypatch):
+    config, files, _ = tap({"a": 1})
+    kinds = []
+    monkeypatch.setattr(os, "fsync", lambda fd: kinds.append(stat.S_ISDIR(os.fstat(fd).st_mode)))
+    config["a"] = 2
+    assert files.save_if_changed(config)
+    assert kinds == [False, True]
+
+
+def test_leftovers_of_killed_writers_go(tap):
+    config, files, (path,) = tap({"a": 1})
+    old, young, other = (path.parent / f".{name}.0123456789a{i}.tmp" for i, name in enumerate([path.name] * 2 + ["x"]))
+    for item in (old, young, other):
+        item.write_text("{}")
+        os.utime(item, (1, 1) if item != young else None)
+    config["a"] = 2
+    assert files.save_if_changed(config)
+    assert [item.exists() for item in (old, young, other)] == [False, True, True]
