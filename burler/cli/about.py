@@ -150,14 +150,9 @@ def _public(part: Any, name: str, hidden: Mapping[int, set[Path]]) -> Any:
             out[key] = [mask(value, marked=marked) for value in part[key]]
         else:
             out[key] = mask(part[key], marked=marked)
-    for way, inner in schemas.parts(part):
-        made = _public(inner, way[1] if way[0] == "properties" else "", hidden)
-        if len(way) == 1:
-            out[way[0]] = made
-        elif isinstance(out[way[0]], list):
-            out[way[0]] = [made if str(i) == way[1] else old for i, old in enumerate(out[way[0]])]
-        else:
-            out[way[0]] = {**out[way[0]], way[1]: made}
+    out = schemas.with_parts(
+        part, lambda way, inner: _public(inner, way[1] if way[0] == "properties" else "", hidden), base=out
+    )
     if looks_secret(name) or schemas.is_secret(part):
         out["secret"] = True
     return out

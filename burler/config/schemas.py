@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -76,6 +76,25 @@ def parts(schema: Schema) -> Iterator[tuple[tuple[str, ...], Any]]:
                 for name, part in value.items()
                 if key != "dependencies" or isinstance(part, Mapping | bool)
             )
+
+
+def with_parts(schema: Schema, change: Callable[[tuple[str, ...], Any], Any], *, base: Schema) -> dict[str, Any]:
+    """``base`` with every schema right below ``schema`` replaced by what ``change`` makes of it; the inputs stay.
+
+    Args:
+        change: gets the way to a part (see ``parts``) and the part.
+        base: the schema itself, or a copy in which other keywords were changed already.
+    """
+    out = dict(base)
+    for way, inner in parts(schema):
+        made = change(way, inner)
+        if len(way) == 1:
+            out[way[0]] = made
+        elif isinstance(out[way[0]], list):
+            out[way[0]] = [made if str(i) == way[1] else old for i, old in enumerate(out[way[0]])]
+        else:
+            out[way[0]] = {**out[way[0]], way[1]: made}
+    return out
 
 
 def check_shape(schema: Schema, *, place: str) -> None:

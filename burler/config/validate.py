@@ -98,17 +98,12 @@ def _for_draft_4(part: Any) -> Any:
         return {} if part else {"not": {}}
     if not isinstance(part, Mapping):
         return part
-    out: dict[str, Any] = dict(part)
-    for way, inner in schemas.parts(part):
-        if way in (("additionalProperties",), ("additionalItems",)) and isinstance(inner, bool):
-            continue
-        made = _for_draft_4(inner)
-        if len(way) == 1:
-            out[way[0]] = made
-        elif isinstance(out[way[0]], list):
-            out[way[0]] = [made if str(i) == way[1] else old for i, old in enumerate(out[way[0]])]
-        else:
-            out[way[0]] = {**out[way[0]], way[1]: made}
+
+    def change(way: tuple[str, ...], inner: Any) -> Any:
+        plain = way in (("additionalProperties",), ("additionalItems",)) and isinstance(inner, bool)
+        return inner if plain else _for_draft_4(inner)
+
+    out = schemas.with_parts(part, change, base=part)
     if "$ref" in out and len(out) > 1:
         out["allOf"] = [{"$ref": out.pop("$ref")}, *out.get("allOf", [])]
     return out

@@ -383,12 +383,14 @@ def test_two_taps_with_one_file_lose_nothing_of_each_other(tmp_path):
 
 
 def test_kill_9_leaves_a_whole_file(tmp_path):
-    saver(("storm", tmp_path / "c.json", 25, 1))
+    saver(("storm", tmp_path / "c.json", 25, 1))  # looks at the file after every kill
+    assert held(tmp_path / "c.json")["token"] > 0
 
 
 @pytest.mark.slow
 def test_kill_9_leaves_a_whole_file_for_long(tmp_path):
     saver(("storm", tmp_path / "c.json", 200, 2))
+    assert held(tmp_path / "c.json")["token"] > 0
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), "half \ud800", {"deep": [float("-inf")]}])
