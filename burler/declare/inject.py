@@ -73,6 +73,12 @@ def gives_nothing(fn: Any) -> bool:
     code = getattr(inspect.unwrap(fn), "__code__", None)
     if code is None or inspect.isgeneratorfunction(fn) or hasattr(fn, "__wrapped__"):
         return False
+    return _only_none(code)
+
+
+@functools.lru_cache(maxsize=512)
+def _only_none(code: Any) -> bool:
+    """Of a code object; kept, since a substream's function may be asked about for each row of its parent."""
     loaded: Any = _OTHER
     returns = False  # a function that only raises has none
     for step in dis.get_instructions(code):
