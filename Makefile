@@ -1,6 +1,6 @@
 # make demo   a real tap on this repository's own history: messages, lake, tables, an answer from Spark
 # make test   everything that tests need, then all tests
-# make bench  how fast burler starts and discovers, beside another framework
+# make bench  how fast burler is, beside a floor and other programs
 #
 # They make a virtual environment in .venv and install what they need; nothing else has to be done before.
 # REPO=/path/to/repo make demo   reads another git repository.      PYTHON=python3.12 make ...   chooses Python.
@@ -48,9 +48,10 @@ test: $(VENV)/.for-test
 storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
 
-# The peers live in an environment of their own, .venv-peers: what they need and what burler needs don't go together.
+# Other programs live in environments of their own in .venv-bench, made by the script: what they need does not go
+# together. ARGS="--quick --no-peers" and the like are handed on.
 bench: $(VENV)/.for-test
-	@peers=$$($(RUN) tests/peers/peers_environment.py) && $(RUN) tests/bench/startup.py "$$peers"
+	@$(RUN) tests/bench/run.py $(ARGS)
 
 lint: $(VENV)/.for-check
 	$(RUN) -m ruff format --check burler tests examples docs
@@ -66,4 +67,4 @@ docs: $(VENV)/.for-check
 check: lint types docs
 
 clean:
-	rm -rf $(VENV) .venv-peers demo build docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-peers .venv-bench demo build docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -10,6 +10,7 @@ from burler.extras import lazy_names
 from burler.schema.sources import generated, json_file
 
 if TYPE_CHECKING:
+    from burler.pipeline.pages import json_page
     from burler.schema.infer import inferred
     from burler.schema.openapi_source import openapi
     from burler.schema.typed_source import typed
@@ -27,6 +28,7 @@ __all__ = [
     "generated",
     "inferred",
     "json_file",
+    "json_page",
     "openapi",
     "tap",
     "typed",
@@ -37,6 +39,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "inferred": "schema.infer",
+        "json_page": "pipeline.pages",
         "openapi": "schema.openapi_source",
         "typed": "schema.typed_source",
         "wsdl": "schema.wsdl_source",

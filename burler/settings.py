@@ -15,8 +15,8 @@ from burler.errors import ConfigError
 _MOST = {int: 1e15, float: 1e9}  # more rows or bytes than a disk holds; more seconds than a clock waits
 
 
-def _setting(default: Any, about: str) -> Any:
-    return field(default=default, metadata={"about": about})
+def _setting(default: Any, about: str, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"about": about, "choices": choices})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,25 @@ class Settings:
     currently_syncing: bool = _setting(True, "STATE names the stream a run is in; the next run begins with it.")
     page_max_rows: int = _setting(1000, "Rows that are gathered, at the most, before they are shaped and written.")
     page_max_age_seconds: float = _setting(1.0, "Rows wait no longer than this for a page to fill.")
+    on_bad_record: str | None = _setting(
+        None,
+        "A row that does not fit its schema: `error` ends its stream, `skip` leaves the row out, `null` the field. "
+        "It comes before what the streams say themselves; without both, `error`.",
+        ("error", "skip", "null"),
+    )
+    max_bad_records: int = _setting(
+        100, "So many rows of a stream may be left out or have fields set to null; one more ends the stream."
+    )
+    on_nan: str = _setting(
+        "error",
+        "NaN and infinities, which JSON has no form for: `error` (the row does not fit) or `null`.",
+        ("error", "null"),
+    )
+    check_constraints: bool | None = _setting(
+        None,
+        "Hold values against enums, bounds, lengths, patterns and `multipleOf` of the schema (`true`), or against "
+        "types only. It comes before what the streams say themselves; without both, `true`.",
+    )
     max_file_bytes: int = _setting(
         64 * 1024 * 1024, "Lake: a file is closed and committed at this size, before compression."
     )
@@ -53,7 +72,10 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
         if config.get(item.name) is None:
             continue
         try:
-            given[item.name] = _as(str(item.type), config[item.name])
+            value = _as(str(item.type), config[item.name])
+            if item.metadata["choices"] and value not in item.metadata["choices"]:
+                raise ValueError(f"one of {', '.join(item.metadata['choices'])}")
+            given[item.name] = value
         except ValueError as error:
             problems.append(f"setting '{item.name}' must be {error}")
     start = given.get("start_date")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from burler.declare.spec import REPLICATION_METHODS
+from burler.declare.spec import BAD_RECORD_POLICIES, REPLICATION_METHODS
 from burler.declare.strategies import Strategy, parse_strategy
 from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike, as_source
@@ -26,6 +26,12 @@ class StreamOptions(TypedDict, total=False):
         bookmark_strategy: ``end_of_sync`` or ``every_n(count)``.
         order: ``"asc"`` if rows rise by the replication key (checked), else ``"none"``.
         versions: send ``version`` and ACTIVATE_VERSION for a FULL_TABLE stream (default: yes).
+        on_bad_record: what happens to a row that does not fit the schema: ``"error"`` (default) ends the stream,
+            ``"skip"`` leaves the row out, ``"null"`` the field.
+        check_constraints: hold values against enums, bounds, lengths and patterns of the schema (default: yes), or
+            against its types only.
+        records_path: names that lead to the rows in JSON documents that the function yields as bytes, as
+            ``"result.items"``.
         schema: a JSON Schema: a dict, ``burler.json_file(...)``, a typed class, ...
         parent: the stream for each row of which the sync function is called.
         emitted_by: the stream whose sync function yields this one's rows as ``(name, rows)``.
@@ -37,6 +43,9 @@ class StreamOptions(TypedDict, total=False):
     bookmark_strategy: str | Strategy
     order: str | None
     versions: bool | None
+    on_bad_record: str | None
+    check_constraints: bool | None
+    records_path: str | Sequence[str] | None
     schema: SchemaLike
     parent: str | type | None
     emitted_by: str | None
@@ -89,6 +98,8 @@ def parse_options(stream: str, place: str, options: Mapping[str, Any]) -> dict[s
             parsed[name] = _keys(value, where)
         elif name == "schema":
             parsed[name] = as_source(value, where=where)
+        elif name == "records_path":
+            parsed[name] = _path(value, where)
         elif value is not None:
             _check(name, value, where)
             parsed[name] = stream_name(value) if name == "parent" else value
@@ -116,6 +127,15 @@ def _keys(given: Any, where: str) -> tuple[str, ...]:
     return tuple(keys)
 
 
+def _path(given: Any, where: str) -> tuple[str, ...]:
+    names = given.split(".") if isinstance(given, str) and given else given or ()
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
+        raise DeclarationError(
+            f"{where}: records_path must be names with dots between them, or a list of names, not {given!r}."
+        )
+    return tuple(names)
+
+
 def _check(name: str, value: Any, where: str) -> None:
     problem = None
     if name == "replication_key" and (not isinstance(value, str) or not value):
@@ -124,8 +144,10 @@ def _check(name: str, value: Any, where: str) -> None:
         problem = f"replication_method {value!r} is unknown. Known: {', '.join(REPLICATION_METHODS)}."
     elif name == "order" and value not in ORDERS:
         problem = f"order {value!r} is unknown. Known: {', '.join(ORDERS)}."
-    elif name == "versions" and not isinstance(value, bool):
-        problem = f"versions must be True or False, not {value!r}."
+    elif name == "on_bad_record" and value not in BAD_RECORD_POLICIES:
+        problem = f"on_bad_record {value!r} is unknown. Known: {', '.join(BAD_RECORD_POLICIES)}."
+    elif name in ("versions", "check_constraints") and not isinstance(value, bool):
+        problem = f"{name} must be True or False, not {value!r}."
     elif name in ("parent", "emitted_by") and (not isinstance(stream_name(value), str) or not stream_name(value)):
         problem = f"{name} must be a stream's name, not {value!r}."
     if problem:

@@ -13,6 +13,7 @@ FULL_TABLE = "FULL_TABLE"
 INCREMENTAL = "INCREMENTAL"
 LOG_BASED = "LOG_BASED"
 REPLICATION_METHODS = (FULL_TABLE, INCREMENTAL, LOG_BASED)
+BAD_RECORD_POLICIES = ("error", "skip", "null")
 _END = EndOfSync()
 
 
@@ -41,6 +42,9 @@ class StreamSpec:
     ``order`` is "asc" (rows rise by the replication key; checked) or "none".
     ``method_said``: the author has named the replication method; else it follows from what is known.
     ``versions``: None follows the tap's setting, True/False decides for this stream (specs 11.31).
+    ``on_bad_record`` and ``check_constraints``: what happens to a row that does not fit, and whether the schema's
+    enums and bounds count for that. Settings come before them.
+    ``records_path`` leads to the rows in JSON documents that its function yields as bytes.
     ``metadata`` is a function that visits every node of the schema, ``fixed_metadata`` what was said as a
     mapping: dotted field path ("" for the stream) -> metadata.
     ``module_file`` is where relative references of its schema count from.
@@ -60,6 +64,9 @@ class StreamSpec:
     strategy: Strategy = _END
     order: str = "none"
     versions: bool | None = None
+    on_bad_record: str | None = None
+    check_constraints: bool | None = None
+    records_path: tuple[str, ...] = ()
     schema: Mapping[str, Any] | Source | None = None
     schema_fn: UserFunction | None = None
     bookmark: UserFunction | None = None

@@ -15,7 +15,6 @@ import msgspec
 
 from burler.errors import StreamError, UnsortedStreamError
 from burler.pipeline import times
-from burler.pipeline.shape import key_text
 
 _NATURAL = ({dt.datetime}, {int}, {float})  # kinds whose own order is the order of their ranks
 
@@ -135,3 +134,23 @@ def comparable(value: Any) -> tuple[str, Any]:
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         return "no finite number", None
     return "a number", value
+
+
+def key_text(value: Any) -> Any:
+    """A replication key's value as it stands in the state: text, a date-time in RFC 3339, or a number.
+
+    A Decimal that a JSON float has no room for is rounded down: a bookmark may lie before the last row, never
+    after it.
+    """
+    if isinstance(value, dt.datetime):
+        return times.from_datetime(value)
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if value is msgspec.UNSET:
+        return None
+    if isinstance(value, Decimal):
+        if value == value.to_integral_value():
+            return int(value)
+        rounded = float(value)
+        return rounded if Decimal(repr(rounded)) <= value else math.nextafter(rounded, -math.inf)
+    return value

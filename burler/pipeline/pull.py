@@ -19,9 +19,14 @@ from typing import Any
 
 from burler.context import StreamRun, bind
 from burler.errors import StreamError
+from burler.pipeline.pages import as_page, batches, size_bytes
 
 Item = Any
-"""A row (dict) of the stream itself, or ``(stream, row or list of rows)`` of another one."""
+"""A row (dict) or a page (``JsonPage``, Arrow) of the stream itself, or ``(stream, row, rows or page)`` of another."""
+
+_STEP_ROWS = 64  # that are gathered without a look at them
+_BIG_BYTES = 2 * 1024 * 1024
+_FULL_BYTES = 256 * 1024  # of pages, after which user code waits until they are written
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,7 @@ class Pull:
         self._page: deque[Item] = deque()
         self._taken = 0
         self._more = 0  # rows in the page beyond one an item
+        self._page_bytes = 0  # of pages that were put there since the last ``fill`` began
         self._take_lock = threading.Lock()
         self._cutting = self._is_cut = False
 
@@ -79,9 +85,10 @@ class Pull:
             self._open()
         levels = self._levels or []
         begun = self._count()
+        self._page_bytes = 0
         while levels:
             left = limit - (self._count() - begun)
-            if left <= 0:
+            if left <= 0 or self._page_bytes >= _FULL_BYTES:
                 return True
             level = levels[-1]
             try:
@@ -111,10 +118,31 @@ class Pull:
             return
         if level.stream is not None:
             source = zip(repeat(level.stream), source, strict=False)
-        before = self._count()
-        self._context.run(self._page.extend, source)
-        if self._count() - before < limit:
-            raise _Ended
+        while limit > 0:
+            step = min(limit, _STEP_ROWS)
+            before = self._count()
+            self._context.run(self._page.extend, islice(source, step))
+            if self._count() - before < step:
+                raise _Ended
+            limit -= step
+            if limit > 0 and self._holds_big_rows(step):
+                return
+
+    def _holds_big_rows(self, rows: int) -> bool:
+        """Whether so many rows like the last one are as much as a page should hold: rows may become big all at once,
+        which ``PageSize`` sees once they are out. Texts of the row itself are looked at, which is cheap."""
+        try:
+            last = self._page[-1]
+        except IndexError:  # the timer has just taken them
+            return False
+        row = last[1] if type(last) is tuple else last
+        if type(row) is not dict:
+            return False
+        size = sum([len(value) for value in row.values() if type(value) is str])
+        if size * rows < _BIG_BYTES:
+            return False
+        self._page_bytes = _FULL_BYTES
+        return True
 
     def _step(self, level: _Level) -> None:
         try:
@@ -136,7 +164,14 @@ class Pull:
         if isinstance(item, Mapping):
             self._page.append(item if stream is None else (stream, item))
             return
-        if item is None or isinstance(item, str | bytes | bytearray) or not hasattr(item, "__iter__"):
+        page = as_page(item)
+        if page is not None:
+            item = batches(page)
+            if item is None:
+                self._page_bytes += size_bytes(page)
+                self._page.append(page if stream is None else (stream, page))
+                return
+        if item is None or isinstance(item, str) or not hasattr(item, "__iter__"):
             raise self.refuse(item if stream is None else (stream, item))
         assert self._levels is not None
         ready = isinstance(item, list) and set(map(type, item)) == {dict}
@@ -146,7 +181,7 @@ class Pull:
         """The error for something that is neither a row nor a page, as it is or as ``split`` gave it."""
         if isinstance(item, Strange):
             item = item.item
-        cure = "yield rows (dicts), lists or iterators of rows, or (stream, rows)."
+        cure = "yield rows (dicts), lists or iterators of rows, bytes of JSON, Arrow tables, or (stream, rows)."
         inner = item[1] if isinstance(item, tuple) and len(item) == 2 else item
         if hasattr(inner, "__iter__") and not isinstance(inner, str | bytes | bytearray | tuple):
             # Rows are gathered ahead, so that it would be read too late: after the function has gone on.
@@ -223,25 +258,34 @@ def describe(item: Any) -> str:
     return type(item).__name__
 
 
-def split(items: list[Item], stream: str) -> tuple[dict[str, list[dict[str, Any]]], Strange | None]:
-    """Items as rows per stream, in order of first appearance.
+def split(items: list[Item], stream: str) -> tuple[dict[str, list[Any]], Strange | None]:
+    """Items as parts per stream, in order of first appearance: lists of rows, and pages of other kinds.
 
-    Returns the rows and, if there is one, what is neither row nor page first (the rows before it are
-    there). A page of plain dicts, the usual case, costs one pass in C.
+    Returns the parts and, if there is one, what is neither row nor page first (what stands before it is there). A page
+    of plain dicts, the usual case, costs one pass in C.
     """
     if set(map(type, items)) == {dict}:
-        return {stream: items}, None
-    rows: dict[str, list[dict[str, Any]]] = {}
+        return {stream: [items]}, None
+    parts: dict[str, list[Any]] = {}
     for item in items:
         name, part = stream, item
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
             name, part = item
-        if isinstance(part, Mapping):
-            part = [part]
-        if not isinstance(part, list):
-            return rows, Strange(item)
-        for row in part:
-            if not isinstance(row, Mapping):
-                return rows, Strange(row if name == stream else (name, row))
-            rows.setdefault(name, []).append(row if type(row) is dict else dict(row))
-    return rows, None
+        for row in part if isinstance(part, list) else (part,):
+            if isinstance(row, Mapping):
+                _rows_to_add_to(parts.setdefault(name, [])).append(row if type(row) is dict else dict(row))
+                continue
+            page = as_page(row)
+            if page is None:
+                inner = row if name == stream else (name, row)
+                return parts, Strange(inner if isinstance(part, list) else item)
+            parts.setdefault(name, []).extend(batches(page) or [page])
+    return parts, None
+
+
+def _rows_to_add_to(parts: list[Any]) -> list[dict[str, Any]]:
+    """The list of rows at the end of a stream's parts."""
+    if not parts or type(parts[-1]) is not list:
+        parts.append([])
+    rows: list[dict[str, Any]] = parts[-1]
+    return rows

@@ -1,51 +1,72 @@
 """Shape: rows of user code to RECORD lines: selected fields, typed, lossless, a page at a time.
 
-The fast path converts a page in C; a row that does not fit there goes alone through the exact path,
-which repairs it or says what is wrong. Both give the same bytes (a property test holds them together).
+The fast path converts a page in C and looks at some of its columns; a row that does not fit there goes alone
+through the exact path, which repairs it or says what is wrong. Both give the same (property tests hold them
+together).
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import math
+import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 
 from burler.errors import BadRecordError, StreamError
-from burler.pipeline import shape_fast, times
-from burler.pipeline.pull import describe
+from burler.pipeline import shape_fast
+from burler.pipeline.rules import DEFAULT_RULES, Rules
+from burler.pipeline.shape_bad import BadRows
+from burler.pipeline.shape_columns import plain
 from burler.pipeline.shape_exact import Exact
+from burler.pipeline.shape_fast import Compiled, Learned
+from burler.pipeline.shape_lines import Output
+from burler.pipeline.shape_raw import value_of
 from burler.pipeline.shape_schema import shaping_form, with_required
-from burler.pipeline.shape_values import MISSING, Misfit, note_unknown
+from burler.pipeline.shape_tree import Leaf, count_unknown, repair
+from burler.pipeline.shape_types import is_name
+from burler.pipeline.shape_values import DROPPED, Misfit
+from burler.pipeline.unknown import Unknown
 
 _FEW = 8  # rows that are cheaper to do one by one than to try again
-
-_encoder = msgspec.json.Encoder(decimal_format="number")
 
 
 @dataclass(slots=True)
 class ShapedPage:
     """``count`` lines were added to the buffer; ``keys`` are their replication key values, if asked for.
 
-    ``error`` is set where a row did not fit: the rows before it are in the buffer, it and those
-    after it are not.
+    ``taken`` rows were dealt with; those at ``skipped`` have no line, since they did not fit and the rules let them
+    go. ``error`` is set where a row did not fit: the rows before it are dealt with, it and those after it are not.
     """
 
     count: int
     keys: list[Any]
     error: StreamError | None = None
+    skipped: list[int] = field(default_factory=list)
+
+    @property
+    def taken(self) -> int:
+        """Rows that were dealt with."""
+        return self.count + len(self.skipped)
+
+    def followed_by(self, other: ShapedPage) -> ShapedPage:
+        """This page and the one behind it as one."""
+        skipped = self.skipped + [self.taken + i for i in other.skipped]
+        return ShapedPage(self.count + other.count, self.keys + other.keys, other.error, skipped)
 
 
 @dataclass(slots=True)
 class FittedPage:
-    """Rows as they would be emitted, as dicts, with their replication key values; ``error`` as in ``ShapedPage``."""
+    """Rows as they would be emitted, as dicts, with their replication key values; the rest as in ``ShapedPage``.
+
+    ``origin`` says where each of them stood among the rows that were given.
+    """
 
     rows: list[dict[str, Any]]
     keys: list[Any]
+    origin: list[int]
     error: BadRecordError | None = None
 
 
@@ -59,6 +80,7 @@ class Shaper:
         deselected: breadcrumbs of fields that are known and not wanted. They are dropped without being
             called unknown, also where ``additionalProperties`` would keep them.
         keys_required: a row without its key properties does not fit.
+        rules: what happens to rows that do not fit.
     """
 
     def __init__(
@@ -70,149 +92,229 @@ class Shaper:
         key: str | None = None,
         deselected: Iterable[tuple[str, ...]] = (),
         keys_required: bool = True,
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         self.stream = stream
-        self.schema = with_required(shaping_form(schema, deselected), key_properties if keys_required else ())
-        self._key = key
-        self._key_properties = key_properties
-        self._compiled = shape_fast.compile_schema(self.schema)
-        self._exact = Exact()
+        self.schema = shape_fast.ordered(
+            with_required(shaping_form(schema, deselected), key_properties if keys_required else ())
+        )
+        self.rules = rules
+        self.key = key
+        self.bad = BadRows(stream, key_properties, rules)
+        protected = (*key_properties, *((key,) if key is not None else ()))
+        self.exact = Exact(rules, protected=protected)
+        self.strictly = Rules("error", rules.max_bad_records, rules.on_nan, rules.check_constraints)
+        self._learned = Learned()
+        self._compiled = shape_fast.compile_schema(self.schema, rules, self._learned, raw=False)
+        properties = self.schema.get("properties") or {}
+        free = self.schema.get("additionalProperties") is True and not self.schema.get("patternProperties")
+        self._takes_all = free and not any(node is DROPPED or not is_name(name) for name, node in properties.items())
 
     @property
-    def unknown(self) -> dict[str, int]:
-        """Fields that were dropped because no schema knows them: dotted path -> rows (in arrays: objects)."""
-        return self._exact.unknown
+    def unknown(self) -> Unknown:
+        """Fields that were dropped because no schema knows them: counted in rows (in arrays: in objects)."""
+        return self.exact.unknown
 
     def shape(self, rows: list[dict[str, Any]], buffer: bytearray, prefix: bytes, suffix: bytes) -> ShapedPage:
         """Append one line for each row to ``buffer``."""
-        compiled = self._compiled
-        if compiled is None:
-            return self._one_by_one(rows, buffer, prefix, suffix)
-        start = len(buffer)
+        return self.shape_to(rows, Output(buffer, prefix, suffix))
+
+    def shape_to(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
+        """Append one line for each row."""
+        structs = self._convert(rows)
+        if structs is None:
+            return self._halve(rows, output)
+        done, keys = self.write(self._now(), structs, rows, output)
+        if done == len(rows):
+            return ShapedPage(done, keys)
+        return ShapedPage(done, keys).followed_by(self._halve(rows[done:], output))
+
+    def _scratch(self) -> Exact:
+        """For values on the way: what it finds unknown counts once they are out."""
+        scratch = Exact(self.strictly)
+        scratch.unknown = Unknown(onto=self.unknown)
+        return scratch
+
+    def _now(self) -> Compiled:
+        assert self._compiled is not None
+        return self._compiled
+
+    def _convert(self, rows: list[dict[str, Any]]) -> list[Any] | None:
+        """The page as structs, once what it shows was learned; None if some row needs the exact path."""
+        while self._compiled is not None:
+            try:
+                return self._compiled.convert(rows)
+            except msgspec.ValidationError as error:
+                if not shape_fast.learn(error, self._compiled, self._learned, raw=False):
+                    return None
+                self._compiled = shape_fast.compile_schema(self.schema, self.rules, self._learned, raw=False)
+            except (TypeError, ValueError, RecursionError):
+                return None
+        return None
+
+    def write(
+        self, compiled: Compiled, structs: list[Any], rows: list[dict[str, Any]] | None, output: Output
+    ) -> tuple[int, list[Any]]:
+        """Append the lines of converted rows: how many, and their replication key values. Where it is not all, some
+        row after them does not fit; what is unknown in the others was not counted.
+
+        Args:
+            rows: what the structs were made of; None if they come from bytes.
+        """
+        further: dict[int, dict[str, Any]] = {}
+        tree, scratch = compiled.tree, self._scratch()
         try:
-            if shape_fast.odd_values(compiled.tree, rows):
-                return self._halve(rows, buffer, prefix, suffix)
-            shaped = compiled.convert(rows)
-            encode_into = _encoder.encode_into
-            for row in shaped:
-                buffer += prefix
-                encode_into(row, buffer, -1)
-                buffer += suffix
-        except (TypeError, ValueError):  # ValidationError, a lone surrogate, an integer of too many digits
-            del buffer[start:]
-            return self._halve(rows, buffer, prefix, suffix)
-        counts: dict[str, int] = {}
-        if not shape_fast.count_unknown(compiled.tree, rows, counts):
-            del buffer[start:]
-            return self._halve(rows, buffer, prefix, suffix)
-        for path, count in counts.items():
-            note_unknown(self.unknown, path, count)
-        if self._key is None:
-            return ShapedPage(len(shaped), [])
-        attribute = compiled.attributes[self._key]
-        return ShapedPage(len(shaped), [getattr(row, attribute) for row in shaped])
+            if tree.looks:
+                repair(tree, structs, _one(scratch))
+            if rows is not None and tree.splices:
+                further = self._further(compiled, rows, scratch)
+            if rows is not None and tree.counts_below:
+                count_unknown(tree, rows, scratch.unknown)
+        except (Misfit, TypeError, ValueError, RecursionError):
+            return 0, []
+        done = output.append(structs, further)
+        if done < len(structs):  # a lone surrogate, an integer of too many digits
+            if rows is not None and scratch.unknown:
+                scratch = self._scratch()
+                self._count(compiled, rows[:done], scratch)
+            structs = structs[:done]
+        if scratch.unknown:
+            self.unknown.merge(scratch.unknown)
+        return done, self._keys(compiled, structs, further)
+
+    def _count(self, compiled: Compiled, rows: list[dict[str, Any]], scratch: Exact) -> None:
+        """What is unknown in rows that are known to fit."""
+        for row in rows:
+            scratch.row(row, self.schema)
+
+    def _keys(self, compiled: Compiled, structs: list[Any], further: Mapping[int, Mapping[str, Any]]) -> list[Any]:
+        if self.key is None:
+            return []
+        leaf = compiled.key_leaf(self.key)
+        if leaf is not None and leaf.moments is not None:
+            return leaf.moments
+        attribute = compiled.tree.attributes.get(self.key)
+        if attribute is None:
+            return [further.get(i, {}).get(self.key) for i in range(len(structs))]
+        values = [getattr(struct, attribute) for struct in structs]
+        return values if leaf is None else [value_of(value) for value in values]
+
+    def _further(self, compiled: Compiled, rows: list[dict[str, Any]], scratch: Exact) -> dict[int, dict[str, Any]]:
+        """What belongs to the rows beside their structs' fields, by their places in the page."""
+        known = compiled.tree.known
+        if set().union(*rows) <= known:
+            return {}
+        if self._takes_all:
+            taken = {
+                i: {name: value for name, value in row.items() if name not in known}
+                for i, row in enumerate(rows)
+                if not row.keys() <= known
+            }
+            if plain(list(taken.values())):
+                return taken
+        found: dict[int, dict[str, Any]] = {}
+        for i, row in enumerate(rows):
+            names = row.keys() - known
+            if names:
+                made = scratch.beside([name for name in row if name in names], row, self.schema)
+                if made:
+                    found[i] = made
+        return found
 
     def fit(self, rows: list[dict[str, Any]]) -> FittedPage:
         """The same rows as dicts of what JSON knows (and Decimals), for a function of the author's that sees them."""
         fitted = self._fit_page(rows)
+        origin = list(range(len(rows)))
         error = None
         if fitted is None:
-            fitted = []
-            for row in rows:
+            fitted, origin = [], []
+            for i, row in enumerate(rows):
                 try:
-                    fitted.append(self._exact.row(row, self.schema))
-                except Misfit as misfit:
-                    error = self._error(row, misfit)
+                    made = self._fit_row(row)
+                except BadRecordError as bad:
+                    error = bad
                     break
-        return FittedPage(fitted, [] if self._key is None else [row.get(self._key) for row in fitted], error)
+                if made is not None:
+                    fitted.append(made)
+                    origin.append(i)
+        return FittedPage(fitted, [] if self.key is None else [row.get(self.key) for row in fitted], origin, error)
 
     def _fit_page(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         """The page in C, or None if some row of it needs the exact path."""
-        compiled = self._compiled
-        counts: dict[str, int] = {}
-        try:
-            if compiled is None or shape_fast.odd_values(compiled.tree, rows):
-                return None
-            shaped = compiled.convert(rows)
-            if not shape_fast.count_unknown(compiled.tree, rows, counts):
-                return None
-            fitted: list[dict[str, Any]] = msgspec.to_builtins(shaped, builtin_types=(Decimal,))
-        except (TypeError, ValueError):
+        structs = self._convert(rows)
+        if structs is None:
             return None
-        for path, count in counts.items():
-            note_unknown(self.unknown, path, count)
+        compiled, scratch = self._now(), self._scratch()
+        try:
+            if compiled.tree.looks:
+                repair(compiled.tree, structs, _one(scratch))
+            further = self._further(compiled, rows, scratch) if compiled.tree.splices else {}
+            if compiled.tree.counts_below:
+                count_unknown(compiled.tree, rows, scratch.unknown)
+            fitted: list[dict[str, Any]] = msgspec.to_builtins(structs, builtin_types=(Decimal,))
+            msgspec.json.encode(fitted)  # what has no form in UTF-8 is seen here
+        except (Misfit, TypeError, ValueError, RecursionError):
+            return None
+        for i, made in further.items():
+            fitted[i].update(made)
+        if further or compiled.tree.shares:
+            fitted = copy.deepcopy(fitted)  # what the function changes must not show in the rows of others
+        if scratch.unknown:
+            self.unknown.merge(scratch.unknown)
         return fitted
 
-    def _halve(self, rows: list[dict[str, Any]], buffer: bytearray, prefix: bytes, suffix: bytes) -> ShapedPage:
+    def _fit_row(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
+        """One row by the exact path; None where the rules let it go.
+
+        Raises:
+            BadRecordError: it does not fit, and the rules do not let it go (any more).
+        """
+        try:
+            made = self.exact.row(row, self.schema)
+        except (Misfit, RecursionError) as error:
+            misfit = error if isinstance(error, Misfit) else Misfit(("(the whole row)",), row, "fewer levels")
+            if self.rules.on_bad_record != "skip":
+                raise self.bad.error(row, misfit) from None
+            self.bad.skip(row, misfit)
+            return None
+        if self.exact.nulled:
+            self.bad.null(row, self.exact.nulled)
+        return made
+
+    def _halve(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
         """Some row does not fit the fast path: halve the page until only rows near it take the exact path."""
-        if len(rows) <= _FEW:
-            return self._one_by_one(rows, buffer, prefix, suffix)
+        if self._compiled is None or len(rows) <= _FEW:
+            return self._one_by_one(rows, output)
         middle = len(rows) // 2
-        first = self.shape(rows[:middle], buffer, prefix, suffix)
+        first = self.shape_to(rows[:middle], output)
         if first.error is not None:
             return first
-        second = self.shape(rows[middle:], buffer, prefix, suffix)
-        return ShapedPage(first.count + second.count, first.keys + second.keys, second.error)
+        return first.followed_by(self.shape_to(rows[middle:], output))
 
-    def _one_by_one(self, rows: list[dict[str, Any]], buffer: bytearray, prefix: bytes, suffix: bytes) -> ShapedPage:
-        keys: list[Any] = []
+    def _one_by_one(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
+        page = ShapedPage(0, [])
         for i, row in enumerate(rows):
             try:
-                fitted = self._exact.row(row, self.schema)
-            except Misfit as misfit:
-                return ShapedPage(i, keys, self._error(row, misfit))
-            buffer += prefix
-            _encoder.encode_into(fitted, buffer, -1)
-            buffer += suffix
-            if self._key is not None:
-                keys.append(fitted.get(self._key))
-        return ShapedPage(len(rows), keys)
-
-    def _error(self, row: Mapping[str, Any], misfit: Misfit) -> BadRecordError:
-        which = ", ".join(f"{name}={_glimpse(row.get(name))}" for name in self._key_properties)
-        which = which or "without key properties"
-        if misfit.value is MISSING:
-            found = "is missing"
-        else:
-            found = f"is {describe(misfit.value)}"
-        return BadRecordError(
-            self.stream,
-            f"stream '{self.stream}', row {which}: field '{misfit.path}' {found}; the schema wants {misfit.wants}.\n"
-            f"  {_cure(misfit)}",
-        )
+                fitted = self._fit_row(row)
+            except BadRecordError as error:
+                page.error = error
+                return page
+            if fitted is None:
+                page.skipped.append(i)
+                continue
+            output.append([fitted])
+            page.count += 1
+            if self.key is not None:
+                page.keys.append(fitted.get(self.key))
+        return page
 
 
-def _cure(misfit: Misfit) -> str:
-    if misfit.value is MISSING:
-        return "Give the field in the sync function, or take it out of 'required' in the schema."
-    zone = ""
-    if "date-time" in misfit.wants and isinstance(misfit.value, str | dt.datetime):
-        zone = "A date-time needs its zone: 2024-01-02T03:04:05Z, or datetime(..., tzinfo=UTC). "
-    return f"{zone}Mend the value in the sync function, or widen the field's type in the schema."
+def _one(scratch: Exact) -> Any:
+    """How a single value of a leaf goes out."""
 
+    def one(leaf: Leaf, value: Any) -> Any:
+        if value is msgspec.UNSET:
+            return value
+        return scratch.value(value_of(value), leaf.schema, leaf.place)
 
-def _glimpse(value: Any) -> str:
-    try:
-        return f"{value!r:.40}"
-    except ValueError:  # Python writes no integer of more than 4300 digits
-        return type(value).__name__
-
-
-def key_text(value: Any) -> Any:
-    """A replication key's value as it stands in the state: text, a date-time in RFC 3339, or a number.
-
-    A Decimal that a JSON float has no room for is rounded down: a bookmark may lie before the last row, never
-    after it.
-    """
-    if isinstance(value, dt.datetime):
-        return times.from_datetime(value)
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    if value is msgspec.UNSET:
-        return None
-    if isinstance(value, Decimal):
-        if value == value.to_integral_value():
-            return int(value)
-        rounded = float(value)
-        return rounded if Decimal(repr(rounded)) <= value else math.nextafter(rounded, -math.inf)
-    return value
+    return one

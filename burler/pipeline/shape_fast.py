@@ -1,58 +1,67 @@
-"""The fast path: a JSON Schema as a msgspec type, a page converted in C.
+"""The fast path: a JSON Schema as a msgspec type, a page converted (or decoded from bytes) in C.
 
-What msgspec alone would let pass is checked a column at a time: fields that no schema knows, date-times
-that are not in UTC or carry more than six digits (msgspec keeps offsets and rounds digits), Decimals
-that are no numbers. A schema this path has no form for gives None, and its rows take the exact path.
+Where msgspec has no form for a node, or takes what burler writes otherwise, the node alone becomes a *leaf*:
+msgspec lets its values through, and they are looked at a column at a time (``shape_columns``) or one by one.
+What a stream's rows show is learned: a field whose values msgspec refuses becomes a leaf, an object in which
+unknown fields turn up is counted from then on. So a stream whose numbers come as text pays for that field only.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import chain
-from operator import itemgetter
 from typing import Annotated, Any
 
 import msgspec
 
-from burler.pipeline.shape_values import ANYTHING, DROPPED, note_unknown, types_of
+from burler.pipeline import constraints, shape_columns, shape_raw
+from burler.pipeline.rules import Rules
+from burler.pipeline.shape_exact import tuple_parts
+from burler.pipeline.shape_tree import Leaf, ObjectNode, Template
+from burler.pipeline.shape_types import SCALARS, SIZES, Unfit, arguments, either, is_name, literal, meta
+from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
 
-_LARGEST = 1.7976931348623157e308
-_FLOAT = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]  # a bound on both sides refuses NaN and infinities
-_DATE_TIME = Annotated[dt.datetime, msgspec.Meta(tz=True)]
-_SCALAR = {"boolean": bool, "integer": int, "number": int | _FLOAT | Decimal, "string": str, "null": None}
-_OPEN = (ANYTHING, "anyOf", "oneOf", "allOf", "not", "patternProperties", "$ref")
-_ZULU = {"Z"}
 _DECIMAL = (Decimal,)
-_NULL = type(None)
-_LONGEST = len("2024-01-02T03:04:05.123456Z")
+_OPEN = (ANYTHING, "anyOf", "oneOf")
+_MOST_LEARNED = 8  # of one stream, one by one; then every field is a leaf, every object is counted
+_PLACE = re.compile(r" - at `(\$.*)`\Z", re.DOTALL)
+_INDEX = re.compile(r"\[(?:\d+|\.\.\.)\]")
 
 
 @dataclass(slots=True)
-class ObjectNode:
-    """What the column checks need of one object in the schema."""
+class Learned:
+    """What the rows of a stream have shown: fields that are looked at, objects that hold unknown fields."""
 
-    path: str
-    known: frozenset[str]
-    date_times: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()
-    number_lists: tuple[str, ...] = ()
-    objects: dict[str, ObjectNode] = field(default_factory=dict)
-    lists: dict[str, ObjectNode] = field(default_factory=dict)
+    leaves: set[Template] = field(default_factory=set)
+    counts: set[Template] = field(default_factory=set)
+    further: bool = False
+    all_leaves: bool = False
+    all_counts: bool = False
+
+    def add_leaf(self, path: Template) -> bool:
+        """Whether that is news."""
+        if self.all_leaves or path in self.leaves:
+            return False
+        self.leaves.add(path)
+        self.all_leaves = len(self.leaves) > _MOST_LEARNED
+        return True
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The type of a page, and the tree for the column checks."""
+    """The type of a row, the tree of what is looked at, and the places that errors of msgspec name."""
 
+    row_type: Any
     page_type: Any
     tree: ObjectNode
-    attributes: Mapping[str, str]
+    fields: Mapping[str, Template]
+    nodes: Mapping[str, ObjectNode]
 
     def convert(self, rows: list[dict[str, Any]]) -> list[Any]:
-        """The page, converted. Decimals pass only as such: text that spells one is for the exact path.
+        """The page, converted; leaves are not looked at yet.
 
         Raises:
             msgspec.ValidationError: some row does not fit.
@@ -60,148 +69,237 @@ class Compiled:
         shaped: list[Any] = msgspec.convert(rows, self.page_type, builtin_types=_DECIMAL)
         return shaped
 
-
-class _Unfit(Exception):
-    """The schema needs the exact path."""
-
-
-def compile_schema(schema: Mapping[str, Any]) -> Compiled | None:
-    """The type of a stream's rows; None if only the exact path can do them."""
-    try:
-        row_type, tree, attributes = _object(schema, "")
-    except _Unfit:
-        return None
-    return Compiled(list[row_type], tree, attributes)  # type: ignore[valid-type]
+    def key_leaf(self, key: str) -> Leaf | None:
+        """The leaf of a field of the row, if it is one."""
+        return next((leaf for leaf in self.tree.leaves if leaf.path == (key,)), None)
 
 
-def _object(schema: Mapping[str, Any], path: str) -> tuple[Any, ObjectNode, dict[str, str]]:
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or any(word in schema for word in _OPEN):
-        raise _Unfit
-    if schema.get("additionalProperties", False) is not False:
-        raise _Unfit
-    node = ObjectNode(path, frozenset(properties))
-    required = set(schema.get("required") or ())
-    if not required <= set(properties):
-        raise _Unfit
-    fields: list[Any] = []
-    attributes = {name: f"f{i}" for i, name in enumerate(properties)}
-    for name, sub in properties.items():
-        if sub is DROPPED:
-            continue
-        kind = _value(sub, name, node, f"{path}.{name}" if path else name)
-        if name in required:
-            fields.append((attributes[name], kind))
-        else:
-            fields.append((attributes[name], kind | msgspec.UnsetType, msgspec.UNSET))
-    renamed = {attribute: name for name, attribute in attributes.items()}
-    try:
-        struct = msgspec.defstruct("Row", fields, rename=renamed, kw_only=True, gc=False)
-    except ValueError:  # a name with a quote, a backslash or a control character
-        raise _Unfit from None
-    return struct, node, attributes
+def compile_schema(schema: Mapping[str, Any], rules: Rules, learned: Learned, *, raw: bool) -> Compiled | None:
+    """The type of a stream's rows; None if only the exact path can do them.
+
+    Args:
+        schema: in the form of ``shape_schema``.
+        raw: for decoding bytes: leaves hold the bytes of their values.
+    """
+    return _Compiler(rules, learned, raw).compile(schema)
 
 
-def _value(schema: Any, name: str, node: ObjectNode, path: str) -> Any:
-    if not isinstance(schema, Mapping) or any(word in schema for word in _OPEN):
-        raise _Unfit
-    wanted = [kind for kind in types_of(schema) if kind != "null"]
-    nullable = "null" in types_of(schema)
-    if set(wanted) == {"integer", "number"}:
-        wanted = ["number"]
-    if len(wanted) != 1:
-        raise _Unfit
-    kind: Any
-    if wanted[0] == "object":
-        kind, node.objects[name], _ = _object(schema, path)
-    elif wanted[0] == "array":
-        inner = ObjectNode(path, frozenset())
-        kind = list[_value(schema.get("items"), "", inner, path + "[]")]  # type: ignore[misc]
-        if inner.date_times or inner.lists or inner.number_lists:
-            raise _Unfit
-        if inner.numbers:
-            node.number_lists = (*node.number_lists, name)
+def ordered(form: dict[str, Any]) -> dict[str, Any]:
+    """A row's form with the fields that no struct can have at the end, where the fast path puts them."""
+    properties = form.get("properties") or {}
+    odd = [name for name in properties if not is_name(name)]
+    if not odd:
+        return form
+    names = [*(name for name in properties if name not in odd), *odd]
+    return {**form, "properties": {name: properties[name] for name in names}}
+
+
+def learn(error: msgspec.ValidationError, compiled: Compiled, learned: Learned, *, raw: bool) -> bool:
+    """Take in what an error of msgspec says of the page; whether the page fares otherwise with what was learned."""
+    found = _PLACE.search(str(error))
+    place = _INDEX.sub("[]", found[1]) if found else "$"
+    place = place.removeprefix("$").removeprefix("[]")
+    if str(error).startswith("Object missing required field"):
+        return False
+    if str(error).startswith("Object contains unknown field"):
+        return _learn_unknown(compiled.nodes.get(place), learned, raw=raw)
+    while place:
+        if place in compiled.fields:
+            return learned.add_leaf(compiled.fields[place])
+        place = place[: max(place.rfind("."), place.rfind("[]"), 0)]
+    return False
+
+
+def _learn_unknown(node: ObjectNode | None, learned: Learned, *, raw: bool) -> bool:
+    if node is None:
+        return False
+    if node.further:
+        path = node.path
+        while path and path[-1] is None:  # an object in an array: the array is looked at
+            path = path[:-1]
+        if raw or path:
+            return bool(path) and learned.add_leaf(path)
+        news, learned.further = not learned.further, True
+        return news
+    if raw or learned.all_counts or node.path in learned.counts:  # bytes with unknown fields are decoded once more
+        return False
+    learned.counts.add(node.path)
+    learned.all_counts = len(learned.counts) > _MOST_LEARNED
+    return True
+
+
+class _Compiler:
+    def __init__(self, rules: Rules, learned: Learned, raw: bool) -> None:
+        self._rules = rules
+        self._learned = learned
+        self._raw = raw
+        self._fields: dict[str, Template] = {}
+        self._nodes: dict[str, ObjectNode] = {}
+
+    def compile(self, schema: Mapping[str, Any]) -> Compiled | None:
+        try:
+            node = self._object(schema, (), "")
+            page_type: Any = list[node.struct]  # type: ignore[name-defined]
+            msgspec.convert([], page_type)  # msgspec refuses a type here, if it does
+        except (Unfit, TypeError, RecursionError):
+            return None
+        return Compiled(node.struct, page_type, node, self._fields, self._nodes)
+
+    def _object(self, schema: Mapping[str, Any], path: Template, place: str) -> ObjectNode:
+        properties = schema.get("properties")
+        if not isinstance(properties, Mapping) or any(word in schema for word in _OPEN):
+            raise Unfit
+        if self._held(schema) and not constraints.CONSTRAINTS.isdisjoint(schema):
+            raise Unfit
+        required = set(schema.get("required") or ())
+        odd = {name for name in properties if not is_name(name)}
+        if not required <= set(properties) - odd or (odd and (path or self._raw)):
+            raise Unfit
+        node = ObjectNode(path, known=frozenset(properties) - odd)
+        lets_in = schema.get("additionalProperties", False) is not False or bool(schema.get("patternProperties"))
+        node.further = lets_in or bool(odd)
+        dropped = any(sub is DROPPED for sub in properties.values())
+        node.counts = not node.further and not self._raw and self._counts(path, dropped)
+        if node.further and dropped and path and not self._raw:
+            raise Unfit  # its fields that are not wanted can't be told from further ones by the struct
+        fields: list[Any] = []
+        names: dict[str, str] = {}
+        for i, (name, sub) in enumerate(properties.items()):
+            attribute = f"f{i}"
+            if name in odd:
+                continue
+            if sub is DROPPED:
+                if self._raw:
+                    node.dropped.append(attribute)
+                    fields.append((attribute, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET))
+                    names[attribute] = name
+                continue
+            node.attributes[name] = attribute
+            names[attribute] = name
+            kind = self._field(sub, name, node, (*path, name), f"{place}.{name}")
+            if name in required:
+                fields.append((attribute, kind))
+            else:
+                fields.append((attribute, either(kind, msgspec.UnsetType), msgspec.UNSET))
+        loose = node.further and not path and not self._raw and (self._learned.further or odd or dropped)
+        strict = not node.counts and not loose
+        node.splices = bool(loose)
+        node.struct = msgspec.defstruct(
+            "Row", fields, rename=names, kw_only=True, gc=False, forbid_unknown_fields=strict
+        )
+        node.close()
+        self._nodes[place] = node
+        return node
+
+    def _counts(self, path: Template, dropped: bool) -> bool:
+        return dropped or self._learned.all_counts or path in self._learned.counts
+
+    def _held(self, schema: Mapping[str, Any]) -> bool:
+        """Whether a node says more than types, and that is looked at."""
+        return self._rules.check_constraints and constraints.constrained(schema)
+
+    def _field(self, schema: Any, name: str, node: ObjectNode, path: Template, place: str) -> Any:
+        self._fields[place] = path
+        if shape_columns.is_times(schema) and not self._held(schema):
+            return self._times(schema, node, path)
+        if not self._learned.all_leaves and path not in self._learned.leaves:
+            before = dict(self._fields), dict(self._nodes)
+            try:
+                return self._native(schema, name, node, path, place)
+            except (Unfit, TypeError, ValueError):  # msgspec refuses a negative length, for one
+                self._fields, self._nodes = before
+        return self._leaf(schema, node, path)
+
+    def _leaf(self, schema: Any, node: ObjectNode, path: Template) -> Any:
+        attribute = node.attributes[path[-1] or ""]
+        check = shape_columns.check_of(schema, self._rules)
+        if self._raw:
+            kind, fix = shape_raw.kind_and_fix(schema, check, self._held)
+            node.leaves.append(Leaf(attribute, path, schema, fix, frozenset({msgspec.UnsetType})))
+            return kind
+        quick = shape_columns.quick_types(schema, self._rules)
+        fix = shape_columns.unchanged_if(check) if check is not None else None
+        node.leaves.append(Leaf(attribute, path, schema, fix, quick))
+        return Any
+
+    def _times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
+        """A date-time: text that is mostly in its final form already."""
+        leaf = Leaf(node.attributes[path[-1] or ""], path, schema, None, frozenset({msgspec.UnsetType}))
+        nullable = "null" in types_of(schema)
+        leaf.fix = shape_columns.times_fix(leaf, nullable=nullable)
+        node.leaves.append(leaf)
+        if not self._raw:
+            return Any
+        if path in self._learned.leaves or self._learned.all_leaves:
+            leaf.fix = None
+            return msgspec.Raw
+        return str | None if nullable else str
+
+    def _native(self, schema: Any, name: str, node: ObjectNode, path: Template, place: str) -> Any:
+        """The msgspec type of a node, which holds nothing that has to be looked at."""
+        if not isinstance(schema, Mapping) or any(word in schema for word in _OPEN):
+            raise Unfit
+        wanted = list(dict.fromkeys(types_of(schema)))
+        if not wanted or (self._held(schema) and len([one for one in wanted if one != "null"]) != 1):
+            raise Unfit
+        if {"integer", "number"} <= set(wanted):
+            wanted.remove("integer")
+        if "enum" in schema and self._rules.check_constraints:
+            return literal(schema, wanted)
+        kinds: list[Any] = []
+        for one in wanted:
+            if one == "null":
+                kinds.append(None)
+            elif one == "object":
+                kinds.append(self._native_object(schema, name, node, path, place))
+            elif one == "array":
+                kinds.append(self._native_array(schema, name, node, path, place))
+            else:
+                kinds.append(self._scalar(one, schema))
+        whole = kinds[0]
+        for kind in kinds[1:]:
+            whole = either(whole, kind)
+        return whole
+
+    def _scalar(self, name: str, schema: Mapping[str, Any]) -> Any:
+        if name not in SCALARS:
+            raise Unfit
+        if name == "string" and schema.get("format") in ("date-time", "singer.decimal"):
+            raise Unfit
+        if name == "string" and schema.get("format") == "date":
+            if self._held(schema):
+                raise Unfit
+            return dt.date
+        kind = SCALARS[name]
+        if self._held(schema):
+            kind = Annotated[kind, meta(name, schema)]
+        return kind
+
+    def _native_object(self, schema: Mapping[str, Any], name: str, node: ObjectNode, path: Template, place: str) -> Any:
+        if "properties" not in schema:
+            if schema.get("patternProperties") or schema.get("required") or self._held(schema):
+                raise Unfit
+            values = ObjectNode(path)
+            kind = self._native(schema.get("additionalProperties", True), "", values, (*path, None), f"{place}[]")
+            if values.leaves or values.objects or values.lists:
+                raise Unfit
+            return dict[str, kind]  # type: ignore[valid-type]
+        if schema.get("patternProperties"):
+            raise Unfit
+        sub = self._object(schema, path, place)
+        node.objects[name] = sub
+        return sub.struct
+
+    def _native_array(self, schema: Mapping[str, Any], name: str, node: ObjectNode, path: Template, place: str) -> Any:
+        places, rest = tuple_parts(schema)
+        if places:
+            raise Unfit
+        inner = ObjectNode(path)
+        kind = self._native(rest, "", inner, (*path, None), f"{place}[]")
+        if inner.leaves or inner.lists:
+            raise Unfit
         if inner.objects:
             node.lists[name] = inner.objects[""]
-    elif wanted[0] == "string" and schema.get("format") == "date-time":
-        kind = _DATE_TIME
-        node.date_times = (*node.date_times, name)
-    elif wanted[0] == "string" and schema.get("format") == "date":
-        kind = dt.date
-    elif wanted[0] in _SCALAR:
-        kind = _SCALAR[wanted[0]]
-        if wanted[0] == "number":
-            node.numbers = (*node.numbers, name)
-    else:
-        raise _Unfit
-    return kind | None if nullable else kind
-
-
-def count_unknown(tree: ObjectNode, rows: list[dict[str, Any]], counts: dict[str, int]) -> bool:
-    """Count objects that hold a field which the schema does not know: dotted path -> objects. One C pass a
-    node where there are none. False if a field's name has no JSON form."""
-    extra: set[Any] = set().union(*rows) - tree.known
-    for name in extra:
-        if not isinstance(name, str) or not _has_form(name):
-            return False
-        path = f"{tree.path}.{name}" if tree.path else name
-        note_unknown(counts, path, sum(name in row for row in rows))
-    return all(count_unknown(node, below, counts) for node, below in _below(tree, rows) if below)
-
-
-def _has_form(name: str) -> bool:
-    """Whether UTF-8 can hold a field's name."""
-    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
-
-
-def odd_values(tree: ObjectNode, rows: list[dict[str, Any]]) -> bool:
-    """Whether a value is there that msgspec would take and not write as burler does, or that the column
-    checks can't see: see ``_odd_time``, ``_odd_number``; an object or a list of another type than dict and list."""
-    for name in tree.date_times:
-        if _odd_time([row.get(name) for row in rows]):
-            return True
-    for name in tree.numbers:
-        if _odd_number([row.get(name) for row in rows]):
-            return True
-    for name in tree.number_lists:
-        lists = [value for value in [row.get(name) for row in rows] if value]
-        if lists and (set(map(type, lists)) != {list} or _odd_number(list(chain.from_iterable(lists)))):
-            return True
-    for name in tree.objects:
-        if not set(map(type, [row.get(name) for row in rows])) <= {dict, _NULL}:
-            return True
-    for name in tree.lists:
-        column = [row.get(name) for row in rows]
-        if not set(map(type, column)) <= {list, _NULL}:
-            return True
-        if not set(map(type, chain.from_iterable(filter(None, column)))) <= {dict, _NULL}:
-            return True
-    return any(odd_values(node, below) for node, below in _below(tree, rows) if below)
-
-
-def _odd_time(column: list[Any]) -> bool:
-    """Neither text in UTC with at most six digits, nor an aware datetime in UTC."""
-    kinds = set(map(type, column))
-    kinds.discard(_NULL)
-    if kinds == {str}:
-        texts = [text for text in column if text]
-        return bool(texts) and (set(map(itemgetter(-1), texts)) != _ZULU or max(map(len, texts)) > _LONGEST)
-    if kinds == {dt.datetime}:
-        return bool({moment.tzinfo for moment in column if moment is not None} - {dt.UTC})
-    return bool(kinds)
-
-
-def _odd_number(column: Iterable[Any]) -> bool:
-    """A Decimal that is infinite or no number."""
-    if Decimal not in set(map(type, column)):
-        return False
-    return not all(value.is_finite() for value in column if type(value) is Decimal)
-
-
-def _below(tree: ObjectNode, rows: list[dict[str, Any]]) -> Iterator[tuple[ObjectNode, list[dict[str, Any]]]]:
-    """The rows of each object nested one level deeper (``odd_values`` has seen that they are dicts)."""
-    for name, node in tree.objects.items():
-        yield node, [value for value in [row.get(name) for row in rows] if value is not None]
-    for name, node in tree.lists.items():
-        lists = [value for value in [row.get(name) for row in rows] if value]
-        yield node, [value for value in chain.from_iterable(lists) if value is not None]
+        if self._held(schema):
+            return Annotated[list[kind], msgspec.Meta(**arguments(schema, SIZES))]  # type: ignore[valid-type]
+        return list[kind]  # type: ignore[valid-type]

@@ -43,12 +43,19 @@ def _form(node: Any) -> Any:
     for keyword in ("properties", "patternProperties"):
         if isinstance(out.get(keyword), Mapping):
             out[keyword] = {name: _form(sub) for name, sub in out[keyword].items()}
+    patterns = out.get("patternProperties")
+    if isinstance(patterns, dict) and isinstance(out.get("properties"), dict):  # both hold for a field that both know
+        for name, sub in out["properties"].items():
+            out["properties"][name] = all_of([sub, *(node for word, node in patterns.items() if re.search(word, name))])
     if isinstance(out.get("properties"), dict) and not {"additionalProperties", "patternProperties"} & set(out):
         for name in out.get("required") or ():  # a field that must be there is no unknown one
             out["properties"].setdefault(name, True)
-    for keyword in ("items", "additionalProperties"):
+    for keyword in ("items", "additionalProperties", "additionalItems"):
         if keyword in out:
             out[keyword] = _form(out[keyword])
+    for keyword in ("items", "prefixItems"):  # a tuple: a schema for each place
+        if isinstance(out.get(keyword), list | tuple):
+            out[keyword] = [_form(place) for place in out[keyword]]
     for keyword in ("anyOf", "oneOf"):
         if isinstance(out.get(keyword), list):
             return _union(out, keyword)
@@ -60,9 +67,23 @@ def _union(node: dict[str, Any], keyword: str) -> dict[str, Any]:
     beside = {key: value for key, value in node.items() if key != keyword and key not in _NOTES}
     typed = [branch for branch in branches if not _is_null(branch)]
     if len(typed) == 1 and len(branches) == 2 and not beside and _is_plainly_typed(typed[0]):
-        only: dict[str, Any] = _form({**typed[0], "type": [*types_of(typed[0]), "null"]})
-        return only
-    return {keyword: [_form(overlay(beside, branch)) if isinstance(branch, Mapping) else branch for branch in branches]}
+        only: dict[str, Any] = {**typed[0], "type": [*types_of(typed[0]), "null"]}
+        if isinstance(only.get("enum"), list | tuple):
+            only["enum"] = [*only["enum"], None]
+        if "const" in only:
+            only["enum"] = [only.pop("const"), None]
+        made: dict[str, Any] = _form(only)
+        return made
+    parts = [{} if branch is True else branch for branch in branches]  # what stands beside holds there as well
+    return {keyword: [_form(overlay(beside, part)) if isinstance(part, Mapping) else part for part in parts]}
+
+
+def all_of(nodes: Iterable[Any]) -> Any:
+    """The form of what several forms ask for together."""
+    asking = [node for node in nodes if node is not True]
+    if False in asking:
+        return False
+    return asking[0] if len(asking) == 1 else _form({"allOf": asking})
 
 
 def _is_null(branch: Any) -> bool:

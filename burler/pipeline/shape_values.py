@@ -1,15 +1,17 @@
-"""Single values as JSON: what each JSON type takes, and what no schema describes.
+"""Single values as JSON: what each JSON type takes.
 
 No cast loses anything (specs 8): ``1.0`` is an integer, ``1.9`` is none; text that spells a number is that
-number; a naive date-time is refused.
+number; a naive date-time is refused. What database drivers and NumPy give (times, UUIDs, addresses, their own
+kinds of numbers) has one text or number each.
 """
 
 from __future__ import annotations
 
 import base64
 import datetime as dt
-import enum
+import ipaddress
 import math
+import numbers
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -24,9 +26,16 @@ DROPPED = object()
 
 Path = tuple[str | int, ...]
 
-_MOST_UNKNOWN = 1000  # different paths; where field names are data there is no end of them
-_MOST_DIGITS = 4000  # of an integer: Python writes no longer ones
-_MOST_BITS = 13_000
+_MOST_DIGITS = 4300  # of an integer: Python reads and writes no longer ones
+_LARGEST_EXPONENT = 1000  # beyond it readers refuse the whole line
+_SURE_BITS = 14_000  # an integer of so many has fewer digits than that
+_DAY = dt.timedelta(days=1)
+_WITH_TEXT = (
+    uuid.UUID, ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
+    ipaddress.IPv4Interface, ipaddress.IPv6Interface,
+)  # fmt: skip
+_INTEGRAL = (int, numbers.Integral)  # NumPy's are registered there
+_REAL = (float, numbers.Real)
 _JSON_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _FULL_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
@@ -52,13 +61,6 @@ def show(path: Path, *, places: bool = True) -> str:
     return text
 
 
-def note_unknown(counts: dict[str, int], path: str, count: int) -> None:
-    """Count objects in which an unknown field was found; beyond a thousand paths under one name."""
-    if path not in counts and len(counts) >= _MOST_UNKNOWN:
-        path = "(further fields)"
-    counts[path] = counts.get(path, 0) + count
-
-
 def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
     """The types a schema names, "null" included, as a tuple; empty if it names none."""
     given = schema.get("type")
@@ -79,33 +81,66 @@ def check_name(name: Any, path: Path) -> None:
     """Refuse a field's name that JSON has no form for (``Misfit``)."""
     if not isinstance(name, str):
         raise Misfit((*path, repr(name)), name, "text as the field's name")
-    if _clean_text(name) is MISSING:
+    if clean_text(name) is MISSING:
         raise Misfit((*path, ascii(name)[1:-1]), name, "a field's name that UTF-8 can hold")
+
+
+def is_writable(number: Decimal) -> bool:
+    """Whether a Decimal is a number that readers of JSON take."""
+    return number.is_finite() and abs(number.adjusted()) <= _LARGEST_EXPONENT
+
+
+def not_finite(value: Any) -> bool:
+    """NaN or an infinity, of whatever kind of number."""
+    if isinstance(value, str):
+        return False
+    if isinstance(value, Decimal):
+        return not value.is_finite()
+    try:
+        return isinstance(value, numbers.Real) and not math.isfinite(value)
+    except OverflowError:  # an integer beyond floats
+        return False
+
+
+def _whole(value: int) -> Any:
+    """An integer as a plain one, unless it has more digits than Python writes."""
+    value = int(value)
+    if value.bit_length() > _SURE_BITS:
+        try:
+            str(value)
+        except ValueError:
+            return MISSING
+    return value
 
 
 def _integer(value: Any, _schema: Mapping[str, Any]) -> Any:
     if isinstance(value, bool):
         return MISSING
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
     if isinstance(value, str):
         value = _number_text(value)
-    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < _MOST_DIGITS and value == int(value):
-        return int(value)
-    return int(value) if isinstance(value, int) and value.bit_length() <= _MOST_BITS else MISSING
+    if isinstance(value, Decimal):
+        whole = value.is_finite() and value.adjusted() < _MOST_DIGITS and value == value.to_integral_value()
+        return int(value) if whole else MISSING
+    if isinstance(value, _INTEGRAL):
+        return _whole(int(value))
+    if isinstance(value, _REAL):
+        value = float(value)
+        return int(value) if value.is_integer() else MISSING
+    return MISSING
 
 
 def _number(value: Any, _schema: Mapping[str, Any]) -> Any:
     if isinstance(value, bool):
         return MISSING
-    if isinstance(value, int):
-        return int(value) if value.bit_length() <= _MOST_BITS else MISSING
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else MISSING
     if isinstance(value, str):
         value = _number_text(value)
-    if isinstance(value, Decimal) and value.is_finite():
-        return value if type(value) is Decimal else Decimal(value)
+    if isinstance(value, Decimal):
+        return MISSING if not is_writable(value) else value if type(value) is Decimal else Decimal(value)
+    if isinstance(value, _INTEGRAL):
+        return _whole(int(value))
+    if isinstance(value, _REAL):
+        value = float(value)
+        return value if math.isfinite(value) else MISSING
     return MISSING
 
 
@@ -117,7 +152,7 @@ def _number_text(text: str) -> Decimal | None:
         number = Decimal(text)
     except ArithmeticError:
         return None
-    return number if abs(number.adjusted()) <= 1000 and len(text) <= _MOST_DIGITS else None
+    return number if len(text) <= _MOST_DIGITS else None
 
 
 def _boolean(value: Any, _schema: Mapping[str, Any]) -> Any:
@@ -134,23 +169,41 @@ def _string(value: Any, schema: Mapping[str, Any]) -> Any:
         return MISSING if fitted is None else fitted
     if kind == "date":
         return _date(value)
+    if kind == "singer.decimal":
+        return _decimal_text(value)
     if isinstance(value, str):
-        return _clean_text(value)
+        return clean_text(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode() if schema.get("contentEncoding") == "base64" else MISSING
+    if isinstance(value, dt.timedelta):
+        return times.time_of_day(value) if kind == "time" and dt.timedelta(0) <= value < _DAY else times.duration(value)
+    return _text_of(value)
+
+
+def _text_of(value: Any) -> Any:
+    """The one text of a value of a well-known type."""
     if isinstance(value, bool):
         return MISSING
-    if isinstance(value, int):
-        return str(int(value)) if value.bit_length() <= _MOST_BITS else MISSING
+    if isinstance(value, _INTEGRAL):
+        whole = _whole(int(value))
+        return MISSING if whole is MISSING else str(whole)
     if isinstance(value, Decimal):
         if not value.is_finite():
             return MISSING
         return f"{value:f}" if abs(value.adjusted()) < 100 else str(value)  # 100 rather than 1E+2 (specs 8)
-    if isinstance(value, uuid.UUID):
+    if isinstance(value, _WITH_TEXT):
         return str(value)
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
-    if isinstance(value, bytes | bytearray | memoryview) and schema.get("contentEncoding") == "base64":
-        return base64.b64encode(value).decode()
     return MISSING
+
+
+def _decimal_text(value: Any) -> Any:
+    """A number as text in plain decimal notation (``format: singer.decimal``), digit for digit."""
+    number = _number(value, {})
+    if isinstance(number, float):
+        number = Decimal(repr(number))
+    return MISSING if number is MISSING else _text_of(number)
 
 
 def _date(value: Any) -> Any:
@@ -164,7 +217,7 @@ def _date(value: Any) -> Any:
     return MISSING
 
 
-def _clean_text(text: str) -> Any:
+def clean_text(text: str) -> Any:
     """Text as it is, unless UTF-8 has no form for it (a lone surrogate)."""
     try:
         text.encode()
@@ -180,35 +233,3 @@ SCALARS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "string": _string,
     "null": lambda value, schema: MISSING,
 }
-
-
-def plain(value: Any, path: Path) -> Any:
-    """A value that no schema describes, as JSON: kept as it is, checked at every depth.
-
-    Raises:
-        Misfit: what JSON has no form for (NaN, a naive date-time, bytes, an object of the author's).
-    """
-    if isinstance(value, enum.Enum):
-        value = value.value
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        text = _clean_text(value)
-        if text is MISSING:
-            raise Misfit(path, value, "text that UTF-8 can hold")
-        return text
-    if isinstance(value, Mapping):
-        for name in value:
-            check_name(name, path)
-        return {name: plain(part, (*path, name)) for name, part in value.items()}
-    if isinstance(value, ARRAYS):
-        return [plain(part, (*path, i)) for i, part in enumerate(value)]
-    if isinstance(value, int | float | Decimal):
-        fitted = _number(value, {})
-    elif isinstance(value, dt.datetime):
-        fitted = times.from_datetime(value) or MISSING
-    else:
-        fitted = _string(value, {})
-    if fitted is MISSING:
-        raise Misfit(path, value, "a JSON value")
-    return fitted

@@ -51,3 +51,17 @@ def sortable(text: str) -> tuple[dt.datetime, str] | None:
         return None
     body, _, fraction = canonical[:-1].partition(".")
     return dt.datetime.fromisoformat(body + "+00:00"), fraction.rstrip("0")
+
+
+def time_of_day(since_midnight: dt.timedelta) -> str:
+    """``HH:MM:SS`` with six digits of a second or none: what drivers give as a timedelta for a TIME column."""
+    return (dt.datetime(1, 1, 1, tzinfo=dt.UTC) + since_midnight).time().isoformat()
+
+
+def duration(length: dt.timedelta) -> str:
+    """An ISO 8601 duration in days and seconds, ``P1DT2.5S``; one below zero begins with ``-``."""
+    sign, length = ("-", -length) if length < dt.timedelta(0) else ("", length)
+    seconds = f"{length.seconds}.{length.microseconds:06d}".rstrip("0").rstrip(".")
+    days = f"{length.days}D" if length.days else ""
+    time = f"T{seconds}S" if seconds != "0" or not days else ""
+    return f"{sign}P{days}{time}"

@@ -17,6 +17,8 @@ from typing import Any
 from burler.context import StreamRun, bind
 from burler.declare.spec import UserFunction
 from burler.errors import BurlerError, StreamError
+from burler.pipeline.pages import PageError, as_page
+from burler.pipeline.pages import rows_of as rows_of_page
 from burler.pipeline.pull import describe
 from burler.runtime.logs import short
 
@@ -32,9 +34,17 @@ class Member:
     """
 
     def __init__(
-        self, name: str, function: UserFunction, run: StreamRun, given: Given, *, names: frozenset[str] | None = None
+        self,
+        name: str,
+        function: UserFunction,
+        run: StreamRun,
+        given: Given,
+        *,
+        names: frozenset[str] | None = None,
+        records_paths: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self.name = name
+        self.records_paths = records_paths or {}
         self.function = function
         self.run = run
         self.given = given
@@ -91,6 +101,9 @@ def _rows(
             if isinstance(item, Mapping):
                 yield name, item
             elif item is not None or stack:
+                page = as_page(item)
+                # Each row may be a parent, so a page of another kind becomes rows here.
+                item = item if page is None else _page_rows(page, name, member)
                 stack.append((name, _iterator(item, member, run)))
             while stack:
                 name, iterator = stack[-1]
@@ -113,6 +126,15 @@ def _rows(
                 closing.callback(_close, iterator, member, run)
 
 
+def _page_rows(page: Any, name: str, member: Member) -> Iterator[dict[str, Any]]:
+    """The rows of a page; those before the place where it breaks come before the error."""
+    try:
+        yield from rows_of_page(page, member.records_paths.get(name, ()))
+    except PageError as error:
+        yield from error.rows
+        raise StreamError(member.name, f"stream '{member.name}' ({member.place}): {error}.") from None
+
+
 def _close(iterator: Iterator[Any], member: Member, run: Callable[..., Any]) -> None:
     """End an iterator in its function's context. What it raises must not take the place of the error that ends it."""
     close = getattr(iterator, "close", None)
@@ -132,11 +154,11 @@ def _not_emitted(name: str, member: Member) -> StreamError:
 
 
 def _iterator(item: Any, member: Member, run: Callable[..., Any]) -> Iterator[Any]:
-    if item is None or isinstance(item, str | bytes | bytearray) or not hasattr(item, "__iter__"):
+    if item is None or isinstance(item, str) or not hasattr(item, "__iter__"):
         raise StreamError(
             member.name,
             f"stream '{member.name}' ({member.place}): yielded {describe(item)}; "
-            "yield rows (dicts), lists or iterators of rows, or (stream, rows).",
+            "yield rows (dicts), lists or iterators of rows, bytes of JSON, Arrow tables, or (stream, rows).",
         )
     made: Iterator[Any] = run(iter, item)
     return made

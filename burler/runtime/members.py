@@ -86,7 +86,8 @@ class Members:
         assert spec.sync is not None
         emitted = frozenset(one for one in self.line if self._specs[one].emitted_by == name)
         run = self._stream_run(spec)
-        return Member(name, spec.sync, run, self._given(run), names=emitted | {name})
+        paths = {one: self._specs[one].records_path for one in (*emitted, name)}
+        return Member(name, spec.sync, run, self._given(run), names=emitted | {name}, records_paths=paths)
 
     def given_to(self, name: str) -> Given:
         """What functions of a stream's rows (bookmark, post_transform) may ask for: its own ``stream``, also if another

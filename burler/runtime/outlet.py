@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from burler.context import call_bound
-from burler.declare.spec import UserFunction
+from burler.declare.spec import StreamSpec, UserFunction
 from burler.errors import BadRecordError, StreamError
+from burler.pipeline import pages
 from burler.pipeline.bookmark import BookmarkTracker
 from burler.pipeline.pull import describe
+from burler.pipeline.rules import Rules
 from burler.pipeline.shape import ShapedPage, Shaper
+from burler.pipeline.shape_lines import Output
+from burler.runtime import removed
 from burler.runtime.logs import short
+from burler.runtime.other_pages import OtherPages
 from burler.runtime.plan import PlannedStream
+from burler.settings import Settings
 from burler.singer import state as st
 from burler.singer.messages import ActivateVersion, Records, Schema, record_prefix_suffix
 from burler.sinks.base import Sink
@@ -26,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 
 Given = dict[str, Callable[[], Any]]
+
+Part = Any
+"""``list[dict]``, a ``JsonPage``, or a RecordBatch or Table of pyarrow."""
 
 
 class Outlet:
@@ -40,6 +50,7 @@ class Outlet:
         initial: Any,
         now: Callable[[], dt.datetime],
         invoke: Callable[[UserFunction, Given], Any],
+        settings: Settings | None = None,
         limit: int | None = None,
     ) -> None:
         name = planned.tap_stream_id
@@ -64,8 +75,10 @@ class Outlet:
             key_properties=planned.key_properties,
             key=shaped_key,
             deselected=planned.deselected,
+            rules=_rules(settings, planned.spec),
         )
         self._shaper = shaper()
+        self._others = OtherPages(self, self._shaper, self._write_rows)
         # What a post_transform function sees; it may make the key.
         self._fitter = shaper(keys_required=False) if planned.spec.post_transform is not None else self._shaper
         if key is not None:
@@ -86,36 +99,64 @@ class Outlet:
         if self._version is not None and self._previous_version is None and self.limit is None:
             self._sink.write(ActivateVersion(planned.stream, self._version))
 
-    def write(self, rows: list[dict[str, Any]], given: Given) -> tuple[list[Any], StreamError | None]:
-        """Shape rows and write them as a page.
+    def joined(self, parts: list[Part]) -> list[Part]:
+        """Parts of the stream with single JSON lines that follow each other put together."""
+        return pages.joined(parts, self.planned.spec.records_path)
+
+    def write(self, part: Part, given: Given) -> tuple[list[Any], StreamError | None]:
+        """Shape what was yielded and write it: rows, the bytes of a JSON page, or Arrow's table or batch.
 
         Returns their bookmark values, for ``observe``, and an error if a row does not fit (the rows before
         it are written, it and those after it are not) or has no bookmark value (all are written).
         """
-        if len(set(map(id, rows))) < len(rows):
-            return [], self._same_row_again()
+        if isinstance(part, list):
+            if len(set(map(id, part))) < len(part):
+                return [], self._same_row_again()
+            return self._write_rows(part, given)
+        spec = self.planned.spec
+        by_row = self.limit is not None or spec.post_transform is not None or self._asks_bookmarks
+        return self._others.write(part, given, by_row=by_row)
+
+    def _write_rows(self, rows: list[dict[str, Any]], given: Given) -> tuple[list[Any], StreamError | None]:
         if self.limit is not None:
             left = max(0, self.limit - self.rows)
             self.beyond += max(0, len(rows) - left)
             rows = rows[:left]
-        del self._buffer[:]
-        moment = self._now()
-        prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self._version)
-        if self.planned.spec.post_transform is None:
-            page = self._shaper.shape(rows, self._buffer, prefix, suffix)
-            taken = page.count
-        else:
-            page, taken = self._transformed(rows, given, prefix, suffix)
+        with self.page() as output:
+            if self.planned.spec.post_transform is None:
+                page = self._shaper.shape_to(rows, output)
+                taken = _without(range(page.taken), page.skipped) if page.skipped else None
+            else:
+                page, taken = self._transformed(rows, given, output)
         keys = page.keys
         error: StreamError | None = page.error
-        if self.planned.spec.bookmark is not None and self._tracker is not None:
-            keys, unknown = self._ask_bookmarks(rows[:taken], given)
+        if self._asks_bookmarks:
+            asked = rows[: page.taken] if taken is None else [rows[i] for i in taken]
+            keys, unknown = self._ask_bookmarks(asked, given)
             error = error or unknown
-        if page.count:
-            self._sink.write(Records(self.planned.stream, self._buffer, page.count, moment, self._version))
-            self.rows += page.count
-            self.bytes += len(self._buffer)
         return keys, error
+
+    @property
+    def _asks_bookmarks(self) -> bool:
+        return self.planned.spec.bookmark is not None and self._tracker is not None
+
+    @contextlib.contextmanager
+    def page(self) -> Iterator[Output]:
+        """Where the lines of one page go; they are handed to the sink on the way and at the end."""
+        moment = self._now()
+        prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self._version)
+
+        def spill(lines: Any, count: int) -> None:
+            self._sink.write(Records(self.planned.stream, lines, count, moment, self._version))
+            self.rows += count
+            self.bytes += len(lines)
+
+        output = Output(self._buffer, prefix, suffix, spill)
+        try:
+            yield output
+            output.flush()
+        finally:
+            del self._buffer[:]
 
     def _same_row_again(self) -> StreamError:
         spec = self.planned.spec
@@ -126,27 +167,25 @@ class Outlet:
             "their page, so each would show what was written into it last. Yield a new dict for each row.",
         )
 
-    def _transformed(
-        self, rows: list[dict[str, Any]], given: Given, prefix: bytes, suffix: bytes
-    ) -> tuple[ShapedPage, int]:
-        """A page through the author's post_transform function, and how many rows of it were taken. What comes out
+    def _transformed(self, rows: list[dict[str, Any]], given: Given, output: Output) -> tuple[ShapedPage, list[int]]:
+        """A page through the author's post_transform function, and which rows of it were taken. What comes out
         is shaped once more, so that no hook can break the SCHEMA."""
         fitted = self._fitter.fit(rows)
         made: list[dict[str, Any]] = []
         origin: list[int] = []
         failed = self._ask_each("post_transform", fitted.rows, given, lambda i, out: _keep(i, out, made, origin))
         taken = failed[0] if failed else len(fitted.rows)
-        page = self._shaper.shape(made, self._buffer, prefix, suffix)
+        page = self._shaper.shape_to(made, output)
         self.left_out += taken - len(made)
         broken: StreamError | None = None
         if page.error is not None:
-            taken = origin[page.count]
+            taken = origin[page.taken]
             function = self.planned.spec.post_transform
             assert function is not None
             place = f"as its post_transform function ({function.place}) gave it"
             broken = BadRecordError(page.error.stream, f"{place}: {page.error}")
         error = broken or (failed[1] if failed else None) or fitted.error
-        return ShapedPage(page.count, fitted.keys[:taken], error), taken
+        return ShapedPage(page.count, fitted.keys[:taken], error), fitted.origin[:taken]
 
     def _ask_each(
         self, what: str, rows: list[dict[str, Any]], given: Given, take: Callable[[int, Any], None]
@@ -221,16 +260,30 @@ class Outlet:
                 self.rows,
                 self.planned.bookmark_key,
             )
-        unknown = {**self._fitter.unknown, **self._shaper.unknown}
-        if unknown:
-            shown = ", ".join(f"{path} ({count} rows)" for path, count in sorted(unknown.items())[:20])
-            more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
-            logger.warning(
-                "stream '%s': fields that its schema does not know were dropped: %s%s",
-                self.planned.tap_stream_id,
-                shown,
-                more,
-            )
+        shapers = {id(one): one for one in (self._fitter, self._shaper)}.values()
+        for shaper in shapers:
+            shaper.bad.report()
+        if len(shapers) > 1:
+            self._fitter.unknown.merge(self._shaper.unknown)
+        if self._fitter.unknown:
+            removed.report(self.planned.tap_stream_id, self._fitter.unknown, self.rows)
+
+
+def _rules(settings: Settings | None, spec: StreamSpec) -> Rules:
+    """How strict shaping is: what the operator says comes before what the stream's author says."""
+    settings = settings or Settings()
+    held = settings.check_constraints if settings.check_constraints is not None else spec.check_constraints
+    return Rules(
+        on_bad_record=settings.on_bad_record or spec.on_bad_record or "error",
+        max_bad_records=settings.max_bad_records,
+        on_nan=settings.on_nan,
+        check_constraints=held is not False,
+    )
+
+
+def _without(places: Iterable[int], left_out: Iterable[int]) -> list[int]:
+    dropped = set(left_out)
+    return [place for place in places if place not in dropped]
 
 
 def _keep(i: int, out: Any, made: list[dict[str, Any]], origin: list[int]) -> None:

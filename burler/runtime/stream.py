@@ -48,6 +48,7 @@ class SyncRun:
                 state,
                 initial=self.members.initial(stream),
                 now=engine.now,
+                settings=engine.settings,
                 limit=engine.limit,
                 invoke=partial(engine.session.invoke, stream=stream.tap_stream_id),
             )
@@ -197,19 +198,26 @@ class SyncRun:
             raise
 
     def _write(self, items: list[Any]) -> None:
-        rows, strange = split(items, self.name)
+        parts, strange = split(items, self.name)
         errors: list[StreamError] = []
         written: list[tuple[Outlet, list[Any]]] = []
-        for name in sorted(rows, key=self.members.rank):
+        for name in sorted(parts, key=self.members.rank):
             outlet = self.outlets.get(name)
             if outlet is not None:
-                keys, error = outlet.write(rows[name], self.members.given_to(name))
-                written.append((outlet, keys))
-                errors += [error] if error is not None else []
+                before = outlet.rows
+                for part in outlet.joined(parts[name]):
+                    keys, error = outlet.write(part, self.members.given_to(name))
+                    written.append((outlet, keys))
+                    if error is not None:
+                        errors.append(error)
+                        break
+                if type(parts[name][0]) is not list or len(parts[name]) > 1:
+                    self.since_state += max(0, outlet.rows - before - len(_rows(parts[name])))
             elif name not in self.members.line:
                 errors.append(self._not_declared(name))
+        rows = {name: _rows(of_stream) for name, of_stream in parts.items()}
         self.since_state += sum(map(len, rows.values()))
-        if not errors or len(rows) == 1:
+        if not errors or len(parts) == 1:
             # In a page of several streams the rows of one before another's bad row can't be told from those
             # after it: the bookmarks stay, and the page comes again.
             for outlet, keys in written:
@@ -307,6 +315,12 @@ class SyncRun:
         key = own.planned.bookmark_key if own else self.spec.bookmark_key
         bookmark = bookmark_of(self.engine.state, self.name, key)
         logger.info("stream '%s': %s, %s, %.1f s, bookmark %s", self.name, status, rows, seconds, bookmark)
+
+
+def _rows(parts: list[Any]) -> list[dict[str, Any]]:
+    """The rows of a stream that were yielded as such."""
+    lists = [part for part in parts if type(part) is list]
+    return lists[0] if len(lists) == 1 else [row for rows in lists for row in rows]
 
 
 def _counted(name: str, outlet: Outlet) -> str:

@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from burler.schema.merge import fields_of_both
-from burler.schema.merge_values import common_types, types_named, united
+from burler.schema.merge_values import common_types, same, types_named, united
+
+CONSTRAINTS = frozenset(
+    {
+        "enum", "const", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength",
+        "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties",
+    }
+)  # fmt: skip
+"""Keywords that say more of a value than its type does."""
+
+ALSO = "burler:also"  # in a flat node: further constraints that hold beside its own
 
 
 def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,6 +26,18 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     says so. ``allOf`` of the two is not looked into.
     """
     out = {**base, **over}
+    both = {key: base[key] for key in CONSTRAINTS & base.keys() & over.keys() if not same(base[key], over[key])}
+    if both:
+        if "exclusiveMinimum" in base and "minimum" in both:  # draft 4's booleans speak of the bound beside them
+            both["exclusiveMinimum"] = base["exclusiveMinimum"]
+        if "exclusiveMaximum" in base and "maximum" in both:
+            both["exclusiveMaximum"] = base["exclusiveMaximum"]
+    if both or ALSO in base:
+        out[ALSO] = [*base.get(ALSO, ()), *over.get(ALSO, ()), *([both] if both else ())]
+    for keyword in ("anyOf", "oneOf"):  # one branch of each has to hold: each with each
+        mine, yours = base.get(keyword), over.get(keyword)
+        if isinstance(mine, list) and isinstance(yours, list):
+            out[keyword] = [_joint(one, two) for one in mine for two in yours]
     for keyword in ("properties", "patternProperties"):
         mine, yours = base.get(keyword), over.get(keyword)
         if isinstance(mine, Mapping) and isinstance(yours, Mapping):
@@ -40,6 +62,10 @@ def flat(node: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(part, Mapping):
             out = overlay(out, flat(part))
     return out
+
+
+def _joint(one: Any, two: Any) -> Any:
+    return False if one is False or two is False else _overlay_both(one, two)
 
 
 def _overlay_both(one: Any, two: Any) -> Any:

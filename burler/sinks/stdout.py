@@ -16,7 +16,7 @@ from burler.errors import OutputClosed, StorageError
 from burler.singer.messages import Message, Records, Schema, State, to_line
 
 _CHUNK_BYTES = 64 * 1024  # one pipe buffer: progress shows after each
-_BUFFER_BYTES = 256 * 1024
+_BUFFER_BYTES = 64 * 1024  # a bigger one would be memory that was not used before, at each page anew
 
 
 class LineWriter:
@@ -31,28 +31,40 @@ class LineWriter:
         self._buffer = bytearray()
         self.blocked_since: float | None = None
 
-    def write(self, lines: bytes | bytearray) -> None:
+    def write(self, lines: bytes | bytearray | memoryview) -> None:
         """Take complete lines; they go out when enough has come together, or at ``flush``."""
+        if len(lines) >= _BUFFER_BYTES // 2:
+            self.flush()
+            self._write_out(lines)
+            return
         self._buffer += lines
         if len(self._buffer) >= _BUFFER_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Write all of it."""
+        """Write what is kept."""
+        lines, self._buffer = self._buffer, bytearray()
+        if lines:
+            self._write_out(lines)
+
+    def _write_out(self, lines: bytes | bytearray | memoryview) -> None:
+        """Write all of it; what could not be written is kept."""
         done = 0
         try:
-            while done < len(self._buffer):
-                self.blocked_since = time.monotonic()
-                # Both views are released here even if the write fails: else the buffer could not shrink.
-                with memoryview(self._buffer) as view, view[done : done + _CHUNK_BYTES] as part:
-                    done += self._write_some(part)
+            # The views are released here even if the write fails: else the buffer of the lines could not change.
+            with memoryview(lines) as view:
+                while done < len(view):
+                    self.blocked_since = time.monotonic()
+                    with view[done : done + _CHUNK_BYTES] as part:
+                        done += self._write_some(part)
         except BrokenPipeError:
             raise OutputClosed("the program reading our output has gone; stopped.") from None
         except OSError as error:
             raise StorageError(f"stdout can't be written: {error.strerror}.") from None
         finally:
             self.blocked_since = None
-            del self._buffer[:done]
+            if done < len(lines):
+                self._buffer[:0] = lines[done:]
 
     def _write_some(self, part: memoryview) -> int:
         while True:

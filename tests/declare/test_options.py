@@ -9,7 +9,10 @@ from burler.errors import DeclarationError
 from burler.testing import run_tap
 
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}}}
-OPTIONS = "key_properties, replication_key, replication_method, bookmark_strategy, order, versions, schema, parent"
+OPTIONS = (
+    "key_properties, replication_key, replication_method, bookmark_strategy, order, versions, on_bad_record, "
+    "check_constraints, records_path, schema, parent"
+)
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ import pytest
 import burler
 from burler.errors import StreamError, UnsortedStreamError
 from burler.pipeline import times
-from burler.pipeline.bookmark import BookmarkTracker, comparable
-from burler.pipeline.shape import key_text
+from burler.pipeline.bookmark import BookmarkTracker, comparable, key_text
 from burler.testing import run_tap
 
 UTC = dt.UTC

@@ -16,6 +16,7 @@ import pytest
 
 import burler
 from burler.errors import BadRecordError
+from burler.pipeline.rules import Rules
 from burler.pipeline.shape import Shaper
 from burler.singer.selection import deselected, prune
 from burler.testing import run_tap
@@ -213,11 +214,14 @@ def test_unions(keyword, union, value, wanted):
         assert one({keyword: union}, value, exact=exact) == wanted
 
 
-def test_enum_is_not_checked_outside_of_unions():
-    """Shaping is about types: a new value at the source loses no row. ``verify`` is for such checks."""
+def test_enums_are_held_unless_the_rules_say_types_only():
     for exact in (False, True):
-        assert one({"type": "string", "enum": ["a"]}, "b", exact=exact) == '"b"'
-        assert one({"const": 1}, 2, exact=exact) == "2"
+        for schema, value, text in [({"type": "string", "enum": ["a"]}, "b", '"b"'), ({"const": 1}, 2, "2")]:
+            assert one(schema, value, exact=exact) == REFUSED
+            got, page, _ = lines(
+                {"properties": {"a": schema}}, [{"a": value}], exact=exact, rules=Rules(check_constraints=False)
+            )
+            assert got == [f'{{"a":{text}}}'] and page.error is None
 
 
 def test_keywords_beside_a_union_hold_in_each_branch():
@@ -239,7 +243,7 @@ def test_a_union_at_the_top():
     got, page, shaper = lines(schema, [{"b": 1, "x": 1}, {"c": "y", "b": "2"}, {"x": 1}])
     assert got == ['{"b":1}', '{"b":2,"c":"y"}']
     assert page.count == 2 and "one of 2 schemas" in str(page.error)
-    assert shaper.unknown == {"x": 1}
+    assert shaper.unknown.counts == {"x": 1}
 
 
 def test_all_of_is_one_schema():
@@ -281,7 +285,7 @@ def test_pattern_and_additional_properties():
     row = {"id": 1, "made_at": "2024-01-02T03:04:05+01:00", "n1": "1.5", "x": 1}
     got, _, shaper = lines(schema, [row])
     assert got == ['{"id":1,"made_at":"2024-01-02T02:04:05Z","n1":1.5}']
-    assert shaper.unknown == {"x": 1}
+    assert shaper.unknown.counts == {"x": 1}
     assert lines({**schema, "additionalProperties": True}, [row])[0][0].endswith('"n1":1.5,"x":1}')
     assert lines({**schema, "additionalProperties": INTEGER}, [{"x": "5"}])[0] == ['{"x":5}']
     assert lines({**schema, "additionalProperties": INTEGER}, [{"x": "y"}])[1].error is not None
@@ -346,7 +350,7 @@ def test_clean_pages_never_leave_the_fast_path(monkeypatch, kind):
     monkeypatch.setattr(Shaper, "_one_by_one", left)
     fast = lines(STANDARD, rows, deselected=[crumb("unwanted")])
     assert fast[0] == slow[0]
-    assert fast[2].unknown == slow[2].unknown == [{"new": 10, "o.new": 10}, {"new": 10}, {}][kind]
+    assert fast[2].unknown.counts == slow[2].unknown.counts == [{"new": 10, "o.new": 10}, {"new": 10}, {}][kind]
 
 
 def test_one_odd_row_takes_its_neighbours_along_and_no_more(monkeypatch):
@@ -403,7 +407,7 @@ def test_what_hides_in_a_page_of_clean_rows(odd):
         fast, slow = lines(STANDARD, page), lines(STANDARD, page, exact=True)
         assert fast[0] == slow[0]
         assert str(fast[1].error) == str(slow[1].error)
-        assert fast[2].unknown == slow[2].unknown
+        assert fast[2].unknown.counts == slow[2].unknown.counts
         assert "+02:00" not in "".join(fast[0])
 
 
@@ -514,7 +518,7 @@ def test_unknown_fields_are_counted_at_every_depth(exact, odd):
         rows[5]["l"][0] = OrderedDict(rows[5]["l"][0])
     got, page, shaper = lines(DEEP, rows, exact=exact)
     assert page.error is None and page.count == 40
-    assert shaper.unknown == {"x": 40, "o.y": 20, "o.p.z": 20, "l[].w": 40, "l[].v": 20}
+    assert shaper.unknown.counts == {"x": 40, "o.y": 20, "o.p.z": 20, "l[].w": 40, "l[].v": 20}
     assert json.loads(got[1]) == {"id": 1, "o": {"p": {"q": 1}}, "l": [{"m": 1}, None, {}]}
 
 
@@ -522,10 +526,10 @@ def test_counts_add_up_over_pages_and_have_an_end():
     shaper = Shaper("s", {"properties": {"id": INTEGER}})
     for page in range(3):
         shaper.shape([{"id": 1, "x": 1, f"only{page}": 1}], bytearray(), b"", b"\n")
-    assert shaper.unknown == {"x": 3, "only0": 1, "only1": 1, "only2": 1}
+    assert shaper.unknown.counts == {"x": 3, "only0": 1, "only1": 1, "only2": 1}
     for exact in (False, True):
         rows = [{"id": i, f"key{i}": 1} for i in range(3000)]
-        unknown = lines({"properties": {"id": INTEGER}}, rows, exact=exact)[2].unknown
+        unknown = lines({"properties": {"id": INTEGER}}, rows, exact=exact)[2].unknown.counts
         assert len(unknown) == 1001
         assert unknown["(further fields)"] == 2000
 
@@ -533,7 +537,7 @@ def test_counts_add_up_over_pages_and_have_an_end():
 def test_a_union_counts_what_the_branch_it_took_does_not_know():
     schema = {"anyOf": [{"type": "object", "properties": {"b": INTEGER}}, {"type": "string"}]}
     shaper = lines({"properties": {"a": schema}}, [{"a": {"b": 1, "x": 1}}, {"a": "t"}])[2]
-    assert shaper.unknown == {"a.x": 1}
+    assert shaper.unknown.counts == {"a.x": 1}
 
 
 # ---- what is not wanted --------------------------------------------------------------------------
@@ -570,7 +574,7 @@ def test_deselected_fields_are_dropped_and_not_called_unknown(extra, exact):
     assert pruned == before
     kept = {"keep": 1, "x": 1} if extra else {"keep": 1}
     assert json.loads(got[0]) == {"keep": 1, "o": kept, "l": [kept], "u": kept}
-    assert shaper.unknown == ({} if extra else {"o.x": 1, "l[].x": 1, "u.x": 1})
+    assert shaper.unknown.counts == ({} if extra else {"o.x": 1, "l[].x": 1, "u.x": 1})
     assert "secret" not in got[0]
 
 

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from burler.pipeline.shape import Shaper, key_text
+from burler.pipeline.bookmark import key_text
+from burler.pipeline.shape import Shaper
 
 UTC = dt.UTC
 PREFIX, SUFFIX = b'{"record":', b"}\n"
@@ -228,7 +229,7 @@ def shape(schema, rows, *, exact, **options):
     buffer = bytearray(b"before")
     page = shaper.shape(rows, buffer, PREFIX, SUFFIX)
     assert buffer.startswith(b"before")
-    return page, bytes(buffer[len(b"before") :]), dict(shaper.unknown)
+    return page, bytes(buffer[len(b"before") :]), dict(shaper.unknown.counts)
 
 
 def no_constant(text):

@@ -1,48 +1,44 @@
-"""Memory stays flat in the number of rows."""
+"""Memory stays flat in the number of rows, whatever a tap yields. The whole table: ``memorytaps.py``."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import Any
 
+import memorytaps
 import pytest
-from tapprocess import python, write_tap
+from memorytaps import BIG, SMALL, Case
 
-SOURCE = """
-import burler
-tap = burler.tap("tap-x", config_spec={"count": 1})
+KNOWN = pytest.mark.xfail(strict=True, reason="rows that grow a thousandfold within a page are gathered to its end")
 
-@tap.sync("rows", key_properties="id", replication_key="id", bookmark_strategy="every_n(1000)", order="asc")
-def rows(stream):
-    for i in range(stream.config["count"]):
-        yield {"id": i, "text": "some text of a usual length, %d" % i}
 
-tap.schema("rows", SCHEMA)
-"""
-
-WRAPPER = """
-import os, resource, subprocess, sys
-with open(os.devnull, "wb") as null:
-    read, write = os.pipe()
-    sink = subprocess.Popen(["cat"], stdin=read, stdout=null)
-    os.close(read)
-    code = subprocess.run(sys.argv[1:], stdout=write, stderr=null).returncode
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    os.close(write)
-    sink.wait()
-print(code, peak)
-"""
+def _marked(case: Case) -> Any:
+    return pytest.param(case, id=str(case), marks=[KNOWN] if case.kind == "small first" else [])
 
 
 @pytest.mark.slow
-def test_peak_memory_does_not_grow_with_the_rows(tmp_path: Path):
-    path = write_tap(tmp_path, SOURCE)
-    peaks = {}
-    for count in (10_000, 500_000):
-        command = [sys.executable, "-m", "burler", "run", str(path)]
-        ended = python("-c", WRAPPER, *command, cwd=tmp_path, TAP_X_COUNT=str(count))
-        code, peak = map(int, ended.stdout.split())
-        assert code == 0
-        peaks[count] = peak
-    assert peaks[500_000] <= peaks[10_000] * 1.1 + 10 * 1024, peaks
-    assert peaks[500_000] <= 60 * 1024, peaks
+@pytest.mark.parametrize("case", [_marked(case) for case in memorytaps.CASES])
+def test_peak_memory_does_not_grow_with_the_rows(tmp_path: Path, case: Case):
+    if case.kind == "arrow":
+        pytest.importorskip("pyarrow")
+    few, many = memorytaps.counts(case, whole=False)
+    first, second = memorytaps.peak(case, few, tmp_path), memorytaps.peak(case, many, tmp_path)
+    assert second <= first * 1.1 + 10, (first, second)
+    if case.size == SMALL and case.kind != "arrow":  # pyarrow alone has more
+        assert second <= 60, (first, second)
+
+
+@pytest.mark.slow
+def test_the_figures_show_a_tap_that_keeps_its_rows(tmp_path: Path):
+    """A measurement that always said "flat" would prove nothing."""
+    case = Case("kept", SMALL, 1000)
+    first, second = memorytaps.peak(case, 10_000, tmp_path), memorytaps.peak(case, 100_000, tmp_path)
+    assert second > first + 80
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["dicts", "lists"])
+def test_big_rows_are_few_at_a_time(tmp_path: Path, kind: str):
+    """Also the first page, of which nothing is known: with 1 MB rows a hundred of them would be a hundred megabytes."""
+    case = Case(kind, BIG, 1 if kind == "dicts" else 4)
+    assert memorytaps.peak(case, 120, tmp_path) <= 90

@@ -1,0 +1,159 @@
+"""What a schema says of a value beside its type: ``enum``, bounds, lengths, ``pattern``, ``multipleOf``.
+
+Numbers are compared as the decimals they are written as: 0.07 is a multiple of 0.01, and 1 equals 1.0 but not
+``true``. Both spellings of the exclusive bounds count: draft 4's booleans and the numbers of later drafts.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sized
+from decimal import Decimal
+from typing import Any
+
+from burler.schema.merge_flat import ALSO as ALSO
+from burler.schema.merge_flat import CONSTRAINTS as CONSTRAINTS
+
+_ANY = re.compile("")
+_WIDEST = 10_000  # digits between two numbers of which one may be a multiple of the other
+
+
+BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+
+
+def is_unreadable(pattern: Any) -> bool:
+    """Whether a ``pattern`` is no regular expression that Python reads; such a one is not held."""
+    return not isinstance(pattern, str | None) or (bool(pattern) and _compiled(str(pattern)) is _ANY)
+
+
+def constrained(schema: Mapping[str, Any]) -> bool:
+    """Whether a node (not those below it) says more than types."""
+    return ALSO in schema or not CONSTRAINTS.isdisjoint(schema)
+
+
+def broken(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """The first constraint that a value (as it is emitted) breaks, as ``maxLength 5``; None if it keeps all."""
+    for keyword in CONSTRAINTS & schema.keys():
+        check = _CHECKS.get(keyword)
+        if check is not None and not check(value, schema[keyword], schema):
+            return f"{keyword} {_shown(schema[keyword])}"
+    for further in schema.get(ALSO, ()):
+        also = broken(value, further)
+        if also is not None:
+            return also
+    return None
+
+
+def _shown(wanted: Any) -> str:
+    text = ", ".join(map(repr, wanted[:8])) + (", ..." if len(wanted) > 8 else "") if isinstance(wanted, list) else ""
+    return text or repr(wanted)[:120]
+
+
+def _decimal(number: Any) -> Decimal | None:
+    """A number as the decimal it is written as; None for anything else."""
+    if isinstance(number, bool):
+        return None
+    if isinstance(number, float):
+        return Decimal(repr(float(number)))
+    return Decimal(number) if isinstance(number, int | Decimal) else None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal, as JSON Schema means it."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(part, other[name]) for name, part in one.items())
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    left, right = _decimal(one), _decimal(other)
+    if left is not None and right is not None:
+        return left == right
+    return type(one) is type(other) and bool(one == other)
+
+
+def _enum(value: Any, choices: Any, _schema: Mapping[str, Any]) -> bool:
+    return not isinstance(choices, list | tuple) or any(same(value, choice) for choice in choices)
+
+
+def _const(value: Any, wanted: Any, _schema: Mapping[str, Any]) -> bool:
+    return same(value, wanted)
+
+
+def _bound(holds: Callable[[Decimal, Decimal], bool], exclusive: str = "") -> Callable[..., bool]:
+    def check(value: Any, bound: Any, schema: Mapping[str, Any]) -> bool:
+        number, limit = _decimal(value), _decimal(bound)
+        if number is None or limit is None:  # exclusiveMinimum of draft 4 is a boolean: see ``exclusive``
+            return True
+        return holds(number, limit) and not (schema.get(exclusive) is True and number == limit)
+
+    return check
+
+
+def _multiple(value: Any, step: Any, _schema: Mapping[str, Any]) -> bool:
+    number, unit = _decimal(value), _decimal(step)
+    if number is None or not unit or not number:
+        return True
+    if abs(number.adjusted() - unit.adjusted()) > _WIDEST:
+        return False
+    exponent = min(_exponent(number), _exponent(unit))
+    return _scaled(number, exponent) % _scaled(unit, exponent) == 0
+
+
+def _exponent(number: Decimal) -> int:
+    return int(number.as_tuple().exponent)
+
+
+def _scaled(number: Decimal, exponent: int) -> int:
+    """``number`` in units of 10^exponent: whole, and exact whatever the context's precision."""
+    sign, digits, own = number.as_tuple()
+    whole = functools.reduce(lambda left, digit: left * 10 + digit, digits, 0)
+    scaled: int = whole * 10 ** (int(own) - exponent)
+    return -scaled if sign else scaled
+
+
+def _size(kind: type[Sized], holds: Callable[[int, int], bool]) -> Callable[..., bool]:
+    def check(value: Any, bound: Any, _schema: Mapping[str, Any]) -> bool:
+        return not isinstance(value, kind) or isinstance(bound, bool) or holds(len(value), bound)
+
+    return check
+
+
+def _pattern(value: Any, pattern: Any, _schema: Mapping[str, Any]) -> bool:
+    return not isinstance(value, str) or not isinstance(pattern, str) or _compiled(pattern).search(value) is not None
+
+
+@functools.lru_cache(maxsize=512)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):  # written for another language; told when the run begins
+        return _ANY
+
+
+def _unique(value: Any, wanted: Any, _schema: Mapping[str, Any]) -> bool:
+    if wanted is not True or not isinstance(value, list):
+        return True
+    if len(value) > 8 and set(map(type, value)) in ({str}, {int}):
+        return len(set(value)) == len(value)
+    return not any(same(one, other) for i, one in enumerate(value) for other in value[:i])
+
+
+_CHECKS: dict[str, Callable[[Any, Any, Mapping[str, Any]], bool]] = {
+    "enum": _enum,
+    "const": _const,
+    "multipleOf": _multiple,
+    "minimum": _bound(lambda number, limit: number >= limit, "exclusiveMinimum"),
+    "maximum": _bound(lambda number, limit: number <= limit, "exclusiveMaximum"),
+    "exclusiveMinimum": _bound(lambda number, limit: number > limit),
+    "exclusiveMaximum": _bound(lambda number, limit: number < limit),
+    "minLength": _size(str, lambda size, limit: size >= limit),
+    "maxLength": _size(str, lambda size, limit: size <= limit),
+    "pattern": _pattern,
+    "minItems": _size(list, lambda size, limit: size >= limit),
+    "maxItems": _size(list, lambda size, limit: size <= limit),
+    "uniqueItems": _unique,
+    "minProperties": _size(dict, lambda size, limit: size >= limit),
+    "maxProperties": _size(dict, lambda size, limit: size <= limit),
+}

@@ -1,0 +1,288 @@
+"""Pages that are no rows of Python: JSON in bytes, and Arrow. What they are, and their rows if rows are wanted."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+_BOM = b"\xef\xbb\xbf"
+_ROWS_A_BATCH = 10_000
+_JOINED_BYTES = 1024 * 1024
+_GLIMPSE = 60
+
+# A number of too large an exponent is an ArithmeticError of Decimal.
+_BROKEN = (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError)
+
+_decoder = msgspec.json.Decoder(float_hook=Decimal)
+_line_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPage:
+    """The bytes of a JSON array of rows, of JSON lines, or of a document that holds the rows somewhere.
+
+    ``records_path`` leads from the document to its rows; None stands for what the stream says.
+    """
+
+    data: bytes
+    records_path: tuple[str, ...] | None = None
+
+
+class PageError(Exception):
+    """A page that can't be read. ``rows`` are those before the place where it breaks."""
+
+    def __init__(self, fact: str, rows: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(fact)
+        self.rows = rows or []
+
+
+def json_page(data: bytes | bytearray | memoryview, records_path: str | Sequence[str] = ()) -> JsonPage:
+    """A page of JSON for a sync function to yield, as the source sent it: ``yield burler.json_page(response.content,
+    records_path="result.items")``.
+
+    Args:
+        data: a JSON array of rows, JSON lines, or a document, in UTF-8.
+        records_path: names that lead to the rows of a document, with dots between them or as a list (a name may hold a
+            dot). It comes before the stream's own ``records_path``.
+
+    Raises:
+        TypeError: data that is no bytes. ValueError: a path that is none.
+    """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"json_page takes bytes as the source sent them, not {type(data).__name__}")
+    return JsonPage(_clean(data), path_of(records_path))
+
+
+def path_of(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Names on the way to the rows, from ``"a.b"`` or ``["a", "b"]``.
+
+    Raises:
+        ValueError: an empty name, or something that is no name.
+    """
+    names = given.split(".") if isinstance(given, str) and given else given or ()
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"records_path must be names with dots between them, or a list of names, not {given!r}")
+    return tuple(names)
+
+
+def _clean(data: bytes | bytearray | memoryview) -> bytes:
+    data = bytes(data)
+    return data[len(_BOM) :] if data.startswith(_BOM) else data
+
+
+def is_arrow(item: Any) -> bool:
+    """Whether something is a RecordBatch or a Table of pyarrow, which is not imported for that."""
+    pyarrow = sys.modules.get("pyarrow")
+    return pyarrow is not None and isinstance(item, pyarrow.RecordBatch | pyarrow.Table)
+
+
+def as_page(item: Any) -> Any:
+    """A page as it is worked with, or None for anything that is none."""
+    if isinstance(item, bytes | bytearray | memoryview):
+        return JsonPage(_clean(item))
+    return item if isinstance(item, JsonPage) or is_arrow(item) else None
+
+
+def size_bytes(page: Any) -> int:
+    """How much memory a page takes."""
+    size: int = len(page.data) if isinstance(page, JsonPage) else page.nbytes
+    return size
+
+
+def batches(page: Any) -> list[Any] | None:
+    """Arrow's table, or a big batch, in batches of some thousand rows, which share its memory; None if it is small."""
+    if isinstance(page, JsonPage):
+        return None
+    if hasattr(page, "to_batches"):
+        whole = page.to_batches(max_chunksize=_ROWS_A_BATCH)
+        return [batch for batch in whole if batch.num_rows]
+    if page.num_rows <= _ROWS_A_BATCH:
+        return None
+    return [page.slice(first, _ROWS_A_BATCH) for first in range(0, page.num_rows, _ROWS_A_BATCH)]
+
+
+def joined(parts: list[Any], records_path: tuple[str, ...]) -> list[Any]:
+    """The parts of a stream, with single JSON lines that follow each other put together."""
+    if records_path or len(parts) < 2:
+        return parts
+    out: list[Any] = []
+    lines: list[bytes] = []
+    size = 0
+    for part in parts:
+        line = _single_line(part)
+        if line is None or size > _JOINED_BYTES:
+            _close(lines, out)
+            size = 0
+        if line is None:
+            out.append(part)
+        else:
+            lines.append(line)
+            size += len(line)
+    _close(lines, out)
+    return out
+
+
+def _single_line(part: Any) -> bytes | None:
+    if not isinstance(part, JsonPage) or part.records_path:
+        return None
+    line = part.data.strip()
+    return line if line[:1] == b"{" and b"\n" not in line else None
+
+
+def _close(lines: list[bytes], out: list[Any]) -> None:
+    if lines:
+        out.append(JsonPage(b"\n".join(lines), ()))
+        lines.clear()
+
+
+def _dotted(page: JsonPage) -> str:
+    return ".".join(page.records_path or ())
+
+
+def form_of(page: JsonPage) -> str:
+    """``"document"`` with a path to the rows, else ``"array"`` or ``"lines"``, by its first letter."""
+    if page.records_path:
+        return "document"
+    return "array" if page.data.lstrip()[:1] == b"[" else "lines"
+
+
+def rows_of(page: Any, records_path: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """A page's rows as dicts: numbers with a fraction as Decimals, so that nothing is lost.
+
+    Args:
+        records_path: the stream's own, for a page that names none.
+
+    Raises:
+        PageError: it can't be read; the error holds the rows before the place.
+    """
+    if isinstance(page, JsonPage):
+        return json_rows(page if page.records_path is not None else JsonPage(page.data, records_path))
+    from burler.pipeline.arrow_rows import batch_to_rows
+
+    try:
+        return batch_to_rows(page)
+    except ValueError as error:
+        raise PageError(str(error)) from error
+
+
+def json_rows(page: JsonPage) -> list[dict[str, Any]]:
+    """The rows of a JSON page; see ``rows_of``."""
+    if form_of(page) == "lines":
+        return _lines(page.data)
+    if not page.data.strip():
+        raise PageError(f"records_path: the page is empty; a document that leads to '{_dotted(page)}' should be there")
+    try:
+        found = _decode(page.data)
+    except _BROKEN as error:
+        raise PageError(_broken(page.data, error)) from None
+    way: list[str] = []
+    for name in page.records_path or ():
+        if not isinstance(found, dict) or name not in found:
+            raise PageError(_no_way(found, name, way))
+        found = found[name]
+        way.append(name)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise PageError(f"records_path '{'.'.join(way)}' leads to {_kind(found)}, not to a list of rows")
+    if set(map(type, found)) <= {dict}:
+        return found
+    at = next(i for i, item in enumerate(found) if type(item) is not dict)
+    raise PageError(f"item {at} of the page is {_kind(found[at])}, not an object", found[:at])
+
+
+def _decode(data: bytes) -> Any:
+    """A document of JSON. Half of a surrogate pair, which msgspec refuses, comes through, and so do ``NaN`` and
+    infinities, which some sources write: whether a row with such a value fits is said for that row alone.
+
+    Raises:
+        msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError: it is broken.
+    """
+    try:
+        return _decoder.decode(data)
+    except msgspec.DecodeError:
+        try:
+            return json.loads(data.decode(), parse_float=Decimal)
+        except (ValueError, RecursionError):
+            pass
+        raise
+
+
+def _decode_line(data: bytes) -> dict[str, Any]:
+    found = _decode(data)
+    return found if isinstance(found, dict) else _line_decoder.decode(data)
+
+
+def _lines(data: bytes) -> list[dict[str, Any]]:
+    """JSON lines; one object over several lines is one row."""
+    try:
+        return _line_decoder.decode_lines(data)
+    except _BROKEN:
+        pass
+    try:
+        return [_decode_line(data)]
+    except _BROKEN as error:
+        whole = error
+    rows: list[dict[str, Any]] = []
+    for number, line in _numbered(data):
+        try:
+            rows.append(_decode_line(line))
+        except _BROKEN as error:
+            if not rows and number == 1 and len(data.splitlines()) > 1 and data.lstrip()[:2] in (b"{", b"{\n", b"{\r"):
+                raise PageError(_broken(data, whole)) from None
+            raise PageError(f"line {number}: {_broken(line, error)}", rows) from None
+    return rows
+
+
+def _numbered(data: bytes) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            yield number, line
+
+
+def _no_way(found: Any, name: str, way: list[str]) -> str:
+    where = f"under '{'.'.join(way)}'" if way else "in the document"
+    if not isinstance(found, dict):
+        return f"records_path: there is no '{name}' {where}, which is {_kind(found)}"
+    keys = ", ".join(f"'{key:.40}'" for key in list(found)[:10]) or "none"
+    return f"records_path: there is no '{name}' {where}. Keys there: {keys}"
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _broken(data: bytes, error: Exception) -> str:
+    """What is wrong with a text, and what it looks like there."""
+    fact = str(error)
+    found = re.search(r"\(byte (\d+)\)", fact)
+    at = int(found[1]) if found else 0
+    if isinstance(error, UnicodeDecodeError):
+        at = _not_utf8(data)
+        fact = f"byte {at} is not UTF-8"
+    elif isinstance(error, ArithmeticError):
+        fact = "the exponent of a number is too large"
+    elif "truncated" in fact:
+        at = len(data)
+        fact = "it breaks off"
+    first = max(0, min(at, len(data)) - _GLIMPSE // 2)
+    glimpse = data[first : first + _GLIMPSE].decode(errors="replace")
+    html = "; it looks like HTML or XML" if data.lstrip()[:1] == b"<" else ""
+    return f"not JSON as a page should be: {fact}, near {glimpse!r}{html}"
+
+
+def _not_utf8(data: bytes) -> int:
+    """Where the first byte stands that is no UTF-8: msgspec counts from the text that it stands in."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return 0

@@ -1,0 +1,245 @@
+"""Columns: whether the values of one field, a page of them, may go out as they are, in a few passes in C.
+
+A check says yes only where the exact path would give every value back unchanged. No is no verdict: then each
+value is looked at on its own.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from itertools import chain
+from operator import itemgetter
+from typing import Annotated, Any
+
+import msgspec
+
+from burler.pipeline import constraints
+from burler.pipeline.rules import Rules
+from burler.pipeline.shape_exact import tuple_parts
+from burler.pipeline.shape_tree import Fix, Leaf
+from burler.pipeline.shape_values import ANYTHING, is_writable, types_of
+
+Check = Callable[[list[Any]], bool]
+
+_NULL = type(None)
+_ABSENT = msgspec.UnsetType
+_SCALARS: dict[str, frozenset[type]] = {
+    "string": frozenset({str}),
+    "integer": frozenset({int}),
+    "number": frozenset({int, float, Decimal}),
+    "boolean": frozenset({bool}),
+    "null": frozenset({_NULL}),
+}
+_PLAIN = frozenset({str, int, float, bool, Decimal, list, dict, _NULL, _ABSENT})
+_SPECIAL = ("date-time", "date", "singer.decimal")
+_AWARE = Annotated[dt.datetime, msgspec.Meta(tz=True)]
+_ZEROS = ".000000Z"
+_last = itemgetter(-1)
+_ZULU, _OFFSET = len("2024-01-02T03:04:05.123456Z"), len("2024-01-02T03:04:05.123456+02:00")
+
+
+def plain(values: list[Any]) -> bool:
+    """Whether all are JSON values of Python's own types, at every depth: a level at a time."""
+    while values:
+        kinds = set(map(type, values))
+        if not kinds <= _PLAIN or not _finite(values, kinds):
+            return False
+        below: list[Any] = []
+        if dict in kinds:
+            objects = [value for value in values if type(value) is dict]
+            if not set(map(type, chain.from_iterable(objects))) <= {str}:
+                return False
+            below.extend(chain.from_iterable(map(dict.values, objects)))
+        if list in kinds:
+            below.extend(chain.from_iterable(value for value in values if type(value) is list))
+        values = below
+    return True
+
+
+def _finite(values: list[Any], kinds: set[type]) -> bool:
+    if float in kinds:
+        floats = values if len(kinds) == 1 else [value for value in values if type(value) is float]
+        # A sum is finite only if all of it is; one that is not may still be of finite numbers.
+        if not math.isfinite(sum(floats)) and not all(map(math.isfinite, floats)):
+            return False
+    return Decimal not in kinds or all(map(is_writable, (value for value in values if type(value) is Decimal)))
+
+
+def quick_types(schema: Any, rules: Rules) -> frozenset[type]:
+    """Types of which every value of a field may go out as it is."""
+    if not isinstance(schema, Mapping) or _is_closed_to_checks(schema, rules) or schema.get("format") in _SPECIAL:
+        return frozenset({_ABSENT})
+    if rules.check_constraints and constraints.constrained(schema):
+        return frozenset({_ABSENT})
+    wanted = types_of(schema)
+    kinds = frozenset[type]().union(*(_SCALARS.get(name, frozenset()) for name in wanted))
+    return (kinds - {float, Decimal}) | {_ABSENT}
+
+
+def _is_closed_to_checks(schema: Mapping[str, Any], rules: Rules) -> bool:
+    if any(word in schema for word in (ANYTHING, "anyOf", "oneOf", "patternProperties")):
+        return True
+    held = rules.check_constraints and constraints.constrained(schema)
+    wanted = set(types_of(schema))
+    return held and (not wanted or not wanted <= set(_SCALARS) or {"boolean", "number"} <= wanted)
+
+
+def check_of(schema: Any, rules: Rules) -> Check | None:
+    """The check for a schema's values; None where only the exact path can tell."""
+    if not isinstance(schema, Mapping):
+        return None if schema is False else plain
+    if _is_closed_to_checks(schema, rules) or "properties" in schema or schema.get("required"):
+        return None
+    wanted = types_of(schema)
+    if not wanted:
+        return plain
+    if "string" in wanted and schema.get("format") in _SPECIAL:
+        return None
+    items = keys = None
+    if "array" in wanted:
+        places, rest = tuple_parts(schema)
+        items = None if places else check_of(rest, rules)
+        if items is None:
+            return None
+    if "object" in wanted:
+        extra = schema.get("additionalProperties", True)
+        keys = check_of(extra, rules)
+        if keys is None:
+            return None
+    scalars = frozenset[type]().union(*(_SCALARS.get(name, frozenset()) for name in wanted))
+    check = _typed_check(scalars | {_ABSENT}, items, keys)
+    if not (rules.check_constraints and constraints.constrained(schema)):
+        return check
+    return lambda values: check(values) and _all_hold(values, schema)
+
+
+def _all_hold(values: list[Any], schema: Mapping[str, Any]) -> bool:
+    """Whether scalars keep what their schema says beside their types. Each different value is held against it once."""
+    different = set(values)
+    different.discard(msgspec.UNSET)
+    if constraints.BOUNDS.issuperset(constraints.CONSTRAINTS & schema.keys()) and constraints.ALSO not in schema:
+        numbers = different - {None}
+        different = {min(numbers), max(numbers)} if numbers else set()
+    return all(constraints.broken(value, schema) is None for value in different)
+
+
+def _typed_check(scalars: frozenset[type], items: Check | None, fields: Check | None) -> Check:
+    allowed = scalars | ({list} if items is not None else set()) | ({dict} if fields is not None else set())
+
+    def check(values: list[Any]) -> bool:
+        kinds = set(map(type, values))
+        if not kinds <= allowed or not _finite(values, kinds):
+            return False
+        if items is not None and list in kinds:
+            lists = (value for value in values if type(value) is list)
+            if not items(list(chain.from_iterable(lists))):
+                return False
+        if fields is not None and dict in kinds:
+            objects = [value for value in values if type(value) is dict]
+            if not set(map(type, chain.from_iterable(objects))) <= {str}:
+                return False
+            return fields(list(chain.from_iterable(map(dict.values, objects))))
+        return True
+
+    return check
+
+
+def unchanged_if(check: Check) -> Fix:
+    """A check as a fix: all values as they are, or None."""
+    return lambda values: values if check(values) else None
+
+
+def is_times(schema: Any) -> bool:
+    """Whether a node is a date-time or null, and nothing else."""
+    if not isinstance(schema, Mapping) or schema.get("format") != "date-time":
+        return False
+    return set(types_of(schema)) in ({"string"}, {"string", "null"})
+
+
+def times_fix(leaf: Leaf, *, nullable: bool) -> Fix:
+    """The fix of a date-time column, which also notes the datetimes on the leaf."""
+
+    def fix(values: list[Any]) -> list[Any] | None:
+        leaf.moments = None
+        kinds = set(map(type, values))
+        if _NULL not in kinds and _ABSENT not in kinds:
+            fixed = fixed_times(values)
+            if fixed is None:
+                return None
+            leaf.moments = fixed[1]
+            return fixed[0]
+        if _NULL in kinds and not nullable:
+            return None
+        present = [value for value in values if value is not None and value is not msgspec.UNSET]
+        fixed = fixed_times(present) if present else ([], [])
+        if fixed is None:
+            return None
+        texts, moments = iter(fixed[0]), iter(fixed[1])
+        leaf.moments = [None if value is None or value is msgspec.UNSET else next(moments) for value in values]
+        if fixed[0] is present:
+            return values
+        return [value if value is None or value is msgspec.UNSET else next(texts) for value in values]
+
+    return fix
+
+
+def fixed_times(values: list[Any]) -> tuple[list[Any], list[Any]] | None:
+    """Date-times of a column that has no gaps, as they go out, and as datetimes in UTC.
+
+    Text that is in its final form already stays; other text with at most six digits, and aware datetimes, become
+    datetimes in UTC. None: each must be looked at.
+    """
+    kinds = set(map(type, values))
+    try:
+        if kinds == {str}:
+            joined = _of_one_form(values)
+            if joined:
+                return _without_zeros(values, joined), msgspec.convert(values, list[_AWARE])
+            in_utc = set(map(_last, values)) == {"Z"} and max(map(len, values)) <= _ZULU
+            if not in_utc and not all(map(_has_six_digits, values)):
+                return None
+            moments = msgspec.convert(values, list[_AWARE])
+        elif kinds == {dt.datetime}:
+            moments = values
+        else:
+            return None
+        zones = {moment.tzinfo for moment in moments}
+        if zones <= {dt.UTC}:
+            return moments, moments
+        if None in zones or None in {moment.utcoffset() for moment in moments}:
+            return None
+        moments = [moment.astimezone(dt.UTC) for moment in moments]
+        return moments, moments
+    except (OverflowError, ValueError, IndexError):  # no date-time, or one that leaves the calendar; an empty text
+        return None
+
+
+def _has_six_digits(text: str) -> bool:
+    """Whether a date-time can have no more than six digits of a second, and writes its zone as RFC 3339 does."""
+    return len(text) <= _ZULU if text[-1:] in "Zz" else len(text) <= _OFFSET and text[-3:-2] == ":"
+
+
+def _of_one_form(texts: list[str]) -> str:
+    """All texts in one, if all are like ``2024-01-02T03:04:05Z``, or all are so with six digits (if they are date-times
+    at all); else nothing."""
+    length, rows = len(texts[0]), len(texts)
+    if length not in (20, _ZULU) or set(map(len, texts)) != {length}:
+        return ""
+    whole = "".join(texts)
+    return whole if whole[10::length] == "T" * rows and whole[length - 1 :: length] == "Z" * rows else ""
+
+
+def _without_zeros(texts: list[str], joined: str) -> list[str]:
+    """Six zeros behind the second are none. They are rare, so only where they are is a text made anew."""
+    at = joined.find(_ZEROS)
+    if at < 0:
+        return texts
+    texts = texts.copy()
+    while at >= 0:
+        row = at // _ZULU
+        texts[row] = f"{texts[row][:19]}Z"
+        at = joined.find(_ZEROS, at + 1)
+    return texts

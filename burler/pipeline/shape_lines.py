@@ -1,0 +1,105 @@
+"""From converted rows to lines: the same bytes before and after each row, the row in between, all in C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+_encoder = msgspec.json.Encoder(decimal_format="number")
+
+_SPILL_BYTES = 56 * 1024  # what a pipe holds, nearly
+_CHUNK_BYTES = 16 * 1024  # as much as is encoded at once: it stays in the cache, and in memory that was used before
+_MOST_ROWS = 256
+_FIRST_ROWS = 16
+
+
+class Output:
+    """Where lines go: a buffer, what stands before and after each row, and what to do with the buffer once it is full.
+
+    Args:
+        prefix, suffix: the suffix ends the line.
+        spill: takes the buffer and the number of lines in it, before it is emptied. A buffer that grows to a whole
+            page is memory that was not used before, which costs more than to write the page in parts.
+    """
+
+    __slots__ = ("_rows", "_spill", "buffer", "count", "prefix", "suffix")
+
+    def __init__(
+        self,
+        buffer: bytearray,
+        prefix: bytes,
+        suffix: bytes,
+        spill: Callable[[bytearray, int], None] | None = None,
+    ) -> None:
+        self.buffer = buffer
+        self.prefix = prefix
+        self.suffix = suffix
+        self.count = 0
+        """Lines in the buffer."""
+        self._spill = spill
+        self._rows = _FIRST_ROWS
+
+    def append(self, rows: list[Any], further: Mapping[int, Mapping[str, Any]] | None = None) -> int:
+        """Append rows; how many have become lines: all, or those before a chunk that holds a value without a form in
+        JSON.
+
+        Args:
+            further: more fields of some rows, by their places in ``rows``.
+        """
+        done, size = 0, 1 if further else self._rows
+        while done < len(rows):
+            begun = len(self.buffer)
+            chunk = rows[done : done + size] if done or size < len(rows) else rows
+            try:
+                self._encode(chunk, further.get(done) if further else None)
+            except (TypeError, ValueError, RecursionError):
+                del self.buffer[begun:]
+                return done
+            done += len(chunk)
+            self.count += len(chunk)
+            written = len(self.buffer) - begun
+            if not further:
+                size = self._rows = max(1, min(_MOST_ROWS, _CHUNK_BYTES * len(chunk) // max(1, written)))
+            if self._spill is not None and len(self.buffer) >= _SPILL_BYTES:
+                self.flush()
+        return done
+
+    def flush(self) -> None:
+        """Hand on what is in the buffer."""
+        if self._spill is not None and self.count:
+            self._spill(self.buffer, self.count)
+            del self.buffer[:]
+            self.count = 0
+
+    def pass_on(self, lines: Any, count: int) -> None:
+        """Hand on lines that were made elsewhere."""
+        if self._spill is None:
+            self.buffer += lines
+            self.count += count
+        else:
+            self._spill(lines, count)
+
+    def _encode(self, rows: list[Any], further: Mapping[str, Any] | None) -> None:
+        buffer, prefix = self.buffer, self.prefix
+        buffer += prefix
+        if len(rows) == 1:
+            _encoder.encode_into(rows[0], buffer, -1)
+            if further:
+                _splice(further, buffer)
+            buffer += self.suffix
+            return
+        # Text in JSON holds no line end, so that each one here stands behind a row.
+        buffer += _encoder.encode_lines(rows).replace(b"\n", self.suffix + prefix)
+        if prefix:
+            del buffer[-len(prefix) :]
+
+
+def _splice(fields: Mapping[str, Any], buffer: bytearray) -> None:
+    """Put more fields into the object that the buffer ends with."""
+    empty = buffer.endswith(b"{}")
+    del buffer[-1:]
+    if not empty:
+        buffer += b","
+    buffer += _encoder.encode(fields)[1:]

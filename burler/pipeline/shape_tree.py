@@ -1,0 +1,146 @@
+"""What the fast path knows of a schema beside its msgspec type: where values are looked at a column at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, compress
+from operator import attrgetter, is_not
+from typing import Any
+
+import msgspec
+
+from burler.pipeline.shape_values import ARRAYS, Path, check_name, types_of
+from burler.pipeline.unknown import Unknown
+
+Template = tuple[str | None, ...]
+"""A path for any row: names, and None for the items of an array."""
+
+Fix = Callable[[list[Any]], list[Any] | None]
+"""A column's values as they go out: the same list if they are right as they stand, None if each must be looked at."""
+
+
+@dataclass(slots=True)
+class Leaf:
+    """A field whose values msgspec lets through, and burler looks at."""
+
+    attribute: str
+    path: Template
+    schema: Any
+    fix: Fix | None
+    quick: frozenset[type] = frozenset()
+    moments: list[Any] | None = None
+    """Of date-times: the column as datetimes, None where there is none, if the last ``fix`` made them."""
+    place: Path = ()
+    """The path, with 0 for any item of an array: which one it is, the exact path of the row says."""
+
+    def __post_init__(self) -> None:
+        self.place = tuple(0 if part is None else part for part in self.path)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether its values are surely neither lists nor objects."""
+        wanted = set(types_of(self.schema)) if isinstance(self.schema, Mapping) else set()
+        return bool(wanted) and wanted <= {"string", "number", "integer", "boolean", "null"}
+
+    @property
+    def get(self) -> Callable[[Any], Any]:
+        """Takes the value out of a struct."""
+        return attrgetter(self.attribute)
+
+
+@dataclass(slots=True)
+class ObjectNode:
+    """One object of the schema: its struct, its fields, what is below it."""
+
+    path: Template
+    struct: Any = None
+    known: frozenset[str] = frozenset()
+    attributes: dict[str, str] = field(default_factory=dict)
+    leaves: list[Leaf] = field(default_factory=list)
+    objects: dict[str, ObjectNode] = field(default_factory=dict)
+    lists: dict[str, ObjectNode] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+    """Attributes that hold what is known and not wanted; they are emptied."""
+    counts: bool = False
+    """Whether fields that the schema does not know are let through by the struct, and must be counted."""
+    further: bool = False
+    """Whether fields beside the struct's own may belong to the object."""
+    splices: bool = False
+    """Whether such fields are put behind those of the struct (of a row's own node only)."""
+    looks: bool = False
+    """Whether there is a leaf or something to empty here or below."""
+    counts_below: bool = False
+    shares: bool = False
+    """Whether converted rows may hold lists and dicts of the rows they were made of."""
+
+    def close(self) -> None:
+        """Once the node is whole: note what is below it."""
+        below = [*self.objects.values(), *self.lists.values()]
+        self.looks = bool(self.leaves or self.dropped) or any(node.looks for node in below)
+        self.shares = any(not leaf.is_scalar for leaf in self.leaves) or any(node.shares for node in below)
+        self.counts_below = self.counts or any(node.counts_below for node in below)
+
+
+Repair = Callable[[Leaf, Any], Any]
+
+
+def repair(node: ObjectNode, structs: list[Any], one: Repair) -> None:
+    """Look at every leaf's column. ``one`` gives a single value as it goes out, and raises ``Misfit``."""
+    for leaf in node.leaves:
+        values = list(map(leaf.get, structs))
+        fixed = leaf.fix(values) if leaf.fix is not None else None
+        if fixed is values:
+            continue
+        if fixed is None:
+            leaf.moments = None
+            quick = leaf.quick
+            fixed = [value if type(value) in quick else one(leaf, value) for value in values]
+        attribute = leaf.attribute
+        # The comparison in C, since mostly few of them have changed, or all.
+        for at in compress(range(len(fixed)), map(is_not, fixed, values)):
+            setattr(structs[at], attribute, fixed[at])
+    for attribute in node.dropped:
+        for struct in structs:
+            setattr(struct, attribute, msgspec.UNSET)
+    for name, sub in node.objects.items():
+        if sub.looks:
+            kind = sub.struct
+            below = [value for value in map(attrgetter(node.attributes[name]), structs) if type(value) is kind]
+            if below:
+                repair(sub, below, one)
+    for name, sub in node.lists.items():
+        if sub.looks:
+            kind = sub.struct
+            lists = [value for value in map(attrgetter(node.attributes[name]), structs) if type(value) is list]
+            below = [value for value in chain.from_iterable(lists) if type(value) is kind]
+            if below:
+                repair(sub, below, one)
+
+
+def count_unknown(node: ObjectNode, rows: Sequence[Mapping[str, Any]], unknown: Unknown) -> None:
+    """Count objects that hold a field which the schema does not know. One pass in C a node where there are none.
+
+    Raises:
+        Misfit: a field's name has no JSON form.
+    """
+    if node.counts:
+        extra: set[Any] = set().union(*rows) - node.known
+        for name in extra:
+            check_name(name, ())
+            count = sum(name in row for row in rows)
+            unknown.note((*node.path, name), count, (row[name] for row in rows if name in row))
+    for name, sub in node.objects.items():
+        if sub.counts_below:
+            count_unknown_below(sub, (row.get(name) for row in rows), unknown)
+    for name, sub in node.lists.items():
+        if sub.counts_below:
+            lists = (value for value in (row.get(name) for row in rows) if isinstance(value, ARRAYS))
+            count_unknown_below(sub, chain.from_iterable(lists), unknown)
+
+
+def count_unknown_below(node: ObjectNode, values: Iterator[Any], unknown: Unknown) -> None:
+    """The same for values of which some may be no objects."""
+    below = [value for value in values if isinstance(value, Mapping)]
+    if below:
+        count_unknown(node, below, unknown)

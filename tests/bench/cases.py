@@ -1,0 +1,259 @@
+"""What is measured: the programs, and the rows of the table with their bars. A new row is one more entry here.
+
+A *case* is a program doing a piece of work on some rows. Cases are measured once a round however many rows of the
+table name them, so that each ratio is of figures from the same rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+ROWS = 200_000
+
+
+@dataclass(frozen=True)
+class Program:
+    """Something that reads the standard rows and gives them on.
+
+    Attributes:
+        script: a file in ``programs``, run as ``script variant work rows``.
+        environment: the name of its virtual environment (see ``environments``); None is the Python that runs this.
+        does: what it does with a row, and what it leaves out: for the docs.
+    """
+
+    name: str
+    script: str
+    does: str
+    variant: str = "default"
+    environment: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, the work it does (``pages``, ``rows``, ``keyed``, ``bytes``, ``arrow``, ``big``), and the share of the
+    run's rows that it is given: slow programs get fewer, and their figures are scaled."""
+
+    program: Program
+    work: str
+    share: float = 1.0
+
+    def rows(self, base: int) -> int:
+        """How many rows, if a whole case has ``base``."""
+        return max(1, round(base * self.share))
+
+    @property
+    def label(self) -> str:
+        """Short name in tables of figures."""
+        return f"{self.program.name}: {self.work}"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a row must reach: at least ``least`` times the rows/s of ``against``."""
+
+    against: Case
+    least: float
+    said: str
+
+
+@dataclass(frozen=True)
+class RateRow:
+    """Rows per second of CPU, against the floor and against peers."""
+
+    name: str
+    title: str
+    case: Case
+    floor: Case
+    bars: tuple[Bar, ...]
+    peers: tuple[Case, ...] = ()
+    needs: str | None = None  # a package without which neither side runs
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """All that is measured for the row."""
+        return tuple(dict.fromkeys((self.case, self.floor, *(bar.against for bar in self.bars), *self.peers)))
+
+
+@dataclass(frozen=True)
+class MemoryRow:
+    """Peak memory with few rows and with many. Flat: peak(many) <= 1.1 x peak(few) + 10 MB.
+
+    Attributes:
+        most: MB that the peak may not pass at all, or None.
+        peers: with the number of rows that stands for "many": slow programs are given fewer.
+    """
+
+    name: str
+    title: str
+    case: Case
+    few: int
+    many: int
+    most: float | None
+    peers: tuple[tuple[Case, int], ...] = ()
+    needs: str | None = None
+
+
+@dataclass(frozen=True)
+class StartRow:
+    """Wall seconds of a whole process (``startup.commands``), as they are or less or over those of another.
+
+    Attributes:
+        less: a command whose seconds are taken off.
+        over: a command whose seconds it is divided by.
+    """
+
+    name: str
+    title: str
+    command: str
+    most: float
+    less: str | None = None
+    over: str | None = None
+    commands: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        named = (self.command, self.less, self.over)
+        object.__setattr__(self, "commands", tuple(name for name in named if name is not None))
+
+
+FLOOR = Program("floor", "floor.py", "orjson of ready dicts in an envelope: no schema, selection, check or STATE")
+BURLER = Program("burler", "tap_burler.py", "selection, types and formats checked, unknown fields reported, STATE")
+SDK = Program(
+    "singer-sdk",
+    "tap_sdk.py",
+    "selection, conversion by type, unknown fields reported; values that don't fit the schema pass",
+    environment="singer-sdk",
+)
+SDK_MSGSPEC = Program(
+    "singer-sdk, msgspec writer",
+    "tap_sdk.py",
+    "the same, with its optional writer",
+    variant="msgspec",
+    environment="singer-sdk",
+)
+AIRBYTE = Program(
+    "airbyte-cdk, no shaping",
+    "tap_airbyte.py",
+    "AirbyteMessage lines; records as they are, no schema applied (its default)",
+    variant="plain",
+    environment="airbyte-cdk",
+)
+AIRBYTE_SHAPING = Program(
+    "airbyte-cdk, shaping",
+    "tap_airbyte.py",
+    "AirbyteMessage lines, with its type transformer",
+    variant="shaping",
+    environment="airbyte-cdk",
+)
+SINGER = Program(
+    "singer-python", "tap_singer.py", "Transformer, then write_record, in a loop", environment="singer-python"
+)
+DLT = Program(
+    "dlt",
+    "tap_dlt.py",
+    "extract and normalize into JSON lines in files: no messages, no pipe; the nearest it has",
+    environment="dlt",
+)
+PROGRAMS = (FLOOR, BURLER, SDK, SDK_MSGSPEC, AIRBYTE, AIRBYTE_SHAPING, SINGER, DLT)
+
+_PAGES, _ROWS, _KEYED = Case(BURLER, "pages"), Case(BURLER, "rows"), Case(BURLER, "keyed")
+_FLOOR = Case(FLOOR, "pages")
+_SDK = Case(SDK, "rows", 0.2)
+_PEERS = (
+    _SDK,
+    Case(SDK_MSGSPEC, "rows", 0.2),
+    Case(AIRBYTE, "rows", 0.4),
+    Case(AIRBYTE_SHAPING, "rows", 0.1),
+    Case(SINGER, "rows", 0.1),
+    Case(DLT, "pages", 0.2),
+)
+_KEYED_PEERS = (
+    Case(SDK, "keyed", 0.2),
+    Case(SDK_MSGSPEC, "keyed", 0.2),
+    Case(AIRBYTE, "keyed", 0.4),
+    Case(AIRBYTE_SHAPING, "keyed", 0.1),
+    Case(SINGER, "keyed", 0.1),
+)
+_BYTES, _ARROW = Case(FLOOR, "bytes"), Case(FLOOR, "arrow", 0.5)
+
+RATES = (
+    RateRow(
+        "pages",
+        "RECORD to a pipe, full shaping, dicts in pages",
+        _PAGES,
+        _FLOOR,
+        (Bar(_FLOOR, 0.55, "0.55 x floor"), Bar(_SDK, 20, "20 x singer-sdk")),
+        _PEERS,
+    ),
+    RateRow("rows", "the same, one dict yielded at a time", _ROWS, _FLOOR, (Bar(_FLOOR, 0.5, "0.50 x floor"),), _PEERS),
+    RateRow(
+        "keyed",
+        "the same, with replication key and `every_n(1000)`",
+        _KEYED,
+        _FLOOR,
+        (Bar(_ROWS, 0.9, "0.9 x the row above"),),
+        _KEYED_PEERS,
+    ),
+    RateRow(
+        "bytes",
+        "JSON arrays of 1,000 rows yielded as bytes",
+        Case(BURLER, "bytes"),
+        _BYTES,
+        (Bar(_BYTES, 2.5, "2.5 x json.loads + orjson.dumps"),),
+    ),
+    RateRow(
+        "arrow",
+        "pyarrow Tables of 10,000 rows yielded",
+        Case(BURLER, "arrow"),
+        _ARROW,
+        (Bar(_ARROW, 3.0, "3 x to_pylist + orjson.dumps"),),
+        needs="pyarrow",
+    ),
+)
+
+_SMALL, _MANY = 10_000, 2_000_000
+MEMORY = (
+    MemoryRow("memory-pages", "dicts in pages", _PAGES, _SMALL, _MANY, 60),
+    MemoryRow(
+        "memory-rows",
+        "one dict at a time",
+        _ROWS,
+        _SMALL,
+        _MANY,
+        60,
+        ((Case(SDK, "rows"), 200_000), (Case(DLT, "pages"), 200_000)),
+    ),
+    MemoryRow("memory-keyed", "the same, `every_n(1000)`", _KEYED, _SMALL, _MANY, 60),
+    MemoryRow("memory-bytes", "bytes pages (20 of them are held by the tap)", Case(BURLER, "bytes"), _SMALL, _MANY, 60),
+    MemoryRow(
+        "memory-arrow",
+        "pyarrow Tables (importing pyarrow is most of it)",
+        Case(BURLER, "arrow"),
+        10 * _SMALL,
+        _MANY,
+        None,
+        needs="pyarrow",
+    ),
+    MemoryRow(
+        "memory-big",
+        "rows of 1 MB, one at a time",
+        Case(BURLER, "big"),
+        200,
+        2_000,
+        60,
+        ((Case(SDK, "big"), 1_000), (Case(DLT, "big"), 1_000)),
+    ),
+)
+
+STARTS = (
+    StartRow("import", "`import burler`, over the bare interpreter", "import burler", 0.08, less="bare interpreter"),
+    StartRow("help", "`burler --help`", "burler --help", 0.15),
+    StartRow("empty", "`run` of an empty stream", "run of an empty stream", 0.35),
+    StartRow(
+        "discover",
+        "discover of 200 streams x 50 fields, over singer-sdk",
+        "discover 200 x 50, burler",
+        0.5,
+        over="discover 200 x 50, singer-sdk",
+    ),
+)
+NAMES = tuple(row.name for row in (*RATES, *MEMORY, *STARTS))

@@ -1,0 +1,47 @@
+"""A virtual environment for each peer, in ``.venv-bench``, made once and kept: what they need does not go together."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / ".venv-bench"
+PACKAGES = {
+    "singer-sdk": ("singer-sdk>=0.54", "msgspec"),
+    "airbyte-cdk": ("airbyte-cdk>=7",),
+    "dlt": ("dlt>=1.20",),
+    "singer-python": ("singer-python>=6.8",),
+}
+
+
+class NotInstalled(Exception):
+    """A peer could not be installed; the text says why, in one line."""
+
+
+def python_of(name: str) -> str:
+    """The Python of a peer's environment, which is made if it is not there or has other packages.
+
+    Raises:
+        NotInstalled: see there.
+    """
+    folder = FOLDER / name
+    stamp = folder / ".made-for"
+    wanted = "\n".join((sys.version, *PACKAGES[name]))
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        print(f"making .venv-bench/{name}", file=sys.stderr)
+        _run([sys.executable, "-m", "venv", str(folder)])
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "-q"]
+        _run([*pip, *PACKAGES[name]])
+        stamp.write_text(wanted)
+    return str(folder / "bin" / "python")
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
+        reasons = [line for line in lines if line.startswith(("ERROR", "Error"))] or lines[-1:]
+        raise NotInstalled(reasons[-1][:200])

@@ -1,0 +1,184 @@
+"""Runs cases, each a process that writes to a pipe which another process reads."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import environments
+from startup import ENVIRONMENT
+
+if TYPE_CHECKING:
+    from cases import Case, Program
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+_LEARN_ROWS = 1_500
+
+
+class Failed(Exception):
+    """A program ended with an error; the text is the last thing it said."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one run of a case took: CPU and wall seconds less imports, peak memory in bytes."""
+
+    cpu: float
+    wall: float
+    peak: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Medians of a case's runs."""
+
+    case: Case
+    rows: int
+    runs: tuple[Figures, ...]
+
+    @property
+    def cpu(self) -> float:
+        """Median CPU seconds."""
+        return statistics.median(run.cpu for run in self.runs)
+
+    @property
+    def wall(self) -> float:
+        """Median wall seconds."""
+        return statistics.median(run.wall for run in self.runs)
+
+    @property
+    def peak(self) -> int:
+        """The greatest peak, in bytes."""
+        return max(run.peak for run in self.runs)
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """Least and greatest CPU seconds."""
+        return min(run.cpu for run in self.runs), max(run.cpu for run in self.runs)
+
+    @property
+    def rate(self) -> float:
+        """Rows per second of CPU."""
+        return self.rows / max(self.cpu, 1e-6)  # a tiny run may take less than the system's clock shows
+
+
+class Bench:
+    """One use of the benchmark: its scratch folder, the peers' Pythons, the modules each case imports."""
+
+    def __init__(self, folder: Path, *, peers: bool) -> None:
+        self.folder = folder
+        self.peers = peers
+        self.versions: dict[str, str] = {}
+        self.absent: dict[str, str] = {}
+        self._pythons: dict[str, str] = {}
+        self._learned: dict[tuple[str, str, str], Path] = {}
+
+    def python(self, program: Program) -> str:
+        """The Python that runs a program.
+
+        Raises:
+            environments.NotInstalled: it has none, or peers are not wanted.
+        """
+        name = program.environment
+        if name is None:
+            return sys.executable
+        if not self.peers:
+            raise environments.NotInstalled("peers are left out (--no-peers)")
+        if name in self.absent:
+            raise environments.NotInstalled(self.absent[name])
+        if name not in self._pythons:
+            try:
+                self._pythons[name] = environments.python_of(name)
+            except environments.NotInstalled as error:
+                self.absent[name] = str(error)
+                raise
+        return self._pythons[name]
+
+    def learn(self, case: Case) -> None:
+        """Note what a case imports, with a short run. Done once for each case, and not measured.
+
+        Raises:
+            Failed: the program does.
+            environments.NotInstalled: see ``python``.
+        """
+        key = (case.program.script, case.program.variant, case.work)
+        if key not in self._learned:
+            learned = self.folder / f"modules-{len(self._learned)}"
+            self._start(case, _LEARN_ROWS if case.work != "big" else 3, {"BENCH_LEARN": str(learned)})
+            self._learned[key] = learned
+
+    def run(self, case: Case, rows: int) -> Figures:
+        """Measure a case once.
+
+        Raises:
+            Failed: the program does.
+            environments.NotInstalled: see ``python``.
+        """
+        self.learn(case)
+        modules = self._learned[case.program.script, case.program.variant, case.work]
+        told = self._start(case, rows, {"BENCH_MODULES": str(modules)})
+        return Figures(told["cpu"], told["wall"], told["peak"])
+
+    def profile(self, case: Case, rows: int) -> Path:
+        """Run a case under cProfile; gives the file of its figures."""
+        self.learn(case)
+        modules = self._learned[case.program.script, case.program.variant, case.work]
+        target = self.folder / "profile"
+        self._start(case, rows, {"BENCH_MODULES": str(modules), "BENCH_PROFILE": str(target)})
+        return target
+
+    def output(self, case: Case, rows: int) -> bytes:
+        """What a case writes to stdout, in a run that is not measured.
+
+        Raises:
+            Failed: the program does.
+        """
+        with tempfile.TemporaryFile(dir=self.folder) as out, self._errors() as errors:
+            done = subprocess.run(
+                self._command(case, rows), env=ENVIRONMENT, stdout=out, stderr=errors, cwd=self.folder, check=False
+            )
+            _check(done.returncode, errors)
+            out.seek(0)
+            return out.read()
+
+    def _start(self, case: Case, rows: int, more: dict[str, str]) -> dict[str, Any]:
+        side = self.folder / "side.json"
+        side.unlink(missing_ok=True)
+        environment = {**ENVIRONMENT, "BENCH_SIDE": str(side), **more}
+        command = self._command(case, rows)
+        reader = subprocess.Popen([sys.executable, "-S", str(PROGRAMS / "reader.py")], stdin=subprocess.PIPE)
+        assert reader.stdin is not None
+        with self._errors() as errors:
+            # No timeout: with one, Python looks for the end of the process every 50 ms only.
+            process = subprocess.Popen(command, env=environment, stdout=reader.stdin, stderr=errors, cwd=self.folder)
+            reader.stdin.close()
+            code = process.wait()
+            reader.wait()
+            _check(code, errors)
+        told: dict[str, Any] = json.loads(side.read_text())
+        self.versions |= told["versions"]
+        return told
+
+    def _command(self, case: Case, rows: int) -> list[str]:
+        program = case.program
+        script = str(PROGRAMS / program.script)
+        return [self.python(program), script, program.variant, case.work, str(rows)]
+
+    def _errors(self) -> Any:
+        # A file, not a pipe: logs are written as they would be, and nobody has to read along.
+        return tempfile.TemporaryFile("w+", dir=self.folder, errors="replace")
+
+
+def _check(code: int, errors: Any) -> None:
+    if code:
+        errors.seek(0)
+        said = [line for line in errors.read().splitlines() if line.strip()]
+        critical = [line for line in said if line.startswith("CRITICAL")]
+        last = (critical or said or ["nothing"])[-1]
+        raise Failed(f"exit code {code}: {last[:300]}")

@@ -1,0 +1,239 @@
+"""How fast burler is, measured: a benchmark anyone can run, not a test.
+
+    make bench                                       everything, beside other programs; some ten minutes
+    python tests/bench/run.py --quick --no-peers     under a minute, against the floor alone
+    python tests/bench/run.py --row pages keyed      some rows of the table
+    python tests/bench/run.py --profile pages        where the time of a row goes, by function
+    python tests/bench/run.py --write-docs           the tables and the picture of docs/performance.md
+
+Before anything is timed, burler's output is compared with the reference; a difference is an error (exit code 1).
+"""
+
+from __future__ import annotations
+
+import argparse
+import pstats
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import checks
+import drawing
+import report
+import startup
+from cases import BURLER, MEMORY, NAMES, RATES, ROWS, SDK, STARTS, Case, MemoryRow, RateRow
+from environments import NotInstalled
+from measure import Bench, Failed, Figures, Summary
+from results import Results
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+START_RUNS = 9
+AnyRow = TypeVar("AnyRow", RateRow, MemoryRow)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Measure and print; gives the exit code."""
+    given = _arguments(args)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        bench = Bench(Path(folder), peers=given.peers)
+        if given.profile:
+            return _profile(bench, given.profile, given.rows)
+        run = Run(bench, base=given.rows, runs=given.runs, wanted=given.row or NAMES)
+        run.measure()
+        text = report.markdown(
+            run.results, bench, rates=run.rates, memory=run.memory, starts=run.starts, said=run.said()
+        )
+    _progress("")
+    print(text)
+    if given.write_docs and not run.results.problems:
+        report.into_docs(DOCS / "performance.md", text)
+        (DOCS / "performance.svg").write_text(drawing.svg(run.results, run.rates), encoding="utf-8")
+    return 1 if run.results.problems else 0
+
+
+def _arguments(args: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--row", nargs="+", choices=NAMES, metavar="NAME", help=f"rows to measure: {', '.join(NAMES)}")
+    parser.add_argument("--rows", type=_above_0, help=f"records of each case ({ROWS:,}); slow programs get fewer")
+    parser.add_argument("--runs", type=_above_0, help="rounds, of which medians are taken (5)")
+    parser.add_argument("--quick", action="store_true", help="20,000 records and 3 rounds, unless said otherwise")
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="burler and the floor alone")
+    parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md and .svg")
+    parser.add_argument("--profile", choices=[row.name for row in RATES], help="profile burler in a row, by function")
+    given = parser.parse_args(args)
+    given.rows = given.rows or (ROWS // 10 if given.quick else ROWS)
+    given.runs = given.runs or (3 if given.quick else 5)
+    return given
+
+
+def _above_0(text: str) -> int:
+    number = int(text.replace("_", "").replace(",", ""))
+    if number < 1:
+        raise argparse.ArgumentTypeError("a whole number above 0")
+    return number
+
+
+class Run:
+    """The rows that are wanted, measured: the candidates of all of them interleaved, round by round."""
+
+    def __init__(self, bench: Bench, *, base: int, runs: int, wanted: Sequence[str]) -> None:
+        self.bench = bench
+        self.base = base
+        self.runs = runs
+        self.rates = [row for row in RATES if row.name in wanted]
+        self.memory = [row for row in MEMORY if row.name in wanted]
+        self.starts = [row for row in STARTS if row.name in wanted]
+        self.results = Results(scale=base / ROWS)
+
+    def said(self) -> str:
+        """How it was measured, for the head of the report."""
+        return f"{self.base:,} rows where nothing else is said, medians of {self.runs} rounds, interleaved."
+
+    def measure(self) -> None:
+        """All of it: first the outputs are compared, then the clock starts."""
+        if not self.bench.peers:
+            self._note("other programs are left out (--no-peers)")
+        self.rates = self._able(self.rates)
+        self.memory = self._able(self.memory)
+        self._check()
+        self._measure_rates()
+        self._measure_memory()
+        self._measure_starts()
+
+    def _able(self, rows: list[AnyRow]) -> list[AnyRow]:
+        """Without the rows that need a package which is not there."""
+        found = []
+        for row in rows:
+            if row.needs is not None and not _installed(row.needs):
+                self._note(f"row '{row.name}' is left out: {row.needs} is not installed")
+            else:
+                found.append(row)
+        return found
+
+    def _note(self, text: str) -> None:
+        if text not in self.results.notes:
+            self.results.notes.append(text)
+
+    def _check(self) -> None:
+        cases = (row.case for rows in (self.rates, self.memory) for row in rows)
+        for case in dict.fromkeys(cases):
+            try:
+                self.results.checked[case] = checks.check(self.bench, case)
+            except (checks.Wrong, Failed) as error:
+                self.results.problems[case.label] = str(error)
+            except (ValueError, LookupError) as error:
+                self.results.problems[case.label] = f"its output can't be read: {error!r:.200}"
+
+    def _measure_rates(self) -> None:
+        cases = self._ready(case for row in self.rates for case in row.cases)
+        taken: dict[Case, list[Figures]] = {case: [] for case in cases}
+        for round_ in range(self.runs):
+            for number, case in enumerate(cases):
+                _progress(f"round {round_ + 1} of {self.runs}: {number + 1} of {len(cases)}, {case.label}")
+                self._try(case, partial(self._take, taken, case))
+        for case, figures in taken.items():
+            if len(figures) == self.runs:
+                self.results.rates[case] = Summary(case, case.rows(self.base), tuple(figures))
+
+    def _take(self, taken: dict[Case, list[Figures]], case: Case) -> None:
+        taken[case].append(self.bench.run(case, case.rows(self.base)))
+
+    def _measure_memory(self) -> None:
+        for row in self.memory:
+            few, many = self.results.few(row), self.results.many(row)
+            share = self.results.scale
+            peers = [(case, max(2 * few, round(rows * share))) for case, rows in row.peers]
+            for case, rows in ((row.case, few), (row.case, many), *((c, n) for c, most in peers for n in (few, most))):
+                if (case, rows) not in self.results.memory and self._ready([case]):
+                    _progress(f"memory: {case.label}, {rows:,} rows")
+                    self._try(case, partial(self._remember, case, rows))
+
+    def _remember(self, case: Case, rows: int) -> None:
+        self.results.memory[case, rows] = Summary(case, rows, (self.bench.run(case, rows),))
+
+    def _measure_starts(self) -> None:
+        wanted = dict.fromkeys(name for row in self.starts for name in row.commands)
+        if not wanted:
+            return
+        sdk = None
+        if any(row.over for row in self.starts):
+            try:
+                sdk = self.bench.python(SDK)
+            except NotInstalled as error:
+                if self.bench.peers:
+                    self._note(f"{SDK.environment} is left out: {error}")
+        commands = {name: command for name, command in startup.commands(sdk).items() if name in wanted}
+        taken: dict[str, list[float]] = {name: [] for name in commands}
+        # The first run of each is not counted: it writes the bytecode that all users but the first one have.
+        for round_ in range((START_RUNS if self.runs >= 5 else self.runs) + 1):
+            for name in list(taken):
+                _progress(f"start-up, round {round_}: {name}")
+                try:
+                    spent = startup.seconds(commands[name])
+                except subprocess.CalledProcessError as error:
+                    self.results.problems[name] = f"exit code {error.returncode}"
+                    del taken[name]
+                    continue
+                if round_:
+                    taken[name].append(spent)
+        self.results.starts = taken
+
+    def _ready(self, cases: Iterable[Case]) -> list[Case]:
+        """The cases that can be run: nothing wrong was found in them, and the peer is installed."""
+        found = []
+        for case in dict.fromkeys(cases):
+            if case.label in self.results.problems:
+                continue
+            if self._try(case, partial(self.bench.learn, case)):
+                found.append(case)
+        return found
+
+    def _try(self, case: Case, action: Callable[[], object]) -> bool:
+        """Do something; an error of burler's or the floor's is a problem, one of a peer's a note."""
+        try:
+            action()
+        except NotInstalled as error:
+            if self.bench.peers:
+                self._note(f"{case.program.environment} is left out: {error}")
+            return False
+        except Failed as error:
+            if case.program.environment is None:
+                self.results.problems[case.label] = str(error)
+            else:
+                self._note(f"{case.label}: {error}")
+            return False
+        return True
+
+
+def _installed(package: str) -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec(package) is not None
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text:.100}", end="", file=sys.stderr, flush=True)
+
+
+def _profile(bench: Bench, name: str, rows: int) -> int:
+    """Where the time of burler's side of a row goes. cProfile costs most where there are many small Python calls, so
+    shares are a hint; C functions have lines of their own."""
+    case = next(row.case for row in RATES if row.name == name)
+    assert case.program is BURLER
+    try:
+        figures = bench.profile(case, rows)
+    except Failed as error:
+        print(f"{case.label}: {error}", file=sys.stderr)
+        return 1
+    stats = pstats.Stats(str(figures))
+    stats.strip_dirs().sort_stats("tottime").print_stats(30)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,293 @@
+"""The benchmark runs, its table has its rows, and wrong output would be seen. Nothing is timed here."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH = ROOT / "tests" / "bench"
+MODULES = ("cases", "checks", "drawing", "environments", "measure", "report", "results", "run", "standard", "startup")
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """The benchmark's modules by name, gone again afterwards: their names are not for the whole test run."""
+    import importlib
+
+    monkeypatch.syspath_prepend(str(BENCH / "programs"))
+    monkeypatch.syspath_prepend(str(BENCH))
+    for name in MODULES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield {name: importlib.import_module(name) for name in MODULES}
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def run(*args):
+    """The benchmark as a user runs it."""
+    command = [sys.executable, str(BENCH / "run.py"), *args]
+    # Whatever the person who runs the tests has set, a tap's settings come from nowhere else.
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("TAP_", "BENCH_", "BURLER_"))}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+
+
+def cells(text, title):
+    """The cells of the table row that begins with a title."""
+    [line] = [line for line in text.splitlines() if line.startswith(f"| {title} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_a_small_run_has_all_rows_and_compares_all_outputs(bench):
+    done = run("--quick", "--no-peers", "--rows", "2000", "--runs", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    cases, results = bench["cases"], bench["results"]
+    rates = [row for row in cases.RATES if row.needs is None or bench["run"]._installed(row.needs)]
+    memory = [row for row in cases.MEMORY if row.needs is None or bench["run"]._installed(row.needs)]
+    for row in rates:
+        found = cells(done.stdout, row.title)
+        assert float(found[1].replace(",", "")) > 0
+        assert float(found[3]) > 0
+        assert found[-1] in (results.PASS, results.MISS, results.NONE)
+    for row in memory:
+        assert cells(done.stdout, row.title)[4] in (results.PASS, results.MISS)
+    for row in cases.STARTS:
+        found = cells(done.stdout, row.title)
+        assert (found[3] == results.NONE) == (row.over is not None)  # that one needs a peer
+    kinds = {row.case for row in (*rates, *memory)}
+    records = sum(bench["checks"].CHECKED_BIG_ROWS if case.work == "big" else 2500 for case in kinds)
+    assert f"before timing: {records:,} records of {len(kinds)} kinds of output" in done.stdout
+    assert "error" not in done.stdout
+
+
+def test_a_profile_names_functions(bench):
+    done = run("--profile", "pages", "--rows", "2000")
+    assert done.returncode == 0, done.stderr
+    assert "tottime" in done.stdout
+    assert "outlet.py" in done.stdout
+
+
+def messages(bench, work, *, count=3):
+    """What a tap should print for a few rows."""
+    standard = bench["standard"]
+    rows = list(standard.rows(count))
+    version = {} if work == "keyed" else {"version": 7}
+    moment = "2024-05-06T07:08:09.123456Z"
+    bookmark = {"ts": rows[-1]["ts"]} if work == "keyed" else version
+    out = [
+        {"type": "SCHEMA", "stream": "std", "schema": standard.SCHEMA, "key_properties": ["id"]},
+        *({"type": "RECORD", "stream": "std", "record": row, "time_extracted": moment, **version} for row in rows),
+        {"type": "STATE", "value": {"bookmarks": {"std": bookmark}}},
+    ]
+    return bench["checks"].parse("\n".join(map(json.dumps, out)).encode())
+
+
+def wanted(bench, *, count=3):
+    """The reference's records for them."""
+    return bench["checks"].parse("\n".join(map(json.dumps, bench["standard"].rows(count))).encode())
+
+
+@pytest.mark.parametrize("work", ["pages", "keyed"])
+def test_the_right_output_passes(bench, work):
+    case = bench["cases"].Case(bench["cases"].BURLER, work)
+    found = messages(bench, work)
+    bench["checks"].compare(case, found, wanted(bench))
+    found[1]["record"].update(ts="2024-01-02T04:04:05+01:00", f1=0)  # the same moment, and 0.0
+    bench["checks"].compare(case, found, wanted(bench))
+
+
+BROKEN = {
+    "a value": lambda found: found[2]["record"].update(a="other"),
+    "a nested value": lambda found: found[2]["record"]["nested"].update(x=2.0),
+    "a last digit": lambda found: found[2]["record"].update(f2=found[2]["record"]["f2"].next_plus()),
+    "a number as text": lambda found: found[2]["record"].update(id="1"),
+    "a type": lambda found: found[2]["record"].update(id=True),
+    "another moment": lambda found: found[2]["record"].update(ts="2024-01-02T03:04:06Z"),
+    "a time without a zone": lambda found: found[2]["record"].update(ts="2024-01-02T03:04:05.000001"),
+    "a field more": lambda found: found[3]["record"].update(more=None),
+    "a field less": lambda found: found[3]["record"].pop("arr"),
+    "a row less": lambda found: found.pop(2),
+    "no last row": lambda found: found.pop(3),
+    "a row twice": lambda found: found.insert(2, copy.deepcopy(found[2])),
+    "rows in another order": lambda found: found.insert(2, found.pop(1)),
+    "no time_extracted": lambda found: found[1].update(time_extracted="now"),
+    "a time_extracted without a zone": lambda found: found[1].update(time_extracted="2024-05-06T07:08:09.123456"),
+    "another stream": lambda found: found[1].update(stream="other"),
+    "no SCHEMA": lambda found: found.pop(0),
+    "another schema": lambda found: found[0].update(schema={}),
+    "no STATE": lambda found: found.pop(),
+    "an old STATE": lambda found: found[-1].update(
+        value={"bookmarks": {"std": {"version": 6, "ts": "2024-01-01T00:00Z"}}}
+    ),
+}
+
+
+@pytest.mark.parametrize("work", ["pages", "keyed"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_wrong_output_is_an_error(bench, work, name):
+    case = bench["cases"].Case(bench["cases"].BURLER, work)
+    found = messages(bench, work)
+    BROKEN[name](found)
+    with pytest.raises(bench["checks"].Wrong):
+        bench["checks"].compare(case, found, wanted(bench))
+
+
+def test_a_keyed_stream_needs_its_states_on_the_way(bench):
+    case = bench["cases"].Case(bench["cases"].BURLER, "keyed")
+    found = messages(bench, "keyed", count=2000)
+    with pytest.raises(bench["checks"].Wrong, match="1 STATEs"):
+        bench["checks"].compare(case, found, wanted(bench, count=2000))
+    found.insert(1001, {"type": "STATE", "value": {"bookmarks": {"std": {"ts": found[1000]["record"]["ts"]}}}})
+    bench["checks"].compare(case, found, wanted(bench, count=2000))
+
+
+def pretend(bench, monkeypatch, *, output):
+    """No process is started: each case writes ``output`` and takes a second."""
+    ran = []
+
+    def start(self, case, rows, more):
+        self.python(case.program)
+        ran.append((case, "BENCH_LEARN" in more))
+        return {"cpu": 1.0, "wall": 1.0, "peak": 1, "versions": {}}
+
+    def written(self, case, rows):
+        return "\n".join(map(json.dumps, output(case, rows))).encode()
+
+    monkeypatch.setattr(bench["measure"].Bench, "_start", start)
+    monkeypatch.setattr(bench["measure"].Bench, "output", written)
+    return ran
+
+
+def test_a_row_whose_output_is_wrong_is_an_error_and_is_not_timed(bench, monkeypatch, capsys):
+    rows = bench["standard"].rows
+    ran = pretend(bench, monkeypatch, output=lambda case, count: ({"type": "RECORD", "record": r} for r in rows(count)))
+    assert bench["run"].main(["--no-peers", "--row", "pages", "memory-pages", "--runs", "2"]) == 1
+    out = capsys.readouterr().out
+    assert "**error**: burler: pages: the first message is not the stream's SCHEMA" in out
+    assert "Compared with the reference before timing: 0 records" in out
+    assert {case.program.name for case, _learning in ran} == {"floor"}
+    assert [learning for _case, learning in ran] == [True, False, False]
+
+
+def test_what_peers_fail_at_is_a_note_and_burler_is_measured_all_the_same(bench, monkeypatch, capsys):
+    measure, run_ = bench["measure"], bench["run"]
+    pretend(bench, monkeypatch, output=None)
+    monkeypatch.setattr(run_.checks, "check", lambda _bench, _case: 1)
+    monkeypatch.setattr(bench["environments"], "python_of", lambda name: sys.executable)
+    start = measure.Bench._start
+
+    def fails(self, case, rows, more):
+        if case.program.environment is not None:
+            raise measure.Failed(f"exit code 1: no {case.program.environment} today")
+        return start(self, case, rows, more)
+
+    monkeypatch.setattr(measure.Bench, "_start", fails)
+    assert run_.main(["--row", "pages", "--runs", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "- singer-sdk: rows: exit code 1: no singer-sdk today" in out
+    assert cells(out, "RECORD to a pipe, full shaping, dicts in pages")[-1] == bench["results"].NONE
+
+
+def test_a_peer_that_cannot_be_installed_is_said_in_one_line(bench, monkeypatch, capsys):
+    environments, run_ = bench["environments"], bench["run"]
+    pretend(bench, monkeypatch, output=None)
+    monkeypatch.setattr(run_.checks, "check", lambda _bench, _case: 1)
+    asked = []
+
+    def python_of(name):
+        asked.append(name)
+        if name == "singer-sdk":
+            raise environments.NotInstalled("ERROR: no wheel for this Python")
+        return sys.executable
+
+    monkeypatch.setattr(environments, "python_of", python_of)
+    assert run_.main(["--row", "pages", "rows", "--runs", "3"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("singer-sdk is left out: ERROR: no wheel for this Python") == 1
+    assert asked.count("singer-sdk") == 1  # though two programs live there
+    assert "dlt 5.00" in out  # a fifth of the rows in the same second
+
+
+def test_output_that_cannot_be_read_and_a_command_that_fails_are_errors(bench, monkeypatch, capsys):
+    pretend(bench, monkeypatch, output=lambda case, count: [{"type": "RECORD"}] * count)
+    monkeypatch.setattr(bench["startup"], "EMPTY", "raise SystemExit(7)")
+    assert bench["run"].main(["--no-peers", "--row", "keyed", "empty", "--runs", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "**error**: burler: keyed: its output can't be read: KeyError('record')" in out
+    assert "**error**: run of an empty stream: exit code 7" in out
+
+
+def summary(bench, case, *, cpu, rows=1000):
+    """A summary of one made-up run."""
+    measure = bench["measure"]
+    return measure.Summary(case, rows, (measure.Figures(cpu, cpu, 50_000_000),))
+
+
+def test_bars_are_reached_or_missed(bench):
+    cases, results = bench["cases"], bench["results"]
+    row = next(row for row in cases.RATES if row.name == "pages")
+    floor, sdk = (bar.against for bar in row.bars)
+    found = results.Results(rates={row.case: summary(bench, row.case, cpu=1.0)})
+    assert found.rate_verdict(row) == results.NONE
+    found.rates |= {floor: summary(bench, floor, cpu=0.56), sdk: summary(bench, sdk, cpu=4.0, rows=200)}
+    assert found.rate_verdict(row) == results.PASS
+    found.rates[floor] = summary(bench, floor, cpu=0.54)
+    assert found.rate_verdict(row) == results.MISS
+    assert found.reached(row, row.bars[1]) == results.PASS
+
+
+def test_memory_is_flat_or_not(bench):
+    cases, results = bench["cases"], bench["results"]
+    row = next(row for row in cases.MEMORY if row.name == "memory-rows")
+
+    def verdict(few, many):
+        figures = bench["measure"].Figures
+        memory = {
+            (row.case, count): bench["measure"].Summary(row.case, count, (figures(1.0, 1.0, peak * 1_000_000),))
+            for count, peak in ((row.few, few), (row.many, many))
+        }
+        return results.Results(memory=memory).memory_verdict(row)
+
+    assert verdict(30, 43) == results.PASS
+    assert verdict(30, 44) == results.MISS
+    assert verdict(55, 61) == results.MISS
+
+
+def test_the_docs_page_takes_the_tables_and_keeps_the_rest(bench, tmp_path):
+    report = bench["report"]
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+    report.into_docs(page, "new\n")
+    assert page.read_text() == f"before\n{report.BEGIN}\n\nnew\n\n{report.END}\nafter\n"
+    page.write_text("no markers")
+    with pytest.raises(ValueError, match=r"page\.md has no lines"):
+        report.into_docs(page, "new\n")
+
+
+def test_the_docs_name_every_row_and_program(bench):
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    cases = bench["cases"]
+    assert bench["report"].BEGIN in text
+    for row in (*cases.RATES, *cases.MEMORY, *cases.STARTS):
+        assert f"`{row.name}`" in text, row.name
+    for program in cases.PROGRAMS:
+        assert program.does in text, program.name
+
+
+def test_the_picture_shows_what_was_measured(bench):
+    from xml.etree import ElementTree
+
+    cases, results = bench["cases"], bench["results"]
+    row = next(row for row in cases.RATES if row.name == "pages")
+    found = results.Results(
+        rates={case: summary(bench, case, cpu=cpu) for case, cpu in ((row.case, 1.0), (row.floor, 0.5))}
+    )
+    root = ElementTree.fromstring(bench["drawing"].svg(found, list(cases.RATES)))
+    bars = root.findall("{http://www.w3.org/2000/svg}rect")
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == [row.title, "burler", "1,000", "floor", "2,000"]
+    assert float(bars[1].get("width")) == pytest.approx(2 * float(bars[0].get("width")), rel=0.01)

@@ -1,0 +1,336 @@
+"""A page of any kind does what the same rows as dicts do: bookmarks, versions, hooks, substreams, limits, bad rows."""
+
+from __future__ import annotations
+
+import json
+import logging
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from pageruns import SCHEMA, dicts, gives, run_pages, tap_of
+
+import burler
+from burler.testing import run_tap, without_times
+
+
+def rows_of(*numbers, **more):
+    return [{"id": number, **more} for number in numbers]
+
+
+def array(rows):
+    return json.dumps(rows).encode()
+
+
+def lines(rows):
+    return b"\n".join(json.dumps(row).encode() for row in rows)
+
+
+def document(rows):
+    return burler.json_page(json.dumps({"a": {"b": rows}}, indent=1).encode(), "a.b")
+
+
+def table(rows):
+    return pa.Table.from_pylist(rows)
+
+
+def many(rows):
+    return [lines([row]) for row in rows]
+
+
+KINDS = [array, lines, document, table, many]
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+
+
+def same(kind, *pages, config=None, warnings=None, **options):
+    """Run the pages of one kind, and as lists of dicts: the same messages and errors. Gives the run."""
+    found = []
+    for made in (lambda rows: rows, kind):
+        if warnings is not None:
+            warnings.clear()
+        run = run_pages(gives(*map(made, pages)), config, **options)
+        said = sorted(record.getMessage() for record in warnings.records) if warnings is not None else []
+        said = [line for line in said if "METRIC" not in line and "job_duration" not in line and " s, " not in line]
+        found.append((without_times(run.messages), {k: str(v) for k, v in run.result.errors.items()}, said))
+    assert found[1] == found[0]
+    return run
+
+
+# ---- what a STATE says ------------------------------------------------------------------------------
+
+
+@kinds
+def test_bookmarks_follow_the_rows(kind):
+    run = same(kind, rows_of(1, 2), rows_of(3), replication_key="id", order="asc")
+    assert run.states[-1]["bookmarks"] == {"rows": {"id": 3}}
+    run = same(kind, rows_of(5, 2), rows_of(3), replication_key="id")
+    assert run.states[-1]["bookmarks"] == {"rows": {"id": 5}}
+    times = [{"id": 1, "at": "2024-01-01T02:00:00.5+02:00"}, {"id": 2, "at": "2024-01-01T00:30:00Z"}]
+    run = same(kind, times, replication_key="at")
+    assert run.states[-1]["bookmarks"] == {"rows": {"at": "2024-01-01T00:30:00Z"}}
+    run = same(kind, [{"id": 1}, {"id": 2, "whole": 2**63}, {"id": 3, "whole": None}], replication_key="whole")
+    assert run.states[-1]["bookmarks"] == {"rows": {"whole": 2**63}}
+
+
+@kinds
+def test_broken_order_is_seen(kind):
+    run = same(kind, rows_of(1, 3), rows_of(2, 4), replication_key="id", order="asc")
+    assert "went from 3 back to 2" in str(run.result.errors["rows"])
+    run = same(kind, rows_of(1, 3, 2), rows_of(4), replication_key="id", order="asc")
+    assert "went from 3 back to 2" in str(run.result.errors["rows"])
+
+
+@kinds
+def test_every_n_counts_rows_in_pages(kind):
+    def rows():
+        for first in range(0, 100, 5):
+            yield kind(rows_of(*range(first, first + 5)))
+
+    run = run_pages(rows, replication_key="id", order="asc", bookmark_strategy="every_n(10)")
+    assert run.records("rows") == dicts(range(100))
+    marks = [state["bookmarks"]["rows"]["id"] for state in run.states]
+    assert marks[-1] == 99
+    assert 5 <= len(marks) <= 12
+    out = -1
+    for message in run.messages:
+        if message["type"] == "RECORD":
+            out = message["record"]["id"]
+        elif message["type"] == "STATE":
+            assert message["value"]["bookmarks"]["rows"]["id"] == out
+
+
+@kinds
+def test_full_tables_have_versions(kind):
+    run = same(kind, rows_of(1, 2), rows_of(3))
+    assert run.types == ["SCHEMA", "ACTIVATE_VERSION", "RECORD", "RECORD", "RECORD", "ACTIVATE_VERSION", "STATE"]
+    assert len({message["version"] for message in run.messages if "version" in message}) == 1
+
+
+# ---- fields ---------------------------------------------------------------------------------------
+
+
+@kinds
+def test_unknown_fields_are_counted_as_for_dicts(kind, caplog):
+    caplog.set_level(logging.WARNING)
+    nested = {"in": {"x": 1, "y": 2}, "list": [{"x": 1, "z": 3}, {"x": 2, "z": 4}]}
+    run = same(kind, rows_of(1, 2, new="a", **nested), [{"id": 3}], rows_of(4, other=1.5), warnings=caplog)
+    assert run.records("rows")[0] == {"id": 1, "list": [{"x": 1}, {"x": 2}], "in": {"x": 1}}
+    text = caplog.text
+    for said in ("new (2 of 4 rows", "in.y (2 of 4 rows", "list[].z (4 times", "other (1 of 4 rows"):
+        assert said in text
+
+
+@kinds
+def test_fields_that_are_not_selected_stay_out(kind, caplog):
+    caplog.set_level(logging.WARNING)
+    given = rows_of(1, 2, text="x", n=1.5, **{"in": {"x": 1, "deep": {"q": 1}}})
+    run = same(kind, given, select="rows,!rows.text,!rows.in.deep", warnings=caplog)
+    assert run.records("rows") == rows_of(1, 2, n=1.5, **{"in": {"x": 1}})
+    assert "dropped" not in caplog.text
+
+
+@kinds
+def test_a_row_without_its_key_ends_the_stream(kind):
+    run = same(kind, [{"id": 1, "n": 1}, {"n": 2}, {"id": 3}] if kind is not table else [{"n": 2}])
+    assert "field 'id' is missing" in str(run.result.errors["rows"]) or kind is table
+
+
+# ---- rows that do not fit ---------------------------------------------------------------------------
+
+
+@kinds
+@pytest.mark.parametrize("size", [3, 40, 6000])
+def test_rows_before_a_bad_one_are_out(kind, size):
+    bad = [{"id": i, "whole": "1"} for i in range(size - 1)] + [{"id": size - 1, "whole": "x"}, {"id": size, "whole": "1"}]
+    run = run_pages(gives(kind(bad), kind(rows_of(size + 1))), replication_key="id", order="asc")
+    assert run.records("rows") == [{"id": i, "whole": 1} for i in range(size - 1)]
+    assert f"row id={size - 1}: field 'whole' is str 'x'" in str(run.result.errors["rows"])
+    assert run.states[-1]["bookmarks"] == {"rows": {"id": size - 2}}
+
+
+@kinds
+def test_bad_rows_may_be_left_out(kind, caplog):
+    caplog.set_level(logging.WARNING)
+    given = [{"id": i, "whole": "x" if i % 3 == 1 else "7"} for i in range(12)]
+    run = same(kind, given, on_bad_record="skip", replication_key="id", warnings=caplog)
+    assert [row["id"] for row in run.records("rows")] == [0, 2, 3, 5, 6, 8, 9, 11]
+    assert "4" in caplog.text
+
+
+@kinds
+def test_bad_fields_may_be_null(kind):
+    given = [{"id": i, "whole": "x" if i % 3 == 1 else "7"} for i in range(5)]
+    run = same(kind, given, on_bad_record="null")
+    assert [row["whole"] for row in run.records("rows")] == [7, None, 7, 7, None]
+
+
+@kinds
+def test_too_many_bad_rows_end_the_stream(kind):
+    given = [{"id": i, "whole": "x"} for i in range(9)]
+    run = same(kind, given[:3], given[3:], on_bad_record="skip", config={"max_bad_records": 5})
+    assert run.result.errors and not run.records("rows")
+
+
+# ---- functions of the author's, substreams, limits ----------------------------------------------------
+
+
+@kinds
+def test_a_post_transform_function_sees_each_row(kind):
+    seen = []
+
+    def hook(record):
+        seen.append(record)
+        return {**record, "text": f"row {record['id']}"} if record["id"] != 2 else None
+
+    tap = tap_of(gives(kind(rows_of(1, 2, n=2.5)), kind(rows_of(3))), replication_key="id")
+    tap.post_transform("rows")(hook)
+    run = run_tap(tap)
+    assert not run.result.errors
+    assert run.records("rows") == [{"id": 1, "n": 2.5, "text": "row 1"}, {"id": 3, "text": "row 3"}]
+    assert seen == [{"id": 1, "n": Decimal("2.5")}, {"id": 2, "n": Decimal("2.5")}, {"id": 3}]
+    assert run.states[-1]["bookmarks"] == {"rows": {"id": 3}}
+
+
+@kinds
+def test_a_bookmark_function_sees_each_row(kind):
+    tap = tap_of(gives(kind(rows_of(1, 2)), kind(rows_of(7))))
+    tap.bookmark("rows")(lambda record: record["id"] * 10)
+    run = run_tap(tap)
+    assert not run.result.errors
+    assert 70 in [*run.states[-1]["bookmarks"]["rows"].values()]
+
+
+@kinds
+def test_substreams_of_a_page_come_behind_each_row(kind):
+    tap = tap_of(gives(kind(rows_of(1, 2, n=0.5)), kind(rows_of(3))), replication_key="id", order="asc")
+    given = []
+
+    @tap.sync("kids", parent="rows", schema=SCHEMA)
+    def kids(parent):
+        given.append(parent)
+        yield kind([{"id": parent["id"] * 10}, {"id": parent["id"] * 10 + 1}])
+
+    run = run_tap(tap)
+    assert not run.result.errors
+    assert run.records("kids") == dicts([10, 11, 20, 21, 30, 31])
+    assert given == rows_of(1, 2, n=0.5) + [{"id": 3}]
+    assert run.states[-1]["bookmarks"]["rows"]["id"] == 3
+
+
+@kinds
+@pytest.mark.parametrize("limit", [1, 3, 5, 7])
+def test_a_limit_cuts_pages(kind, limit):
+    run = run_pages(gives(kind(rows_of(1, 2)), kind(rows_of(3, 4, 5))), limit=limit)
+    assert [row["id"] for row in run.records("rows")] == [1, 2, 3, 4, 5][:limit]
+    assert run.states == []
+
+
+@kinds
+def test_two_streams_of_one_function_keep_their_kinds_apart(kind):
+    tap = burler.tap("t")
+    tap.stream("b", emitted_by="rows", schema=SCHEMA, records_path="r")
+    options = {"key_properties": "id", "replication_key": "id", "order": "asc", "schema": SCHEMA}
+
+    @tap.sync("rows", **options)
+    def rows():
+        yield kind(rows_of(1))
+        yield "b", json.dumps({"r": rows_of(10, 11)}).encode()
+        yield {"id": 2}
+        yield "b", {"id": 12}
+        yield "b", burler.json_page(lines(rows_of(13)))
+        yield "b", table(rows_of(14, 15))
+        yield "rows", kind(rows_of(3, 4))
+
+    run = run_tap(tap)
+    assert not run.result.errors
+    assert run.records("rows") == dicts([1, 2, 3, 4])
+    assert run.records("b") == dicts([10, 11, 12, 13, 14, 15])
+    assert run.states[-1]["bookmarks"]["rows"] == {"id": 4}
+
+
+@kinds
+def test_a_stream_that_nobody_selects_costs_nothing_and_says_nothing(kind):
+    tap = burler.tap("t")
+    tap.stream("b", emitted_by="rows", schema=SCHEMA)
+    tap.sync("rows", key_properties="id", schema=SCHEMA)(gives(kind(rows_of(1)), ("b", kind(rows_of(2))), b"{torn"))
+    run = run_tap(tap, select="b")
+    assert not run.result.errors
+    assert run.records("b") == dicts([2])
+
+
+# ---- Arrow ------------------------------------------------------------------------------------------
+
+
+def reader(tables):
+    return pa.RecordBatchReader.from_batches(tables[0].schema, [b for t in tables for b in t.to_batches()])
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pa.table({"id": [1, 2]}),
+        pa.record_batch({"id": [1, 2]}),
+        pa.concat_tables([pa.table({"id": [1]}), pa.table({"id": pa.array([], pa.int64())}), pa.table({"id": [2]})]),
+        reader([pa.table({"id": [1]}), pa.table({"id": [2]})]),
+        [pa.table({"id": [1]}), pa.record_batch({"id": [2]})],
+        iter([pa.table({"id": [1]}), {"id": 2}]),
+        ("rows", pa.table({"id": [1, 2]})),
+        pa.table({"unknown": ["a", "b"], "id": [1, 2]}),
+    ],
+    ids=lambda page: type(page).__name__,
+)
+def test_every_form_of_arrow_gives_its_rows(page):
+    run = run_pages(gives(page))
+    assert not run.result.errors
+    assert run.records("rows") == dicts([1, 2])
+
+
+def test_an_empty_table_has_no_rows():
+    empty = pa.table({"id": pa.array([], pa.int64())})
+    for page in (empty, empty.to_batches() or [], pa.table({}), empty.slice(0, 0)):
+        run = run_pages(gives({"id": 0}, page, {"id": 1}))
+        assert not run.result.errors
+        assert run.records("rows") == dicts([0, 1])
+
+
+def test_a_big_table_goes_in_parts_and_no_state_runs_ahead():
+    big = pa.table({"id": range(100_000), "text": ["x" * 20] * 100_000})
+    run = run_pages(gives(big), replication_key="id", order="asc", bookmark_strategy="every_n(1000)")
+    assert not run.result.errors
+    assert [row["id"] for row in run.records("rows")] == list(range(100_000))
+    assert len(run.states) > 1
+    out = -1
+    for message in run.messages:
+        if message["type"] == "RECORD":
+            out = message["record"]["id"]
+        elif message["type"] == "STATE" and "rows" in message["value"].get("bookmarks", {}):
+            assert message["value"]["bookmarks"]["rows"]["id"] == out
+    assert run.states[-1]["bookmarks"]["rows"]["id"] == 99_999
+
+
+def test_two_columns_of_one_name_are_one_clear_error():
+    run = run_pages(gives({"id": 0}, pa.table([[1], [2]], names=["id", "id"]), {"id": 5}))
+    assert run.records("rows") == dicts([0])
+    assert "two columns of an Arrow page are named 'id'" in str(run.result.errors["rows"])
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(
+    "thing",
+    [pa.array([1]), pa.array([{"id": 1}]), pa.chunked_array([[{"id": 1}]]), pa.scalar({"id": 1})],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_other_things_of_arrow_are_refused_with_the_cure(thing, first):
+    run = run_pages(gives(thing) if first else gives({"id": 0}, thing))
+    error = str(run.result.errors["rows"])
+    assert f"yielded {type(thing).__name__}" in error
+    assert "Arrow tables" in error
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_data_frames_are_refused_with_the_cure(first):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [1]})
+    run = run_pages(gives(frame) if first else gives({"id": 0}, frame))
+    assert "yielded DataFrame" in str(run.result.errors["rows"])
+    assert "Arrow" in str(run.result.errors["rows"])
