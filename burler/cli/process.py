@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import sys
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 2.0
+_OBJECTS_TO_COLLECT = 2000
 
 EXIT_CODES = (
     "Exit codes: 0 done, or stopped by one SIGTERM/SIGINT with the last STATE out; 1 a stream failed or input "
@@ -39,6 +41,23 @@ def start() -> None:
             os.dup2(fd, 2)
         sys.stderr = os.fdopen(2, "w", closefd=False)
     logs.configure()
+
+
+@contextlib.contextmanager
+def calm_collector() -> Iterator[None]:
+    """Python's collector, set for a run: what was loaded is left alone, and it comes less often.
+
+    A page of rows is thousands of new objects, which go again without the collector's help; each of its visits, by
+    Python's own settings several a page, looks at them in vain. Measured on small rows: 15 % of the time.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(max(before[0], _OBJECTS_TO_COLLECT), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def end(code: int) -> NoReturn:

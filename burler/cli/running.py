@@ -89,17 +89,18 @@ def run_command(
         on_state = common.state_file(out_file) if out_file else None
         stopper = Stopper(lambda: writer.blocked_since)
         target = open_sink(sink, StdoutSink(writer, on_state), tap_id=settings.tap_id or tap.name, settings=settings)
-        result = run_session(
-            session,
-            settings,
-            target,
-            catalog=wanted,
-            state=start,
-            select=select,
-            stopper=stopper,
-            limit=limit or (TEST_ROWS if test == "records" else None),
-            schemas_only=test == "schema",
-        )
+        with process.calm_collector():
+            result = run_session(
+                session,
+                settings,
+                target,
+                catalog=wanted,
+                state=start,
+                select=select,
+                stopper=stopper,
+                limit=limit or (TEST_ROWS if test == "records" else None),
+                schemas_only=test == "schema",
+            )
     code = process.report_errors(result)
     if result.stopped_by is not None:
         process.end_within(process.GRACE_SECONDS, code)

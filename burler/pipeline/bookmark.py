@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from burler.errors import StreamError, UnsortedStreamError
 from burler.pipeline import times
 
+_zone = attrgetter("tzinfo")
 _NATURAL = ({dt.datetime}, {int}, {float})  # kinds whose own order is the order of their ranks
 
 
@@ -44,13 +46,17 @@ class BookmarkTracker:
                 run. From then on the bookmark is the one the run began with: rows between may be missing.
             StreamError: values of different kinds, which have no order.
         """
-        present = [value for value in values if value is not None and value is not msgspec.UNSET]
-        self.without_value += len(values) - len(present)
-        if not present:
-            return
-        if set(map(type, present)) in _NATURAL and self._comparable(present):
-            top = max(present)
+        present = values
+        kinds = set(map(type, values))
+        if kinds not in _NATURAL:
+            present = [value for value in values if value is not None and value is not msgspec.UNSET]
+            self.without_value += len(values) - len(present)
+            if not present:
+                return
+            kinds = set(map(type, present))
+        if kinds in _NATURAL and self._comparable(present):
             rising = not self._sorted or present == sorted(present)
+            top = present[-1] if self._sorted and rising else max(present)
             first_rank, top_rank, last_rank = self._rank(present[0]), self._rank(top), self._rank(present[-1])
         else:
             ranks = [self._rank(value) for value in present]
@@ -69,7 +75,7 @@ class BookmarkTracker:
         """Whether Python's own comparison will do: not for NaN, nor for date-times of which one is naive."""
         if isinstance(present[0], float):
             return not any(map(math.isnan, present))
-        return not isinstance(present[0], dt.datetime) or all(moment.tzinfo is not None for moment in present)
+        return not isinstance(present[0], dt.datetime) or None not in set(map(_zone, present))
 
     def _unsorted(self, present: list[Any]) -> UnsortedStreamError:
         before, rank = self._last, self._last_rank

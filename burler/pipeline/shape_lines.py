@@ -10,7 +10,7 @@ import msgspec
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
 _SPILL_BYTES = 56 * 1024  # what a pipe holds, nearly
-_CHUNK_BYTES = 16 * 1024  # as much as is encoded at once: it stays in the cache, and in memory that was used before
+_CHUNK_BYTES = 32 * 1024  # as much as is encoded at once: it stays in the cache, and in memory that was used before
 _MOST_ROWS = 256
 _FIRST_ROWS = 16
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress
-from operator import attrgetter, is_not
+from operator import is_not
 from typing import Any
 
 import msgspec
@@ -43,10 +44,19 @@ class Leaf:
         wanted = set(types_of(self.schema)) if isinstance(self.schema, Mapping) else set()
         return bool(wanted) and wanted <= {"string", "number", "integer", "boolean", "null"}
 
-    @property
-    def get(self) -> Callable[[Any], Any]:
-        """Takes the value out of a struct."""
-        return attrgetter(self.attribute)
+
+@functools.cache
+def column(attribute: str) -> Callable[[list[Any]], list[Any]]:
+    """Gives the values of one attribute, ``f7``, of all structs. Written out, Python reads it twice as fast as through
+    an ``attrgetter``."""
+    assert attribute.isidentifier()
+    made: Callable[[list[Any]], list[Any]] = eval(f"lambda structs: [struct.{attribute} for struct in structs]")
+    return made
+
+
+def _of_type(values: list[Any], kind: type) -> list[Any]:
+    """The values that are of a type, mostly all."""
+    return values if set(map(type, values)) == {kind} else [value for value in values if type(value) is kind]
 
 
 @dataclass(slots=True)
@@ -88,7 +98,7 @@ Repair = Callable[[Leaf, Any], Any]
 def repair(node: ObjectNode, structs: list[Any], one: Repair) -> None:
     """Look at every leaf's column. ``one`` gives a single value as it goes out, and raises ``Misfit``."""
     for leaf in node.leaves:
-        values = list(map(leaf.get, structs))
+        values = column(leaf.attribute)(structs)
         fixed = leaf.fix(values) if leaf.fix is not None else None
         if fixed is values:
             continue
@@ -105,15 +115,13 @@ def repair(node: ObjectNode, structs: list[Any], one: Repair) -> None:
             setattr(struct, attribute, msgspec.UNSET)
     for name, sub in node.objects.items():
         if sub.looks:
-            kind = sub.struct
-            below = [value for value in map(attrgetter(node.attributes[name]), structs) if type(value) is kind]
+            below = _of_type(column(node.attributes[name])(structs), sub.struct)
             if below:
                 repair(sub, below, one)
     for name, sub in node.lists.items():
         if sub.looks:
-            kind = sub.struct
-            lists = [value for value in map(attrgetter(node.attributes[name]), structs) if type(value) is list]
-            below = [value for value in chain.from_iterable(lists) if type(value) is kind]
+            lists = _of_type(column(node.attributes[name])(structs), list)
+            below = _of_type(list(chain.from_iterable(lists)), sub.struct)
             if below:
                 repair(sub, below, one)
 

@@ -102,7 +102,7 @@ class OtherPages:
                 with self._outlet.page() as output:
                     made = self._arrow.lines(batch, output.prefix, output.suffix)
                     if made is not None:
-                        output.pass_on(made.data, made.count)
+                        output.pass_on(bytes(made.data), made.count)  # a lake cuts and searches it
             if made is None:
                 yield from self._rows(batch, given)
                 continue

@@ -1,4 +1,4 @@
-"""Pages that a sync function yields as the bytes of JSON: what comes out, in which order, and what is said of bad ones."""
+"""Pages that a sync function yields as the bytes of JSON: what comes out, in which order, what is said of bad ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ PRETTY = json.dumps([{"id": 1, "any": {"deep": [1, {"x": 2}]}, "n": 1.5}, {"id":
     ids=repr,
 )
 def test_every_form_of_a_page_gives_its_rows(page):
-    for fn in (gives(page), lambda: page, gives([page]), gives(iter([page]))) if type(page) is bytes else (gives(page),):
+    for fn in (
+        (gives(page), lambda: page, gives([page]), gives(iter([page]))) if type(page) is bytes else (gives(page),)
+    ):
         run = run_pages(fn)
         assert not run.result.errors
         assert run.records("rows") == ONE_TWO
@@ -117,7 +119,10 @@ def test_records_path_in_every_style():
 )
 def test_a_page_may_bring_its_own_path(path, document):
     text = json.dumps(document, indent=1, ensure_ascii=False).encode()
-    for fn, options in ((gives(burler.json_page(text, path)), {"records_path": "z"}), (gives(text), {"records_path": path})):
+    for fn, options in (
+        (gives(burler.json_page(text, path)), {"records_path": "z"}),
+        (gives(text), {"records_path": path}),
+    ):
         run = run_pages(fn, **options)
         assert not run.result.errors
         assert run.records("rows") == ONE_TWO
@@ -235,7 +240,9 @@ def test_what_json_allows_and_utf8_does_not_is_said_of_its_row():
     assert run.records("rows") == [{"id": 1, "n": None}]
 
 
-@pytest.mark.parametrize("rows", [b'[{"id":1},{"n":1e99999999999999999999}]', b'{"id":1}\n{"n":1e99999999999999999999}'])
+@pytest.mark.parametrize(
+    "rows", [b'[{"id":1},{"n":1e99999999999999999999}]', b'{"id":1}\n{"n":1e99999999999999999999}']
+)
 def test_an_exponent_that_no_decimal_has_is_an_error_where_rows_are_wanted(rows):
     tap = burler.tap("t")
     tap.sync("rows", schema=SCHEMA)(lambda: rows)

