@@ -83,6 +83,19 @@ def is_arrow(item: Any) -> bool:
     return pyarrow is not None and isinstance(item, pyarrow.RecordBatch | pyarrow.Table)
 
 
+_MISUSED = {
+    "pyarrow": "yield Arrow tables or batches (Table.from_arrays, Table.from_struct_array), or its to_pylist().",
+    "pandas": "yield pyarrow.Table.from_pandas(frame, preserve_index=False): Arrow tables need no detour.",
+    "polars": "yield frame.to_arrow(): Arrow tables need no detour.",
+}
+
+
+def misused(item: Any) -> str | None:
+    """What to yield in place of an array, a scalar or a data frame, some of which look like rows; None for others."""
+    cure = _MISUSED.get(type(item).__module__.partition(".")[0])
+    return None if cure is None or is_arrow(item) or type(item).__name__ == "RecordBatchReader" else cure
+
+
 def as_page(item: Any) -> Any:
     """A page as it is worked with, or None for anything that is none."""
     if isinstance(item, bytes | bytearray | memoryview):

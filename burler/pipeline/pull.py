@@ -19,13 +19,14 @@ from typing import Any
 
 from burler.context import StreamRun, bind
 from burler.errors import StreamError
-from burler.pipeline.pages import as_page, batches, size_bytes
+from burler.pipeline.pages import as_page, batches, is_arrow, misused, size_bytes
 
 Item = Any
 """A row (dict) or a page (``JsonPage``, Arrow) of the stream itself, or ``(stream, row, rows or page)`` of another."""
 
 _STEP_ROWS = 64  # that are gathered without a look at them
 _BIG_BYTES = 2 * 1024 * 1024
+_MAY_CHANGE = (bytearray, memoryview)
 _FULL_BYTES = 256 * 1024  # of pages, after which user code waits until they are written
 
 
@@ -136,9 +137,12 @@ class Pull:
         except IndexError:  # the timer has just taken them
             return False
         row = last[1] if type(last) is tuple else last
-        if type(row) is not dict:
+        if type(row) is dict:
+            size = sum([len(value) for value in row.values() if type(value) is str])
+        elif type(row) is bytes or is_arrow(row):
+            size = len(row) if type(row) is bytes else row.nbytes
+        else:
             return False
-        size = sum([len(value) for value in row.values() if type(value) is str])
         if size * rows < _BIG_BYTES:
             return False
         self._page_bytes = _FULL_BYTES
@@ -161,6 +165,8 @@ class Pull:
         """Go down into something that gives rows; a row goes into the page."""
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and stream is None:
             stream, item = item
+        if misused(item):
+            raise self.refuse(item if stream is None else (stream, item))
         if isinstance(item, Mapping):
             self._page.append(item if stream is None else (stream, item))
             return
@@ -183,7 +189,11 @@ class Pull:
             item = item.item
         cure = "yield rows (dicts), lists or iterators of rows, bytes of JSON, Arrow tables, or (stream, rows)."
         inner = item[1] if isinstance(item, tuple) and len(item) == 2 else item
-        if hasattr(inner, "__iter__") and not isinstance(inner, str | bytes | bytearray | tuple):
+        if misused(inner):
+            cure = misused(inner) or cure
+        elif isinstance(inner, _MAY_CHANGE):
+            cure = "a function that has yielded a row first yields bytes(...): what is in a buffer may change."
+        elif hasattr(inner, "__iter__") and not isinstance(inner, str | bytes | tuple):
             # Rows are gathered ahead, so that it would be read too late: after the function has gone on.
             cure = "a function that has yielded a row first yields no iterators: write 'yield from', or list(...)."
         return StreamError(self._name, f"stream '{self._name}' ({self._place}): yielded {describe(item)}; {cure}")
@@ -241,7 +251,7 @@ def is_row(item: Any) -> bool:
     """Whether an item is one row, of the stream itself or as ``(stream, row)``."""
     if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
         item = item[1]
-    return isinstance(item, Mapping)
+    return isinstance(item, Mapping) and not misused(item)
 
 
 def describe(item: Any) -> str:
@@ -272,10 +282,10 @@ def split(items: list[Item], stream: str) -> tuple[dict[str, list[Any]], Strange
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
             name, part = item
         for row in part if isinstance(part, list) else (part,):
-            if isinstance(row, Mapping):
+            if isinstance(row, Mapping) and not misused(row):
                 _rows_to_add_to(parts.setdefault(name, [])).append(row if type(row) is dict else dict(row))
                 continue
-            page = as_page(row)
+            page = None if isinstance(row, _MAY_CHANGE) else as_page(row)  # first in line, it was copied at once
             if page is None:
                 inner = row if name == stream else (name, row)
                 return parts, Strange(inner if isinstance(part, list) else item)

@@ -192,7 +192,7 @@ class Shaper:
             return []
         leaf = compiled.key_leaf(self.key)
         if leaf is not None and leaf.moments is not None:
-            return leaf.moments
+            return leaf.moments[: len(structs)]
         attribute = compiled.tree.attributes.get(self.key)
         if attribute is None:
             return [further.get(i, {}).get(self.key) for i in range(len(structs))]

@@ -84,7 +84,12 @@ def _is_closed_to_checks(schema: Mapping[str, Any], rules: Rules) -> bool:
         return True
     held = rules.check_constraints and constraints.constrained(schema)
     wanted = set(types_of(schema))
-    return held and (not wanted or not wanted <= set(_SCALARS) or {"boolean", "number"} <= wanted)
+    return held and (not wanted or not wanted <= set(_SCALARS) or _mixes_booleans(wanted))
+
+
+def _mixes_booleans(wanted: set[str]) -> bool:
+    """Whether a column may hold True beside 1, which Python takes for one and the same."""
+    return "boolean" in wanted and not wanted.isdisjoint({"number", "integer"})
 
 
 def check_of(schema: Any, rules: Rules) -> Check | None:

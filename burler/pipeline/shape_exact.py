@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+import msgspec
+
 from burler.pipeline import constraints
 from burler.pipeline.rules import DEFAULT_RULES, Rules
 from burler.pipeline.shape_schema import all_of
@@ -165,10 +167,10 @@ class Exact:
         properties: Mapping[str, Any] = schema.get("properties") or {}
         out: dict[str, Any] = {}
         for name, node in properties.items():
-            if name in value and node is not DROPPED:
+            if node is not DROPPED and value.get(name, msgspec.UNSET) is not msgspec.UNSET:
                 out[name] = self._field(value[name], node, (*path, name))
         for name in schema.get("required") or ():
-            if name not in value:
+            if value.get(name, msgspec.UNSET) is msgspec.UNSET:
                 raise Misfit((*path, name), MISSING, "a value (the field is required)")
         if len(value) > len(out):
             out.update(self.further(value, (name for name in value if name not in properties), schema, path))
@@ -181,7 +183,7 @@ class Exact:
         out = {
             name: self._field(row[name], node, (name,))
             for name, node in properties.items()
-            if name in wanted and node is not DROPPED
+            if name in wanted and node is not DROPPED and row[name] is not msgspec.UNSET
         }
         return {**out, **self.further(row, (name for name in wanted if name not in properties), schema, ())}
 
@@ -194,6 +196,8 @@ class Exact:
         out: dict[str, Any] = {}
         for name in names:
             check_name(name, path)
+            if value[name] is msgspec.UNSET:  # msgspec's word for a field that is not there
+                continue
             fitting = [node for pattern, node in patterns.items() if re.search(pattern, name)]
             if fitting:
                 out[name] = self._field(value[name], all_of(fitting), (*path, name))

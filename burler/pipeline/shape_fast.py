@@ -179,6 +179,8 @@ class _Compiler:
             kind = self._field(sub, name, node, (*path, name), f"{place}.{name}")
             if name in required:
                 fields.append((attribute, kind))
+                for leaf in node.leaves:
+                    leaf.required = leaf.required or leaf.attribute == attribute
             else:
                 fields.append((attribute, either(kind, msgspec.UnsetType), msgspec.UNSET))
         loose = node.further and not path and not self._raw and (self._learned.further or odd or dropped)
@@ -208,6 +210,8 @@ class _Compiler:
                 return self._native(schema, name, node, path, place)
             except (Unfit, TypeError, ValueError):  # msgspec refuses a negative length, for one
                 self._fields, self._nodes = before
+                node.objects.pop(name, None)
+                node.lists.pop(name, None)
         return self._leaf(schema, node, path)
 
     def _leaf(self, schema: Any, node: ObjectNode, path: Template) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from burler.pipeline.shape_values import ARRAYS, Path, check_name, types_of
+from burler.pipeline.shape_values import ARRAYS, MISSING, Misfit, Path, check_name, types_of
 from burler.pipeline.unknown import Unknown
 
 Template = tuple[str | None, ...]
@@ -32,6 +32,7 @@ class Leaf:
     quick: frozenset[type] = frozenset()
     moments: list[Any] | None = None
     """Of date-times: the column as datetimes, None where there is none, if the last ``fix`` made them."""
+    required: bool = False
     place: Path = ()
     """The path, with 0 for any item of an array: which one it is, the exact path of the row says."""
 
@@ -99,6 +100,8 @@ def repair(node: ObjectNode, structs: list[Any], one: Repair) -> None:
     """Look at every leaf's column. ``one`` gives a single value as it goes out, and raises ``Misfit``."""
     for leaf in node.leaves:
         values = column(leaf.attribute)(structs)
+        if leaf.required and msgspec.UnsetType in set(map(type, values)):
+            raise Misfit(leaf.place, MISSING, "a value")  # given as UNSET, which is to give none
         fixed = leaf.fix(values) if leaf.fix is not None else None
         if fixed is values:
             continue

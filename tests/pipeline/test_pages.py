@@ -199,6 +199,14 @@ def test_the_path_of_the_page_comes_before_that_of_the_stream():
     assert rows_of(JsonPage(b'{"x":3}', ()), ("b",)) == [{"x": 3}]
 
 
+def test_null_at_the_end_of_a_path_is_no_row():
+    assert rows_of(page('{"a":{"b":null}}', "a", "b")) == []
+    assert rows_of(page('{"a":{"b":[]}}', "a", "b")) == []
+    for text in ('{"a":null}', '{"a":{}}', "null", '{"a":{"b":{}}}', '{"a":{"b":""}}', ""):
+        with pytest.raises(PageError, match="records_path"):
+            rows_of(page(text, "a", "b"))
+
+
 def test_rows_of_arrow():
     assert rows_of(pa.record_batch({"a": [1, None]})) == [{"a": 1}, {"a": None}]
     with pytest.raises(PageError, match="two columns of an Arrow page are named 'a'"):

@@ -12,6 +12,7 @@ import uuid
 from collections import OrderedDict
 from decimal import Decimal
 
+import msgspec
 import pytest
 
 import burler
@@ -647,3 +648,49 @@ def test_a_field_that_is_off_does_not_come_back_through_an_open_schema(schema):
     assert page.error is None and b"TOP" not in buffer, buffer
     row = json.loads(buffer)
     assert row["o"] == {"y": 1} and row["l"] == [{"z": 1}, 5, None]
+
+
+# ---- what a page shows must not change what goes out ------------------------------------------------
+
+
+def test_keys_end_where_the_lines_end():
+    """A value without a form in JSON in the middle of a page: the bookmark may not know of the rows behind it."""
+    schema = {"properties": {"at": TIME, "note": STRING}}
+    rows = [{"at": f"2024-01-01T00:{i // 60:02d}:{i % 60:02d}Z", "note": "x" * 20_000} for i in range(300)]
+    rows[295]["note"] = "\ud800"
+    _, page, _ = lines(schema, rows, key="at")
+    assert (page.count, len(page.keys)) == (295, 295)
+    assert page.error is not None
+    _, page, _ = lines(schema, rows, key="at", rules=Rules(on_bad_record="skip"))
+    assert (page.count, len(page.keys), page.skipped) == (299, 299, [295])
+    assert [key if isinstance(key, str) else key.isoformat() for key in page.keys] == sorted(
+        key if isinstance(key, str) else key.isoformat() for key in page.keys
+    )
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["fast", "exact"])
+def test_true_is_not_one(exact):
+    one_only = {"type": ["boolean", "integer"], "enum": [True]}
+    got, page, _ = lines({"properties": {"a": one_only}}, [{"a": True}, {"a": 1}], exact=exact)
+    assert got == ['{"a":true}'] and "enum" in str(page.error)
+    bounded = {"type": ["boolean", "integer"], "minimum": 5}
+    got, page, _ = lines({"properties": {"a": bounded}}, [{"a": True}, {"a": 3}, {"a": 10}], exact=exact)
+    assert got == ['{"a":true}'] and "minimum" in str(page.error)
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["fast", "exact"])
+def test_unknown_fields_below_a_union_are_counted_once(exact):
+    field = {"type": ["object", "number"], "properties": {"a": INTEGER, "b": INTEGER}, "additionalProperties": False}
+    rows = [{"f": {"a": i, "z": 1}} for i in range(20)]
+    _, _, shaper = lines({"properties": {"f": field}}, rows, exact=exact, deselected=[crumb("f", "b")])
+    assert shaper.unknown.counts == {"f.z": 20}
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["fast", "exact"])
+def test_unset_is_a_field_that_is_not_there(exact):
+    schema = {"properties": {"a": INTEGER, "b": {}}, "additionalProperties": True}
+    row = {"a": msgspec.UNSET, "b": msgspec.UNSET, "c": msgspec.UNSET}
+    got, page, _ = lines(schema, [row] * 20, exact=exact)
+    assert got == ["{}"] * 20
+    _, page, _ = lines({**schema, "required": ["a"]}, [row], exact=exact)
+    assert "field 'a' is missing" in str(page.error)

@@ -6,11 +6,12 @@ import json
 import re
 
 import pytest
-from pageruns import SCHEMA, dicts, gives, run_pages, written
+from pageruns import SCHEMA, Lines, dicts, gives, run_pages, tap_of, written
 
 import burler
 from burler.errors import DeclarationError
 from burler.runtime import other_pages
+from burler.runtime.run import run
 from burler.testing import run_tap
 
 ONE_TWO = [{"id": 1}, {"id": 2}]
@@ -71,6 +72,20 @@ def test_each_row_is_one_line_whatever_the_page_looks_like():
         assert len(lines) == 2
         assert lines[0] == b'{"id":1,"n":1.5,"any":{"deep":[1,{"x":2}]}}'
         assert lines[1] == b'{"id":2,"any":[1,2]}'
+
+
+@pytest.mark.parametrize(
+    ("page", "row"),
+    [
+        (b'[{"id":1,"id":2}]', {"id": 2}),
+        (b'[{"id":"x","id":2,"in":{"x":"y"},"in":{"x":1}}]', {"id": 2, "in": {"x": 1}}),
+        (b'{"id":1,"new":1,"id":2}\n', {"id": 2}),
+        (b'[{"id":2,"any":{"a":1,"a":2}}]', {"id": 2, "any": {"a": 2}}),
+        (burler.json_page(b'{"r":[{"id":1}],"r":[{"id":2}]}', "r"), {"id": 2}),
+    ],
+)
+def test_of_a_name_that_stands_twice_the_last_counts(page, row):
+    assert run_pages(gives(page)).records("rows") == [row]
 
 
 # ---- documents ----------------------------------------------------------------------------------
@@ -332,6 +347,18 @@ def test_lines_one_by_one_are_gathered_into_few_pages(monkeypatch):
     run = run_pages(rows)
     assert run.records("rows") == dicts(range(20_000))
     assert len(pages) < 120
+
+
+def test_big_pages_are_written_before_the_next_is_made():
+    sink, out = Lines(), []
+
+    def rows():
+        for i in range(5):
+            out.append(len(sink.rows))
+            yield json.dumps([{"id": i, "text": "x" * 300_000}, {"id": i}]).encode()
+
+    assert not run(tap_of(rows), {}, sink).errors
+    assert out == [0, 2, 4, 6, 8]
 
 
 def test_a_line_behind_another_stays_a_row_of_its_own():
