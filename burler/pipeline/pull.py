@@ -19,13 +19,14 @@ from typing import Any
 
 from burler.context import StreamRun, bind
 from burler.errors import StreamError
-from burler.pipeline.pages import as_page, batches, is_arrow, misused, size_bytes
+from burler.pipeline.pages import as_page, batches, misused, size_bytes
 
 Item = Any
 """A row (dict) or a page (``JsonPage``, Arrow) of the stream itself, or ``(stream, row, rows or page)`` of another."""
 
 _STEP_ROWS = 64  # that are gathered without a look at them
 _BIG_BYTES = 2 * 1024 * 1024
+_BIG_PAGE_BYTES = 16 * 1024  # a page of this size is written before user code goes on
 _MAY_CHANGE = (bytearray, memoryview)
 _FULL_BYTES = 256 * 1024  # of pages, after which user code waits until they are written
 
@@ -48,13 +49,14 @@ class _Level:
     it goes through a list of rows, which can be cut into pages without waiting.
     """
 
-    __slots__ = ("iterator", "ready", "rows", "stream")
+    __slots__ = ("iterator", "ready", "rows", "step", "stream")
 
     def __init__(self, iterator: Iterator[Any], stream: str | None, *, ready: bool = False) -> None:
         self.iterator = iterator
         self.stream = stream
         self.ready = ready
         self.rows: bool | None = ready or None
+        self.step = _STEP_ROWS if ready else 1
 
 
 class Pull:
@@ -120,30 +122,34 @@ class Pull:
         if level.stream is not None:
             source = zip(repeat(level.stream), source, strict=False)
         while limit > 0:
-            step = min(limit, _STEP_ROWS)
+            step = min(limit, level.step)
             before = self._count()
             self._context.run(self._page.extend, islice(source, step))
             if self._count() - before < step:
                 raise _Ended
             limit -= step
-            if limit > 0 and self._holds_big_rows(step):
+            level.step = min(level.step * 2, _STEP_ROWS)
+            if self._ends_with_much(level, step):
                 return
 
-    def _holds_big_rows(self, rows: int) -> bool:
-        """Whether so many rows like the last one are as much as a page should hold: rows may become big all at once,
-        which ``PageSize`` sees once they are out. Texts of the row itself are looked at, which is cheap."""
+    def _ends_with_much(self, level: _Level, items: int) -> bool:
+        """Whether so many items like the last one are as much as a page should hold: rows may become big all at once,
+        which ``PageSize`` sees once they are out. Pages of other kinds are taken one by one from here on."""
         try:
             last = self._page[-1]
         except IndexError:  # the timer has just taken them
             return False
-        row = last[1] if type(last) is tuple else last
-        if type(row) is dict:
-            size = sum([len(value) for value in row.values() if type(value) is str])
-        elif type(row) is bytes or is_arrow(row):
-            size = len(row) if type(row) is bytes else row.nbytes
+        item = last[1] if type(last) is tuple else last
+        if type(item) is dict:
+            size = _size_of_row(item)
         else:
-            return False
-        if size * rows < _BIG_BYTES:
+            page = as_page(item)
+            size = 0 if page is None else size_bytes(page)
+            if size >= _BIG_PAGE_BYTES:
+                level.rows, level.step = False, 1
+                self._page_bytes = _FULL_BYTES
+                return True
+        if size * items < _BIG_BYTES:
             return False
         self._page_bytes = _FULL_BYTES
         return True
@@ -154,8 +160,9 @@ class Pull:
         except StopIteration:
             raise _Ended from None
         row = is_row(item)
+        small = type(item) is bytes and len(item) < _BIG_PAGE_BYTES  # single lines, most likely
         if level.rows is None:
-            level.rows = row
+            level.rows = row or small
         if row:
             self._page.append(item if level.stream is None else (level.stream, item))
         else:
@@ -174,7 +181,8 @@ class Pull:
         if page is not None:
             item = batches(page)
             if item is None:
-                self._page_bytes += size_bytes(page)
+                size = size_bytes(page)
+                self._page_bytes += size if size < _BIG_PAGE_BYTES else _FULL_BYTES
                 self._page.append(page if stream is None else (stream, page))
                 return
         if item is None or isinstance(item, str) or not hasattr(item, "__iter__"):
@@ -247,6 +255,19 @@ class _Ended(Exception):
     """An iterator has ended."""
 
 
+def _size_of_row(row: dict[str, Any]) -> int:
+    """About how many bytes a row's texts take, at the first two levels."""
+    size = 0
+    for value in row.values():
+        kind = type(value)
+        if kind is str or kind is bytes:
+            size += len(value)
+        elif kind is dict or kind is list:
+            inner = value.values() if kind is dict else value
+            size += sum([len(part) for part in inner if type(part) is str or type(part) is bytes])
+    return size
+
+
 def is_row(item: Any) -> bool:
     """Whether an item is one row, of the stream itself or as ``(stream, row)``."""
     if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
@@ -277,13 +298,15 @@ def split(items: list[Item], stream: str) -> tuple[dict[str, list[Any]], Strange
     if set(map(type, items)) == {dict}:
         return {stream: [items]}, None
     parts: dict[str, list[Any]] = {}
+    copies: dict[int, dict[str, Any]] = {}  # one of each, so that a row that comes twice still shows as one
     for item in items:
         name, part = stream, item
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
             name, part = item
         for row in part if isinstance(part, list) else (part,):
             if isinstance(row, Mapping) and not misused(row):
-                _rows_to_add_to(parts.setdefault(name, [])).append(row if type(row) is dict else dict(row))
+                made = row if type(row) is dict else copies.setdefault(id(row), dict(row))
+                _rows_to_add_to(parts.setdefault(name, [])).append(made)
                 continue
             page = None if isinstance(row, _MAY_CHANGE) else as_page(row)  # first in line, it was copied at once
             if page is None:

@@ -252,13 +252,13 @@ class Shaper:
             if compiled.tree.counts_below:
                 count_unknown(compiled.tree, rows, scratch.unknown)
             fitted: list[dict[str, Any]] = msgspec.to_builtins(structs, builtin_types=(Decimal,))
+            for i, made in further.items():
+                fitted[i].update(made)
             msgspec.json.encode(fitted)  # what has no form in UTF-8 is seen here
         except (Misfit, TypeError, ValueError, RecursionError):
             return None
-        for i, made in further.items():
-            fitted[i].update(made)
         if further or compiled.tree.shares:
-            fitted = copy.deepcopy(fitted)  # what the function changes must not show in the rows of others
+            fitted = [copy.deepcopy(row) for row in fitted]  # what the function changes shows in no other row
         if scratch.unknown:
             self.unknown.merge(scratch.unknown)
         return fitted

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ import msgspec
 from burler.errors import MessageError
 
 UTC = dt.UTC
+_exact_decoder = msgspec.json.Decoder(float_hook=Decimal)
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
 
@@ -124,7 +126,10 @@ def parse_line(line: bytes | str) -> dict[str, Any]:
     try:
         wire = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise MessageError(f"not a line of JSON: {error}") from None
+        try:
+            wire = _exact_decoder.decode(line)  # a number beyond floats, as 1e400
+        except (msgspec.DecodeError, UnicodeError, ArithmeticError):
+            raise MessageError(f"not a line of JSON: {error}") from None
     if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
         raise MessageError("not a Singer message: a JSON object with a text 'type' was expected")
     wire["type"] = wire["type"].upper()

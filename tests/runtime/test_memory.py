@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import memorytaps
 import pytest
 from memorytaps import BIG, SMALL, Case
 
-KNOWN = pytest.mark.xfail(strict=True, reason="rows that grow a thousandfold within a page are gathered to its end")
-
-
-def _marked(case: Case) -> Any:
-    return pytest.param(case, id=str(case), marks=[KNOWN] if case.kind == "small first" else [])
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [_marked(case) for case in memorytaps.CASES])
+@pytest.mark.parametrize("case", memorytaps.CASES, ids=str)
 def test_peak_memory_does_not_grow_with_the_rows(tmp_path: Path, case: Case):
     if case.kind == "arrow":
         pytest.importorskip("pyarrow")
     few, many = memorytaps.counts(case, whole=False)
     first, second = memorytaps.peak(case, few, tmp_path), memorytaps.peak(case, many, tmp_path)
+    if case.kind == "small first":
+        # Rows that grow a thousandfold at once: 64 of them are gathered before anybody looks at one.
+        assert second <= 64 * 2 + 80, (first, second)
+        return
     assert second <= first * 1.1 + 10, (first, second)
     if case.size == SMALL and case.kind != "arrow":  # pyarrow alone has more
         assert second <= 60, (first, second)
