@@ -263,22 +263,24 @@ class Shaper:
             self.unknown.merge(scratch.unknown)
         return fitted
 
-    def _fit_row(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
-        """One row by the exact path; None where the rules let it go.
+    def _fit_row(self, row: Mapping[str, Any], output: Output | None = None) -> dict[str, Any] | None:
+        """One row by the exact path, appended to ``output`` if there is one; None where the rules let it go.
 
         Raises:
             BadRecordError: it does not fit, and the rules do not let it go (any more).
         """
         try:
             made = self.exact.row(row, self.schema)
+            if self.exact.nulled:
+                self.bad.null(row, self.exact.nulled)
+            if output is not None and not output.append([made]):
+                raise Misfit(("(the whole row)",), row, "values that JSON has a form for")
         except (Misfit, RecursionError) as error:
             misfit = error if isinstance(error, Misfit) else Misfit(("(the whole row)",), row, "fewer levels")
             if self.rules.on_bad_record != "skip":
                 raise self.bad.error(row, misfit) from None
             self.bad.skip(row, misfit)
             return None
-        if self.exact.nulled:
-            self.bad.null(row, self.exact.nulled)
         return made
 
     def _halve(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
@@ -295,14 +297,13 @@ class Shaper:
         page = ShapedPage(0, [])
         for i, row in enumerate(rows):
             try:
-                fitted = self._fit_row(row)
+                fitted = self._fit_row(row, output)
             except BadRecordError as error:
                 page.error = error
                 return page
             if fitted is None:
                 page.skipped.append(i)
                 continue
-            output.append([fitted])
             page.count += 1
             if self.key is not None:
                 page.keys.append(fitted.get(self.key))

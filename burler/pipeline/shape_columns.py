@@ -96,6 +96,9 @@ def check_of(schema: Any, rules: Rules) -> Check | None:
     """The check for a schema's values; None where only the exact path can tell."""
     if not isinstance(schema, Mapping):
         return None if schema is False else plain
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema and ANYTHING not in schema:
+            return _union_check(schema[keyword], rules)
     if _is_closed_to_checks(schema, rules) or "properties" in schema or schema.get("required"):
         return None
     wanted = types_of(schema)
@@ -126,9 +129,32 @@ def _all_hold(values: list[Any], schema: Mapping[str, Any]) -> bool:
     different = set(values)
     different.discard(msgspec.UNSET)
     if constraints.BOUNDS.issuperset(constraints.CONSTRAINTS & schema.keys()) and constraints.ALSO not in schema:
-        numbers = different - {None}
+        numbers = {value for value in different if type(value) in (int, float, Decimal)}  # they bind nothing else
         different = {min(numbers), max(numbers)} if numbers else set()
     return all(constraints.broken(value, schema) is None for value in different)
+
+
+def _union_check(branches: list[Any], rules: Rules) -> Check | None:
+    """Values of each type must all be taken by one branch as they are. Only branches before one that may change what it
+    takes are asked: that one might come first."""
+    checks: list[Check] = []
+    for branch in branches:
+        check = check_of(branch, rules)
+        if check is None:
+            break
+        checks.append(check)
+    if not checks:
+        return None
+
+    def check_all(values: list[Any]) -> bool:
+        kinds = set(map(type, values))
+        for kind in kinds:
+            same = values if len(kinds) == 1 else [value for value in values if type(value) is kind]
+            if not any(check(same) for check in checks):
+                return False
+        return True
+
+    return check_all
 
 
 def _typed_check(scalars: frozenset[type], items: Check | None, fields: Check | None) -> Check:
@@ -158,10 +184,48 @@ def unchanged_if(check: Check) -> Fix:
 
 
 def is_times(schema: Any) -> bool:
-    """Whether a node is a date-time or null, and nothing else."""
-    if not isinstance(schema, Mapping) or schema.get("format") != "date-time":
+    """Whether a node is a date-time or null; text of other kinds may be let in behind that."""
+    if not isinstance(schema, Mapping):
+        return False
+    branches = schema.get("anyOf", schema.get("oneOf"))
+    if isinstance(branches, list):
+        typed = [branch for branch in branches if not (isinstance(branch, Mapping) and types_of(branch) == ("null",))]
+        bare = all(isinstance(one, Mapping) and set(one) == {"type"} and is_text(one) for one in typed[1:])
+        return bool(typed) and bare and is_times(typed[0])
+    if schema.get("format") != "date-time" or constraints.constrained(schema):
         return False
     return set(types_of(schema)) in ({"string"}, {"string", "null"})
+
+
+def is_text(schema: Mapping[str, Any]) -> bool:
+    """Whether a node is text or null."""
+    return set(types_of(schema)) <= {"string", "null"}
+
+
+def takes_null(schema: Mapping[str, Any]) -> bool:
+    """Whether a node that ``is_times`` may be null."""
+    branches = schema.get("anyOf", schema.get("oneOf"))
+    return any("null" in types_of(branch) for branch in branches) if branches else "null" in types_of(schema)
+
+
+def is_times_list(schema: Any) -> bool:
+    """Whether a node is an array of date-times, or null."""
+    if not isinstance(schema, Mapping) or set(types_of(schema)) not in ({"array"}, {"array", "null"}):
+        return False
+    items = schema.get("items")
+    return is_times(items) and not takes_null(items or {}) and not constraints.constrained(schema)
+
+
+def lists_of_times(values: list[Any]) -> list[Any] | None:
+    """The fix of a column of such arrays."""
+    if not set(map(type, values)) <= {list, _ABSENT}:
+        return None
+    flat = list(chain.from_iterable(value for value in values if type(value) is list))
+    fixed = fixed_times(flat) if flat else (flat, [])
+    if fixed is None or fixed[0] is flat:
+        return None if fixed is None else values
+    each = iter(fixed[0])
+    return [[next(each) for _ in value] if type(value) is list else value for value in values]
 
 
 def times_fix(leaf: Leaf, *, nullable: bool) -> Fix:

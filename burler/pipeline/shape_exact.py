@@ -50,6 +50,8 @@ class Exact:
         self.unknown = Unknown()
         self.nulled: list[Misfit] = []
         self._rules = rules
+        self._erring = dataclasses.replace(rules, on_bad_record="error") if rules.on_bad_record != "error" else rules
+        self._attempt: Exact | None = None
         self._protected = frozenset((name,) for name in protected)
         self._checks = strict or rules.check_constraints
         self._nan_is_null = rules.on_nan == "null"
@@ -113,17 +115,18 @@ class Exact:
 
     def _first_fit(self, value: Any, branches: Sequence[Any], path: Path) -> Any:
         """The first branch that takes the value as it is; else the one that casts and drops least."""
-        rules = dataclasses.replace(self._rules, on_bad_record="error")
         best: tuple[bool, int] | None = None
         chosen: tuple[Any, Exact] = None, self
         worst: Misfit | None = None
         for branch in branches:
-            attempt = Exact(rules, strict=True)
+            attempt, self._attempt = self._attempt or Exact(self._erring, strict=True), None
             try:
                 fitted = attempt.value(value, branch, path)
             except Misfit as misfit:
                 worst = misfit
                 continue
+            finally:
+                self._attempt = None if attempt.unknown else attempt  # made once for most values
             cost = (not _uncast(fitted, value), attempt.unknown.total)
             if best is None or cost < best:
                 best, chosen = cost, (fitted, attempt)
@@ -221,7 +224,7 @@ class Exact:
 
     def _takes_null(self, schema: Any) -> bool:
         try:
-            return Exact(dataclasses.replace(self._rules, on_bad_record="error")).value(None, schema, ()) is None
+            return Exact(self._erring).value(None, schema, ()) is None
         except Misfit:
             return False
 

@@ -27,6 +27,7 @@ from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
 _DECIMAL = (Decimal,)
 _OPEN = (ANYTHING, "anyOf", "oneOf")
 _MOST_LEARNED = 8  # of one stream, one by one; then every field is a leaf, every object is counted
+_ABSENT = frozenset({msgspec.UnsetType})
 _PLACE = re.compile(r" - at `(\$.*)`\Z", re.DOTALL)
 _INDEX = re.compile(r"\[(?:\d+|\.\.\.)\]")
 
@@ -113,6 +114,8 @@ def learn(error: msgspec.ValidationError, compiled: Compiled, learned: Learned, 
 def _learn_unknown(node: ObjectNode | None, learned: Learned, *, raw: bool) -> bool:
     if node is None:
         return False
+    if node.map_path is not None:  # its keys are part of the names to be counted: the map is looked at
+        return learned.add_leaf(node.map_path)
     if node.further:
         path = node.path
         while path and path[-1] is None:  # an object in an array: the array is looked at
@@ -133,6 +136,7 @@ class _Compiler:
         self._rules = rules
         self._learned = learned
         self._raw = raw
+        self._map: Template | None = None  # the map that is being looked into
         self._fields: dict[str, Template] = {}
         self._nodes: dict[str, ObjectNode] = {}
 
@@ -155,12 +159,12 @@ class _Compiler:
         odd = {name for name in properties if not is_name(name)}
         if not required <= set(properties) - odd or (odd and (path or self._raw)):
             raise Unfit
-        node = ObjectNode(path, known=frozenset(properties) - odd)
+        node = ObjectNode(path, known=frozenset(properties) - odd, map_path=self._map)
         lets_in = schema.get("additionalProperties", False) is not False or bool(schema.get("patternProperties"))
         node.further = lets_in or bool(odd)
         dropped = any(sub is DROPPED for sub in properties.values())
         node.counts = not node.further and not self._raw and self._counts(path, dropped)
-        if node.further and dropped and path and not self._raw:
+        if (node.further or self._map) and dropped and path and not self._raw:
             raise Unfit  # its fields that are not wanted can't be told from further ones by the struct
         fields: list[Any] = []
         names: dict[str, str] = {}
@@ -194,7 +198,7 @@ class _Compiler:
         return node
 
     def _counts(self, path: Template, dropped: bool) -> bool:
-        return dropped or self._learned.all_counts or path in self._learned.counts
+        return self._map is None and (dropped or self._learned.all_counts or path in self._learned.counts)
 
     def _held(self, schema: Mapping[str, Any]) -> bool:
         """Whether a node says more than types, and that is looked at."""
@@ -202,8 +206,10 @@ class _Compiler:
 
     def _field(self, schema: Any, name: str, node: ObjectNode, path: Template, place: str) -> Any:
         self._fields[place] = path
-        if shape_columns.is_times(schema) and not self._held(schema):
+        if shape_columns.is_times(schema):
             return self._times(schema, node, path)
+        if shape_columns.is_times_list(schema):
+            return self._lists_of_times(schema, node, path)
         if not self._learned.all_leaves and path not in self._learned.leaves:
             before = dict(self._fields), dict(self._nodes)
             try:
@@ -212,6 +218,7 @@ class _Compiler:
                 self._fields, self._nodes = before
                 node.objects.pop(name, None)
                 node.lists.pop(name, None)
+                node.maps.pop(name, None)
         return self._leaf(schema, node, path)
 
     def _leaf(self, schema: Any, node: ObjectNode, path: Template) -> Any:
@@ -219,7 +226,7 @@ class _Compiler:
         check = shape_columns.check_of(schema, self._rules)
         if self._raw:
             kind, fix = shape_raw.kind_and_fix(schema, check, self._held)
-            node.leaves.append(Leaf(attribute, path, schema, fix, frozenset({msgspec.UnsetType})))
+            node.leaves.append(Leaf(attribute, path, schema, fix, _ABSENT))
             return kind
         quick = shape_columns.quick_types(schema, self._rules)
         fix = shape_columns.unchanged_if(check) if check is not None else None
@@ -228,8 +235,8 @@ class _Compiler:
 
     def _times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
         """A date-time: text that is mostly in its final form already."""
-        leaf = Leaf(node.attributes[path[-1] or ""], path, schema, None, frozenset({msgspec.UnsetType}))
-        nullable = "null" in types_of(schema)
+        leaf = Leaf(node.attributes[path[-1] or ""], path, schema, None, _ABSENT)
+        nullable = shape_columns.takes_null(schema)
         leaf.fix = shape_columns.times_fix(leaf, nullable=nullable)
         node.leaves.append(leaf)
         if not self._raw:
@@ -238,6 +245,16 @@ class _Compiler:
             leaf.fix = None
             return msgspec.Raw
         return str | None if nullable else str
+
+    def _lists_of_times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
+        leaf = Leaf(node.attributes[path[-1] or ""], path, schema, shape_columns.lists_of_times, _ABSENT)
+        node.leaves.append(leaf)
+        if not self._raw:
+            return Any
+        if path in self._learned.leaves or self._learned.all_leaves:
+            leaf.fix = None
+            return msgspec.Raw
+        return list[str] | None if "null" in types_of(schema) else list[str]
 
     def _native(self, schema: Any, name: str, node: ObjectNode, path: Template, place: str) -> Any:
         """The msgspec type of a node, which holds nothing that has to be looked at."""
@@ -284,9 +301,15 @@ class _Compiler:
             if schema.get("patternProperties") or schema.get("required") or self._held(schema):
                 raise Unfit
             values = ObjectNode(path)
-            kind = self._native(schema.get("additionalProperties", True), "", values, (*path, None), f"{place}[]")
-            if values.leaves or values.objects or values.lists:
+            around, self._map = self._map, self._map or path
+            try:
+                kind = self._native(schema.get("additionalProperties", True), "", values, (*path, None), f"{place}[]")
+            finally:
+                self._map = around
+            if values.leaves or values.lists or values.maps:
                 raise Unfit
+            if values.objects:
+                node.maps[name] = values.objects[""]
             return dict[str, kind]  # type: ignore[valid-type]
         if schema.get("patternProperties"):
             raise Unfit
@@ -300,7 +323,7 @@ class _Compiler:
             raise Unfit
         inner = ObjectNode(path)
         kind = self._native(rest, "", inner, (*path, None), f"{place}[]")
-        if inner.leaves or inner.lists:
+        if inner.leaves or inner.lists or inner.maps:
             raise Unfit
         if inner.objects:
             node.lists[name] = inner.objects[""]

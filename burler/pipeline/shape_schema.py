@@ -75,7 +75,23 @@ def _union(node: dict[str, Any], keyword: str) -> dict[str, Any]:
         made: dict[str, Any] = _form(only)
         return made
     parts = [{} if branch is True else branch for branch in branches]  # what stands beside holds there as well
-    return {keyword: [_form(overlay(beside, part)) if isinstance(part, Mapping) else part for part in parts]}
+    joined = _joined([_form(overlay(beside, part)) if isinstance(part, Mapping) else part for part in parts])
+    return joined[0] if len(joined) == 1 and isinstance(joined[0], dict) else {keyword: joined}
+
+
+def _joined(branches: list[Any]) -> list[Any]:
+    """Branches with those that only name types, and stand side by side, as one: a list of types means the same."""
+    out: list[Any] = []
+    for branch in branches:
+        if out and _is_bare(out[-1]) and _is_bare(branch):
+            out[-1] = {"type": list(dict.fromkeys([*types_of(out[-1]), *types_of(branch)]))}
+        else:
+            out.append(branch)
+    return out
+
+
+def _is_bare(branch: Any) -> bool:
+    return isinstance(branch, Mapping) and bool(types_of(branch)) and set(branch) <= {"type", *_NOTES}
 
 
 def all_of(nodes: Iterable[Any]) -> Any:

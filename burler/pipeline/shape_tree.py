@@ -71,6 +71,10 @@ class ObjectNode:
     leaves: list[Leaf] = field(default_factory=list)
     objects: dict[str, ObjectNode] = field(default_factory=dict)
     lists: dict[str, ObjectNode] = field(default_factory=dict)
+    maps: dict[str, ObjectNode] = field(default_factory=dict)
+    """Fields that hold objects of one kind under names of any kind."""
+    map_path: Template | None = None
+    """The map that the object is in, if it is in one."""
     dropped: list[str] = field(default_factory=list)
     """Attributes that hold what is known and not wanted; they are emptied."""
     counts: bool = False
@@ -87,12 +91,13 @@ class ObjectNode:
 
     def close(self) -> None:
         """Once the node is whole: note what is below it."""
-        below = [*self.objects.values(), *self.lists.values()]
+        below = [*self.objects.values(), *self.lists.values(), *self.maps.values()]
         self.looks = bool(self.leaves or self.dropped) or any(node.looks for node in below)
         self.shares = any(not leaf.is_scalar for leaf in self.leaves) or any(node.shares for node in below)
         self.counts_below = self.counts or any(node.counts_below for node in below)
 
 
+_FEW_NAMES = 8
 Repair = Callable[[Leaf, Any], Any]
 
 
@@ -116,6 +121,8 @@ def repair(node: ObjectNode, structs: list[Any], one: Repair) -> None:
     for attribute in node.dropped:
         for struct in structs:
             setattr(struct, attribute, msgspec.UNSET)
+    if node.maps:
+        _repair_maps(node, structs, one)
     for name, sub in node.objects.items():
         if sub.looks:
             below = _of_type(column(node.attributes[name])(structs), sub.struct)
@@ -129,6 +136,15 @@ def repair(node: ObjectNode, structs: list[Any], one: Repair) -> None:
                 repair(sub, below, one)
 
 
+def _repair_maps(node: ObjectNode, structs: list[Any], one: Repair) -> None:
+    for name, sub in node.maps.items():
+        if sub.looks:
+            maps = _of_type(column(node.attributes[name])(structs), dict)
+            below = _of_type(list(chain.from_iterable(map(dict.values, maps))), sub.struct)
+            if below:
+                repair(sub, below, one)
+
+
 def count_unknown(node: ObjectNode, rows: Sequence[Mapping[str, Any]], unknown: Unknown) -> None:
     """Count objects that hold a field which the schema does not know. One pass in C a node where there are none.
 
@@ -137,10 +153,15 @@ def count_unknown(node: ObjectNode, rows: Sequence[Mapping[str, Any]], unknown: 
     """
     if node.counts:
         extra: set[Any] = set().union(*rows) - node.known
-        for name in extra:
+        found: dict[Any, list[Any]] = {name: [] for name in extra}
+        if len(extra) > _FEW_NAMES:  # names that are data: each row has its own
+            for row in rows:
+                for name in row.keys() - node.known:
+                    found[name].append(row[name])
+        for name, values in found.items():
             check_name(name, ())
-            count = sum(name in row for row in rows)
-            unknown.note((*node.path, name), count, (row[name] for row in rows if name in row))
+            values = values or [row[name] for row in rows if name in row]
+            unknown.note((*node.path, name), len(values), values)
     for name, sub in node.objects.items():
         if sub.counts_below:
             count_unknown_below(sub, (row.get(name) for row in rows), unknown)

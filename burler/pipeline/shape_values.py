@@ -192,7 +192,7 @@ def _text_of(value: Any) -> Any:
             return MISSING
         return f"{value:f}" if abs(value.adjusted()) < 100 else str(value)  # 100 rather than 1E+2 (specs 8)
     if isinstance(value, _WITH_TEXT):
-        return str(value)
+        return clean_text(str(value))
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
     return MISSING
