@@ -54,6 +54,8 @@ def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
             return list(column.to_pylist())
         return column_values(column.storage)
     if pa.types.is_dictionary(kind):
+        if len(column.dictionary) > len(column):  # of a slice, say: most of it is of no use here
+            return column_values(column.dictionary.take(column.indices))
         return _picked(column_values(column.dictionary), column.indices.to_pylist())
     if pa.types.is_run_end_encoded(kind):
         return _runs(column)

@@ -14,6 +14,7 @@ import msgspec
 
 _BOM = b"\xef\xbb\xbf"
 _ROWS_A_BATCH = 10_000
+_LONG_LINE_BYTES = 16 * 1024
 _JOINED_BYTES = 1024 * 1024
 _GLIMPSE = 60
 
@@ -142,11 +143,16 @@ def joined(parts: list[Any], records_path: tuple[str, ...]) -> list[Any]:
     return out
 
 
+def is_line(data: bytes) -> bool:
+    """Whether bytes look like one JSON line, of which many may be gathered."""
+    return len(data) < _LONG_LINE_BYTES and data[:1] == b"{" and b"\n" not in data[:-1]
+
+
 def _single_line(part: Any) -> bytes | None:
     if not isinstance(part, JsonPage) or part.records_path:
         return None
     line = part.data.strip()
-    return line if line[:1] == b"{" and b"\n" not in line else None
+    return line if line[:1] == b"{" and line[-1:] == b"}" and b"\n" not in line else None
 
 
 def _close(lines: list[bytes], out: list[Any]) -> None:

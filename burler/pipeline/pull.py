@@ -19,7 +19,7 @@ from typing import Any
 
 from burler.context import StreamRun, bind
 from burler.errors import StreamError
-from burler.pipeline.pages import as_page, batches, misused, size_bytes
+from burler.pipeline.pages import as_page, batches, is_line, misused, size_bytes
 
 Item = Any
 """A row (dict) or a page (``JsonPage``, Arrow) of the stream itself, or ``(stream, row, rows or page)`` of another."""
@@ -78,6 +78,8 @@ class Pull:
         self._page_bytes = 0  # of pages that were put there since the last ``fill`` began
         self._take_lock = threading.Lock()
         self._cutting = self._is_cut = False
+        self.page_by_page = False
+        """Whether each page of another kind is written before user code goes on: a STATE may be due behind it."""
 
     def fill(self, limit: int) -> bool:
         """Run user code until ``limit`` rows more were gathered, or the function has ended.
@@ -145,7 +147,7 @@ class Pull:
         else:
             page = as_page(item)
             size = 0 if page is None else size_bytes(page)
-            if size >= _BIG_PAGE_BYTES:
+            if page is not None and not (type(item) is bytes and is_line(item)):
                 level.rows, level.step = False, 1
                 self._page_bytes = _FULL_BYTES
                 return True
@@ -160,7 +162,7 @@ class Pull:
         except StopIteration:
             raise _Ended from None
         row = is_row(item)
-        small = type(item) is bytes and len(item) < _BIG_PAGE_BYTES  # single lines, most likely
+        small = type(item) is bytes and is_line(item)
         if level.rows is None:
             level.rows = row or small
         if row:
@@ -182,7 +184,7 @@ class Pull:
             item = batches(page)
             if item is None:
                 size = size_bytes(page)
-                self._page_bytes += size if size < _BIG_PAGE_BYTES else _FULL_BYTES
+                self._page_bytes += size if size < _BIG_PAGE_BYTES and not self.page_by_page else _FULL_BYTES
                 self._page.append(page if stream is None else (stream, page))
                 return
         if item is None or isinstance(item, str) or not hasattr(item, "__iter__"):

@@ -159,7 +159,8 @@ class Shaper:
         row after them does not fit; what is unknown in the others was not counted.
 
         Args:
-            rows: what the structs were made of; None if they come from bytes.
+            rows: what the structs were made of; None if they come from bytes: then the caller counts (``count``) what
+                is unknown in rows that are out, if not all are.
         """
         further: dict[int, dict[str, Any]] = {}
         tree, scratch = compiled.tree, self._scratch()
@@ -174,18 +175,21 @@ class Shaper:
             return 0, []
         done = output.append(structs, further)
         if done < len(structs):  # a lone surrogate, an integer of too many digits
-            if rows is not None and scratch.unknown:
+            if scratch.unknown:
                 scratch = self._scratch()
-                self._count(compiled, rows[:done], scratch)
+                if rows is not None:
+                    self.count(rows[:done])
             structs = structs[:done]
         if scratch.unknown:
             self.unknown.merge(scratch.unknown)
         return done, self._keys(compiled, structs, further)
 
-    def _count(self, compiled: Compiled, rows: list[dict[str, Any]], scratch: Exact) -> None:
-        """What is unknown in rows that are known to fit."""
+    def count(self, rows: list[dict[str, Any]]) -> None:
+        """Count what is unknown in rows that are out, and known to fit."""
+        scratch = self._scratch()
         for row in rows:
             scratch.row(row, self.schema)
+        self.unknown.merge(scratch.unknown)
 
     def _keys(self, compiled: Compiled, structs: list[Any], further: Mapping[int, Mapping[str, Any]]) -> list[Any]:
         if self.key is None:
@@ -255,10 +259,10 @@ class Shaper:
             for i, made in further.items():
                 fitted[i].update(made)
             msgspec.json.encode(fitted)  # what has no form in UTF-8 is seen here
+            if further or compiled.tree.shares:
+                fitted = [copy.deepcopy(row) for row in fitted]  # what the function changes shows in no other row
         except (Misfit, TypeError, ValueError, RecursionError):
             return None
-        if further or compiled.tree.shares:
-            fitted = [copy.deepcopy(row) for row in fitted]  # what the function changes shows in no other row
         if scratch.unknown:
             self.unknown.merge(scratch.unknown)
         return fitted

@@ -6,6 +6,7 @@ value is looked at on its own.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import math
 from collections.abc import Callable, Mapping
@@ -138,6 +139,7 @@ def _union_check(branches: list[Any], rules: Rules) -> Check | None:
     """Values of each type must all be taken by one branch as they are. Only branches before one that may change what it
     takes are asked: that one might come first."""
     checks: list[Check] = []
+    rules = dataclasses.replace(rules, check_constraints=True)  # which decide between branches in any case
     for branch in branches:
         check = check_of(branch, rules)
         if check is None:

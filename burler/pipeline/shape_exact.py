@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import enum
+import numbers
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -130,6 +131,7 @@ class Exact:
             cost = (not _uncast(fitted, value), attempt.unknown.total)
             if best is None or cost < best:
                 best, chosen = cost, (fitted, attempt)
+                self._attempt = None  # what it has counted is kept
             if cost == (False, 0):
                 break
         if best is None:
@@ -252,7 +254,7 @@ class Exact:
         if self._nan_is_null and not_finite(value):
             return None
         fitted = SCALARS["number"](value, {})
-        if fitted is MISSING:
+        if fitted is MISSING and not isinstance(value, numbers.Number):
             fitted = SCALARS["string"](value, {"format": "date-time"} if isinstance(value, dt.datetime) else {})
         if fitted is MISSING:
             raise Misfit(path, value, "a JSON value")

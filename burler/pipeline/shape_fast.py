@@ -194,7 +194,7 @@ class _Compiler:
             "Row", fields, rename=names, kw_only=True, gc=False, forbid_unknown_fields=strict
         )
         node.close()
-        self._nodes[place] = node
+        self._nodes[_INDEX.sub("[]", place)] = node
         return node
 
     def _counts(self, path: Template, dropped: bool) -> bool:
@@ -205,7 +205,7 @@ class _Compiler:
         return self._rules.check_constraints and constraints.constrained(schema)
 
     def _field(self, schema: Any, name: str, node: ObjectNode, path: Template, place: str) -> Any:
-        self._fields[place] = path
+        self._fields[_INDEX.sub("[]", place)] = path
         if shape_columns.is_times(schema):
             return self._times(schema, node, path)
         if shape_columns.is_times_list(schema):

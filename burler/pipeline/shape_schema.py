@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
-from burler.schema.merge_flat import flat, overlay
+from burler.schema.merge_flat import ALSO, CONSTRAINTS, flat, overlay
 
+_CHOOSING = {"not", ALSO, *CONSTRAINTS}  # by these a branch may refuse what the next one takes
 _NOTES = ("title", "description", "$comment", "examples", "default")
 
 
@@ -83,15 +84,23 @@ def _joined(branches: list[Any]) -> list[Any]:
     """Branches with those that only name types, and stand side by side, as one: a list of types means the same."""
     out: list[Any] = []
     for branch in branches:
-        if out and _is_bare(out[-1]) and _is_bare(branch):
-            out[-1] = {"type": list(dict.fromkeys([*types_of(out[-1]), *types_of(branch)]))}
+        if out and _go_together(out[-1], branch):
+            out[-1] = {**out[-1], **branch, "type": list(dict.fromkeys([*types_of(out[-1]), *types_of(branch)]))}
         else:
             out.append(branch)
     return out
 
 
-def _is_bare(branch: Any) -> bool:
-    return isinstance(branch, Mapping) and bool(types_of(branch)) and set(branch) <= {"type", *_NOTES}
+def _go_together(one: Any, other: Any) -> bool:
+    """Whether two branches say the same as one with the types of both: both only name types, or what one says beside
+    its types (``properties``, ``maxLength``) is nothing to the types of the other."""
+    if not (_is_plainly_typed(one) and _is_plainly_typed(other)):
+        return False
+    bare = [set(branch) <= {"type", *_NOTES} for branch in (one, other)]
+    if all(bare):
+        return True
+    said = {*one, *other}
+    return any(bare) and not set(types_of(one)) & set(types_of(other)) and not said & _CHOOSING
 
 
 def all_of(nodes: Iterable[Any]) -> Any:

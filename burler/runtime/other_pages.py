@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -59,11 +60,12 @@ class OtherPages:
         error: StreamError | None = None
         try:
             rows = rows_of(page)
-        except PageError as broken:
-            rows = broken.rows
+        except (PageError, RecursionError) as broken:
+            rows = broken.rows if isinstance(broken, PageError) else []
+            fact = broken if isinstance(broken, PageError) else "the page is nested too deep to be read"
             spec = self._outlet.planned.spec
             place = spec.sync.place if spec.sync is not None else spec.place
-            error = StreamError(spec.tap_stream_id, f"stream '{spec.tap_stream_id}' ({place}): {broken}.")
+            error = StreamError(spec.tap_stream_id, f"stream '{spec.tap_stream_id}' ({place}): {fact}.")
         rows = rows[part]
         for first in range(0, len(rows), _MOST_ROWS):
             yield self._write_rows(rows[first : first + _MOST_ROWS], given)
@@ -80,11 +82,14 @@ class OtherPages:
             yield from self._rows(page, given)
             return
         step = max(1, min(_MOST_ROWS, _PART_BYTES * len(structs) // max(1, len(page.data))))
+        moment = self._outlet.now()
         for first in range(0, len(structs), step):
             part = structs[first : first + step]
-            with self._outlet.page() as output:
+            with self._outlet.page(moment) as output:
                 done, keys = self._shaper.write(self._json.compiled, part, None, output)
             yield keys, None
+            if 0 < done < len(part):
+                self._shaper.count(rows_of(page)[first : first + done])
             if done < len(part):  # and the rest too: the page is read once more, not once for each part of it
                 yield from self._rows(page, given, slice(first + done, None))
                 return
@@ -95,12 +100,14 @@ class OtherPages:
         if self._arrow is None:
             form, rules = self._shaper.schema, self._shaper.rules
             self._arrow = ArrowShaper(form, self._scratch, key=self._shaper.key, rules=rules)
+        moment = self._outlet.now()
         for batch in _batches(page):
             self._scratch.unknown = Unknown(onto=self._shaper.unknown)
             made = None
             if not by_row:
-                with self._outlet.page() as output:
-                    made = self._arrow.lines(batch, output.prefix, output.suffix)
+                with self._outlet.page(moment) as output:
+                    with contextlib.suppress(RecursionError):  # nested too deep: the way of dicts says so
+                        made = self._arrow.lines(batch, output.prefix, output.suffix)
                     if made is not None:
                         output.pass_on(bytes(made.data), made.count)  # a lake cuts and searches it
             if made is None:

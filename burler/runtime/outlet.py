@@ -62,7 +62,7 @@ class Outlet:
         self.left_out = 0
         self._sink = sink
         self._state = state
-        self._now = now
+        self.now = now
         self._invoke = invoke
         self._buffer = bytearray()
         self._tracker: BookmarkTracker | None = None
@@ -141,9 +141,13 @@ class Outlet:
         return self.planned.spec.bookmark is not None and self._tracker is not None
 
     @contextlib.contextmanager
-    def page(self) -> Iterator[Output]:
-        """Where the lines of one page go; they are handed to the sink on the way and at the end."""
-        moment = self._now()
+    def page(self, moment: dt.datetime | None = None) -> Iterator[Output]:
+        """Where the lines of one page go; they are handed to the sink on the way and at the end.
+
+        Args:
+            moment: their ``time_extracted``, if it is not now: parts of a page have one (specs 8).
+        """
+        moment = moment or self.now()
         prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self._version)
 
         def spill(lines: Any, count: int) -> None:

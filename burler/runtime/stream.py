@@ -18,7 +18,7 @@ from burler.runtime.coverage import bookmark_of
 from burler.runtime.logs import short
 from burler.runtime.members import Members
 from burler.runtime.outlet import Outlet
-from burler.runtime.pages import PageSize
+from burler.runtime.page_size import PageSize
 from burler.runtime.plan import PlannedRun
 from burler.runtime.signals import Stop
 from burler.singer import state as st
@@ -59,6 +59,7 @@ class SyncRun:
         self.place = root.place
         self.pull = Pull(self.members.open, self.run, place=self.place)
         self.safe_states = {name: copy.deepcopy(member.run.state) for name, member in self.members.by_name.items()}
+        self.pull.page_by_page = isinstance(self.spec.strategy, EveryN)
         self.failed: Exception | None = None
         self.since_state = 0
         self.bytes_at_state = 0

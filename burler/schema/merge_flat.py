@@ -43,7 +43,7 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(mine, Mapping) and isinstance(yours, Mapping):
             out[keyword] = fields_of_both(mine, yours, _overlay_both)
     if "items" in base and "items" in over:
-        out["items"] = _overlay_both(base["items"], over["items"])
+        out.update(_items_of_both(base, over))
     if isinstance(base.get("required"), list | tuple) and isinstance(over.get("required"), list | tuple):
         out["required"] = united(base["required"], over["required"])
     if base.get("additionalProperties") is False:
@@ -66,6 +66,22 @@ def flat(node: Mapping[str, Any]) -> dict[str, Any]:
 
 def _joint(one: Any, two: Any) -> Any:
     return False if one is False or two is False else _overlay_both(one, two)
+
+
+def _items_of_both(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``items``, and for tuples ``additionalItems``: each place by what both say of it."""
+    places = [side["items"] if isinstance(side["items"], list | tuple) else [] for side in (base, over)]
+    if not any(places):
+        return {"items": _overlay_both(base["items"], over["items"])}
+    rests = [
+        side.get("additionalItems", True) if isinstance(side["items"], list | tuple) else side["items"]
+        for side in (base, over)
+    ]
+    firsts = []
+    for i in range(max(map(len, places))):
+        one, two = (items[i] if i < len(items) else rest for items, rest in zip(places, rests, strict=True))
+        firsts.append(_overlay_both(one, two))
+    return {"items": firsts, "additionalItems": False if False in rests else _overlay_both(*rests)}
 
 
 def _overlay_both(one: Any, two: Any) -> Any:

@@ -295,3 +295,35 @@ def test_a_stream_that_nobody_selects_costs_nothing_and_says_nothing(kind):
     run = run_tap(tap, select="b")
     assert not run.result.errors
     assert run.records("b") == dicts([2])
+
+
+@kinds
+def test_a_bookmark_of_numbers_follows_the_rows(kind):
+    """Numbers stay bytes on their way through pages of bytes; the bookmark needs their value."""
+    rows = [{"id": i, "n": i / 4} for i in range(1, 6)]
+    run = run_pages(gives(kind(rows)), replication_key="n")
+    assert run.states[-1]["bookmarks"] == {"rows": {"n": 1.25}}
+
+
+@kinds
+def test_every_page_of_every_n_is_followed_by_its_state(kind):
+    pages = [kind(rows_of(*range(first, first + 5))) for first in range(0, 50, 5)]
+    run = run_pages(gives(*pages), replication_key="id", bookmark_strategy="every_n(5)")
+    marks = [state["bookmarks"]["rows"]["id"] for state in run.states if "rows" in state.get("bookmarks", {})]
+    assert sorted(set(marks)) == [4, 9, 14, 19, 24, 29, 34, 39, 44, 49]
+
+
+@kinds
+def test_a_parent_may_yield_pages_of_every_kind(kind):
+    tap = tap_of(gives(kind(rows_of(1, 2))))
+    child = {"type": "object", "properties": {"of": {"type": "integer"}}}
+    tap.sync("children", parent="rows", schema=child)(lambda parent: [{"of": parent["id"]}])
+    assert run_tap(tap).records("children") == [{"of": 1}, {"of": 2}]
+
+
+def test_a_parent_may_yield_documents():
+    page = json.dumps({"a": {"b": rows_of(1, 2)}}).encode()
+    tap = tap_of(gives(page), records_path="a.b")
+    child = {"type": "object", "properties": {"of": {"type": "integer"}}}
+    tap.sync("children", parent="rows", schema=child)(lambda parent: [{"of": parent["id"]}])
+    assert run_tap(tap).records("children") == [{"of": 1}, {"of": 2}]
