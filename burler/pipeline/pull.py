@@ -134,26 +134,22 @@ class Pull:
             if self._ends_with_much(level, step):
                 return
 
-    def _ends_with_much(self, level: _Level, items: int) -> bool:
-        """Whether so many items like the last one are as much as a page should hold: rows may become big all at once,
-        which ``PageSize`` sees once they are out. Pages of other kinds are taken one by one from here on."""
-        try:
-            last = self._page[-1]
-        except IndexError:  # the timer has just taken them
-            return False
-        item = last[1] if type(last) is tuple else last
-        if type(item) is dict:
-            size = _size_of_row(item)
+    def _ends_with_much(self, level: _Level, count: int) -> bool:
+        """Whether what was gathered last is as much as a page should hold: rows may become big all at once, which
+        ``PageSize`` sees once they are out. Pages of other kinds are taken one by one from here on."""
+        with self._take_lock:
+            items = list(islice(reversed(self._page), count))  # fewer, if the timer has just taken some
+        if set(map(type, items)) == {tuple}:
+            items = [item[1] if len(item) == 2 else item for item in items]
+        if set(map(type, items)) == {dict}:
+            size = _size_of_row(items[0]) * count
         else:
-            page = as_page(item)
-            size = 0 if page is None else size_bytes(page)
-            if page is not None and not (type(item) is bytes and is_line(item)):
+            size = sum(map(_size_of_item, items))
+            if any(type(item) is not dict and not (type(item) is bytes and is_line(item)) for item in items):
                 level.rows, level.step = False, 1
-                self._page_bytes = _FULL_BYTES
-                return True
-        if size * items < _BIG_BYTES:
+        if size < _BIG_BYTES and level.rows:
             return False
-        self._page_bytes = _FULL_BYTES
+        self._page_bytes += max(size, _FULL_BYTES if size >= _BIG_BYTES else 0)
         return True
 
     def _step(self, level: _Level) -> None:
@@ -166,6 +162,7 @@ class Pull:
         if level.rows is None:
             level.rows = row or small
         if row:
+            self._page_bytes += _size_of_item(item)
             self._page.append(item if level.stream is None else (level.stream, item))
         else:
             self._push(item, level.stream)
@@ -268,6 +265,18 @@ def _size_of_row(row: dict[str, Any]) -> int:
             inner = value.values() if kind is dict else value
             size += sum([len(part) for part in inner if type(part) is str or type(part) is bytes])
     return size
+
+
+def _size_of_item(item: Any) -> int:
+    """The same for anything that was yielded."""
+    if isinstance(item, tuple) and len(item) == 2:
+        item = item[1]
+    if isinstance(item, list):
+        return len(item) * _size_of_item(item[0]) if item else 0
+    if type(item) is dict:
+        return _size_of_row(item)
+    page = as_page(item)
+    return 0 if page is None else size_bytes(page)
 
 
 def is_row(item: Any) -> bool:
