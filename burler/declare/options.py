@@ -26,12 +26,9 @@ class StreamOptions(TypedDict, total=False):
         bookmark_strategy: ``end_of_sync`` or ``every_n(count)``.
         order: ``"asc"`` if rows rise by the replication key (checked), else ``"none"``.
         versions: send ``version`` and ACTIVATE_VERSION for a FULL_TABLE stream (default: yes).
-        on_bad_record: what happens to a row that does not fit the schema: ``"error"`` (default) ends the stream,
-            ``"skip"`` leaves the row out, ``"null"`` the field.
-        check_constraints: hold values against enums, bounds, lengths and patterns of the schema (default: yes), or
-            against its types only.
-        records_path: names that lead to the rows in JSON documents that the function yields as bytes, as
-            ``"result.items"``.
+        on_bad_record: ``"error"`` (default), ``"skip"`` or ``"null"``: what happens to a row that does not fit.
+        check_constraints: hold values against enums, bounds, lengths, patterns (default: yes), or against types only.
+        records_path: names that lead to the rows in JSON documents given as bytes: ``"result.items"``.
         schema: a JSON Schema: a dict, ``burler.json_file(...)``, a typed class, ...
         parent: the stream for each row of which the sync function is called.
         emitted_by: the stream whose sync function yields this one's rows as ``(name, rows)``.

@@ -14,6 +14,7 @@ import msgspec
 
 _BOM = b"\xef\xbb\xbf"
 _ROWS_A_BATCH = 10_000
+_MOST_DIGITS = 4300
 _LONG_LINE_BYTES = 16 * 1024
 _JOINED_BYTES = 1024 * 1024
 _GLIMPSE = 60
@@ -228,10 +229,15 @@ def _decode(data: bytes) -> Any:
         return _decoder.decode(data)
     except msgspec.DecodeError:
         try:
-            return json.loads(data.decode(), parse_float=Decimal)
+            return json.loads(data.decode(), parse_float=Decimal, parse_int=_integer)
         except (ValueError, RecursionError):
             pass
         raise
+
+
+def _integer(text: str) -> int | Decimal:
+    """An integer; of more digits than Python reads as an int, a Decimal, which no integer field takes."""
+    return int(text) if len(text) <= _MOST_DIGITS else Decimal(text)
 
 
 def _decode_line(data: bytes) -> dict[str, Any]:

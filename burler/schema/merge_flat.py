@@ -16,6 +16,8 @@ CONSTRAINTS = frozenset(
 )  # fmt: skip
 """Keywords that say more of a value than its type does."""
 
+_FORMS = {"date-time", "date"}  # formats that no text keeps both of
+
 ALSO = "burler:also"  # in a flat node: further constraints that hold beside its own
 
 
@@ -48,7 +50,12 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         out["required"] = united(base["required"], over["required"])
     if base.get("additionalProperties") is False:
         out["additionalProperties"] = False
-    if "type" in base and "type" in over:
+    formats = {base.get("format"), over.get("format")}
+    if len(formats) == 2 and formats <= _FORMS:
+        both_named = types_named(out) or ("string",)
+        clash = f"string that is {' and '.join(sorted(map(str, formats)))}"
+        out["type"] = [clash if name == "string" else name for name in both_named]
+    elif "type" in base and "type" in over:
         one, two = types_named(base), types_named(over)
         # Where no type suits both, no value does: a type that no value has, and that says so in the error.
         out["type"] = common_types(one, two) or [f"{' or '.join(one)} that is also {' or '.join(two)}"]
