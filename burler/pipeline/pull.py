@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import datetime as dt
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -297,6 +298,9 @@ def describe(item: Any) -> str:
             return f"{type(item).__name__} {item!r:.60}"
         except ValueError:  # Python writes no integer of more than 4300 digits
             return f"an {type(item).__name__} of thousands of digits"
+    if isinstance(item, dt.date):
+        zone = " (no zone)" if isinstance(item, dt.datetime) and item.tzinfo is None else ""
+        return f"{type(item).__name__} {item.isoformat()}{zone}"
     return type(item).__name__
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from burler.errors import BadRecordError
 from burler.pipeline.pull import describe
 from burler.pipeline.rules import Rules
-from burler.pipeline.shape_values import MISSING, Misfit
+from burler.pipeline.shape_values import MISSING, Misfit, not_finite
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,18 @@ class BadRows:
 
     def error(self, row: Mapping[str, Any], misfit: Misfit) -> BadRecordError:
         """The error for a row."""
-        return BadRecordError(self._stream, f"{self._sentence(row, misfit)}.\n  {_cure(misfit)}")
+        return BadRecordError(self._stream, f"{self._sentence(row, misfit)}.\n  {self._help(row, misfit)}")
+
+    def _help(self, row: Mapping[str, Any], misfit: Misfit) -> str:
+        if misfit.value is MISSING and misfit.path in self._keys:
+            fields = ", ".join(f"'{name!s:.40}'" for name in list(row)[:10]) or "none"
+            return (
+                f"It is a key property, so every row needs it. The row's fields: {fields}. If the rows are inside of "
+                "one, say where: records_path, for bytes of JSON."
+            )
+        if self._rules.on_bad_record == "null" and misfit.value is not MISSING:
+            return f"on_bad_record 'null' can't help: neither it nor anything around it may be null. {_cure(misfit)}"
+        return _cure(misfit)
 
     def skip(self, row: Mapping[str, Any], misfit: Misfit) -> None:
         """Note a row that is left out.
@@ -83,14 +94,34 @@ class BadRows:
 
 
 def _cure(misfit: Misfit) -> str:
-    if misfit.value is MISSING:
+    value, wants = misfit.value, misfit.wants
+    if value is MISSING:
         return "Give the field in the sync function, or take it out of 'required' in the schema."
-    zone = ""
-    if "date-time" in misfit.wants and isinstance(misfit.value, str | dt.datetime):
-        zone = "A date-time needs its zone: 2024-01-02T03:04:05Z, or datetime(..., tzinfo=UTC). "
-    if misfit.wants.startswith("a value that keeps"):
-        return "Mend the value in the sync function, or the schema; 'check_constraints': false holds types only."
-    return f"{zone}Mend the value in the sync function, or widen the field's type in the schema."
+    if wants.startswith("a value that keeps"):
+        return (
+            "Mend the value in the sync function, or the schema; check_constraints=False on the stream, or "
+            "'check_constraints': false in the config, holds types only."
+        )
+    if not_finite(value):
+        return "JSON has no form for it; the setting 'on_nan': 'null' makes it null where the field may be null."
+    hint = _time_hint(value) if "date-time" in wants else ""
+    return f"{hint}Mend the value in the sync function, or widen the field's type in the schema."
+
+
+def _time_hint(value: Any) -> str:
+    """What is wrong with something that should be a date-time."""
+    form = "2024-01-02T03:04:05Z, or datetime(..., tzinfo=UTC). "
+    if isinstance(value, dt.datetime) and value.tzinfo is None:
+        return f"A date-time needs its zone: {form}"
+    if not isinstance(value, str):
+        return ""
+    try:
+        moment = dt.datetime.fromisoformat(value)
+    except ValueError:
+        return "That is no date-time that exists (RFC 3339: 2024-01-02T03:04:05Z); for no value, give None. "
+    if len(value) <= len("2024-01-02"):
+        return "That is a date: the schema may say format 'date', or the value a time and a zone. "
+    return f"A date-time needs its zone: {form}" if moment.tzinfo is None else ""
 
 
 def _glimpse(value: Any) -> str:
