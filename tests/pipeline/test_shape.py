@@ -695,3 +695,21 @@ def test_unset_is_a_field_that_is_not_there(exact):
     assert got == ["{}"] * 20
     _, page, _ = lines({**schema, "required": ["a"]}, [row], exact=exact)
     assert "field 'a' is missing" in str(page.error)
+
+
+def test_unknown_fields_are_counted_once_around_a_value_without_a_form():
+    schema = {"properties": {"id": INTEGER, "note": STRING}}
+    rows = [{"id": i, "note": "x" * 20_000, "new": i} for i in range(60)]
+    rows[45]["note"] = "\ud800"
+    _, page, shaper = lines(schema, rows, rules=Rules(on_bad_record="skip"))
+    assert (page.count, page.skipped) == (59, [45])
+    _, _, slow = lines(schema, rows, rules=Rules(on_bad_record="skip"), exact=True)
+    assert shaper.unknown.counts == slow.unknown.counts
+
+
+@pytest.mark.parametrize("bad", [-1, 11])
+@pytest.mark.parametrize("kind", ["number", "integer"])
+def test_either_bound_is_held_in_a_column(kind, bad):
+    rows = [{"a": i} for i in range(11)] + [{"a": bad}]
+    got, page, _ = lines({"properties": {"a": {"type": kind, "minimum": 0, "maximum": 10}}}, rows)
+    assert len(got) == 11 and page.error is not None
