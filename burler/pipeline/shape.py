@@ -162,15 +162,9 @@ class Shaper:
             rows: what the structs were made of; None if they come from bytes: then the caller counts (``count``) what
                 is unknown in rows that are out, if not all are.
         """
-        further: dict[int, dict[str, Any]] = {}
-        tree, scratch = compiled.tree, self._scratch()
+        scratch = self._scratch()
         try:
-            if tree.looks:
-                repair(tree, structs, _one(scratch))
-            if rows is not None and tree.splices:
-                further = self._further(compiled, rows, scratch)
-            if rows is not None and tree.counts_below:
-                count_unknown(tree, rows, scratch.unknown)
+            further = self._look_at(compiled, structs, rows, scratch)
         except (Misfit, TypeError, ValueError, RecursionError):
             return 0, []
         done = output.append(structs, further)
@@ -183,6 +177,23 @@ class Shaper:
         if scratch.unknown:
             self.unknown.merge(scratch.unknown)
         return done, self._keys(compiled, structs, further)
+
+    def _look_at(
+        self, compiled: Compiled, structs: list[Any], rows: list[dict[str, Any]] | None, scratch: Exact
+    ) -> dict[int, dict[str, Any]]:
+        """Look at what msgspec let through, and count what it did not know; gives the rows' further fields.
+
+        Raises:
+            Misfit: a value does not fit.
+        """
+        tree = compiled.tree
+        if tree.looks:
+            repair(tree, structs, _one(scratch))
+        if rows is None:
+            return {}
+        if tree.counts_below:
+            count_unknown(tree, rows, scratch.unknown)
+        return self._further(compiled, rows, scratch) if tree.splices else {}
 
     def count(self, rows: list[dict[str, Any]]) -> None:
         """Count what is unknown in rows that are out, and known to fit."""
@@ -250,11 +261,7 @@ class Shaper:
             return None
         compiled, scratch = self._now(), self._scratch()
         try:
-            if compiled.tree.looks:
-                repair(compiled.tree, structs, _one(scratch))
-            further = self._further(compiled, rows, scratch) if compiled.tree.splices else {}
-            if compiled.tree.counts_below:
-                count_unknown(compiled.tree, rows, scratch.unknown)
+            further = self._look_at(compiled, structs, rows, scratch)
             fitted: list[dict[str, Any]] = msgspec.to_builtins(structs, builtin_types=(Decimal,))
             for i, made in further.items():
                 fitted[i].update(made)

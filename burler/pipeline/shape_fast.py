@@ -236,25 +236,22 @@ class _Compiler:
     def _times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
         """A date-time: text that is mostly in its final form already."""
         leaf = Leaf(node.attributes[path[-1] or ""], path, schema, None, _ABSENT)
-        nullable = shape_columns.takes_null(schema)
-        leaf.fix = shape_columns.times_fix(leaf, nullable=nullable)
-        node.leaves.append(leaf)
-        if not self._raw:
-            return Any
-        if path in self._learned.leaves or self._learned.all_leaves:
-            leaf.fix = None
-            return msgspec.Raw
-        return str | None if nullable else str
+        leaf.fix = shape_columns.times_fix(leaf, nullable=shape_columns.takes_null(schema))
+        return self._text_leaf(leaf, node, str | None if shape_columns.takes_null(schema) else str)
 
     def _lists_of_times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
         leaf = Leaf(node.attributes[path[-1] or ""], path, schema, shape_columns.lists_of_times, _ABSENT)
+        return self._text_leaf(leaf, node, list[str] | None if "null" in types_of(schema) else list[str])
+
+    def _text_leaf(self, leaf: Leaf, node: ObjectNode, kind: Any) -> Any:
+        """A leaf that has a type of its own when bytes are decoded, until values of another one turn up."""
         node.leaves.append(leaf)
         if not self._raw:
             return Any
-        if path in self._learned.leaves or self._learned.all_leaves:
+        if leaf.path in self._learned.leaves or self._learned.all_leaves:
             leaf.fix = None
             return msgspec.Raw
-        return list[str] | None if "null" in types_of(schema) else list[str]
+        return kind
 
     def _native(self, schema: Any, name: str, node: ObjectNode, path: Template, place: str) -> Any:
         """The msgspec type of a node, which holds nothing that has to be looked at."""

@@ -202,7 +202,9 @@ class SyncRun:
         parts, strange = split(items, self.name)
         errors: list[StreamError] = []
         written: list[tuple[Outlet, list[Any]]] = []
+        rows: dict[str, list[dict[str, Any]]] = {}
         for name in sorted(parts, key=self.members.rank):
+            written_rows = 0
             outlet = self.outlets.get(name)
             if outlet is not None:
                 before = outlet.rows
@@ -212,12 +214,12 @@ class SyncRun:
                     if error is not None:
                         errors.append(error)
                         break
-                if type(parts[name][0]) is not list or len(parts[name]) > 1:
-                    self.since_state += max(0, outlet.rows - before - len(_rows(parts[name])))
+                written_rows = outlet.rows - before
             elif name not in self.members.line:
                 errors.append(self._not_declared(name))
-        rows = {name: _rows(of_stream) for name, of_stream in parts.items()}
-        self.since_state += sum(map(len, rows.values()))
+            rows[name] = _rows(parts[name])
+            # Rows that were left out count as well; how many a page of another kind holds is seen by what came of it.
+            self.since_state += max(len(rows[name]), written_rows)
         if not errors or len(parts) == 1:
             # In a page of several streams the rows of one before another's bad row can't be told from those
             # after it: the bookmarks stay, and the page comes again.

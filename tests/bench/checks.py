@@ -48,8 +48,8 @@ def parse(output: bytes) -> list[dict[str, Any]]:
     return [json.loads(line, parse_float=Decimal) for line in output.splitlines()]
 
 
-def compare(case: Case, messages: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
-    """Hold the messages of a burler case against the records they should carry.
+def compare(case: Case, messages: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> int:
+    """Hold the messages of a burler case against the records they should carry; how many records were compared.
 
     Raises:
         Wrong: there is a difference.
@@ -68,6 +68,7 @@ def compare(case: Case, messages: list[dict[str, Any]], wanted: list[dict[str, A
             raise Wrong(f"record {number} of '{message['stream']}' differs in {told or 'its fields'}")
         moment(message["time_extracted"])
     _compare_state(case, messages, records)
+    return len(records)
 
 
 def _compare_state(case: Case, messages: list[dict[str, Any]], records: list[dict[str, Any]]) -> None:

@@ -66,17 +66,17 @@ def test_the_lake_takes_pages(tmp_path: Path, kind: str):
     assert ended.messages[-1]["value"]["bookmarks"] == {"rows": {"id": 999}}
 
 
+def started(path: Path, *, stderr: int) -> subprocess.Popen[bytes]:
+    """A run of the tap that is under way."""
+    command = [PYTHON, "-m", "burler", "run", str(path)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environment(), cwd=path.parent)
+
+
 @kinds
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_between_pages_loses_none(tmp_path: Path, kind: str, number: int):
     path = write(tmp_path, kind, "if first == 300: sys.stderr.write('READY\\n'); sys.stderr.flush(); time.sleep(600)")
-    process = subprocess.Popen(
-        [PYTHON, "-m", "burler", "run", str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-        cwd=tmp_path,
-    )
+    process = started(path, stderr=subprocess.PIPE)
     try:
         assert process.stderr is not None
         for line in process.stderr:
@@ -97,13 +97,7 @@ def test_a_stop_between_pages_loses_none(tmp_path: Path, kind: str, number: int)
 def test_rows_do_not_wait_for_the_next_page(tmp_path: Path, kind: str):
     """What was yielded goes out while the function waits for its source."""
     path = write(tmp_path, kind, "time.sleep(600)")
-    process = subprocess.Popen(
-        [PYTHON, "-m", "burler", "run", str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(),
-        cwd=tmp_path,
-    )
+    process = started(path, stderr=subprocess.DEVNULL)
     try:
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)

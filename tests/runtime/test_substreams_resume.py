@@ -192,7 +192,8 @@ def test_nothing_is_lost_wherever_a_run_breaks(shape: Shape, kind: str, page: in
     page=st.sampled_from([1, 2, 3, 5, 7, 1000]),
 )
 def test_going_on_from_any_state_brings_everything(shape: Shape, at: int | None, kind: str, page: int):
-    check(shape, Fault(at, kind), page, every_state=True)
+    run = check(shape, Fault(at, kind), page, every_state=True)  # it goes on from each STATE
+    assert run.states
 
 
 SELECTIONS = [

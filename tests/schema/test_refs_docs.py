@@ -21,6 +21,9 @@ def test_snippets_run():
     exec(compile(plain, "references.md", "exec"), {})
     tap = burler.tap("tap-x")
     exec(compile(declaring, "references.md", "exec"), {"tap": tap, "burler": burler, "__name__": "snippet"})
+    with pytest.raises(DeclarationError) as gaps:  # the page leaves the functions out; what it says was taken in
+        tap.seal()
+    assert all(f"stream '{name}'" in str(gaps.value) for name in ("contacts", "orders", "notes"))
 
 
 def test_nullable_as_the_page_has_it():
