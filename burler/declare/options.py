@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from burler.declare.records_path import path_of
 from burler.declare.spec import BAD_RECORD_POLICIES, REPLICATION_METHODS
 from burler.declare.strategies import Strategy, parse_strategy
 from burler.errors import DeclarationError
@@ -125,12 +126,10 @@ def _keys(given: Any, where: str) -> tuple[str, ...]:
 
 
 def _path(given: Any, where: str) -> tuple[str, ...]:
-    names = given.split(".") if isinstance(given, str) and given else given or ()
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
-        raise DeclarationError(
-            f"{where}: records_path must be names with dots between them, or a list of names, not {given!r}."
-        )
-    return tuple(names)
+    try:
+        return path_of(given or ())
+    except ValueError as error:
+        raise DeclarationError(f"{where}: {error}.") from None
 
 
 def _check(name: str, value: Any, where: str) -> None:

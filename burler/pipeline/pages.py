@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from burler.declare.records_path import path_of
+
 _BOM = b"\xef\xbb\xbf"
 _ROWS_A_BATCH = 10_000
 _MOST_DIGITS = 4300
@@ -60,18 +62,6 @@ def json_page(data: bytes | bytearray | memoryview, records_path: str | Sequence
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"json_page takes bytes as the source sent them, not {type(data).__name__}")
     return JsonPage(_clean(data), path_of(records_path))
-
-
-def path_of(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Names on the way to the rows, from ``"a.b"`` or ``["a", "b"]``.
-
-    Raises:
-        ValueError: an empty name, or something that is no name.
-    """
-    names = given.split(".") if isinstance(given, str) and given else given or ()
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"records_path must be names with dots between them, or a list of names, not {given!r}")
-    return tuple(names)
 
 
 def _clean(data: bytes | bytearray | memoryview) -> bytes:

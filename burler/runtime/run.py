@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from burler.config.loading import Loaded
 from burler.config.writeback import ConfigFiles
@@ -81,45 +81,41 @@ def close(session: Session) -> None:
     session.save_config(last=True)
 
 
-def run(
-    tap: Tap,
-    config: Mapping[str, Any] | Loaded,
-    sink: Sink,
-    *,
-    catalog: Any = None,
-    state: dict[str, Any] | None = None,
-    select: str | None = None,
-    stopper: Stopper | None = None,
-    limit: int | None = None,
-    schemas_only: bool = False,
-) -> SyncResult:
+class RunOptions(TypedDict, total=False):
+    """What a run may be told beside config and sink.
+
+    Keys:
+        catalog: a catalog as a plain dict; None selects everything.
+        state: the value of a STATE.
+        select: patterns of streams and fields.
+        stopper: what signals and tests stop the run with.
+        limit: rows of each stream, at the most, to look at. Such a run writes no STATE and no ACTIVATE_VERSION, and the
+            result's state is the one given: it leaves rows out, and a bookmark must not pass them.
+        schemas_only: SCHEMA messages only; no sync function is called.
+    """
+
+    catalog: Any
+    state: dict[str, Any] | None
+    select: str | None
+    stopper: Stopper | None
+    limit: int | None
+    schemas_only: bool
+
+
+def run(tap: Tap, config: Mapping[str, Any] | Loaded, sink: Sink, **options: Unpack[RunOptions]) -> SyncResult:
     """Sync the selected streams into a sink.
 
     Args:
         config: a config, or one with the files it was loaded from (``burler.config.loading``).
-        catalog: a catalog as a plain dict; None selects everything.
-        state: the value of a STATE.
-        limit: rows of each stream, at the most, to look at. Such a run writes no STATE and no ACTIVATE_VERSION, and the
-            result's state is the one given: it leaves rows out, and a bookmark must not pass them.
-        schemas_only: SCHEMA messages only; no sync function is called.
+        options: see ``RunOptions``.
 
     Raises:
         UsageError: config, catalog, state or the tap's declarations are wrong; nothing was written.
         OutputClosed, StorageError, LockLost, DataError: the sink failed.
     """
-    _check_limit(limit)
+    _check_limit(options.get("limit"))
     session, settings = prepare(tap, config)
-    return run_session(
-        session,
-        settings,
-        sink,
-        catalog=catalog,
-        state=state,
-        select=select,
-        stopper=stopper,
-        limit=limit,
-        schemas_only=schemas_only,
-    )
+    return run_session(session, settings, sink, **options)
 
 
 def run_session(
