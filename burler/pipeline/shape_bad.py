@@ -81,11 +81,12 @@ class BadRows:
         """One warning at the end."""
         if not self.skipped + self.nulled:
             return
-        what = (
-            f"{self.skipped} rows were left out" if self.skipped else f"fields of {self.nulled} rows were set to null"
-        )
+        count = self.skipped or self.nulled
+        rows = "1 row" if count == 1 else f"{count} rows"
+        were = "was" if count == 1 else "were"
+        what = f"{rows} {were} left out" if self.skipped else f"fields of {rows} were set to null"
         fields = ", ".join(f"{path} ({count})" for path, count in sorted(self.fields.items())[:20])
-        logger.warning("stream '%s': %s since they did not fit: %s", self._stream, what, fields)
+        logger.warning("stream '%s': %s where the schema had no room: %s", self._stream, what, fields)
 
     def _sentence(self, row: Mapping[str, Any], misfit: Misfit) -> str:
         which = ", ".join(f"{name}={_glimpse(row.get(name))}" for name in self._keys) or "without key properties"

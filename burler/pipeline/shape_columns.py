@@ -37,6 +37,7 @@ _SCALARS: dict[str, frozenset[type]] = {
 _PLAIN = frozenset({str, int, float, bool, Decimal, list, dict, _NULL, _ABSENT})
 _SPECIAL = ("date-time", "date", "singer.decimal")
 _AWARE = Annotated[dt.datetime, msgspec.Meta(tz=True)]
+_DEEPEST = 300  # levels; what is deeper is for the exact path, which knows where it ends
 _ZEROS = ".000000Z"
 _last = itemgetter(-1)
 _ZULU, _OFFSET = len("2024-01-02T03:04:05.123456Z"), len("2024-01-02T03:04:05.123456+02:00")
@@ -44,7 +45,7 @@ _ZULU, _OFFSET = len("2024-01-02T03:04:05.123456Z"), len("2024-01-02T03:04:05.12
 
 def plain(values: list[Any]) -> bool:
     """Whether all are JSON values of Python's own types, at every depth: a level at a time."""
-    while values:
+    for _level in range(_DEEPEST):
         kinds = set(map(type, values))
         if not kinds <= _PLAIN or not _finite(values, kinds):
             return False
@@ -56,8 +57,10 @@ def plain(values: list[Any]) -> bool:
             below.extend(chain.from_iterable(map(dict.values, objects)))
         if list in kinds:
             below.extend(chain.from_iterable(value for value in values if type(value) is list))
+        if not below:
+            return True
         values = below
-    return True
+    return False  # something that holds itself has no end
 
 
 def _finite(values: list[Any], kinds: set[type]) -> bool:

@@ -262,7 +262,7 @@ def test_null_takes_the_place_of_the_field_or_of_what_is_around_it(caplog, bad, 
     assert out.records("rows") == [good(0, n=1.5), good(1, **made), good(2)]
     (told,) = warnings_of(caplog, "set to null (on_bad_record)")
     assert "row id=1:" in told and f"field '{path}'" in told
-    (summary,) = warnings_of(caplog, "fields of 1 rows were set to null")
+    (summary,) = warnings_of(caplog, "fields of 1 row were set to null")
     assert path.replace("[1]", "[]") + " (1)" in summary
 
 
@@ -458,8 +458,8 @@ def rows():
     ("more", "code", "rows", "bookmark", "told"),
     [
         ("", 1, [0, 1, 2], at(2), "row id=3: field 'n' is"),
-        (', on_bad_record="skip"', 0, [0, 1, 2, 4], at(4), "1 rows were left out"),
-        (', on_bad_record="null"', 0, [0, 1, 2, 3, 4], at(4), "fields of 1 rows were set to null"),
+        (', on_bad_record="skip"', 0, [0, 1, 2, 4], at(4), "1 row was left out"),
+        (', on_bad_record="null"', 0, [0, 1, 2, 3, 4], at(4), "fields of 1 row were set to null"),
     ],
 )
 def test_a_process_ends_with_the_code_and_the_line_on_stderr(tmp_path, more, code, rows, bookmark, told):

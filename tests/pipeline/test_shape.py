@@ -713,3 +713,15 @@ def test_either_bound_is_held_in_a_column(kind, bad):
     rows = [{"a": i} for i in range(11)] + [{"a": bad}]
     got, page, _ = lines({"properties": {"a": {"type": kind, "minimum": 0, "maximum": 10}}}, rows)
     assert len(got) == 11 and page.error is not None
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["fast", "exact"])
+def test_what_holds_itself_is_a_bad_row(exact):
+    endless: dict = {"x": 1}
+    endless["self"] = [endless]
+    for schema, row in (
+        ({"properties": {"id": INTEGER, "a": {}}}, {"id": 1, "a": endless}),
+        ({"properties": {"id": INTEGER}, "additionalProperties": True}, {"id": 1, "more": endless}),
+    ):
+        got, page, _ = lines(schema, [{"id": 0}, row, {"id": 2}], exact=exact, rules=Rules(on_bad_record="skip"))
+        assert got == ['{"id":0}', '{"id":2}'] and page.skipped == [1]
