@@ -1,7 +1,4 @@
-"""The environment of the programs that others wrote: ``.venv-peers``, made once, then kept.
-
-Run as a script it prints the environment's Python, for ``make bench``.
-"""
+"""The environment of the programs that others wrote: ``.venv-peers``, made once, then kept."""
 
 from __future__ import annotations
 
@@ -35,10 +32,3 @@ def make() -> Path:
             raise NotInstalled(done.stderr.strip()[-300:])
         stamp.write_text(wanted)
     return PEERS / "bin"
-
-
-if __name__ == "__main__":
-    try:
-        print(make() / "python")
-    except NotInstalled as error:
-        sys.exit(f"the peers can't be installed: {error}")
