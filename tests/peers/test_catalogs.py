@@ -159,7 +159,7 @@ def test_singer_pythons_reader_reads_a_catalog_of_burler(tmp_path, discovered):
 
 
 def test_the_taps_of_the_benchmark_are_the_same(pythons):
-    """The benchmark (tests/bench/discovery_taps.py) compares two discoveries: they must give the same streams and fields."""
+    """The benchmark compares two discoveries (tests/bench): they must give the same streams and fields."""
     found = {}
     for name, python in pythons.items():
         catalog = json.loads(call(python, BENCH, name).stdout)
