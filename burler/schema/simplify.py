@@ -137,7 +137,7 @@ def _tuple_to_array(node: dict[str, Any]) -> None:
 
 def _fold(node: dict[str, Any], keyword: str, *, exact: bool) -> dict[str, Any]:
     """A union as one schema with a list of types, if that says the same; else with its branches tidied."""
-    branches = node[keyword] if exact and keyword == "oneOf" else _distinct(node[keyword], keyword)
+    branches = node[keyword] if exact and keyword == "oneOf" else _distinct(node[keyword], keyword, exact=exact)
     beside = {key: value for key, value in node.items() if key != keyword}
     if set(beside) - _NOTES:
         return {**beside, keyword: branches}
@@ -153,8 +153,10 @@ def _fold(node: dict[str, Any], keyword: str, *, exact: bool) -> dict[str, Any]:
     return {**folded, **beside}
 
 
-def _distinct(branches: list[Any], keyword: str) -> list[Any]:
+def _distinct(branches: list[Any], keyword: str, *, exact: bool) -> list[Any]:
     """Branches without repeats; unions among them taken apart; what a plain type covers left out.
+
+    A ``oneOf`` in an ``anyOf`` takes more when it is taken apart: not where that counts (``exact``).
 
     A value that fits one branch of a ``oneOf`` alone still does: what is left out has its like among the others,
     so no value fits it alone. A union in it stays whole: a value may fit two of that union's branches.
@@ -163,7 +165,7 @@ def _distinct(branches: list[Any], keyword: str) -> list[Any]:
     for branch in branches:
         inner = [word for word in ("anyOf", "oneOf") if isinstance(branch, Mapping) and word in branch]
         is_union = len(inner) == 1 and isinstance(branch[inner[0]], list) and not set(branch) - _NOTES - {inner[0]}
-        if is_union and keyword == "anyOf":
+        if is_union and keyword == "anyOf" and not (exact and inner == ["oneOf"]):
             flat += branch[inner[0]]
         else:
             flat.append(branch)

@@ -6,7 +6,7 @@ import copy
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from burler.schema.simplify import as_object, simplify
@@ -90,6 +90,7 @@ NOT_ALONE = st.recursive(
 
 
 @given(NOT_ALONE, st.lists(VALUES, min_size=1, max_size=8))
+@example({"not": {"anyOf": [{"oneOf": [{}, {}]}]}}, [None, 1])
 @settings(max_examples=2000, deadline=None)
 def test_no_value_is_lost(schema, values):
     """Where branches are counted (oneOf) or turned round (not), a part that takes more makes the whole take less."""
