@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from burler.declare.classes import Stream
-from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED
+from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, Children
+from burler.declare.strategies import EndOfSync, EveryN, EverySeconds, Manual, OnPage, Since, Strategy
 from burler.declare.tap import Tap, tap
 from burler.errors import BurlerError
 from burler.extras import lazy_names
@@ -23,6 +24,14 @@ __all__ = [
     "INCREMENTAL",
     "LOG_BASED",
     "BurlerError",
+    "Children",
+    "EndOfSync",
+    "EveryN",
+    "EverySeconds",
+    "Manual",
+    "OnPage",
+    "Since",
+    "Strategy",
     "Stream",
     "Tap",
     "generated",

@@ -6,14 +6,68 @@ tests alike. ``tap.get_bookmark()`` is sugar for it and reads the variable (styl
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
 from burler.errors import BurlerError
 
 _RUN: ContextVar[StreamRun] = ContextVar("burler_stream_run")
+_NOTHING: Any = object()
+
+
+class Channel:
+    """Where a stream puts what it emits beside its function's own rows. This one takes nothing: what is emitted outside
+    of a running sync function would be lost in silence."""
+
+    def rows(self, emitter: str, stream: str, rows: Iterable[Any]) -> None:
+        """Rows of ``stream`` that the function of ``emitter`` emits, behind all that was yielded so far."""
+        raise self._refused(emitter, "emit_record")
+
+    def save_bookmark(self, stream: str, value: Any, *, given: bool) -> None:
+        """A STATE is due; ``value`` is what the author gave, if ``given``."""
+        raise self._refused(stream, "save_bookmark")
+
+    def version_begins(self, stream: str) -> None:
+        """Rows from here on are a full table."""
+        raise self._refused(stream, "full_table")
+
+    def version_ends(self, stream: str, *, whole: bool) -> None:
+        """The full table has ended; ``whole``: without an error."""
+
+    def not_modified(self, stream: str) -> None:
+        """The source says that nothing has changed."""
+        raise self._refused(stream, "not_modified")
+
+    def _refused(self, stream: str, what: str) -> BurlerError:
+        return BurlerError(
+            f"stream '{stream}': {what}() works inside a running sync function only: not in other functions of the "
+            "tap, and not once the function has ended."
+        )
+
+
+class Kept(Channel):
+    """Keeps what is emitted, as ``(stream, row)``: for tests that call a function themselves."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+        self.saved: list[Any] = []
+
+    def rows(self, emitter: str, stream: str, rows: Iterable[Any]) -> None:
+        """Keep rows."""
+        self.kept += [(stream, row) for row in rows]
+
+    def save_bookmark(self, stream: str, value: Any, *, given: bool) -> None:
+        """Keep the value; None without one."""
+        self.saved.append(value)
+
+    def version_begins(self, stream: str) -> None:
+        """Nothing."""
+
+    def not_modified(self, stream: str) -> None:
+        """Nothing."""
 
 
 class StreamRun:
@@ -38,6 +92,10 @@ class StreamRun:
         replication_key: str | None = None,
         replication_method: str | None = None,
         field: Any = None,
+        partition: Mapping[str, Any] | None = None,
+        start_date: str | None = None,
+        manual: bool = False,
+        in_parts: bool = False,
     ) -> None:
         self.tap = tap
         self.name = name
@@ -46,6 +104,12 @@ class StreamRun:
         self.replication_key = replication_key
         self.replication_method = replication_method
         self.field = field
+        self.partition = partition
+        self.start_date = start_date
+        self.channel = Channel()
+        self.manual = manual
+        self._in_block = False
+        self._in_parts = in_parts or partition is not None
         self._client = client
         self._bookmark = bookmark
         self._state: dict[str, Any] = {} if state is None else state
@@ -55,7 +119,8 @@ class StreamRun:
 
     @property
     def bookmark(self) -> Any:
-        """Where the last run got to: the replication key's greatest value, or ``start_date``, or None.
+        """Where the last run got to: the replication key's greatest value, less the stream's ``lookback``; or
+        ``start_date``, or None. In a partitioned stream: the partition's own.
 
         It stays the same for the whole run. Ask the source for rows at or after it (``>=``, specs 11.9).
         """
@@ -74,6 +139,70 @@ class StreamRun:
         if not isinstance(value, dict):
             raise BurlerError(f"stream '{self.name}': stream.state must be a JSON object, not {type(value).__name__}.")
         self._state = value
+
+    def emit_record(self, record: Mapping[str, Any], stream: str | None = None) -> None:
+        """Emit one row, of this stream or of another one that this function may emit, from anywhere in a sync: it
+        stands behind what was yielded before (PLANNING: emit_record)."""
+        self.emit_records((record,), stream)
+
+    def emit_records(self, records: Iterable[Mapping[str, Any]], stream: str | None = None) -> None:
+        """Emit rows, as ``emit_record`` does.
+
+        Raises:
+            BurlerError: something that is no row.
+        """
+        if isinstance(records, Mapping | str | bytes):
+            raise BurlerError(
+                f"stream '{self.name}': emit_records takes a list or an iterator of rows; for one row: emit_record."
+            )
+        self.channel.rows(self.name, stream or self.name, records)
+
+    def save_bookmark(self, value: Any = _NOTHING) -> None:
+        """A STATE is due here, behind the rows yielded so far.
+
+        With ``bookmark_strategy="manual"`` the bookmark becomes the greatest value that is out, or ``value``: you
+        vouch that all rows up to it are out. With other strategies it says what it would say anyway.
+
+        Raises:
+            BurlerError: a value, and another strategy.
+        """
+        if value is not _NOTHING and not self.manual:
+            raise BurlerError(
+                f"stream '{self.name}': save_bookmark(value) needs bookmark_strategy='manual': with any other, the "
+                "bookmark follows the rows. Leave the value out to have a STATE here."
+            )
+        self.channel.save_bookmark(self.name, value if value is not _NOTHING else None, given=value is not _NOTHING)
+
+    @contextlib.contextmanager
+    def full_table(self) -> Iterator[None]:
+        """``with stream.full_table():`` rows that are yielded inside get a ``version`` of their own; ACTIVATE_VERSION
+        follows when the block ends without an error, so that targets drop all rows of older versions.
+
+        Streams that are FULL_TABLE do the same by themselves; use it where some runs read everything anew.
+
+        Raises:
+            BurlerError: in a partitioned stream or a substream: a version is about all of its rows.
+        """
+        if self._in_parts:
+            raise BurlerError(
+                f"stream '{self.name}': full_table() is about a whole stream; its function is called for each "
+                "partition, or for each row of a parent."
+            )
+        if self._in_block:
+            raise BurlerError(f"stream '{self.name}': full_table() inside of full_table(): a table is whole once.")
+        self.channel.version_begins(self.name)
+        self._in_block, whole = True, False
+        try:
+            yield
+            whole = True
+        finally:
+            self._in_block = False
+            self.channel.version_ends(self.name, whole=whole)
+
+    def not_modified(self) -> None:
+        """The source says that nothing has changed since the last run (HTTP 304): that this run brings no rows does
+        not mean that there are none. No ACTIVATE_VERSION is sent, and the version in the state stays."""
+        self.channel.not_modified(self.name)
 
     @property
     def client(self) -> Any:

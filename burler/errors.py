@@ -10,7 +10,8 @@
     │   └── MissingExtra                      an optional package is not installed
     ├── StreamError                  exit 1   a stream failed; the others went on
     │   ├── BadRecordError                    a row does not fit its schema
-    │   └── UnsortedStreamError               rows came against the declared order
+    │   ├── UnsortedStreamError               rows came against the declared order
+    │   └── PartialError                      some of its partitions or parents failed; the rest is out
     ├── DataError                    exit 1   input data is broken (message, lake file)
     │   ├── MessageError                      a line that is no Singer message
     │   └── LakeError                         a lake file or manifest is broken
@@ -24,6 +25,9 @@ Each message names the stream or place, the fact and the cure, in at most three 
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 
 class BurlerError(Exception):
@@ -84,6 +88,37 @@ class BadRecordError(StreamError):
 
 class UnsortedStreamError(StreamError):
     """Rows came against the order that the stream declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One part of a stream that failed while the stream went on.
+
+    Attributes:
+        stream: the stream whose rows are missing.
+        where: the part, as a person reads it: ``partition {"account":"a"}`` or ``parent id=5``.
+        error: what ended it.
+    """
+
+    stream: str
+    where: str
+    error: BaseException
+
+
+class PartialError(StreamError):
+    """Parts of a stream failed: partitions, or calls for one parent each. What the other parts gave is out.
+
+    Attributes:
+        failures: each part that failed, in the order in which they did; at least one.
+    """
+
+    def __init__(self, stream: str, failures: Iterable[Failure]) -> None:
+        self.failures = list(failures)
+        count = len(self.failures)
+        if not count:
+            raise ValueError(f"stream '{stream}': a PartialError needs a failure")
+        parts = "1 part" if count == 1 else f"{count} parts"
+        super().__init__(stream, f"stream '{stream}': {parts} failed, first {self.failures[0].where}")
 
 
 class DataError(BurlerError):

@@ -15,8 +15,8 @@ from burler.errors import ConfigError
 _MOST = {int: 1e15, float: 1e9}  # more rows or bytes than a disk holds; more seconds than a clock waits
 
 
-def _setting(default: Any, about: str, choices: tuple[str, ...] = ()) -> Any:
-    return field(default=default, metadata={"about": about, "choices": choices})
+def _setting(default: Any, about: str, choices: tuple[str, ...] = (), *, zero: bool = False) -> Any:
+    return field(default=default, metadata={"about": about, "choices": choices, "zero": zero})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,28 @@ class Settings:
         "FULL_TABLE streams send 'version' and ACTIVATE_VERSION, so that targets drop rows that are gone.",
     )
     currently_syncing: bool = _setting(True, "STATE names the stream a run is in; the next run begins with it.")
+    state_scope: str = _setting(
+        "full",
+        "What a STATE carries: everything (`full`), or the streams and partitions that have changed since the last one "
+        "(`touched`; merged in order they give the whole, null stands for what is gone).",
+        ("full", "touched"),
+    )
+    workers: int = _setting(1, "Streams that are synced at a time, each in a thread.")
+    partition_workers: int | None = _setting(
+        None, "Partitions of a stream that are synced at a time. It comes before the streams' own `workers`."
+    )
+    max_failures: int = _setting(
+        100,
+        "So many partitions of a stream, or calls of a substream's function, may fail; one more ends the stream.",
+        zero=True,
+    )
+    parent_buffer_rows: int = _setting(
+        100, "Rows of a stream that are read ahead, at the most, before the functions of its substreams are called."
+    )
+    parent_buffer_seconds: float = _setting(1.0, "Substreams wait no longer than this for rows to be read ahead.")
+    partition_bookmarks_warning: int = _setting(
+        10_000, "One warning where the state holds more partitions of a stream than this."
+    )
     page_max_rows: int = _setting(1000, "Rows that are gathered, at the most, before they are shaped and written.")
     page_max_age_seconds: float = _setting(1.0, "Rows wait no longer than this for a page to fill.")
     on_bad_record: str | None = _setting(
@@ -72,7 +94,9 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
         if config.get(item.name) is None:
             continue
         try:
-            value = _as(str(item.type), config[item.name])
+            value = (
+                0 if item.metadata["zero"] and _is_zero(config[item.name]) else _as(str(item.type), config[item.name])
+            )
             if item.metadata["choices"] and value not in item.metadata["choices"]:
                 raise ValueError(f"one of {', '.join(item.metadata['choices'])}")
             given[item.name] = value
@@ -84,6 +108,10 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
     if problems:
         raise ConfigError("\n  ".join(problems))
     return Settings(**given)
+
+
+def _is_zero(value: Any) -> bool:
+    return not isinstance(value, bool) and str(value).strip() in ("0", "0.0")
 
 
 def _is_moment(text: str) -> bool:

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from burler.context import StreamRun, bind, unbind
+from burler.context import Kept, StreamRun, bind, unbind
 from burler.declare.tap import Tap
 from burler.runtime.run import run
 from burler.runtime.signals import Stopper
 from burler.runtime.sync import SyncResult
 from burler.sinks.memory import MemorySink
+from burler.sinks.touched import TouchedStates
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,11 @@ def run_tap(
         UsageError: config, catalog, state or the declarations are wrong.
     """
     sink = MemorySink()
+    touched = (config or {}).get("state_scope") == "touched"
     result = run(
         tap,
         dict(config or {}),
-        sink,
+        TouchedStates(sink, state) if touched else sink,
         catalog=catalog,
         state=state,
         select=select,
@@ -85,6 +87,7 @@ def bind_stream(tap: Tap, stream: str, *, bookmark: Any = None, **more: Any) -> 
     Gives the object that the parameter ``stream`` would hold.
     """
     run = StreamRun(tap, stream, bookmark=bookmark, **more)
+    run.channel = Kept()
     token = bind(run)
     try:
         yield run

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from burler import errors
+from burler.cli.process import report_errors
 from burler.settings import markdown_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,6 +50,35 @@ def test_snippets_of_the_styles_run_in_order():
     for stream in ("contacts", "people", "companies"):
         assert out.records(stream) == [{"id": 1, "modified": "2024-05-01T00:00:00Z"}]
     assert out.records("letters") == [{"contact": 1, "text": "dear"}]
+
+
+RUNS = ("bookmarks.md", "partitions.md", "substreams.md", "replication.md", "failures.md")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_pages_on_state_show_what_their_runs_give(name, caplog):
+    """Snippets run in order; a JSON block is a STATE of the run before it, a text block what stderr says of it."""
+    caplog.set_level("INFO", logger="burler")
+    scope = {"__name__": "snippet"}
+    kinds = set()
+    for kind, block in re.findall(r"```(python|json|text)\n(.*?)```", (ROOT / "docs" / name).read_text(), re.DOTALL):
+        kinds.add(kind)
+        if kind == "python":
+            caplog.clear()
+            exec(compile(block, "tap_desk.py", "exec"), scope)
+        elif kind == "json":
+            for line in block.splitlines():
+                assert _plain_versions(json.loads(line)) in map(_plain_versions, scope["out"].states), line
+        else:
+            report_errors(scope["out"].result)
+            said = [f"{record.levelname} {record.getMessage()}" for record in caplog.records]
+            assert block.strip() in "\n".join(said), said
+    assert kinds >= {"python", "json"} or kinds >= {"python", "text"}
+
+
+def _plain_versions(state):
+    """A STATE with the same number for each version: they are made of the clock."""
+    return json.loads(re.sub(r'"version": \d+', '"version": 1', json.dumps(state)))
 
 
 def test_the_hooks_of_the_guide_and_the_styles_bear_fields_that_are_not_there():

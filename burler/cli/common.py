@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from burler.config.atomic import replace_file
-from burler.errors import CatalogError, StateError, StorageError
+from burler.config.atomic import remove_leftovers, replace_file
+from burler.errors import CatalogError, StateError, StorageError, UsageError
+from burler.singer.messages import encode
 from burler.singer.state import parse_state
 
 logger = logging.getLogger(__name__)
@@ -42,8 +45,11 @@ def read_catalog(catalog: str | None, properties: str | None) -> Any:
     return value
 
 
-def read_state(path: str | None) -> dict[str, Any] | None:
+def read_state(path: str | None, *, merge: bool = False) -> dict[str, Any] | None:
     """``--state``: a state object, a STATE message, or a file of STATE lines of which the last counts.
+
+    Args:
+        merge: the lines carry only what changed (``state_scope: touched``); all of them count.
 
     Raises:
         StateError: missing, unreadable, or none of these; an object that is no state of a tap.
@@ -56,7 +62,7 @@ def read_state(path: str | None) -> dict[str, Any] | None:
         raise StateError(
             f"state file {path} can't be read: {error.strerror}. Leave --state out to start from the beginning."
         ) from None
-    state = parse_state(content, source=f"state file {path}")
+    state = parse_state(content, source=f"state file {path}", merge=merge)
     if state and not {"bookmarks", "currently_syncing"} & set(state):
         raise StateError(
             f"state file {path} holds neither 'bookmarks' nor 'currently_syncing'. Is it the right file? "
@@ -71,21 +77,66 @@ def state_file(path: str) -> Callable[[dict[str, Any]], None]:
     Raises:
         StateError: it could not be written later on: no folder, no right to, no regular file.
     """
-    target = Path(os.path.realpath(path))  # a link stays, what it points to is replaced
-    if not target.parent.is_dir():
-        raise StateError(f"--out-file {path}: the folder {target.parent} does not exist.")
-    if target.exists() and not target.is_file():
-        raise StateError(f"--out-file {path}: is no plain file; give a path that may be replaced.")
-    try:
-        with tempfile.TemporaryFile(dir=target.parent):
-            pass
-    except OSError as error:
-        raise StateError(f"--out-file {path} can't be written: {error.strerror}.") from None
+    target = replaceable("--out-file", path, StateError)
 
     def write(value: dict[str, Any]) -> None:
         try:
-            replace_file(target, msgspec.json.encode(value) + b"\n")
+            replace_file(target, encode(value) + b"\n")
         except OSError as error:
             raise StorageError(f"--out-file {path} can't be written: {error.strerror}.") from None
 
     return write
+
+
+def replaceable(option: str, path: str, wrong: type[UsageError]) -> Path:
+    """The file that an option names, for ``replace_file``: a link stays, what it points to is replaced.
+
+    What killed runs have left beside it is removed.
+
+    Raises:
+        wrong: it could not be written later on: no folder, no right to, no regular file.
+    """
+    if not path:
+        raise wrong(f"{option} needs the name of a file.")
+    try:
+        given, target = Path(path), Path(os.path.realpath(path))
+        if path.endswith("/") or (given.exists() and not given.is_file()):
+            raise wrong(f"{option} {path}: is no plain file; give a path that may be replaced.")
+        if not target.parent.is_dir():
+            raise wrong(f"{option} {path}: the folder {target.parent} does not exist.")
+        with contextlib.suppress(FileNotFoundError):  # it need not be there; a name that is too long is told here
+            target.stat()
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise wrong(f"{option} {path} can't be written: {reason}.") from None
+    remove_leftovers(target)
+    return target
+
+
+def keep_apart(option: str, path: str | None, others: Iterable[tuple[str, str | None]]) -> None:
+    """An output must not take the place of another file of the run.
+
+    Args:
+        others: options with their paths; what stdout and stderr are redirected to counts as well.
+
+    Raises:
+        UsageError: it would.
+    """
+    if path is None:
+        return
+    for name, other in others:
+        if other is not None and _is_same(path, other):
+            raise UsageError(f"{option} {path} is the file of {name}, too. Give each a file of its own.")
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        with contextlib.suppress(OSError, ValueError):
+            there = os.fstat(fd)
+            if stat.S_ISREG(there.st_mode) and os.path.samestat(there, Path(path).stat()):
+                raise UsageError(f"{option} {path} is what {name} goes to. Give each a file of its own.")
+
+
+def _is_same(one: str, other: str) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return os.path.realpath(one) == os.path.realpath(other) or Path(one).samefile(other)
+    return False

@@ -23,6 +23,11 @@ _OPTIONS = (
     click.option("--sink", default="stdout", show_default=True, metavar="SINK", help="stdout or lake:PATH."),
     click.option("-o", "--out-file", metavar="FILE", help="File that always holds the latest state."),
     click.option(
+        "--report",
+        metavar="FILE",
+        help="File for a report of the run: a page with plots if its name ends with .html, else JSON.",
+    ),
+    click.option(
         "--test",
         is_flag=False,
         flag_value="records",

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from burler.errors import BurlerError, OutputClosed, StorageError
+from burler.errors import BurlerError, OutputClosed, PartialError, StorageError
 from burler.runtime import logs
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 2.0
 _OBJECTS_TO_COLLECT = 2000
+_FAILURES = 10  # of a stream, each with a line of its own
+_PLACE = 300  # characters of a failure's place
 
 EXIT_CODES = (
-    "Exit codes: 0 done, or stopped by one SIGTERM/SIGINT with the last STATE out; 1 a stream failed or input "
-    "data is broken; 2 usage or config; 3 lock lost; 4 the reader closed our output; 143/130 signalled "
-    "twice, or stopped while stdout was blocked for 10 s."
+    "Exit codes: 0 done, or stopped by one SIGTERM/SIGINT with the last STATE out; 1 a stream failed, input data "
+    "is broken, or the report can't be written; 2 usage or config; 3 lock lost; 4 the reader closed our output; "
+    "143/130 signalled twice, or stopped while stdout was blocked for 10 s."
 )
 
 
@@ -136,6 +138,19 @@ def click_exit(command: click.Command, args: list[str] | None, name: str) -> int
     return exit_on_error(action)
 
 
+def code_of(error: BaseException) -> int:
+    """The exit code of a process that an exception ends."""
+    if isinstance(error, BurlerError):
+        return error.exit_code
+    if isinstance(error, BrokenPipeError):
+        return OutputClosed.exit_code
+    if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
+        return 130
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    return 2 if isinstance(error, click.ClickException) else 1
+
+
 def exit_on_error(action: Callable[[], int]) -> int:
     """Run a command; an error becomes one CRITICAL line and its exit code, without a traceback.
 
@@ -165,15 +180,30 @@ def exit_on_error(action: Callable[[], int]) -> int:
 
 
 def report_errors(result: SyncResult) -> int:
-    """The CRITICAL line of each stream that failed, and the exit code (PLANNING: error handling)."""
+    """The CRITICAL lines of what failed, and the exit code (PLANNING: error handling).
+
+    A stream of which parts failed has a line for each of the first ten, and one that counts the rest.
+    """
     for stream, error in result.errors.items():
-        if isinstance(error, BurlerError):
-            logger.critical("%s: %s", stream, str(error).removeprefix(f"stream '{stream}': "))
+        if isinstance(error, PartialError):
+            for failure in error.failures[:_FAILURES]:
+                _critical(failure.stream, failure.error, failure.where)
+            more = len(error.failures) - _FAILURES
+            if more > 0:
+                logger.critical("%s: ... and %d more; --report FILE lists them", stream, more)
         else:
-            place = logs.place_of_error(error)
-            logger.critical("%s%s: %s", stream, f" ({place})" if place else "", logs.short(error))
-        logger.debug("stream '%s'", stream, exc_info=error)
+            _critical(stream, error)
     return result.exit_code
+
+
+def _critical(stream: str, error: BaseException, where: str | None = None) -> None:
+    part = "" if where is None else f": {where[:_PLACE]}".replace("\n", " ")
+    if isinstance(error, BurlerError):
+        logger.critical("%s%s: %s", stream, part, str(error).removeprefix(f"stream '{stream}': "))
+    else:
+        place = logs.place_of_error(error)
+        logger.critical("%s%s%s: %s", stream, part, f" ({place})" if place else "", logs.short(error))
+    logger.debug("stream '%s'%s", stream, part, exc_info=error)
 
 
 def print_json(value: Any) -> None:

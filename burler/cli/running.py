@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from burler.cli import common, process
+from burler.cli.reporting import Ending
 from burler.config.loading import Loaded, load
 from burler.declare.tap import Tap
 from burler.errors import UsageError
@@ -66,29 +67,37 @@ def run_command(
     select: str | None = None,
     sink: str = "stdout",
     out_file: str | None = None,
+    report: str | None = None,
     test: str | None = None,
     limit: int | None = None,
 ) -> int:
     """Sync; the exit code. ``load_tap`` gives the tap.
 
     Args:
+        report: the file for the report of the run.
         test: "records" for a few rows of each stream, "schema" for SCHEMA messages alone.
         limit: rows of each stream. A run that is limited writes no STATE, so it can't be asked for one.
 
     Raises:
-        UsageError: ``out_file`` together with ``test`` or ``limit``.
+        UsageError: ``out_file`` together with ``test`` or ``limit``; files that can't be written, or are the same.
     """
-    if out_file and (test or limit):
+    if out_file is not None and (test or limit):
         raise UsageError("--out-file holds the state of a whole run; --test and --limit write no STATE. Leave one out.")
-    with process.own_stdout() as writer:
+    limit = limit or (TEST_ROWS if test == "records" else None)
+    read = [*(("--config", path) for path in config), ("--catalog", catalog), ("--properties", properties)]
+    common.keep_apart("--out-file", out_file, read)
+    common.keep_apart("--report", report, [*read, ("--state", state), ("--out-file", out_file)])
+    ending = Ending(report, limit=limit, schemas_only=test == "schema")
+    with ending.watching() as watched, process.own_stdout() as writer:
         tap = load_tap()
-        loaded = config_of(tap, config)
-        session, settings = prepare(tap, loaded)
+        watched.begin(tap.name)
+        session, settings = prepare(tap, config_of(tap, config))
         wanted = common.read_catalog(catalog, properties)
-        start = common.read_state(state)
-        on_state = common.state_file(out_file) if out_file else None
+        start = common.read_state(state, merge=settings.state_scope == "touched")
+        on_state = common.state_file(out_file) if out_file is not None else None
         stopper = Stopper(lambda: writer.blocked_since)
-        target = open_sink(sink, StdoutSink(writer, on_state), tap_id=settings.tap_id or tap.name, settings=settings)
+        tap_id = settings.tap_id or tap.name
+        target = open_sink(sink, StdoutSink(writer, on_state), tap_id=tap_id, settings=settings, state=start)
         with process.calm_collector():
             result = run_session(
                 session,
@@ -98,10 +107,11 @@ def run_command(
                 state=start,
                 select=select,
                 stopper=stopper,
-                limit=limit or (TEST_ROWS if test == "records" else None),
+                limit=limit,
                 schemas_only=test == "schema",
+                report=watched,
             )
-    code = process.report_errors(result)
+    code = ending.of(result)
     if result.stopped_by is not None:
         process.end_within(process.GRACE_SECONDS, code)
     return code

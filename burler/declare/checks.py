@@ -65,7 +65,7 @@ def _check_above(
             return
         known = [key for key, one in specs.items() if one.sync and key != spec.tap_stream_id and not one.is_pattern]
         gaps.append(
-            f"{where}: {what} '{other}' has no sync function.{_nearest(other, known)} "
+            f"{where}: {what} '{other}' has no sync function.{nearest(other, known)} "
             f"Streams that have: {', '.join(known) or 'none'}."
         )
 
@@ -139,8 +139,9 @@ def no_client(specs: Iterable[StreamSpec], discover: UserFunction | None) -> lis
     """The gaps of functions that ask for a client where none is declared."""
     gaps = []
     for spec in specs:
-        for part in ("sync", "schema_fn", "bookmark", "metadata", "post_transform"):
-            function: UserFunction | None = getattr(spec, part)
+        setup = spec.retry.setup if spec.retry is not None else None
+        for part in ("sync", "schema_fn", "bookmark", "metadata", "post_transform", "partitions", "acknowledge", None):
+            function: UserFunction | None = getattr(spec, part) if part else setup
             if function is not None and "client" in function.names:
                 gaps.append((f"stream '{spec.tap_stream_id}'", function.place))
                 break
@@ -152,10 +153,11 @@ def no_client(specs: Iterable[StreamSpec], discover: UserFunction | None) -> lis
 def no_function(stream: str, function: str, place: str, namespace: Mapping[str, Any]) -> str:
     """The gap of a chain that names a function which its module does not have."""
     functions = [key for key, value in namespace.items() if callable(value) and not key.startswith("_")]
-    hint = _nearest(function, functions)
+    hint = nearest(function, functions)
     return f"stream '{stream}' ({place}): there is no function '{function}' in this module.{hint}"
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint with the nearest known name; empty if none is near."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean '{close[0]}'?" if close else ""

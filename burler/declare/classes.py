@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from burler.declare import registry as reg
 from burler.declare.field import check_mapping
 from burler.declare.inject import place_of, short_path, wanted
+from burler.declare.option_checks import SETUP_PARAMETERS
 from burler.declare.options import OPTION_NAMES, stream_name
 from burler.declare.place import caller
 from burler.declare.spec import UserFunction
@@ -36,8 +37,12 @@ _METHODS = {
     "schema": reg.SCHEMA_PARAMETERS,
     "metadata": reg.METADATA_PARAMETERS,
     "post_transform": reg.TRANSFORM_PARAMETERS,
+    "partitions": reg.PARTITIONS_PARAMETERS,
+    "acknowledge": reg.ACKNOWLEDGE_PARAMETERS,
+    "setup_retry": SETUP_PARAMETERS,
 }
-_KNOWN = tuple(dict.fromkeys((*OPTION_NAMES, *_METHODS, "name", "names", "emits")))
+_OF_PARTITIONS = ("partition_order", "partition_key")
+_KNOWN = tuple(dict.fromkeys((*OPTION_NAMES, *_METHODS, *_OF_PARTITIONS, "name", "names", "emits")))
 
 
 class Stream:
@@ -48,7 +53,8 @@ class Stream:
     as ``(name, rows)`` beside its own; and every option of ``@tap.sync`` under its name.
 
     Methods, with parameters by name as the decorators' functions have: ``sync`` (required), ``bookmark``,
-    ``schema`` (or an attribute), ``metadata`` (or a mapping), ``post_transform``.
+    ``schema`` (or an attribute), ``metadata`` (or a mapping), ``post_transform``, ``partitions`` (with the attributes
+    ``partition_order`` and ``partition_key``), ``acknowledge``, ``setup_retry``.
     """
 
     name: ClassVar[str]
@@ -154,6 +160,8 @@ def _register(
 ) -> None:
     options = {key: getattr(cls, key) for key in OPTION_NAMES if hasattr(cls, key) and not _is_method(cls, key)}
     registry.declare_options(stream, {**options, **more}, place=place)
+    key = _partition_key(cls, place)
+    registry.declare_partition_options(stream, order=getattr(cls, "partition_order", None), key=key, place=place)
     for part, allowed in _METHODS.items():
         if part in but or _raw(cls, part) is None:
             continue
@@ -167,6 +175,19 @@ def _register(
             registry.declare(stream, "fixed_metadata", values, place=place)
         elif part != "schema":
             raise _no_method(cls, part, place)
+
+
+def _partition_key(cls: type, place: str) -> Any:
+    """What names a partition, as a class says it: a field's name, or a function without ``self``."""
+    key = getattr(cls, "partition_key", None)
+    static = isinstance(_raw(cls, "partition_key"), staticmethod | classmethod)
+    code = getattr(key, "__code__", None)
+    if not static and code is not None and code.co_varnames[: code.co_argcount][:1] == ("self",):
+        raise DeclarationError(
+            f"{place}: class {cls.__name__}: partition_key is called with the partition alone. "
+            "Write @staticmethod above it, and no self."
+        )
+    return key
 
 
 def method_of(cls: type, name: str, allowed: tuple[str, ...]) -> UserFunction:

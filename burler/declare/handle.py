@@ -91,6 +91,23 @@ class StreamHandle:
         """Decorator, with or without empty parentheses: see ``Tap.post_transform``."""
         return self._decorated("post_transform", fn)
 
+    @overload
+    def partitions(self, fn: Function) -> Function: ...
+    @overload
+    def partitions(self, *, order: str | None = None, key: Any = None) -> Callable[[Function], Function]: ...
+    def partitions(self, fn: Any = NOT_GIVEN, *, order: str | None = None, key: Any = None) -> Any:
+        """Decorator, with or without parentheses: see ``Tap.partitions``."""
+        decorate = self._tap.partitions(self.name, order=order, key=key)
+        return decorate if fn is NOT_GIVEN else decorate(fn)
+
+    @overload
+    def acknowledge(self, fn: Function) -> Function: ...
+    @overload
+    def acknowledge(self) -> Callable[[Function], Function]: ...
+    def acknowledge(self, fn: Any = NOT_GIVEN) -> Any:
+        """Decorator, with or without empty parentheses: see ``Tap.acknowledge``."""
+        return self._decorated("acknowledge", fn)
+
     def _decorated(self, part: str, fn: Any) -> Any:
         decorate = getattr(self._tap, part)(self.name)
         return decorate if fn is NOT_GIVEN else decorate(fn)

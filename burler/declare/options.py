@@ -4,28 +4,44 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, TypedDict
 
+from burler.declare.option_checks import ORDERS, count_of, exceptions_of, lookback_of, setup_of
 from burler.declare.records_path import path_of
 from burler.declare.spec import BAD_RECORD_POLICIES, REPLICATION_METHODS
 from burler.declare.strategies import Strategy, parse_strategy
 from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike, as_source
 
-ORDERS = ("asc", "none")
+ON_UNSORTED = ("error", "end_of_sync")
+RESUMES = ("inclusive", "exclusive")
 NOT_GIVEN: Any = object()  # where a decorator was written with empty parentheses
 
 
 class StreamOptions(TypedDict, total=False):
     """What may be said of a stream, in ``@tap.sync``, ``tap.stream``, ``.substream`` and on a class.
 
-    Keys:
+    Keyword Args:
         key_properties: the field or fields that identify a row.
         replication_key: the field whose greatest value is the bookmark; makes the stream INCREMENTAL.
         replication_method: ``burler.FULL_TABLE``, ``INCREMENTAL`` or ``LOG_BASED``.
-        bookmark_strategy: ``end_of_sync`` or ``every_n(count)``.
+        bookmark_strategy: when a STATE is due: ``end_of_sync``, ``every_n(count)``, ``every_seconds(seconds)``,
+            ``on_page``, ``manual``, or an object with ``is_due(since)``.
         order: ``"asc"`` if rows rise by the replication key (checked), else ``"none"``.
+        on_unsorted: ``"error"`` (default), or ``"end_of_sync"``: where the declared order breaks, go on with a warning,
+            and the bookmark moves at the end only.
+        resume: ``"inclusive"`` (default), or ``"exclusive"`` for a source that gives rows strictly after the bookmark.
+        lookback: how far before the saved bookmark each run begins: a ``timedelta``, or a number (seconds for
+            date-times, days for dates, units for numbers).
+        signpost: a saved bookmark never passes the time at which the stream's sync began (default: no).
+        resumable_by: the field by which a FULL_TABLE stream's rows rise (checked): when interrupted it goes on there.
+        retry_sync_on: an exception class, or a tuple of them: user code that raises one is begun anew.
+        setup_retry: a function that is called before each retry; gives None, or a bookmark to begin with.
+        max_retries: tries after the first (default 3).
+        workers: how many partitions are synced at a time (default 1).
+        rollup: read the first stream of the line again from where this substream stands (default: no).
         versions: send ``version`` and ACTIVATE_VERSION for a FULL_TABLE stream (default: yes).
         on_bad_record: ``"error"`` (default), ``"skip"`` or ``"null"``: what happens to a row that does not fit.
         check_constraints: hold values against enums, bounds, lengths, patterns (default: yes), or against types only.
@@ -40,6 +56,16 @@ class StreamOptions(TypedDict, total=False):
     replication_method: str | None
     bookmark_strategy: str | Strategy
     order: str | None
+    on_unsorted: str | None
+    resume: str | None
+    lookback: float | timedelta | None
+    signpost: bool | None
+    resumable_by: str | None
+    retry_sync_on: type[Exception] | tuple[type[Exception], ...] | list[type[Exception]] | None
+    setup_retry: Callable[..., Any] | None
+    max_retries: int | None
+    workers: int | None
+    rollup: bool | None
     versions: bool | None
     on_bad_record: str | None
     check_constraints: bool | None
@@ -78,7 +104,8 @@ def is_unicode(text: str) -> bool:
 
 
 def parse_options(stream: str, place: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given, as fields of a spec (``bookmark_strategy`` is ``strategy`` there).
+    """The options that were given, as fields of a spec (``bookmark_strategy`` is ``strategy`` there, and those of
+    retries make one field when the tap is sealed).
 
     Raises:
         DeclarationError: an unknown option, method, strategy or order, or key properties that are no names.
@@ -98,10 +125,29 @@ def parse_options(stream: str, place: str, options: Mapping[str, Any]) -> dict[s
             parsed[name] = as_source(value, where=where)
         elif name == "records_path":
             parsed[name] = _path(value, where)
+        elif value is not None and name in _PARSERS:
+            parsed[name] = _PARSERS[name](value, where)
         elif value is not None:
             _check(name, value, where)
             parsed[name] = stream_name(value) if name == "parent" else value
     return parsed
+
+
+_PARSERS: dict[str, Callable[[Any, str], Any]] = {
+    "lookback": lookback_of,
+    "retry_sync_on": exceptions_of,
+    "setup_retry": setup_of,
+    "max_retries": lambda value, where: count_of("max_retries", value, where),
+    "workers": lambda value, where: count_of("workers", value, where),
+}
+_WORDS = {
+    "replication_method": REPLICATION_METHODS,
+    "order": ORDERS,
+    "on_bad_record": BAD_RECORD_POLICIES,
+    "on_unsorted": ON_UNSORTED,
+    "resume": RESUMES,
+}
+_SWITCHES = ("versions", "check_constraints", "signpost", "rollup")
 
 
 def stream_name(named: Any) -> Any:
@@ -134,17 +180,19 @@ def _path(given: Any, where: str) -> tuple[str, ...]:
 
 def _check(name: str, value: Any, where: str) -> None:
     problem = None
-    if name == "replication_key" and (not isinstance(value, str) or not value):
-        problem = f"replication_key must be a field's name, not {value!r}."
-    elif name == "replication_method" and value not in REPLICATION_METHODS:
-        problem = f"replication_method {value!r} is unknown. Known: {', '.join(REPLICATION_METHODS)}."
-    elif name == "order" and value not in ORDERS:
-        problem = f"order {value!r} is unknown. Known: {', '.join(ORDERS)}."
-    elif name == "on_bad_record" and value not in BAD_RECORD_POLICIES:
-        problem = f"on_bad_record {value!r} is unknown. Known: {', '.join(BAD_RECORD_POLICIES)}."
-    elif name in ("versions", "check_constraints") and not isinstance(value, bool):
+    if name in ("replication_key", "resumable_by") and (not isinstance(value, str) or not value):
+        problem = f"{name} must be a field's name, not {value!r}."
+    elif name in _WORDS and value not in _WORDS[name]:
+        problem = f"{name} {value!r} is unknown.{_nearest(value, _WORDS[name])} Known: {', '.join(_WORDS[name])}."
+    elif name in _SWITCHES and not isinstance(value, bool):
         problem = f"{name} must be True or False, not {value!r}."
     elif name in ("parent", "emitted_by") and (not isinstance(stream_name(value), str) or not stream_name(value)):
         problem = f"{name} must be a stream's name, not {value!r}."
     if problem:
         raise DeclarationError(f"{where}: {problem}")
+
+
+def _nearest(given: Any, words: Sequence[str]) -> str:
+    lower = {word.lower(): word for word in words}
+    close = difflib.get_close_matches(given.lower(), lower, n=1) if isinstance(given, str) else ()
+    return f" Did you mean '{lower[close[0]]}'?" if close else ""

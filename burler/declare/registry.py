@@ -14,16 +14,19 @@ from typing import Any
 
 from burler.declare import checks
 from burler.declare.inject import gives_nothing, wanted
+from burler.declare.option_checks import partition_key_of, partition_order_of, runs_at_once
 from burler.declare.options import check_name, parse_options
-from burler.declare.spec import FULL_TABLE, INCREMENTAL, StreamSpec, UserFunction
-from burler.declare.strategies import EndOfSync
+from burler.declare.spec import FULL_TABLE, INCREMENTAL, Retry, StreamSpec, UserFunction
+from burler.declare.strategies import EndOfSync, needs_order
 from burler.errors import DeclarationError
 
-SYNC_PARAMETERS = ("client", "config", "state", "catalog", "stream", "parent")
-BOOKMARK_PARAMETERS = ("record", "state", "stream")
+SYNC_PARAMETERS = ("client", "config", "state", "catalog", "stream", "parent", "partition")
+BOOKMARK_PARAMETERS = ("record", "state", "stream", "children", "partition")
 SCHEMA_PARAMETERS = ("client", "config")
 METADATA_PARAMETERS = ("breadcrumb", "sub_schema", "field", "key_properties", "stream", "client", "config")
-TRANSFORM_PARAMETERS = ("record", "stream", "state", "client", "config")
+TRANSFORM_PARAMETERS = ("record", "stream", "state", "client", "config", "partition")
+PARTITIONS_PARAMETERS = ("client", "config", "state", "catalog", "stream")
+ACKNOWLEDGE_PARAMETERS = ("bookmark", "state", "stream", "client", "config")
 CLIENT_PARAMETERS = ("config",)
 DISCOVER_PARAMETERS = ("client", "config")
 
@@ -33,6 +36,9 @@ _CALLED = {
     "bookmark": "bookmark function",
     "metadata": "metadata function",
     "post_transform": "post_transform function",
+    "partitions": "partitions function",
+    "acknowledge": "acknowledge function",
+    "setup_retry": "setup_retry function",
     "fixed_metadata": "metadata mapping",
     "strategy": "bookmark_strategy",
 }
@@ -79,11 +85,7 @@ class Registry:
         """
         self.check_open(place)
         check_name(stream, place)
-        if part == "post_transform" and gives_nothing(value.fn):
-            raise DeclarationError(
-                f"stream '{stream}' ({place}): its post_transform function returns nothing, so no row would come. "
-                "Give the row back: return record."
-            )
+        _check_body(stream, part, value, place)
         self.check_free(stream, part, place=place)
         self._places[(stream, _SLOTS.get(part, part))] = place
         parts = self._parts.setdefault(stream, {})
@@ -100,8 +102,9 @@ class Registry:
         earlier = self._places.get((stream, slot))
         if earlier is not None:
             what = _CALLED.get(slot, slot)
+            article = "an" if what[0] in "aeio" else "a"
             raise DeclarationError(
-                f"stream '{stream}' ({place}): has a {what} already ({earlier}). Keep one of the two."
+                f"stream '{stream}' ({place}): has {article} {what} already ({earlier}). Keep one of the two."
             )
 
     def declare_options(self, stream: str, options: Mapping[str, Any], *, place: str) -> None:
@@ -116,6 +119,18 @@ class Registry:
         for part, value in parsed.items():
             self.declare(stream, part, value, place=place)
         self._parts.setdefault(stream, {}).setdefault("place", place)
+
+    def declare_partition_options(self, stream: str, *, order: Any, key: Any, place: str) -> None:
+        """Note what is said of a stream's partitions: ``order`` "asc" or "none", ``key`` a field or a function.
+
+        Raises:
+            DeclarationError: another order; a key that is neither.
+        """
+        where = f"stream '{stream}' ({place})"
+        said = {"partition_order": partition_order_of(order, where), "partition_key": partition_key_of(key, where)}
+        for part, value in said.items():
+            if value is not None:
+                self.declare(stream, part, value, place=place)
 
     def declare_module(self, stream: str, module_file: str | None) -> None:
         """Note the file that declares a stream's schema: relative references count from there."""
@@ -143,6 +158,8 @@ class Registry:
         Raises:
             DeclarationError: all that does not fit together, one line each.
         """
+        from burler.declare.option_gaps import check_options
+
         with self._lock:
             if self._sealed is None:
                 gaps: list[str] = []
@@ -150,12 +167,12 @@ class Registry:
                 for name, spec in specs.items():
                     needs_schema = self.discover is None and self.has(name, "sync")
                     checks.check_spec(spec, specs, gaps, needs_schema=needs_schema)
+                    check_options(spec, specs, self._parts[name], gaps)
                 if self.client is None:
                     gaps += checks.no_client(specs.values(), self.discover)
                 if gaps:
                     raise DeclarationError("\n".join(gaps))
-                silent = {name for name, parts in self._parts.items() if parts.get("replication_method") is None}
-                self._sealed = {name: _inherit(spec, specs, name in silent) for name, spec in specs.items()}
+                self._sealed = {name: _inherit(spec, specs) for name, spec in specs.items()}
             return self._sealed
 
     def _spec(self, name: str, gaps: list[str]) -> StreamSpec:
@@ -171,8 +188,27 @@ class Registry:
         if parts.get("replication_method") is None:
             rising = parts.get("replication_key") is not None or parts.get("bookmark") is not None
             given["replication_method"] = INCREMENTAL if rising else FULL_TABLE
-        given.setdefault("order", "asc" if given.get("strategy", EndOfSync()).needs_order else "none")
+        given["method_said"] = parts.get("replication_method") is not None
+        given.setdefault("order", "asc" if needs_order(given.get("strategy", EndOfSync())) else "none")
+        if parts.get("retry_sync_on") is not None:
+            given["retry"] = Retry(parts["retry_sync_on"], parts.get("setup_retry"), parts.get("max_retries", 3))
         return StreamSpec(tap_stream_id=name, **given)
+
+
+def _check_body(stream: str, part: str, value: Any, place: str) -> None:
+    """Refuse a function whose body can't do what it is for, seen from its code."""
+    if part == "post_transform" and gives_nothing(value.fn):
+        raise DeclarationError(
+            f"stream '{stream}' ({place}): its post_transform function returns nothing, so no row would come. "
+            "Give the row back: return record."
+        )
+    if part == "partitions" and gives_nothing(value.fn):
+        raise DeclarationError(
+            f"stream '{stream}' ({place}): its partitions function gives nothing, so no row would come. Yield a dict "
+            "for each: yield {'account': account}."
+        )
+    if part in ("acknowledge", "setup_retry"):
+        runs_at_once(value, f"stream '{stream}': its {part} function")
 
 
 def _find(named: NamedFunction, stream: str, gaps: list[str]) -> UserFunction | None:
@@ -188,12 +224,12 @@ def _find(named: NamedFunction, stream: str, gaps: list[str]) -> UserFunction | 
         return None
 
 
-def _inherit(spec: StreamSpec, specs: dict[str, StreamSpec], silent: bool) -> StreamSpec:
+def _inherit(spec: StreamSpec, specs: dict[str, StreamSpec]) -> StreamSpec:
     """A stream that is synced in the run of another one is replicated as that one is, unless it says
     otherwise: were it taken for a full table, each increment would drop the rows before it."""
     line = checks.line_of(spec, specs)
-    spec = replace(spec, root=line[-1].tap_stream_id, method_said=not silent)
-    if silent and spec.replication_method == FULL_TABLE:
+    spec = replace(spec, root=line[-1].tap_stream_id)
+    if not spec.method_said and spec.replication_method == FULL_TABLE:
         above = next((one for one in line[1:] if one.replication_method != FULL_TABLE), spec)
         return replace(spec, replication_method=above.replication_method)
     return spec

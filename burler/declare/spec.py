@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from burler.declare.strategies import EndOfSync, Strategy
@@ -32,6 +33,35 @@ class UserFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class Retry:
+    """When a sync is begun anew, and from where.
+
+    Attributes:
+        on: exceptions of user code that begin it anew; all of them are below Exception.
+        setup: called before each retry; gives None (from the original bookmark) or a bookmark to begin with.
+        most: tries after the first.
+    """
+
+    on: tuple[type[BaseException], ...]
+    setup: UserFunction | None = None
+    most: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """What came of one substream for one row of its parent, for a bookmark function that asks for ``children``.
+
+    Attributes:
+        count: how many rows.
+        least, greatest: of their replication key; None without rows, or without a key.
+    """
+
+    count: int
+    least: Any = None
+    greatest: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class StreamSpec:
     """One declared stream.
 
@@ -48,6 +78,16 @@ class StreamSpec:
     ``metadata`` is a function that visits every node of the schema, ``fixed_metadata`` what was said as a
     mapping: dotted field path ("" for the stream) -> metadata.
     ``module_file`` is where relative references of its schema count from.
+    ``on_unsorted``: "error" or "end_of_sync", what happens when the declared order breaks. ``resume``: "inclusive" or
+    "exclusive", whether the source gives the rows at the bookmark once more.
+    ``lookback``: how far before the saved bookmark a run begins; a timedelta, or a number in the key's unit (seconds
+    for date-times, days for dates). ``signpost``: no saved bookmark passes the time at which the sync began.
+    ``resumable_by``: the field by which the rows of a FULL_TABLE stream rise.
+    ``workers``: partitions at a time. ``rollup``: the first stream of the line is read again from where this
+    substream stands.
+    ``partitions`` gives the partitions; ``partition_order`` "asc" says that rows rise from one to the next;
+    ``partition_key`` is the field, or the function of a partition, that names it in the state.
+    ``acknowledge`` is called once a STATE that moved the stream has been written.
     """
 
     tap_stream_id: str
@@ -74,6 +114,18 @@ class StreamSpec:
     fixed_metadata: Mapping[str, Mapping[str, Any]] | None = None
     post_transform: UserFunction | None = None
     module_file: str | None = None
+    on_unsorted: str = "error"
+    resume: str = "inclusive"
+    lookback: float | timedelta | None = None
+    signpost: bool = False
+    resumable_by: str | None = None
+    retry: Retry | None = None
+    workers: int = 1
+    rollup: bool = False
+    partitions: UserFunction | None = None
+    partition_order: str = "none"
+    partition_key: str | Callable[[dict[str, Any]], str] | None = None
+    acknowledge: UserFunction | None = None
 
     @property
     def bookmark_key(self) -> str | None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Never, TypeVar, Unpack, overload
 
 from burler.config.forms import ConfigSpec, parse_spec
-from burler.context import current_run
 from burler.declare import registry as reg
 from burler.declare.classes import register_class
 from burler.declare.client import ClientHandle, client_from, name_from
@@ -18,8 +17,9 @@ from burler.declare.inject import place_of, wanted
 from burler.declare.modules import load_streams
 from burler.declare.options import NOT_GIVEN, StreamOptions, check_name
 from burler.declare.place import caller
+from burler.declare.running import InsideRun
 from burler.declare.spec import StreamSpec, UserFunction
-from burler.errors import BurlerError, DeclarationError
+from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike, as_source
 from burler.schema.sources import Generated, generated
 
@@ -28,7 +28,7 @@ Class = TypeVar("Class", bound=type)
 _ARGUMENTS = ("name", "config_spec", "version", "description")
 
 
-class Tap:
+class Tap(InsideRun):
     """A Singer tap, declared by decorators that return your functions unchanged.
 
     Args:
@@ -85,10 +85,10 @@ class Tap:
     def sync(self, stream: str = NOT_GIVEN, **options: Unpack[StreamOptions]) -> Callable[[Function], Function]:
         """Decorator: the function that gives a stream's rows.
 
-        It may ask for ``client, config, state, catalog, stream`` (and ``parent`` in a substream) and yields rows
-        (dicts), lists of rows, iterators of either, or ``(stream_name, any of these)`` for a stream declared with
-        ``emitted_by``. Options: see :class:`StreamOptions`. A name with ``*`` stands for all streams that
-        discovery finds and nothing else declares.
+        It may ask for ``client, config, state, catalog, stream`` (``parent`` in a substream, ``partition`` where there
+        are partitions) and yields rows (dicts), lists of rows, iterators of either, or ``(stream_name, any of these)``
+        for a stream declared with ``emitted_by``. Options: see :class:`StreamOptions`. A name with ``*`` stands for all
+        streams that discovery finds and nothing else declares.
         """
         place = caller().place
         check_name(stream, place)
@@ -133,7 +133,8 @@ class Tap:
         return StreamHandle(self, stream)
 
     def bookmark(self, stream: str = NOT_GIVEN) -> Callable[[Function], Function]:
-        """Decorator: a function of a row that gives its bookmark value; may ask for ``record, state, stream``."""
+        """Decorator: a function of a row that gives its bookmark value; it may ask for ``record, state, stream``, for
+        ``partition``, and for ``children``: what came for this row, substream name -> :class:`burler.Children`."""
         return self._part(stream, "bookmark", reg.BOOKMARK_PARAMETERS)
 
     def schema(
@@ -183,12 +184,44 @@ class Tap:
 
     def post_transform(self, stream: str = NOT_GIVEN) -> Callable[[Function], Function]:
         """Decorator: a function of each row after it was shaped, just before it is written. It may ask for
-        ``record, stream, state, client, config`` and gives the row back, changed or not, or None to leave it out.
+        ``record, stream, state, client, config, partition`` and gives the row back, changed or not, or None to leave
+        it out.
 
         Raises:
             DeclarationError: a function without ``return``: every row would be left out.
         """
         return self._part(stream, "post_transform", reg.TRANSFORM_PARAMETERS)
+
+    def partitions(
+        self, stream: str = NOT_GIVEN, *, order: str | None = None, key: str | Callable[[Any], str] | None = None
+    ) -> Callable[[Function], Function]:
+        """Decorator: a function that gives a stream's partitions, dicts of JSON values such as ``{"account": "a"}``.
+        The sync function then runs once for each, with the parameter ``partition``, and each has a bookmark.
+
+        It may ask for ``client, config, state, catalog, stream`` and yields the dicts, or returns them.
+
+        Args:
+            order: ``"asc"`` if each row's replication key is at least that of every row of the partitions before its
+                own (checked); then one bookmark says how far the stream is. Default: ``"none"``.
+            key: what names a partition in the state: a field of it, or a function of it that gives text. Default: the
+                whole dict, as JSON.
+        """
+        check_name(stream, caller().place)
+
+        def decorate(fn: Function) -> Function:
+            self._part(stream, "partitions", reg.PARTITIONS_PARAMETERS)(fn)
+            self._registry.declare_partition_options(stream, order=order, key=key, place=place_of(fn))
+            return fn
+
+        return decorate
+
+    def acknowledge(self, stream: str = NOT_GIVEN) -> Callable[[Function], Function]:
+        """Decorator: a function that is called after a STATE that moved the stream has been written: to tell a queue
+        or a log how far it may forget. It may ask for ``bookmark, state, stream, client, config``.
+
+        It proves that the line left the tap (with a lake: that the data is committed), not that a target stored it.
+        """
+        return self._part(stream, "acknowledge", reg.ACKNOWLEDGE_PARAMETERS)
 
     def discover(self, fn: Function) -> Function:
         """Decorator: a function (it may ask for ``client, config``) that gives a whole catalog: a Singer catalog,
@@ -214,35 +247,6 @@ class Tap:
             return fn
 
         return decorate
-
-    # ---- while a function of the tap runs --------------------------------------------------------
-
-    def get_bookmark(self) -> Any:
-        """The running stream's bookmark; the same as ``stream.bookmark``."""
-        return current_run("tap.get_bookmark()", self).bookmark
-
-    def stream_metadata(self) -> Mapping[str, Any]:
-        """The running stream's own metadata."""
-        return current_run("tap.stream_metadata()", self).metadata
-
-    @property
-    def key_properties(self) -> tuple[str, ...]:
-        """The running stream's key properties."""
-        return current_run("tap.key_properties", self).key_properties
-
-    def write_metadata(self, key: str, value: Any) -> None:
-        """Write metadata of the node that a ``@tap.metadata`` function is called for.
-
-        Raises:
-            BurlerError: outside of such a function.
-            DeclarationError: an unknown key, or one that only users write.
-        """
-        run = current_run("tap.write_metadata()", self, declared_with="@tap.metadata")
-        if run.field is None:
-            raise BurlerError(
-                f"stream '{run.name}': tap.write_metadata() was called outside a @tap.metadata function; call it there."
-            )
-        run.field.set(key, value)
 
     # ---- for the runtime -------------------------------------------------------------------------
 

@@ -1,42 +1,87 @@
 """Bookmark: from the replication key's values to the value that a STATE may carry.
 
-Rows sorted by the key: the greatest value out is safe at any row, since resumption is inclusive (specs
-11.9). All others: the bookmark moves when the stream is complete. It never goes back.
+Rows sorted by the key: the greatest value out is safe at any row, since resumption is inclusive (specs 11.9). A source
+that gives only what is strictly after the bookmark may have more rows of the greatest value: there a value is safe once
+a strictly greater one followed. Rows in no order: the bookmark moves when the stream is complete. It never goes back,
+but for an author who vouches for a value of his own, and where a declared order turns out to be none.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import math
-from decimal import Decimal
-from operator import attrgetter
+import logging
+from bisect import bisect_left, bisect_right
+from functools import partial
+from itertools import pairwise
+from operator import lt
 from typing import Any
 
 import msgspec
 
-from burler.errors import StreamError, UnsortedStreamError
+from burler.errors import UnsortedStreamError
 from burler.pipeline import times
+from burler.pipeline.bookmark_kinds import NOWHERE, Kinds, Mark, alike
+from burler.pipeline.bookmark_values import DATE, DATE_TIME, comparable, in_page, key_text, ordered, present_of
 
-_zone = attrgetter("tzinfo")
-_NATURAL = ({dt.datetime}, {int}, {float})  # kinds whose own order is the order of their ranks
+__all__ = ["BookmarkTracker", "comparable", "key_text"]
+
+logger = logging.getLogger(__name__)
+_UNSET: Any = msgspec.UNSET
+_WORTH_IT = 8  # values in a page, from which on it is quicker to look at them together
 
 
 class BookmarkTracker:
-    """Follows one stream's replication key through a run."""
+    """Follows one stream's replication key through a run.
 
-    def __init__(self, stream: str, key: str, *, initial: Any, sorted_rows: bool) -> None:
-        self._stream = stream
-        self._key = key
-        self._sorted = sorted_rows
-        self._initial = initial
-        self._greatest = initial
-        self._kind: str | None = None
-        self._greatest_rank = None if initial is None else self._rank(initial)
-        self._last: Any = None
-        self._last_rank: Any = None
-        self._complete = False
+    Args:
+        stream: its name, and ``key`` that of the replication key, for messages.
+        initial: the bookmark that the run begins with, as it stands in the state; None if there is none.
+        sorted_rows: rows rise by the key; this is checked.
+        exclusive: the source gives rows strictly after a bookmark only.
+        on_unsorted: "error", or "end_of_sync": go on as if no order were declared when the order breaks.
+        manual: the bookmark moves by ``save`` alone.
+        signpost: when the stream's sync began; the bookmark never passes it.
+        textual: what the schema says of a text ("date-time", "date", "decimal"), else None: a text is what it looks
+            like. A key whose texts look like dates at first and then show others is text.
+
+    Attributes:
+        without_value: rows that had no value.
+        newer: rows whose value was greater than the initial one; all that had one where there is no initial one. The
+            rows of a retry count once more.
+
+    Raises:
+        StreamError: an initial value that is no bookmark.
+    """
+
+    def __init__(
+        self,
+        stream: str,
+        key: str,
+        *,
+        initial: Any,
+        sorted_rows: bool,
+        exclusive: bool = False,
+        on_unsorted: str = "error",
+        manual: bool = False,
+        signpost: dt.datetime | None = None,
+        textual: str | None = None,
+    ) -> None:
+        self._stream, self._key, self._textual = stream, key, textual
+        self._sorted, self._exclusive, self._manual = sorted_rows, exclusive, manual
+        self._on_unsorted, self._signpost = on_unsorted, signpost
         self.without_value = 0
-        self._broken = False
+        self.newer = 0
+        self._kinds = Kinds(stream, key, textual)
+        self._complete = self._broken = self._stays = False
+        self._initial = Mark(initial, None if initial is None else self._kinds.rank(initial))
+        self._greatest = self._saved = self._initial
+        self._below = self._initial  # of sorted rows: the greatest value with a strictly greater one behind it
+        self._seen = self._last = NOWHERE
+        self._hold = NOWHERE
+        self._hold_kind: str | None = None
+        self._under_hold = self._initial  # of an exclusive source: the greatest value below the hold
+
+    # ---- rows ------------------------------------------------------------------------------------------
 
     def observe(self, values: list[Any]) -> None:
         """Take in the key's values of a page, in row order. A value of None or none at all says nothing.
@@ -44,119 +89,197 @@ class BookmarkTracker:
         Raises:
             UnsortedStreamError: the order is declared and a value is smaller than one before it in this
                 run. From then on the bookmark is the one the run began with: rows between may be missing.
-            StreamError: values of different kinds, which have no order.
+            StreamError: values of different kinds, which have no order, or such as a signpost has no place among.
         """
-        present = values
-        kinds = set(map(type, values))
-        if kinds not in _NATURAL:
-            present = [value for value in values if value is not None and value is not msgspec.UNSET]
-            self.without_value += len(values) - len(present)
-            if not present:
-                return
-            kinds = set(map(type, present))
-        if kinds in _NATURAL and self._comparable(present):
-            rising = not self._sorted or present == sorted(present)
-            top = present[-1] if self._sorted and rising else max(present)
-            first_rank, top_rank, last_rank = self._rank(present[0]), self._rank(top), self._rank(present[-1])
+        present, types = present_of(values)
+        self.without_value += len(values) - len(present)
+        if not present:
+            return
+        ranks, known = self._ranks(present, types)
+        self._check_signpost(present[0])
+        if known:
+            first, last = Mark(present[0], ranks[0]), Mark(present[-1], ranks[-1])
         else:
-            ranks = [self._rank(value) for value in present]
-            top_rank = max(ranks)
-            top = present[ranks.index(top_rank)]
-            rising = not self._sorted or ranks == sorted(ranks)
-            first_rank, last_rank = ranks[0], ranks[-1]
-        if self._sorted and not (rising and (self._last_rank is None or self._last_rank <= first_rank)):
-            self._broken = True
-            raise self._unsorted(present)
-        if self._greatest_rank is None or top_rank > self._greatest_rank:
-            self._greatest_rank, self._greatest = top_rank, key_text(top)
-        self._last_rank, self._last = last_rank, present[-1]
+            first, last = self._kinds.mark(present[0]), self._kinds.mark(present[-1])
+        if self._sorted and (self._last.over(first) or ranks != sorted(ranks)):
+            self._order_broke(present)
+        at = bisect_left(ranks, ranks[-1]) if self._sorted else ranks.index(max(ranks))
+        top = self._kinds.mark(present[at]) if len(ranks) > 1 else last
+        self._count(ranks, types, top, known=known)
+        if self._exclusive:
+            self._note_below(present, ranks, last)
+        if top.over(self._seen):
+            self._seen = top
+        if top.over(self._greatest):
+            self._greatest = top
+        self._last = last
 
-    def _comparable(self, present: list[Any]) -> bool:
-        """Whether Python's own comparison will do: not for NaN, nor for date-times of which one is naive."""
-        if isinstance(present[0], float):
-            return not any(map(math.isnan, present))
-        return not isinstance(present[0], dt.datetime) or None not in set(map(_zone, present))
+    def _ranks(self, present: list[Any], types: set[type]) -> tuple[list[Any], bool]:
+        """What the values of a page are ordered by among themselves, and whether that holds for those of other pages,
+        too."""
+        quick = ordered(present, types, self._textual) if len(present) >= _WORTH_IT else None
+        if quick is None:
+            return [self._kinds.rank(value) for value in present], True
+        kind, ranks = quick
+        if kind != self._kinds.kind:
+            example = (one for one in present if comparable(one, self._textual)[0] == kind)
+            self._kinds.adopt(kind, next(example, present[0]))
+        return ranks, types == {str}
 
-    def _unsorted(self, present: list[Any]) -> UnsortedStreamError:
-        before, rank = self._last, self._last_rank
-        for value in present:
-            now = self._rank(value)
-            if rank is not None and now < rank:
-                break
-            before, rank = value, now
-        return UnsortedStreamError(
+    def _count(self, ranks: list[Any], types: set[type], top: Mark, *, known: bool) -> None:
+        """Add to ``newer``. Only a page that the initial bookmark lies in needs a look at its values."""
+        if self._initial.rank is None or (self._sorted and self._last.over(self._initial)):
+            self.newer += len(ranks)
+        elif top.over(self._initial):
+            begin = self._initial.rank if known else in_page(self._initial.rank, types)
+            if self._sorted:
+                self.newer += len(ranks) - bisect_right(ranks, begin)
+            elif begin < min(ranks):
+                self.newer += len(ranks)
+            else:
+                self.newer += sum(map(partial(lt, begin), ranks))
+
+    def _note_below(self, present: list[Any], ranks: list[Any], last: Mark) -> None:
+        if self._sorted:
+            at = bisect_left(ranks, ranks[-1]) - 1
+            below = self._kinds.mark(present[at]) if at >= 0 else self._last
+            if last.over(below) and below.over(self._below):
+                self._below = below
+        self._check_hold()
+        if self._hold.rank is not None:
+            for mark in map(self._kinds.mark, present):
+                if self._hold.over(mark) and mark.over(self._under_hold):
+                    self._under_hold = mark
+
+    def _order_broke(self, present: list[Any]) -> None:
+        before, now = next((a, b) for a, b in pairwise([self._last, *map(self._kinds.mark, present)]) if a.over(b))
+        fact = f"'{self._key}' went from {key_text(before.value)!r:.60} back to {key_text(now.value)!r:.60}"
+        if self._on_unsorted == "end_of_sync":
+            logger.warning(
+                "stream '%s': order 'asc' is declared, but %s. It goes on; its bookmark stays where this run began, "
+                "and moves when the stream is complete",
+                self._stream,
+                fact,
+            )
+            self._sorted = False
+            return
+        self._broken = True
+        raise UnsortedStreamError(
             self._stream,
-            f"stream '{self._stream}': order 'asc' is declared (every_n asks for it), but '{self._key}' went from "
-            f"{key_text(before)!r} back to {key_text(value)!r}. The bookmark stays where this run began.\n"
-            "  Ask the source for sorted rows, or use bookmark_strategy='end_of_sync' without order.",
+            f"stream '{self._stream}': order 'asc' is declared, but {fact}. The bookmark stays where this run began.\n"
+            f"  Ask the source for rows that rise by '{self._key}', leave out what asks for that (order, every_n, "
+            "every_seconds, on_page, resumable_by), or say on_unsorted='end_of_sync'.",
         )
+
+    # ---- the run ---------------------------------------------------------------------------------------
 
     def complete(self) -> None:
         """All rows of this run are out."""
         self._complete = True
 
+    def restart(self) -> None:
+        """The rows come once more, from the beginning: a retry. What was safe stays safe."""
+        self._last = NOWHERE
+
+    def hold(self, value: Any) -> None:
+        """Something is missing of the rows with this value: the bookmark must not pass it, and the next run must bring
+        them again. The least of all holds counts; one below the initial bookmark keeps it there.
+
+        An inclusive source brings them again from a bookmark that equals the value. Of an exclusive one the bookmark
+        stays below the value, unless it was safe already.
+
+        Args:
+            value: None, or one that can't be compared with the others: the bookmark stays where the run began.
+        """
+        kind, rank = comparable(value, self._textual)
+        if rank is None or not alike(kind, self._hold_kind or kind):
+            self._stays = True
+            return
+        self._hold_kind = kind
+        self._check_hold()
+        if not self._stays and (self._hold.rank is None or rank < self._hold.rank):
+            held = Mark(value, rank)
+            safe = self._unheld()
+            known = [one for one in (self._under_hold, self._below, self._greatest) if held.over(one)]
+            self._under_hold = self._initial
+            for one in (*known, *((safe,) if safe.rank == rank else ())):
+                if one.over(self._under_hold):
+                    self._under_hold = one
+            self._hold = held
+
+    def _check_hold(self) -> None:
+        """A hold may come before the first row, as a row that is not shaped yet has it: of another kind, it can't be
+        compared."""
+        kind = self._kinds.kind
+        if kind is not None and not alike(self._hold_kind or kind, kind):
+            self._stays, self._hold = True, NOWHERE
+
+    def save(self, value: Any = _UNSET) -> None:
+        """The author vouches for a bookmark: the greatest value out, or ``value``, which may be smaller than what was
+        saved before.
+
+        Raises:
+            StreamError: a value that is no bookmark, or of another kind than the key's.
+        """
+        if value is not _UNSET:
+            self._saved = self._kinds.mark(value)
+            self._check_signpost(value)
+        else:
+            self._saved = self._greatest
+
+    # ---- what it says ------------------------------------------------------------------------------------
+
     @property
     def safe(self) -> Any:
         """The bookmark that a STATE written now may carry; None if there is none."""
-        if self._broken or not (self._sorted or self._complete):
+        if self._broken:
+            return self._initial.value
+        self._check_hold()
+        mark = self._unheld()
+        floor = self._initial if mark.over(self._initial) else mark
+        if self._stays:
+            mark = floor
+        elif self._hold.rank is not None and not self._hold.over(mark):
+            held = self._under_hold if self._exclusive else self._hold
+            mark = held if mark.over(held) else mark
+        post = self._post()
+        if mark.over(post) and post.rank is not None:
+            mark = post
+        return key_text(floor.value if floor.over(mark) else mark.value)
+
+    @property
+    def greatest(self) -> Any:
+        """The greatest value seen, or the initial one where that is greater, as it would stand in the state."""
+        return key_text(self._greatest.value)
+
+    @property
+    def greatest_seen(self) -> Any:
+        """The greatest value of a row in this run, whatever it began with; None before the first one."""
+        return key_text(self._seen.value)
+
+    def _unheld(self) -> Mark:
+        """How far it may go if nothing is missing."""
+        if self._manual:
+            return self._saved
+        if self._complete:
+            return self._greatest
+        if not self._sorted:
             return self._initial
-        return self._greatest
+        return self._below if self._exclusive else self._greatest
 
-    def _rank(self, value: Any) -> Any:
-        """Something to compare a value by; kinds can't be mixed unseen."""
-        kind, rank = comparable(value)
-        if rank is None:
-            raise StreamError(
-                self._stream,
-                f"stream '{self._stream}': '{self._key}' is {kind} ({value!r:.60}); a bookmark must be a date-time "
-                "with a zone, a date, text or a finite number.",
+    def _post(self) -> Mark:
+        """The signpost, as a value of the key: of days the one on which the sync began, which an exclusive source must
+        give once more, since it was not over."""
+        if self._signpost is None or self._kinds.kind not in (DATE_TIME, DATE):
+            return NOWHERE
+        if self._kinds.kind == DATE:
+            day = self._signpost.astimezone(dt.UTC).date() - dt.timedelta(days=1 if self._exclusive else 0)
+            return self._kinds.mark(day.isoformat())
+        return self._kinds.mark(times.from_datetime(self._signpost))
+
+    def _check_signpost(self, value: Any) -> None:
+        if self._signpost is not None and self._kinds.kind not in (DATE_TIME, DATE):
+            raise self._kinds.refused(
+                f"'{self._key}' is {self._kinds.kind} ({value!r:.60}); signpost=True needs date-times or dates. "
+                "Leave it out."
             )
-        if self._kind is None:
-            self._kind = kind
-        elif self._kind != kind:
-            raise StreamError(
-                self._stream,
-                f"stream '{self._stream}': '{self._key}' is {kind} ({value!r:.60}) where it was {self._kind} before; "
-                "a bookmark needs values of one kind.",
-            )
-        return rank
-
-
-def comparable(value: Any) -> tuple[str, Any]:
-    """The kind of a bookmark value, and something that its kind is ordered by; None if it has no place in
-    an order (NaN, a naive date-time, a list, ...)."""
-    if isinstance(value, dt.datetime):
-        if value.utcoffset() is None:
-            return "a date-time without a zone", None
-        utc = value.astimezone(dt.UTC)
-        return "a date-time", (utc.replace(microsecond=0), f"{utc.microsecond:06}".rstrip("0"))
-    if isinstance(value, dt.date):
-        return "text", value.isoformat()
-    if isinstance(value, str):
-        moment = times.sortable(value)
-        return ("a date-time", moment) if moment is not None else ("text", value)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return f"of type {type(value).__name__}", None
-    if isinstance(value, float | Decimal) and not math.isfinite(value):
-        return "no finite number", None
-    return "a number", value
-
-
-def key_text(value: Any) -> Any:
-    """A replication key's value as it stands in the state: text, a date-time in RFC 3339, or a number.
-
-    A Decimal that a JSON float has no room for is rounded down: a bookmark may lie before the last row, never
-    after it.
-    """
-    if isinstance(value, dt.datetime):
-        return times.from_datetime(value)
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    if value is msgspec.UNSET:
-        return None
-    if isinstance(value, Decimal):
-        if value == value.to_integral_value():
-            return int(value)
-        rounded = float(value)
-        return rounded if Decimal(repr(rounded)) <= value else math.nextafter(rounded, -math.inf)
-    return value

@@ -20,6 +20,7 @@ from typing import Any
 
 from burler.context import StreamRun, bind
 from burler.errors import StreamError
+from burler.pipeline.markers import Marker
 from burler.pipeline.pages import as_page, batches, is_line, misused, size_bytes
 
 Item = Any
@@ -79,6 +80,8 @@ class Pull:
         self._page_bytes = 0  # of pages that were put there since the last ``fill`` began
         self._take_lock = threading.Lock()
         self._cutting = self._is_cut = False
+        self.whole_pages = False
+        """Whether a list of rows is taken as one page, however long it is."""
         self.page_by_page = False
         """Whether each page of another kind is written before user code goes on: a STATE may be due behind it."""
 
@@ -98,7 +101,9 @@ class Pull:
                 return True
             level = levels[-1]
             try:
-                if level.rows:
+                if level.rows and level.ready and self.whole_pages:
+                    self._gather_whole(level)
+                elif level.rows:
                     self._gather(level, left)
                 else:
                     self._step(level)
@@ -111,6 +116,17 @@ class Pull:
         result = self._context.run(self._start)
         if result is not None:
             self._push(result, None)
+
+    def _gather_whole(self, level: _Level) -> None:
+        """A list, as it is; what comes next waits until it is written."""
+        rows = list(level.iterator)
+        if level.stream is None:
+            self._page.extend(rows)
+        elif rows:
+            self._more += len(rows) - 1
+            self._page.append((level.stream, rows))
+        self._page_bytes += _FULL_BYTES
+        raise _Ended
 
     def _gather(self, level: _Level, limit: int) -> None:
         source: Iterator[Any] = islice(level.iterator, limit)
@@ -130,6 +146,8 @@ class Pull:
             self._context.run(self._page.extend, islice(source, step))
             if self._count() - before < step:
                 raise _Ended
+            if self._cutting:
+                return
             limit -= step
             level.step = min(level.step * 2, _STEP_ROWS)
             if self._ends_with_much(level, step):
@@ -143,8 +161,9 @@ class Pull:
         if set(map(type, items)) == {tuple}:
             items = [item[1] if len(item) == 2 else item for item in items]
         if set(map(type, items)) == {dict}:
-            size = _size_of_row(items[0]) * count
+            size = size_of_row(items[0]) * count
         else:
+            items = [item for item in items if not isinstance(item, Marker)]
             size = sum(map(_size_of_item, items))
             if any(type(item) is not dict and not (type(item) is bytes and is_line(item)) for item in items):
                 level.rows, level.step = False, 1
@@ -213,6 +232,15 @@ class Pull:
     def __len__(self) -> int:
         return len(self._page)
 
+    def put(self, item: Item) -> None:
+        """Add a row or a marker from within user code; its place is behind all that was yielded before."""
+        if isinstance(item, Marker):
+            with self._take_lock:  # it counts for no row
+                self._more -= 1
+                self._page.append(item)
+        else:
+            self._page.append(item)
+
     def cut(self) -> None:
         """Nothing that user code yields from here on counts: Stop is being raised in it, and if it eats that and goes
         on, what it yields then stands behind a hole. Called in a signal handler: one append, no lock."""
@@ -255,7 +283,7 @@ class _Ended(Exception):
     """An iterator has ended."""
 
 
-def _size_of_row(row: dict[str, Any]) -> int:
+def size_of_row(row: Mapping[str, Any]) -> int:
     """About how many bytes a row's texts take, at the first two levels."""
     size = 0
     for value in row.values():
@@ -275,7 +303,7 @@ def _size_of_item(item: Any) -> int:
     if isinstance(item, list):
         return len(item) * _size_of_item(item[0]) if item else 0
     if type(item) is dict:
-        return _size_of_row(item)
+        return size_of_row(item)
     page = as_page(item)
     return 0 if page is None else size_bytes(page)
 

@@ -3,26 +3,25 @@
 The parent's bookmark says that what belongs to the rows before it is out, of the substreams that were in that run.
 What it was true of is noted in each substream's entry of the state, under ``parent_bookmark``: the parent's key and
 value (``{"updated_at": "2024-..."}``) and, where the parent keeps a position of its own in ``stream.state``, a digest
-of that. A substream that was not there when the parent went on makes the parent begin where the substream stands; where
-that can't be told (another key, a position of the author's own), at the beginning.
+of that; the position itself where the parent ran unseen, since the state has it nowhere else. A substream that was not
+there when the parent went on makes the parent begin where the substream stands; where that can't be told (another key,
+a position of the author's own), at the beginning.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.declare.checks import line_of
-from burler.declare.spec import StreamSpec
 from burler.pipeline.bookmark import BookmarkTracker, comparable
-from burler.runtime.plan import PlannedStream
 from burler.singer import state as st
 
 if TYPE_CHECKING:
-    from burler.runtime.sync import Engine
+    from burler.runtime.line import Line
 
 COVERED, POSITION = "parent_bookmark", "stream_state"
 
@@ -34,33 +33,45 @@ class Coverage:
     saved in ``stream.state``: some substream has not had what lies before it.
     """
 
-    def __init__(self, engine: Engine, root: StreamSpec, planned: Mapping[str, PlannedStream]) -> None:
-        self._state = engine.state
-        self._root = root.tap_stream_id
-        own = planned.get(self._root)
+    def __init__(self, state: dict[str, Any], line: Line) -> None:
+        self._state = state
+        self._root = line.root
+        root, own = line.spec(line.root), line.planned.get(line.root)
         self._root_is_seen = own is not None
         self._key = own.bookmark_key if own else root.bookmark_key
-        specs = engine.session.specs
-        self._children = [name for name in planned if any(one.parent for one in line_of(specs[name], specs))]
+        self._textual = line.textual(line.root)
+        self._children = [name for name in line.planned if line.is_substream(name)]
         bookmark = bookmark_of(self._state, self._root, self._key)
         self.start, self.afresh = bookmark, False
-        self._tracker: BookmarkTracker | None = None
+        self.position: dict[str, Any] | None = None
+        self.behind: set[str] = set()  # substreams that some stream below them makes begin anew
         if not self._children:
             return
         if own is not None:
             self.start, self.afresh = self._oldest([self._position()], bookmark)
+            self._note_behind(line, self._position())
             return
         # The parent runs unseen: its own bookmark and position must not move, those of its substreams may.
-        self.start, self.afresh = self._oldest([], None)[0], True
-        if root.replication_key is not None and root.bookmark_key == root.replication_key:
-            self._tracker = BookmarkTracker(
-                self._root, root.replication_key, initial=self.start, sorted_rows=root.order == "asc"
-            )
+        self.start, self.afresh = self._oldest([], None)
+        self._note_behind(line, None)
+        if not self.afresh:
+            self.position = self._position_of_children()
+            self.afresh = self.position is None
 
     @property
     def saves_position(self) -> bool:
         """Whether the parent's ``stream.state`` is saved: not where it runs unseen, for its substreams alone."""
         return self._root_is_seen or not self._children
+
+    def _note_behind(self, line: Line, position: dict[str, Any] | None) -> None:
+        """A substream with a bookmark of its own would give what is new to itself alone: it begins anew, too, where a
+        stream below it has not had what the parent gave."""
+        covers = {name: _comparable(st.get_bookmark(self._state, name, COVERED, None)) for name in self._children}
+        if position is None:
+            position = max(covers.values(), key=len)
+        for name, cover in covers.items():
+            if cover != position:
+                self.behind |= {one for one in line.above(name)[1:] if one != line.root}
 
     def _position(self) -> dict[str, Any]:
         """Where the parent stands in the state: its key and value, and a digest of its ``stream.state``."""
@@ -70,44 +81,60 @@ class Coverage:
             found[self._key] = bookmark
         saved = st.get_bookmark(self._state, self._root, POSITION, None)
         if saved:
-            encoded = msgspec.json.encode(saved, order="sorted")
-            found[POSITION] = hashlib.blake2b(encoded, digest_size=8).hexdigest()
+            found[POSITION] = _digest(saved)
         return found
+
+    def _position_of_children(self) -> dict[str, Any] | None:
+        """The position that all substreams have reached without their parent, for its function to go on from; None if
+        it is not known any more."""
+        cover = st.get_bookmark(self._state, self._children[0], COVERED, None) or {}
+        position = cover.get(POSITION)
+        if position is None or isinstance(position, dict):
+            return position or {}
+        saved = st.get_bookmark(self._state, self._root, POSITION, None)
+        return copy.deepcopy(saved) if saved and _digest(saved) == position else None
 
     def _oldest(self, positions: list[dict[str, Any]], bookmark: Any) -> tuple[Any, bool]:
         """Where the hindmost of the positions and the substreams stands, and whether that is a beginning afresh."""
         covers = [st.get_bookmark(self._state, name, COVERED, None) for name in self._children]
-        all_of_them = [*positions, *(cover if isinstance(cover, dict) else {} for cover in covers)]
+        all_of_them = [*positions, *(_comparable(cover) for cover in covers)]
         if all(cover == all_of_them[0] for cover in all_of_them):
-            return (bookmark if positions else all_of_them[0].get(self._key)), False
-        if any(POSITION in one for one in all_of_them) or any(self._key not in one for one in all_of_them):
+            return (bookmark if positions else all_of_them[0].get(self._key or "")), False
+        key = self._key
+        if key is None or any(POSITION in one or key not in one for one in all_of_them):
             return None, True
-        marks = [one[self._key] for one in all_of_them]
-        ranks = [comparable(mark) for mark in marks]
+        marks = [one[key] for one in all_of_them]
+        ranks = [comparable(mark, self._textual) for mark in marks]
         if len({kind for kind, _rank in ranks}) > 1 or any(rank is None for _kind, rank in ranks):
             return None, True  # they can't be compared: the key has changed its type
         return min(zip((rank for _kind, rank in ranks), range(len(marks)), marks, strict=True))[2], False
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Take in rows of a parent that runs unseen, once what belongs to them is written."""
-        key = self._key
-        if self._tracker is not None and key is not None:
-            self._tracker.observe([row.get(key) for row in rows])
-
-    def complete(self) -> None:
-        """The run has come to its end."""
-        if self._tracker is not None:
-            self._tracker.complete()
-
-    def note(self) -> None:
-        """Put into the state what each substream has had, as far as it is safe to say now."""
+    def note(self, tracker: BookmarkTracker | None, position: dict[str, Any] | None) -> None:
+        """Put into the state what each substream has had, as far as it is safe to say now; ``tracker`` is the
+        parent's, ``position`` what its ``stream.state`` says."""
+        if not self._children:
+            return
         if self._root_is_seen:
-            position = self._position()
+            cover = self._position()
         else:
-            safe = self._tracker.safe if self._tracker is not None else None
-            position = {} if safe is None or self._key is None else {self._key: msgspec.to_builtins(safe)}
+            safe = tracker.safe if tracker is not None else None
+            cover = {} if safe is None or self._key is None else {self._key: msgspec.to_builtins(safe)}
+            if position:
+                cover[POSITION] = position
         for name in self._children:
-            st.set_bookmark(self._state, name, COVERED, position or None)
+            st.set_bookmark(self._state, name, COVERED, copy.deepcopy(cover) or None)
+
+
+def _digest(position: dict[str, Any]) -> str:
+    return hashlib.blake2b(msgspec.json.encode(position, order="sorted"), digest_size=8).hexdigest()
+
+
+def _comparable(cover: Any) -> dict[str, Any]:
+    """What a substream has had, with a digest in place of a whole position."""
+    if not isinstance(cover, dict):
+        return {}
+    position = cover.get(POSITION)
+    return {**cover, POSITION: _digest(position)} if isinstance(position, dict) else cover
 
 
 def bookmark_of(state: Mapping[str, Any], stream: str, key: str | None) -> Any:

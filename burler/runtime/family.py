@@ -1,8 +1,8 @@
 """Streams that are synced in one run: a sync function, and the functions of its substreams, one generator.
 
-For each row of a parent its children's functions run, depth first, and what they yield stands right behind the row. So
-a bookmark that has reached a row says that what belongs to all rows before it is out (specs 11.8), and reading on from
-that row, inclusive, brings its children again.
+Rows of a parent are read ahead, a lot of them (bounded by count, size and time), and go out; then the functions of its
+substreams are called for each of them, in order. Behind the lot stands a marker: only then may the parent's bookmark
+pass it, so reading on from there, inclusive, brings what is missing again (specs 11.8).
 """
 
 from __future__ import annotations
@@ -10,28 +10,45 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import copy
+import datetime as dt
 import logging
+import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from burler.context import StreamRun, bind
-from burler.declare.spec import UserFunction
-from burler.errors import BurlerError, StreamError
+from burler.declare.spec import Children, UserFunction
+from burler.errors import StreamError
+from burler.pipeline.bookmark import comparable, key_text
+from burler.pipeline.markers import Asked, CallFailed, Marker, Released
 from burler.pipeline.pages import PageError, as_page
 from burler.pipeline.pages import rows_of as rows_of_page
-from burler.pipeline.pull import describe
+from burler.pipeline.pull import describe, size_of_row
 from burler.runtime.logs import short
 
 logger = logging.getLogger(__name__)
 
 Given = dict[str, Callable[[], Any]]
+Row = Mapping[str, Any]
+Rows = Iterator[tuple[str, Row]]
+Asking = tuple[str, Row, dict[str, Any]]
+
+_UNCHANGING = frozenset((str, int, float, bool, type(None), bytes, Decimal, dt.datetime, dt.date, UUID))
+_LOT_BYTES = 2 * 1024 * 1024  # of rows that are read ahead
 
 
 class Member:
     """One stream of a run that has a function of its own: its ``stream`` object, its context, its children.
 
-    ``names`` are the streams whose rows its function may yield: its own, and those that it emits. None: any.
+    ``names`` are the streams whose rows its function may yield: its own, and those that it emits.
     """
+
+    __slots__ = ("children", "context", "function", "given", "name", "names", "records_paths", "run")
 
     def __init__(
         self,
@@ -40,11 +57,11 @@ class Member:
         run: StreamRun,
         given: Given,
         *,
-        names: frozenset[str] | None = None,
-        records_paths: Mapping[str, tuple[str, ...]] | None = None,
+        names: frozenset[str],
+        records_paths: Mapping[str, tuple[str, ...]],
     ) -> None:
         self.name = name
-        self.records_paths = records_paths or {}
+        self.records_paths = records_paths
         self.function = function
         self.run = run
         self.given = given
@@ -59,35 +76,199 @@ class Member:
         return self.function.place
 
 
-def rows_of(root: Member, call: Callable[[Member, Any], Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """``(stream, row)`` of the root and all its descendants. ``call`` calls a member's function for a parent's row.
+@dataclass(slots=True)
+class Walk:
+    """How a family is walked.
+
+    ``call`` calls a member's function for a parent's row. ``put`` takes markers. ``snapshot`` gives each
+    ``stream.state`` as JSON. ``retry`` says whether a call that failed is made once more (and prepares it). ``where``
+    names a parent's row. ``fatal``: errors that end the run. ``closed``: substreams that have ended.
+    ``most_rows``, ``most_seconds``: of reading ahead. ``children``: the members that are called for rows of a stream.
+    ``emitted``: rows that were emitted by name since the last look, by whose function did it, for whose children nobody
+    has been called yet; ``emitting`` is held by who looks or emits. ``watched``: what came of substreams so far.
+    ``asks``: streams whose bookmark function asks for ``children``; ``keys``: the replication keys of substreams, with
+    what the schema says of their text.
+    """
+
+    call: Callable[[Member, Any], Any]
+    put: Callable[[Marker], None]
+    snapshot: Callable[[], bytes]
+    retry: Callable[[Member, Exception, int, Any], bool]
+    where: Callable[[str, Row], str]
+    fatal: tuple[type[BaseException], ...]
+    closed: set[str]
+    most_rows: int
+    most_seconds: float
+    children: Mapping[str, list[Member]]
+    emitted: dict[str, list[tuple[str, Row]]]
+    emitting: AbstractContextManager[Any]
+    watched: list[dict[str, Any]]
+    asks: set[str] = field(default_factory=set)
+    keys: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+
+
+def rows_of(root: Member, walk: Walk) -> Rows:
+    """``(stream, row)`` of the root and all its descendants.
 
     It runs in the root's own context, so the root's function is advanced directly, those below in theirs.
     """
-    yield from _walk(root, root, None, call, lambda step, *args: step(*args))
+    yield from _walk(walk, root, None, {}, lambda step, *args: step(*args))
 
 
-def _walk(
-    root: Member, member: Member, parent: Any, call: Callable[[Member, Any], Any], run: Callable[..., Any]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
+class _Came:
+    """What came of a substream for one row of its parent."""
+
+    __slots__ = ("count", "greatest", "key", "kind", "least", "mixed", "textual")
+
+    def __init__(self, key: str | None, textual: str | None) -> None:
+        self.key, self.count, self.textual = key, 0, textual
+        self.kind: str | None = None
+        self.mixed = False
+        self.least: Any = None
+        self.greatest: Any = None
+
+    def add(self, row: Row) -> None:
+        """Count a row; ``mixed`` if its value can't be compared with those before it."""
+        self.count += 1
+        value = row.get(self.key) if self.key is not None else None
+        if value is None:
+            return
+        kind, rank = comparable(value, self.textual)
+        if rank is None or kind != (self.kind or kind):
+            self.mixed = True
+            return
+        self.kind = kind
+        if self.least is None or rank < self.least[0]:
+            self.least = (rank, value)
+        if self.greatest is None or rank > self.greatest[0]:
+            self.greatest = (rank, value)
+
+    def done(self) -> Children:
+        return Children(self.count, *(key_text(one[1]) if one else None for one in (self.least, self.greatest)))
+
+
+def _walk(walk: Walk, member: Member, parent: Any, above: Mapping[str, Row], run: Callable[..., Any]) -> Rows:
+    top = not above
+    if not member.children:
+        with contextlib.closing(_rows(member, parent, run, walk.call)) as rows:
+            yield from rows
+        return
     # Closed by name: left to the collector, an error of theirs would go nowhere.
-    with contextlib.closing(_rows(member, parent, call, run, top=member is root)) as rows:
-        for name, row in rows:
-            yield name, row
-            for child in member.children.get(name, ()):
-                yield from _walk(root, child, _copy(row), call, child.context.run)
+    with contextlib.closing(_rows(member, parent, run, walk.call)) as rows:
+        ended = False
+        while not ended:
+            lot: deque[tuple[str, Row]] = deque()
+            error: BaseException | None = None
+            size, begun = 0, time.monotonic()
+            while True:
+                try:
+                    pair = next(rows)
+                except StopIteration:
+                    ended = True
+                    break
+                except (Exception, SystemExit) as failed:  # what was read ahead gets its children all the same
+                    error = failed
+                    break
+                yield pair
+                if walk.emitted or pair[0] in walk.children:
+                    _take_emitted(walk, member, lot)
+                    if pair[0] in walk.children:
+                        lot.append(pair)
+                        size += size_of_row(pair[1])
+                    much = len(lot) >= walk.most_rows or size >= _LOT_BYTES
+                    if much or time.monotonic() - begun >= walk.most_seconds:
+                        break
+            asked = yield from _children_of(walk, member, lot, above)
+            states = walk.snapshot() if top else None
+            while not _close_lot(walk, member, asked, states):
+                _take_emitted(walk, member, lot)
+                asked += yield from _children_of(walk, member, lot, above)
+            if error is not None:
+                raise error
 
 
-def _copy(row: Mapping[str, Any]) -> Any:
+def _take_emitted(walk: Walk, member: Member, lot: deque[tuple[str, Row]]) -> None:
+    """Rows that the member's function has emitted by name are parents, too."""
+    with walk.emitting:
+        lot.extend(walk.emitted.pop(member.name, ()))
+
+
+def _close_lot(walk: Walk, member: Member, asked: list[Asking], states: bytes | None) -> bool:
+    """Put the marker behind a lot; False if rows were emitted meanwhile. No thread of the author's comes between."""
+    with walk.emitting:
+        if walk.emitted.get(member.name):
+            return False
+        if states is not None:
+            walk.put(Released(states, asked))
+        elif asked:
+            walk.put(Asked(asked))
+        return True
+
+
+def _children_of(
+    walk: Walk, member: Member, lot: deque[tuple[str, Row]], above: Mapping[str, Row]
+) -> Generator[tuple[str, Row], None, list[Asking]]:
+    """What belongs to the rows that were read ahead; gives what bookmark functions ask for."""
+    asked: list[Asking] = []
+    while lot:
+        name, row = lot.popleft()
+        came: dict[str, _Came] = {}
+        if name in walk.asks:
+            came = {child.name: _Came(*walk.keys.get(child.name, (None, None))) for child in walk.children[name]}
+        walk.watched.append(came)
+        for child in walk.children[name]:
+            if child.name in walk.closed:
+                continue
+            for pair in _call(walk, child, row, {name: row, **above}):
+                if pair[0] in came:
+                    came[pair[0]].add(pair[1])
+                yield pair
+        walk.watched.pop()
+        for child_name, one in came.items():
+            if one.mixed:
+                error = StreamError(child_name, f"stream '{child_name}': '{one.key}' has values of two kinds")
+                walk.put(CallFailed(child_name, walk.where(name, row), error, {name: row, **above}))
+        if came:
+            asked.append((name, row, {child_name: one.done() for child_name, one in came.items()}))
+        _take_emitted(walk, member, lot)
+    return asked
+
+
+def _call(walk: Walk, child: Member, row: Row, above: Mapping[str, Row]) -> Rows:
+    """A substream's function for one row of its parent. If it fails, that is noted, and the others go on."""
+    tries = 0
+    while True:
+        parent = _copy(row)
+        try:
+            yield from _walk(walk, child, parent, above, child.context.run)
+            return
+        except walk.fatal:
+            raise
+        except (Exception, SystemExit) as error:
+            tries += 1
+            failed: BaseException = error
+            try:
+                if isinstance(error, Exception) and walk.retry(child, error, tries, _copy(row)):
+                    continue
+            except StreamError as setup_failed:
+                failed = setup_failed
+            walk.put(CallFailed(child.name, walk.where(next(iter(above)), row), failed, above))
+            return
+
+
+def _copy(value: Any) -> Any:
     """A child's own copy of its parent's row: a function that changes it would change what goes out."""
-    if type(row) is not dict or any(isinstance(value, dict | list) for value in row.values()):
-        return copy.deepcopy(row)
-    return dict(row)
+    kind = type(value)
+    if kind is dict:
+        return {key: _copy(inner) for key, inner in value.items()}
+    if kind is list:
+        return [_copy(inner) for inner in value]
+    return value if kind in _UNCHANGING else copy.deepcopy(value)
 
 
 def _rows(
-    member: Member, parent: Any, call: Callable[[Member, Any], Any], run: Callable[..., Any], *, top: bool
-) -> Generator[tuple[str, Mapping[str, Any]], None, None]:
+    member: Member, parent: Any, run: Callable[..., Any], call: Callable[[Member, Any], Any]
+) -> Generator[tuple[str, Row], None, None]:
     """What one call of a function gives, row by row. Its generators are closed with ours, innermost first."""
     stack: list[tuple[str, Iterator[Any]]] = []
     try:
@@ -96,8 +277,8 @@ def _rows(
         while True:
             if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
                 name, item = item
-                if member.names is not None and name not in member.names:
-                    raise _not_emitted(name, member)
+                if name not in member.names:
+                    raise not_emitted(name, member)
             if isinstance(item, Mapping):
                 yield name, item
             elif item is not None or stack:
@@ -114,12 +295,6 @@ def _rows(
                     stack.pop()
             else:
                 return
-    except (Exception, SystemExit) as error:
-        if top or isinstance(error, BurlerError):
-            raise
-        raise StreamError(
-            member.name, f"stream '{member.name}' ({member.place}), called for a row of its parent: {short(error)}"
-        ) from error
     finally:
         with contextlib.ExitStack() as closing:  # the last one first, and one that raises keeps no other open
             for _name, iterator in stack:
@@ -145,7 +320,7 @@ def _close(iterator: Iterator[Any], member: Member, run: Callable[..., Any]) -> 
         logger.warning("stream '%s': its function raised when it was closed: %s", member.name, short(error))
 
 
-def _not_emitted(name: str, member: Member) -> StreamError:
+def not_emitted(name: str, member: Member) -> StreamError:
     return StreamError(
         member.name,
         f"stream '{member.name}' ({member.place}): yielded rows of '{name}', which it does not emit. "

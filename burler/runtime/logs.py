@@ -177,5 +177,7 @@ def place_of_error(error: BaseException) -> str | None:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(ours)]
     packages = tuple({sys.prefix, sys.base_prefix})
     own = [f for f in frames if not f.filename.startswith((*packages, "<")) and "site-packages" not in f.filename]
+    if not own and error.__cause__ is not None:  # "generator raised StopIteration" has no frame of the author's
+        return place_of_error(error.__cause__)
     chosen = (own or frames)[-1:]
     return f"{short_path(chosen[0].filename)}:{chosen[0].lineno}" if chosen else None

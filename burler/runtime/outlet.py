@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from burler.context import call_bound
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.errors import BadRecordError, StreamError
 from burler.pipeline import pages
-from burler.pipeline.bookmark import BookmarkTracker
+from burler.pipeline.bookmark import key_text
 from burler.pipeline.pull import describe
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import ShapedPage, Shaper
@@ -24,9 +24,9 @@ from burler.runtime import removed
 from burler.runtime.logs import short
 from burler.runtime.other_pages import OtherPages
 from burler.runtime.plan import PlannedStream
+from burler.runtime.versions import Versions
 from burler.settings import Settings
-from burler.singer import state as st
-from burler.singer.messages import ActivateVersion, Records, Schema, record_prefix_suffix
+from burler.singer.messages import Records, Schema, record_prefix_suffix
 from burler.sinks.base import Sink
 
 logger = logging.getLogger(__name__)
@@ -47,27 +47,29 @@ class Outlet:
         sink: Sink,
         state: dict[str, Any],
         *,
-        initial: Any,
         now: Callable[[], dt.datetime],
         invoke: Callable[[UserFunction, Given], Any],
         settings: Settings | None = None,
         limit: int | None = None,
+        wrote: Callable[[int], None] = lambda _bytes: None,
+        interrupted_version: int | None = None,
     ) -> None:
-        name = planned.tap_stream_id
         self.planned = planned
         self.rows = 0
         self.bytes = 0
         self.limit = limit
+        self._wrote = wrote
         self.beyond = 0
         self.left_out = 0
         self._sink = sink
-        self._state = state
         self.now = now
         self._invoke = invoke
         self._buffer = bytearray()
-        self._tracker: BookmarkTracker | None = None
-        key = planned.bookmark_key
-        shaped_key = planned.replication_key if planned.spec.bookmark is None and key else None
+        self.without_value = 0
+        self.newer = 0
+        self.bookmark_from: Any = None
+        own_key = planned.replication_key if planned.spec.bookmark is None and planned.bookmark_key else None
+        shaped_key = planned.resume_key or own_key
         shaper = partial(
             Shaper,
             planned.stream,
@@ -81,23 +83,15 @@ class Outlet:
         self._others = OtherPages(self, self._shaper, self._write_rows)
         # What a post_transform function sees; it may make the key.
         self._fitter = shaper(keys_required=False) if planned.spec.post_transform is not None else self._shaper
-        if key is not None:
-            sorted_rows = planned.order == "asc"
-            self._tracker = BookmarkTracker(name, key, initial=initial, sorted_rows=sorted_rows)
-        self._previous_version = st.get_version(state, name)
-        self._version: int | None = None
-        if planned.versions:
-            stamp = int(now().timestamp() * 1000)
-            # A clock that was set back must not make a version that targets take for an older one.
-            self._version = max(stamp, (self._previous_version or 0) + 1)
+        said, settings = planned.spec.versions, settings or Settings()
+        allowed = settings.full_table_versions if said is None else said
+        self.versions = Versions(
+            planned, sink, state, now=now, limited=limit is not None, allowed=allowed, interrupted=interrupted_version
+        )
 
     def open(self) -> None:
-        """SCHEMA; on the first run of a full table also the version it fills (specs 8)."""
-        planned = self.planned
-        self._sink.write(schema_of(planned))
-        # Rows up to a limit are never a whole table: nothing may be dropped for them.
-        if self._version is not None and self._previous_version is None and self.limit is None:
-            self._sink.write(ActivateVersion(planned.stream, self._version))
+        """SCHEMA."""
+        self._sink.write(schema_of(self.planned))
 
     def joined(self, parts: list[Part]) -> list[Part]:
         """Parts of the stream with single JSON lines that follow each other put together."""
@@ -109,6 +103,7 @@ class Outlet:
         Returns their bookmark values, for ``observe``, and an error if a row does not fit (the rows before
         it are written, it and those after it are not) or has no bookmark value (all are written).
         """
+        self.versions.begin()
         if isinstance(part, list):
             if len(set(map(id, part))) < len(part):
                 return [], self._same_row_again()
@@ -137,8 +132,15 @@ class Outlet:
         return keys, error
 
     @property
+    def asks_bookmarks(self) -> bool:
+        """Whether a function of the author's gives the bookmark values."""
+        return self.planned.spec.bookmark is not None and self.planned.bookmark_key is not None
+
+    @property
     def _asks_bookmarks(self) -> bool:
-        return self.planned.spec.bookmark is not None and self._tracker is not None
+        """The same, of each row as it is written: not where the function wants to know what comes below the row."""
+        function = self.planned.spec.bookmark
+        return self.asks_bookmarks and function is not None and "children" not in function.names
 
     @contextlib.contextmanager
     def page(self, moment: dt.datetime | None = None) -> Iterator[Output]:
@@ -148,12 +150,13 @@ class Outlet:
             moment: their ``time_extracted``, if it is not now: parts of a page have one (specs 8).
         """
         moment = moment or self.now()
-        prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self._version)
+        prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self.versions.now)
 
         def spill(lines: Any, count: int) -> None:
-            self._sink.write(Records(self.planned.stream, lines, count, moment, self._version))
+            self._sink.write(Records(self.planned.stream, lines, count, moment, self.versions.now))
             self.rows += count
             self.bytes += len(lines)
+            self._wrote(len(lines))
 
         output = Output(self._buffer, prefix, suffix, spill)
         try:
@@ -220,42 +223,40 @@ class Outlet:
         """Whether as many rows are out as a limit allows."""
         return self.limit is not None and self.rows >= self.limit
 
-    def observe(self, keys: list[Any]) -> None:
-        """Take the bookmark values of rows that are written, once everything yielded before them is, too.
-
-        Raises:
-            UnsortedStreamError, StreamError: see ``BookmarkTracker``.
-        """
-        if self._tracker is not None:
-            self._tracker.observe(keys)
-
     def _ask_bookmarks(self, rows: list[dict[str, Any]], given: Given) -> tuple[list[Any], StreamError | None]:
         """The values that the author's bookmark function gives, up to the row for which it fails."""
         keys: list[Any] = []
         failed = self._ask_each("bookmark", rows, given, lambda _i, key: keys.append(key))
         return keys, failed[1] if failed else None
 
-    def complete(self) -> None:
-        """All rows are out: the version that they make up counts from here on."""
-        if self._tracker is not None:
-            self._tracker.complete()
-        if self._version is not None:
-            self._sink.write(ActivateVersion(self.planned.stream, self._version))
-            st.set_bookmark(self._state, self.planned.tap_stream_id, "version", self._version)
+    def ask_bookmark(self, row: Mapping[str, Any], children: Any, given: Given) -> list[Any]:
+        """The value that the author's bookmark function gives for one row, as a list of one.
 
-    def save_bookmark(self) -> None:
-        """Put the safe bookmark into the state."""
-        if self._tracker is None or self.planned.bookmark_key is None:
-            return
-        name, key = self.planned.tap_stream_id, self.planned.bookmark_key
-        value = self._tracker.safe
-        # None takes away what an earlier STATE of this run said: the order turned out to be broken.
-        if value is not None or st.get_bookmark(self._state, name, key) is not None:
-            st.set_bookmark(self._state, name, key, msgspec.to_builtins(value))
+        Raises:
+            StreamError: the function failed.
+        """
+        keys, error = self._ask_bookmarks([dict(row)], {**given, "children": lambda: children or {}})
+        if error is not None:
+            raise error
+        return keys
+
+    def key_of(self, row: Mapping[str, Any], given: Given) -> Any:
+        """The bookmark value of one row that is out, as it stands in the state; UNSET if it can't be told."""
+        if self._asks_bookmarks:
+            keys = self.ask_bookmark(row, None, given)
+        else:
+            keys = [None if key is msgspec.UNSET else key for key in self._fitter.fit([dict(row)]).keys]
+        return key_text(keys[0]) if keys else msgspec.UNSET
+
+    @property
+    def skipped(self) -> int:
+        """Rows that were left out: by a post_transform function, or because they did not fit."""
+        shapers = {id(one): one for one in (self._fitter, self._shaper)}.values()
+        return self.left_out + sum(shaper.bad.skipped for shaper in shapers)
 
     def report(self) -> None:
         """One warning for fields that no schema knows, and one for rows that no bookmark can follow."""
-        blank = self._tracker.without_value if self._tracker is not None else 0
+        blank = self.without_value
         if blank:
             logger.warning(
                 "stream '%s': %d of %d rows have no '%s'; they come, but the bookmark can't follow them",

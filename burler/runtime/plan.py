@@ -20,6 +20,9 @@ from burler.singer.selection import deselected, prune, stream_selected
 logger = logging.getLogger(__name__)
 
 
+_FORMATS = {"date-time": "date-time", "date": "date", "singer.decimal": "decimal"}
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedStream:
     """One selected stream. ``schema`` holds what is emitted: selected fields only. ``deselected`` are the
@@ -44,6 +47,18 @@ class PlannedStream:
     def bookmark_key(self) -> str | None:
         """The key of the bookmark in the state; None if the stream keeps none."""
         return None if self.replication_method == FULL_TABLE else self.replication_key or self.spec.bookmark_key
+
+    @property
+    def resume_key(self) -> str | None:
+        """The field by which an interrupted full table goes on; None if it begins anew."""
+        below = self.spec.parent or self.spec.emitted_by
+        return self.spec.resumable_by if self.replication_method == FULL_TABLE and not below else None
+
+    def key_format(self, key: str) -> str | None:
+        """What the schema says of a key's text: "date-time", "date", "decimal" (``singer.decimal``), or None."""
+        node = (self.schema.get("properties") or {}).get(key)
+        said = node.get("format") if isinstance(node, dict) else None
+        return _FORMATS.get(said) if isinstance(said, str) else None
 
     @property
     def order(self) -> str:
@@ -99,7 +114,10 @@ def make_plan(
         if name in planned:
             by_run.setdefault(_run_of(specs[name]), []).append(planned[name])
     runs = []
-    for name in _rotate(list(specs), st.get_currently_syncing(dict(state or {}))):
+    current = st.get_currently_syncing(dict(state or {}))
+    if current is not None and current in specs:
+        current = _run_of(specs[current])  # a substream: its line begins with the first stream
+    for name in _rotate(list(specs), current):
         streams = by_run.get(name)
         if specs[name].sync is not None and streams:
             streams.sort(key=lambda stream: stream.tap_stream_id != name)
@@ -165,10 +183,15 @@ def _plan_stream(
     root = metadata.get((), {})
     method, replication_key = overrides.replication(spec, own.metadata.get((), {}), given)
     keys = overrides.key_properties(spec, given, root)
-    metadata = _with_keys(metadata, (*keys, replication_key), method, replication_key)
+    resumed = spec.resumable_by if method == FULL_TABLE else None
+    metadata = _with_keys(metadata, (*keys, replication_key, resumed), method, replication_key)
     schema = prune(entry.schema, metadata, stream=name)
     fields = schema.get("properties") or {}
-    for what, field in [*(("key property", key) for key in keys), ("replication key", replication_key)]:
+    for what, field in [
+        *(("key property", key) for key in keys),
+        ("replication key", replication_key),
+        ("the field of resumable_by,", resumed),
+    ]:
         if field is not None and field not in fields:
             known = some(list(entry.schema.get("properties") or {}))
             told = f"{what} '{field}' is not in the schema. Its fields: {known}."

@@ -15,6 +15,7 @@ from burler.declare.tap import Tap
 from burler.errors import ConfigError, DeclarationError, UsageError
 from burler.runtime import logs
 from burler.runtime.plan import PlannedRun, make_plan
+from burler.runtime.report import Report
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
 from burler.runtime.sync import Engine, SyncResult, write_schemas
@@ -92,6 +93,7 @@ class RunOptions(TypedDict, total=False):
         limit: rows of each stream, at the most, to look at. Such a run writes no STATE and no ACTIVATE_VERSION, and the
             result's state is the one given: it leaves rows out, and a bookmark must not pass them.
         schemas_only: SCHEMA messages only; no sync function is called.
+        report: what is to hold how the run went.
     """
 
     catalog: Any
@@ -100,6 +102,7 @@ class RunOptions(TypedDict, total=False):
     stopper: Stopper | None
     limit: int | None
     schemas_only: bool
+    report: Report | None
 
 
 def run(tap: Tap, config: Mapping[str, Any] | Loaded, sink: Sink, **options: Unpack[RunOptions]) -> SyncResult:
@@ -129,12 +132,15 @@ def run_session(
     stopper: Stopper | None = None,
     limit: int | None = None,
     schemas_only: bool = False,
+    report: Report | None = None,
 ) -> SyncResult:
     """As :func:`run`, with what :func:`prepare` gave: the settings may have been needed to open the sink."""
     tap = session.tap
     stopper = stopper or Stopper()
     begun = time.monotonic()
-    status = "failed"
+    status, code = "failed", None
+    if report is not None:
+        report.begin(tap.name)
     try:
         state = st.check_state(state)
         own = session.catalog()
@@ -150,13 +156,24 @@ def run_session(
         if any(_asks_for_client(spec) for planned in plan for spec in session.line(planned.spec)):
             session.client()  # what is wrong with it shows before the first message
         engine = Engine(
-            session, plan, sink, catalog=given or own, state=state, settings=settings, stopper=stopper, limit=limit
+            session,
+            plan,
+            sink,
+            catalog=given or own,
+            state=state,
+            settings=settings,
+            stopper=stopper,
+            limit=limit,
+            report=report,
         )
         with stopper.installed():
             result = engine.run()
         status = "failed" if result.errors else "stopped" if result.stopped_by else "succeeded"
+        code = result.exit_code
         return result
     finally:
+        if report is not None:
+            report.end(status, code)
         seconds = time.monotonic() - begun
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
         logger.info("%s: %s, %.1f s", tap.name, status, seconds)

@@ -73,6 +73,20 @@ class Stopper:
         finally:
             self._in_user_code = False
 
+    @contextlib.contextmanager
+    def our_code(self) -> Iterator[None]:
+        """Inside of ``user_code``: while this is entered, nothing is raised; a signal waits until it is left."""
+        if not self._in_user_code:
+            yield
+            return
+        self._in_user_code = False
+        try:
+            yield
+        finally:
+            self._in_user_code = True
+        if self.requested or self._woken:
+            self._interrupt()
+
     def _interrupt(self) -> None:
         if self._in_user_code:
             self._in_user_code = False

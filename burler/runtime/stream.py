@@ -1,8 +1,7 @@
-"""One sync function, run once: its pull, the outlets of its streams, and when a STATE is due."""
+"""One sync function, run once: its units, the lanes that drive them, and when a STATE is due."""
 
 from __future__ import annotations
 
-import copy
 import logging
 import time
 from functools import partial
@@ -10,236 +9,261 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.declare.strategies import EveryN
-from burler.errors import DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
-from burler.pipeline.pull import Pull, split
-from burler.runtime import logs
-from burler.runtime.coverage import bookmark_of
+from burler.declare.strategies import EveryN, OnPage, Since
+from burler.errors import StreamError
+from burler.runtime import ending
+from burler.runtime.coverage import Coverage
+from burler.runtime.failures import Failures
+from burler.runtime.family import Given
+from burler.runtime.flat import flat_bookmarks
+from burler.runtime.interrupted import forget, interrupted
+from burler.runtime.lane import Lane
+from burler.runtime.line import Line
 from burler.runtime.logs import short
-from burler.runtime.members import Members
 from burler.runtime.outlet import Outlet
-from burler.runtime.page_size import PageSize
-from burler.runtime.plan import PlannedRun
-from burler.runtime.signals import Stop
-from burler.singer import state as st
+from burler.runtime.partitions import One, Partitions, Units, own_run
+from burler.runtime.plan import PlannedRun, PlannedStream
+from burler.runtime.unit import Unit
+from burler.runtime.walking import FATAL
+from burler.runtime.workers import Crew, Undisturbed, stopper_here
 
 if TYPE_CHECKING:
     from burler.runtime.sync import Engine
 
 logger = logging.getLogger(__name__)
 
-# Errors of the whole run: no other stream would fare better, and no STATE may follow them.
-FATAL = (OutputClosed, StorageError, DataError, LockLost, UsageError, MemoryError)
+_SOON_ROWS, _SOON_SECONDS = 1000, 1.0  # after so much, what finished partitions have reached is saved
 
 
 class SyncRun:
-    """Lives from SCHEMA to the stream's last STATE. The engine's lock guards everything behind the pull."""
+    """Lives from SCHEMA to the stream's last STATE. The engine's lock guards everything behind the pull.
+
+    ``at`` is the stream whose rows came last. ``ending``: no further unit is begun, no further page is pulled.
+    ``abandoned``: the run has ended without this stream; nothing is written any more.
+    """
+
+    fatal = FATAL
 
     def __init__(self, engine: Engine, planned: PlannedRun) -> None:
         self.engine = engine
         self.spec = planned.spec
-        self.name = planned.spec.tap_stream_id
-        state = engine.state
-        self.members = Members(engine, planned)
-        self.outlets = {
-            stream.tap_stream_id: Outlet(
-                stream,
-                engine.sink,
-                state,
-                initial=self.members.initial(stream),
-                now=engine.now,
-                settings=engine.settings,
-                limit=engine.limit,
-                invoke=partial(engine.session.invoke, stream=stream.tap_stream_id),
-            )
-            for stream in planned.streams
-        }
-        root = self.members.by_name[self.name]
-        self.run = root.run
-        self.place = root.place
-        self.pull = Pull(self.members.open, self.run, place=self.place)
-        self.safe_states = {name: copy.deepcopy(member.run.state) for name, member in self.members.by_name.items()}
-        self.pull.page_by_page = isinstance(self.spec.strategy, EveryN)
-        self.failed: Exception | None = None
-        self.since_state = 0
-        self.bytes_at_state = 0
-        self.page = PageSize(engine.settings)
+        self.name = self.at = planned.spec.tap_stream_id
+        self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
+        self.line = Line(engine.session, planned)
+        self.began = engine.now()
+        self.interrupted = interrupted(engine.state, self.line)
+        self._forgot = self.interrupted is None and engine.limit is None and forget(engine.state, self.line)
+        self.outlets = {stream.tap_stream_id: self._outlet(stream) for stream in planned.streams}
+        self.coverage = None if self.spec.partitions is not None else Coverage(engine.state, self.line)
+        self.flat = flat_bookmarks(engine.state, self.line)
+        self.own_run = own_run(self)
+        self.own_given: Given = engine.session.given(
+            state=self.state_at_start, catalog=lambda: engine.catalog, stream=lambda: self.own_run
+        )
+        self._state_at_start = b"{}"
+        self._state_copy: Any = None
+        self.failures = Failures(self)
+        self.open_units: list[Unit] = []
+        self.ending = self.abandoned = False
+        self.since_rows = self._since_pages = self._ended_units = 0
+        self._since = time.monotonic()
+        self._reported: dict[str, int] = {}
+        self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
+        self.whole_pages = isinstance(self.spec.strategy, OnPage)
+        self.units: Units = One(self) if self.spec.partitions is None else Partitions(self)
+        root = self.line.planned.get(self.name)
+        self.resumable = root is not None and root.resume_key is not None
+        specs = [stream.spec for stream in planned.streams]
+        self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
+        self.lanes: list[Lane] = []
 
-    def sync(self, following: str | None) -> None:
-        """Run to the end, or to a Stop. Whatever is raised, a STATE of what is out has been written."""
+    def _outlet(self, stream: PlannedStream) -> Outlet:
         engine = self.engine
-        begun = time.monotonic()
-        own = self.outlets.get(self.name)
-        method = own.planned.replication_method if own else self.spec.replication_method
-        logger.info("stream '%s': start (sync, %s, bookmark %s)", self.name, method, self.run.bookmark)
-        with engine.lock:
-            for outlet in self.outlets.values():
-                outlet.open()
-            engine.stopper.calm()
-            engine.stopper.on_raise = self.pull.cut
-            engine.running = self
-        status = "failed"
-        try:
-            finished = self._pages()
-            with engine.lock:
-                if finished and engine.stopper.failure is None:
-                    for outlet in self.outlets.values() if engine.limit is None else ():
-                        outlet.complete()
-                    self.members.coverage.complete()
-                    engine.set_syncing(following)
-                    status = "succeeded"
-                else:
-                    status = "stopped"
-        finally:
-            with engine.lock:
-                engine.running = None
-                if not engine.broken and engine.stopper.failure is None:
-                    self._save_state(spaced=status == "succeeded")
-            self._log_end(status, time.monotonic() - begun)
-
-    def _pages(self) -> bool:
-        """Pull and write page after page; True if the function came to its end."""
-        engine = self.engine
-        alive: bool | None = True
-        try:
-            while alive and not engine.stopper.requested and self.failed is None and not self._full():
-                begun = time.monotonic()
-                alive = self._fill(self._limit())
-                if alive is None:
-                    break
-                spent = time.monotonic() - begun
-                engine.session.save_config()
-                after = self._encode_state()
-                with engine.lock:
-                    if engine.stopper.failure is not None:
-                        return False
-                    self.process()
-                    self.safe_states = msgspec.json.decode(after)
-                    outlets = self.outlets.values()
-                    size = sum(outlet.bytes for outlet in outlets)
-                    self.page.adapt(rows=sum(outlet.rows for outlet in outlets), size=size, seconds=spent)
-                    if self._due():
-                        self._save_state()
-        finally:
-            # What user code yielded before it was stopped or failed goes out, too.
-            self._finish()
-        if self.failed is not None:
-            raise self.failed
-        return alive is False or (self._full() and not engine.stopper.requested)
-
-    def _fill(self, limit: int) -> bool | None:
-        """Run user code until a page is full: True if there is more, False at its end, None if it was stopped.
-
-        User code may catch Stop, or raise something else on its way out: it was stopped all the same, and
-        must not pass for complete.
-        """
-        stopper = self.engine.stopper
-        try:
-            with stopper.user_code():
-                alive = self.pull.fill(limit)
-        except (Stop, KeyboardInterrupt) as stop:
-            if not stopper.raised:
-                raise StreamError(self.name, f"stream '{self.name}' ({self.place}): {short(stop)}") from stop
-            return None
-        except BaseException as error:
-            if stopper.raised:
-                if self.failed is None:
-                    logger.warning("stream '%s': its function raised when it was stopped: %s", self.name, short(error))
-                return None
-            if isinstance(error, Exception):
-                raise
-            # sys.exit() and the like end this stream, not the others.
-            raise StreamError(self.name, f"stream '{self.name}' ({self.place}): {short(error)}") from error
-        return None if stopper.raised else alive
-
-    def _finish(self) -> None:
-        try:
-            with self.engine.lock:
-                if not self.engine.broken and self.engine.stopper.failure is None:
-                    self.process()
-        finally:
-            try:
-                self.pull.close()
-            except (Exception, SystemExit, GeneratorExit, KeyboardInterrupt) as error:
-                logger.warning("stream '%s': its function raised when it was closed: %s", self.name, short(error))
-
-    def tick(self) -> None:
-        """Rows that wait while user code blocks go out; called by the timer under the engine's lock.
-
-        Not where a post_transform function sees the rows: that is called where the stream's own function runs, in the
-        main thread, since what it uses may belong to that thread (a database connection does).
-        An error of the stream is kept, and the function is stopped, so that the main thread ends this
-        stream and goes on with the next.
-        """
-        if any(outlet.planned.spec.post_transform is not None for outlet in self.outlets.values()):
-            return
-        try:
-            self.process()
-        except FATAL:
-            raise
-        except Exception:
-            if self.engine.broken:
-                raise
-            self.engine.stopper.wake()
-
-    def process(self) -> None:
-        """Take what is in the page, shape it, write it. Called under the engine's lock.
-
-        Once something did not fit, nothing that was yielded after it goes out: the bookmark may not pass it.
-        """
-        if self.failed is not None:
-            return
-        items = self.pull.take()
-        if not items:
-            return
-        try:
-            self._write(items)
-        except Exception as error:
-            self.failed = error
-            raise
-
-    def _write(self, items: list[Any]) -> None:
-        parts, strange = split(items, self.name)
-        errors: list[StreamError] = []
-        written: list[tuple[Outlet, list[Any]]] = []
-        rows: dict[str, list[dict[str, Any]]] = {}
-        for name in sorted(parts, key=self.members.rank):
-            written_rows = 0
-            outlet = self.outlets.get(name)
-            if outlet is not None:
-                before = outlet.rows
-                for part in outlet.joined(parts[name]):
-                    keys, error = outlet.write(part, self.members.given_to(name))
-                    written.append((outlet, keys))
-                    if error is not None:
-                        errors.append(error)
-                        break
-                written_rows = outlet.rows - before
-            elif name not in self.members.line:
-                errors.append(self._not_declared(name))
-            rows[name] = _rows(parts[name])
-            # Rows that were left out count as well; how many a page of another kind holds is seen by what came of it.
-            self.since_state += max(len(rows[name]), written_rows)
-        if not errors or len(parts) == 1:
-            # In a page of several streams the rows of one before another's bad row can't be told from those
-            # after it: the bookmarks stay, and the page comes again.
-            for outlet, keys in written:
-                outlet.observe(keys)
-            if self.name in rows and self.name not in self.outlets:
-                self.members.coverage.observe(rows[self.name])
-        if errors:
-            raise errors[0]
-        if strange is not None:
-            raise self.pull.refuse(strange)
-
-    def _not_declared(self, name: str) -> StreamError:
-        return StreamError(
-            self.name,
-            f"stream '{self.name}' ({self.place}): yielded rows of '{name}', which it does not emit. "
-            f"Declare it: tap.stream({name!r}, emitted_by={self.name!r}, ...)",
+        return Outlet(
+            stream,
+            engine.sink,
+            engine.state,
+            now=engine.now,
+            settings=engine.settings,
+            limit=engine.limit,
+            wrote=engine.states.add,
+            interrupted_version=self.interrupted.versions.get(stream.tap_stream_id) if self.interrupted else None,
+            invoke=partial(engine.session.invoke, stream=stream.tap_stream_id),
         )
 
-    def _full(self) -> bool:
+    def unit(self, **partition: Any) -> Unit:
+        """A unit of this stream."""
+        return Unit(self, **partition)
+
+    def state_at_start(self) -> Any:
+        """The state as it was when the stream began, as a copy: what an author writes into it must not get into a STATE
+        ahead of the rows. One for all units: of thousands of partitions, each copy would be big."""
+        if self._state_copy is None:
+            self._state_copy = msgspec.json.decode(self._state_at_start)
+        return self._state_copy
+
+    @property
+    def rows(self) -> int:
+        """Rows that are out, of all streams of the line."""
+        return sum(outlet.rows for outlet in self.outlets.values())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of lines that are out."""
+        return sum(outlet.bytes for outlet in self.outlets.values())
+
+    # ---- from begin to end -----------------------------------------------------------------------------
+
+    def sync(self) -> None:
+        """Run to the end, or to a Stop. Whatever is raised, a STATE of what is out has been written.
+
+        Raises:
+            errors of the sink and of the run as a whole; those of the stream stand in ``failures``.
+        """
+        engine = self.engine
+        begun = time.monotonic()
+        with engine.lock:
+            ending.begin(self)
+            for outlet in self.outlets.values():
+                outlet.open()
+            stopper = stopper_here(engine.stopper)
+            stopper.calm()
+            self.lanes = [Lane(self, stopper)]
+            engine.running.append(self)
+            if self.line.asks_for("state"):
+                engine.note_syncing()
+                self._state_at_start = msgspec.json.encode(engine.state)
+        status = "failed"
+        try:
+            self._run_lanes()
+            with engine.lock:
+                if engine.stopper.failure is None and not engine.broken and not self.abandoned:
+                    status = self._complete()
+        finally:
+            with engine.lock:
+                if not self.abandoned:
+                    self._end(status, time.monotonic() - begun)
+
+    def _run_lanes(self) -> None:
+        engine = self.engine
+        crew = Crew(engine.stopper, name=f"burler-{self.name}")
+        if self.spec.partitions is not None and engine.limit is None:
+            for _ in range(1, engine.settings.partition_workers or self.spec.workers):
+                lane = Lane(self, Undisturbed())
+                self.lanes.append(lane)
+                crew.start(partial(self._drive, lane))
+        self._drive(self.lanes[0])
+        if not crew.wait():
+            with engine.lock:
+                self._abandon_lanes()
+
+    def _drive(self, lane: Lane) -> None:
+        """Run a lane. What ends it is the stream's error, or the whole run's."""
+        engine = self.engine
+        try:
+            lane.run()
+        except BaseException as error:
+            if isinstance(error, Exception) and not isinstance(error, FATAL) and not engine.broken:
+                with engine.lock:
+                    self.failures.end(error)
+                return
+            self.ending = True
+            if lane is self.lanes[0]:
+                raise
+            engine.stopper.fail(error)
+
+    def _abandon_lanes(self) -> None:
+        written = not self.engine.broken and self.engine.stopper.failure is None
+        for lane in self.lanes:
+            if not lane.over:
+                lane.abandon(written=written)
+
+    def abandon(self) -> None:
+        """The run ends, and user code of this stream does not: what it has yielded goes out, with the STATE of that."""
+        self._abandon_lanes()
+        self._end("stopped", time.monotonic() - self._since)
+        self.abandoned = True
+
+    def _complete(self) -> str:
+        """What can be said once no lane runs; gives the stream's status."""
+        behind = self.failures.behind()
+        done = self.units.exhausted and not self.open_units
+        if not done and not (self.full() and not self.engine.stopper.requested):
+            return "failed" if self.failures.error is not None else "stopped"
+        if self.engine.limit is None:
+            if self._forgot:
+                self.save_state()
+            for name, outlet in self.outlets.items():
+                if name not in behind:
+                    outlet.versions.complete()
+            if not self.failures:
+                self.units.finish()
+        return "failed" if self.failures else "succeeded"
+
+    def _end(self, status: str, seconds: float) -> None:
+        """The last STATE of the stream. Where it did not come to its end, that names it as the one to begin with."""
+        engine = self.engine
+        if status == "succeeded" or (status == "failed" and self.failures.error is None):
+            engine.running.remove(self)
+        if not engine.broken and engine.stopper.failure is None:
+            self.save_state(between=status == "succeeded")
+        if self in engine.running:
+            engine.running.remove(self)
+        for unit in self.open_units:
+            self._count(unit)
+        ending.end(self, status, seconds)
+
+    # ---- units (under the engine's lock) ---------------------------------------------------------------
+
+    def unit_began(self, unit: Unit) -> None:
+        """Rows of a unit follow."""
+        if unit not in self.open_units:
+            self.open_units.append(unit)
+            self.failures.misses(unit)
+
+    def unit_ended(self, unit: Unit) -> None:
+        """A unit has come to its end, or to an error."""
+        self.open_units.remove(unit)
+        self._ended_units += 1
+        self._count(unit)
+        self.failures.of_unit(unit)
+        try:
+            self.units.ended(unit)
+        except StreamError as error:
+            self.failures.end(error)
+
+    def _count(self, unit: Unit) -> None:
+        for name, tracker in unit.trackers.items():
+            if name in self.outlets:
+                self.outlets[name].without_value += tracker.without_value
+                self.outlets[name].newer += tracker.newer
+
+    def wrote(self) -> None:
+        """A page went through."""
+        self._since_pages += 1
+        for name, outlet in self.outlets.items():
+            if outlet.rows != self._reported.get(name):
+                self._reported[name] = outlet.rows
+                tracker = self.open_units[-1].trackers.get(name) if self.open_units else None
+                self.engine.report.page(name, outlet.rows, tracker.greatest if tracker is not None else None)
+
+    def tick(self) -> None:
+        """Rows that wait while user code blocks go out, and a STATE that is due; called by the timer under the
+        engine's lock.
+
+        Not where a function of the author's sees the rows: that is called where the stream's own function runs, since
+        what it uses may belong to that thread (a database connection does).
+        """
+        if self.has_hooks:
+            return
+        for lane in self.lanes:
+            if not lane.over:
+                lane.tick()
+        self.save_if_due()
+
+    # ---- how much, and when ----------------------------------------------------------------------------
+
+    def full(self) -> bool:
         """Whether a limit on rows is reached: every selected stream has its rows, or the function's own one has and
         a further row of it came, so that what belongs to its last row and stands behind it is here as well. A row of
         one stream may come with any number of another's: no more than a thousand are read for each that is wanted."""
@@ -251,89 +275,51 @@ class SyncRun:
             return True
         return own is not None and own.full and own.beyond > 0
 
-    def _limit(self) -> int:
-        """Rows to pull for the next page."""
-        limit = self.engine.limit
+    def limit_of(self, page_rows: int) -> int:
+        """Rows to pull for the next page of a lane that takes ``page_rows`` at a time."""
+        limit, strategy = self.engine.limit, self.spec.strategy
+        if isinstance(strategy, EveryN):
+            # A STATE whose line is big may be put off: pages go on being cut where one might be due.
+            left = strategy.count - self.since_rows % strategy.count
+            if len(self.line.names) > 1:
+                # Where rows of several streams come mixed, the exact count is not worth ever smaller pages.
+                left = max(left, strategy.count // 10)
+            page_rows = max(1, min(page_rows, left))
         if limit is None:
-            return self._page_rows()
-        left = max(limit - outlet.rows for outlet in self.outlets.values())
-        return max(1, min(self._page_rows(), left))
+            return page_rows
+        return max(1, min(page_rows, max(limit - outlet.rows for outlet in self.outlets.values())))
 
-    def _page_rows(self) -> int:
-        strategy = self.spec.strategy
-        if not isinstance(strategy, EveryN):
-            return self.page.rows
-        # A STATE whose line is big may be put off: pages go on being cut where one might be due.
-        left = strategy.count - self.since_state % strategy.count
-        if len(self.members.line) > 1:
-            # Where rows of several streams come mixed, the exact count is not worth ever smaller pages.
-            left = max(left, strategy.count // 10)
-        return max(1, min(self.page.rows, left))
-
-    def _due(self) -> bool:
-        """Whether the strategy asks for a STATE, and its line would not outweigh the rows since the last one
-        (specs 11.29: a strategy says the most often that a STATE comes)."""
-        if not isinstance(self.spec.strategy, EveryN) or self.since_state < self.spec.strategy.count:
-            return False
-        return sum(outlet.bytes for outlet in self.outlets.values()) - self.bytes_at_state >= self.engine.state_bytes
-
-    def _encode_state(self) -> bytes:
-        """Each ``stream.state`` as it stands at a yield: what it says is in the page or out already."""
-        try:
-            return msgspec.json.encode({name: member.run.state for name, member in self.members.by_name.items()})
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            guilty = next((one for one in self.members.by_name.values() if not _has_json(one.run.state)), None)
-            name, place = (guilty.name, guilty.place) if guilty is not None else (self.name, self.place)
-            raise StreamError(
-                name, f"stream '{name}' ({place}): stream.state must hold JSON values only: {error}."
-            ) from None
-
-    def _save_state(self, *, spaced: bool = False) -> None:
-        """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose. ``spaced``: it may be
-        put off (``Engine.end_of_stream_state``)."""
-        engine = self.engine
-        if engine.limit is not None:
+    def save_if_due(self) -> None:
+        """STATE, where the strategy asks for one, or partitions have come to their end; put off while its line would
+        outweigh the rows since the last one (specs 11.29)."""
+        if self.engine.limit is not None or self.abandoned:
             return
-        for outlet in self.outlets.values():
-            outlet.save_bookmark()
-        for name, safe in self.safe_states.items():
-            if name != self.name or self.members.coverage.saves_position:
-                st.set_bookmark(engine.state, name, "stream_state", copy.deepcopy(safe) or None)
-        self.members.coverage.note()
-        size = sum(outlet.bytes for outlet in self.outlets.values())
-        if spaced:
-            engine.end_of_stream_state(size - self.bytes_at_state)
+        seconds = time.monotonic() - self._since
+        since = Since(self.since_rows, seconds, self._since_pages)
+        soon = self._ended_units > 0 and (since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS)
+        if (soon or self._is_due(since)) and self.engine.states.has_room():
+            self.save_state()
+
+    def _is_due(self, since: Since) -> bool:
+        try:
+            return bool(self.spec.strategy.is_due(since))
+        except Exception as error:
+            where = f"stream '{self.name}' ({self.spec.place})"
+            fact = f"{where}: its bookmark strategy {self.spec.strategy!r:.60} failed: {short(error)}"
+            self.failures.end(StreamError(self.name, fact))
+            return False
+
+    def save_state(self, *, between: bool = False) -> None:
+        """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose. ``between``: it stands
+        between two streams, and may be put off."""
+        engine = self.engine
+        if engine.limit is not None or engine.broken:
+            return
+        for unit in self.open_units:
+            self.units.save(unit)
+        if between:
+            engine.states.write_between()
         else:
-            engine.write_state()
-        self.since_state = 0
-        self.bytes_at_state = size
-
-    def _log_end(self, status: str, seconds: float) -> None:
-        for name, outlet in self.outlets.items():
-            outlet.report()
-            logs.metric("counter", "record_count", outlet.rows, endpoint=name)
-        logs.metric("timer", "job_duration", round(seconds, 6), job_type="stream", stream=self.name, status=status)
-        rows = ", ".join(_counted(name, outlet) for name, outlet in self.outlets.items())
-        own = self.outlets.get(self.name)
-        key = own.planned.bookmark_key if own else self.spec.bookmark_key
-        bookmark = bookmark_of(self.engine.state, self.name, key)
-        logger.info("stream '%s': %s, %s, %.1f s, bookmark %s", self.name, status, rows, seconds, bookmark)
-
-
-def _rows(parts: list[Any]) -> list[dict[str, Any]]:
-    """The rows of a stream that were yielded as such."""
-    lists = [part for part in parts if type(part) is list]
-    return lists[0] if len(lists) == 1 else [row for rows in lists for row in rows]
-
-
-def _counted(name: str, outlet: Outlet) -> str:
-    left = f" ({outlet.left_out} left out by its post_transform)" if outlet.left_out else ""
-    return f"{outlet.rows} rows of '{name}'{left}"
-
-
-def _has_json(value: Any) -> bool:
-    try:
-        msgspec.json.encode(value)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        return False
-    return True
+            engine.states.write()
+        self.since_rows = self._since_pages = self._ended_units = 0
+        self._since = time.monotonic()

@@ -11,22 +11,25 @@ import copy
 import datetime as dt
 import logging
 import threading
-import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-import msgspec
-
 from burler.runtime.outlet import schema_of
-from burler.runtime.plan import PlannedRun
+from burler.runtime.plan import PlannedRun, PlannedStream
+from burler.runtime.report import Report
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
-from burler.runtime.stream import FATAL, SyncRun
+from burler.runtime.states import Acknowledgements, States
+from burler.runtime.stream import SyncRun
+from burler.runtime.walking import FATAL
+from burler.runtime.workers import Crew
 from burler.settings import Settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog
-from burler.singer.messages import Message, State
+from burler.singer.messages import Message
 from burler.sinks.base import Sink
 
 logger = logging.getLogger(__name__)
@@ -47,10 +50,6 @@ class SyncResult:
         return 1 if self.errors else 0
 
 
-_BIG_STATE = 1024  # bytes of a STATE's value, from which on it is spaced between small streams
-_STATE_SECONDS = 5.0  # the longest that such a STATE is put off
-
-
 class Engine:
     """Runs a plan into a sink."""
 
@@ -66,6 +65,7 @@ class Engine:
         stopper: Stopper | None = None,
         now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
         limit: int | None = None,
+        report: Report | None = None,
     ) -> None:
         self.session = session
         self.plan = plan
@@ -77,8 +77,12 @@ class Engine:
         self.now = now
         self.limit = limit
         self.lock = threading.RLock()
-        self.running: SyncRun | None = None
+        self.running: list[SyncRun] = []
         self.broken = False
+        self.report = report or Report(points=0)
+        self.states = States(self)
+        self.acknowledgements = Acknowledgements(self)
+        self._waiting = deque(plan)
 
     def run(self) -> SyncResult:
         """Run every stream of the plan; a broken one does not stop the others.
@@ -87,6 +91,7 @@ class Engine:
             OutputClosed, StorageError, LockLost: nothing can be written any more.
         """
         result = SyncResult()
+        self.sink.tell_states(self.acknowledgements.state_is_out)
         timer = _Timer(self)
         timer.start()
         complete = False
@@ -94,8 +99,7 @@ class Engine:
             self._run_streams(result)
             with self.lock:
                 if not self.stopper.requested:
-                    self.set_syncing(None)
-                    self.write_state()
+                    self.states.write()
                 if self.stopper.failure is not None:
                     raise self.stopper.failure
             complete = True
@@ -103,66 +107,87 @@ class Engine:
             timer.stop()
             with self.lock:
                 self.sink.close(complete=complete)
+                self.closed = True
+        self._acknowledge(result)
         result.state = copy.deepcopy(self.state)
         result.stopped_by = self.stopper.signal
         return result
 
+    closed = False
+    """Whether the sink is closed: what comes after that from threads that could not be woken is lost on purpose."""
+
     def _run_streams(self, result: SyncResult) -> None:
-        for i, planned in enumerate(self.plan):
-            if self.stopper.requested:
-                return
-            name = planned.spec.tap_stream_id
-            self.set_syncing(name)
-            following = self.plan[i + 1].spec.tap_stream_id if i + 1 < len(self.plan) else None
-            run: SyncRun | None = None
-            try:
-                run = SyncRun(self, planned)
-                run.sync(following)
-            except FATAL:
+        """Streams of the plan, one after the other or several at a time; the first one on this thread."""
+        crew = Crew(self.stopper, name="burler-stream")
+        first = self._waiting.popleft() if self._waiting else None
+        for _ in range(1, min(self.settings.workers, len(self.plan)) if self.limit is None else 1):
+            crew.start(partial(self._beside, result))
+        while first is not None:
+            self._run_stream(first, result)
+            first = self._next()
+        if not crew.wait():
+            with self.lock:
+                for run in list(self.running):
+                    run.abandon()
+
+    def _next(self) -> PlannedRun | None:
+        with self.lock:
+            return self._waiting.popleft() if self._waiting and not self.stopper.requested else None
+
+    def _beside(self, result: SyncResult) -> None:
+        """Streams in a thread beside the first."""
+        try:
+            while (planned := self._next()) is not None:
+                self._run_stream(planned, result)
+        except BaseException as error:
+            self.stopper.fail(error)
+
+    def _run_stream(self, planned: PlannedRun, result: SyncResult) -> None:
+        name = planned.spec.tap_stream_id
+        run: SyncRun | None = None
+        try:
+            run = SyncRun(self, planned)
+            run.sync()
+        except FATAL:
+            raise
+        except Exception as error:
+            if self.broken:
                 raise
-            except Exception as error:
-                if self.broken:
-                    raise
+            with self.lock:
                 result.errors[name] = error
-                logger.debug("stream '%s' failed", name, exc_info=True)
-            finally:
-                self.running = None
-                for outlet in run.outlets.values() if run is not None else ():
-                    result.rows[outlet.planned.tap_stream_id] = outlet.rows
+                self.report.failed(name, None, error)
+        finally:
+            with self.lock:
+                if run is not None:
+                    if run in self.running:
+                        self.running.remove(run)
+                    for outlet in run.outlets.values():
+                        result.rows[outlet.planned.tap_stream_id] = outlet.rows
+                    for failed, reason in run.failures.errors().items():
+                        result.errors.setdefault(failed, reason)
 
-    def set_syncing(self, stream: str | None) -> None:
-        """Note in the state which stream the run is in, unless the settings say not to (specs 8)."""
-        if self.limit is None:
-            st.set_currently_syncing(self.state, stream if self.settings.currently_syncing else None)
+    def _acknowledge(self, result: SyncResult) -> None:
+        """Tell the authors' functions of the last STATE; a lake's has only just been written."""
+        try:
+            self.acknowledgements.call()
+        except Exception as error:
+            result.errors.setdefault(self.acknowledgements.telling, error)
+            self.report.failed(self.acknowledgements.telling, None, error)
 
-    _written: bytes | None = None
-    _bytes_since_state = 0
-    _state_written = 0.0
+    def planned(self, stream: str) -> PlannedStream | None:
+        """A stream of the plan; None if it is not selected."""
+        streams = (one for planned in self.plan for one in planned.streams)
+        return next((one for one in streams if one.tap_stream_id == stream), None)
 
-    def end_of_stream_state(self, wrote_bytes: int) -> None:
-        """STATE after a stream that succeeded. Where there are thousands of small ones and the line is big, it is put
-        off until the rows since the last one outweigh it or some time has passed (specs 11.29); the run's last STATE
-        always comes."""
-        self._bytes_since_state += wrote_bytes
-        waited = time.monotonic() - self._state_written
-        if self.state_bytes > _BIG_STATE and self._bytes_since_state < self.state_bytes and waited < _STATE_SECONDS:
-            return
-        self.write_state()
-
-    @property
-    def state_bytes(self) -> int:
-        """The size of the last STATE's value; 0 before the first one."""
-        return len(self._written or b"")
-
-    def write_state(self) -> None:
-        """STATE, if it differs from the last one. A run up to a limit has none: it leaves rows out."""
+    def note_syncing(self) -> None:
+        """Note in the state which stream the run is in, unless the settings say not to (specs 8): the first that has
+        not come to its end."""
         if self.limit is not None:
             return
-        encoded = msgspec.json.encode(self.state)
-        if encoded != self._written:
-            self.sink.write(State(msgspec.json.decode(encoded)))
-            self._written = encoded
-            self._bytes_since_state, self._state_written = 0, time.monotonic()
+        name = self.running[0].at if self.running else None
+        if name is None and self._waiting and not self.closed:
+            name = self._waiting[0].spec.tap_stream_id
+        st.set_currently_syncing(self.state, name if self.settings.currently_syncing else None)
 
 
 def write_schemas(plan: tuple[PlannedRun, ...], sink: Sink) -> None:
@@ -185,6 +210,8 @@ class _Guarded:
         self._engine = engine
 
     def _do(self, action: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        if self._engine.broken:
+            return  # a thread that has not heard of it: what it writes would stand behind a hole
         try:
             action(*args, **kwargs)
         except BaseException:
@@ -203,9 +230,17 @@ class _Guarded:
         """See ``Sink.tick``."""
         self._do(self._sink.tick)
 
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+        """See ``Sink.tell_states``."""
+        self._sink.tell_states(told)
+
     def close(self, *, complete: bool) -> None:
         """See ``Sink.close``."""
-        self._do(self._sink.close, complete=complete and not self._engine.broken)
+        complete = complete and not self._engine.broken
+        try:
+            self._sink.close(complete=complete)
+        finally:
+            self._engine.broken = self._engine.broken or not complete
 
 
 class _Timer(threading.Thread):
@@ -225,8 +260,8 @@ class _Timer(threading.Thread):
                     return
                 try:
                     engine.session.save_config()
-                    if engine.running is not None:
-                        engine.running.tick()
+                    for run in list(engine.running):
+                        run.tick()
                     engine.sink.tick()
                 except BaseException as error:
                     engine.stopper.fail(error)

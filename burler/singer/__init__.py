@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from burler.singer.metadata import Breadcrumb, fields, standard_metadata, to_list, to_map
     from burler.singer.select import apply_select, parse_select
     from burler.singer.selection import deselected, field_selected, prune, stream_selected
-    from burler.singer.state import check_state, get_bookmark, parse_state, set_bookmark
+    from burler.singer.state import check_state, get_bookmark, merge_states, parse_state, set_bookmark, state_diff
 
 __all__ = [
     "ActivateVersion",
@@ -33,12 +33,14 @@ __all__ = [
     "fields",
     "format_time",
     "get_bookmark",
+    "merge_states",
     "parse_line",
     "parse_select",
     "parse_state",
     "prune",
     "set_bookmark",
     "standard_metadata",
+    "state_diff",
     "stream_selected",
     "to_line",
     "to_list",
@@ -64,12 +66,14 @@ __getattr__ = lazy_names(
         "fields": "metadata",
         "format_time": "messages",
         "get_bookmark": "state",
+        "merge_states": "state",
         "parse_line": "messages",
         "parse_select": "select",
         "parse_state": "state",
         "prune": "selection",
         "set_bookmark": "state",
         "standard_metadata": "metadata",
+        "state_diff": "state",
         "stream_selected": "selection",
         "to_line": "messages",
         "to_list": "metadata",

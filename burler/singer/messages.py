@@ -74,9 +74,18 @@ class ActivateVersion:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """STATE: covers every message before it in the sequence, and nothing after it."""
+    """STATE: covers every message before it in the sequence, and nothing after it.
+
+    ``full``: the whole state, where ``value`` holds only what has changed (``state_scope: touched``, specs 11.10).
+    """
 
     value: dict[str, Any] = field(default_factory=dict)
+    full: dict[str, Any] | None = None
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The whole state."""
+        return self.value if self.full is None else self.full
 
     def to_wire(self) -> dict[str, Any]:
         """The message as a plain dict."""

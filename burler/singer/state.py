@@ -8,6 +8,7 @@ along untouched, so that a state of another tap version or tool survives a run.
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -46,10 +47,14 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "null" if value is None else type(value).__name__)
 
 
-def parse_state(content: bytes, *, source: str) -> State:
-    """A state from a file's bytes: a state object, a STATE message, or lines of either (the last counts).
+def parse_state(content: bytes, *, source: str, merge: bool = False) -> State:
+    """A state from a file's bytes: a state object, a STATE message, or lines of either.
 
     Messages of other types among the lines are passed over: the file may hold all that a tap printed.
+
+    Args:
+        merge: each line carries only what changed (``state_scope: touched``): all of them count, in their order.
+            Else the last one counts.
 
     Raises:
         StateError: none of the three. An empty file too: it is what a run that failed early leaves
@@ -68,6 +73,8 @@ def parse_state(content: bytes, *, source: str) -> State:
         raise StateError(f"{source}: holds messages, and no STATE among them.")
     if states[-1] is None:
         raise StateError(f"{source}: the state is null. Leave --state out to start from the beginning.")
+    if merge:
+        return merge_states(check_state(state, source=source) for state in states)
     return check_state(states[-1], source=source)
 
 
@@ -143,3 +150,96 @@ def set_currently_syncing(state: State, stream: str | None) -> None:
         state.pop("currently_syncing", None)
     else:
         state["currently_syncing"] = stream
+
+
+# ---- states that carry only what has changed (specs 11.10) ---------------------------------------
+
+
+def merge_states(states: Iterable[State | None]) -> State:
+    """The full state that STATEs with only what has changed give together, in their order; a new dict.
+
+    As RFC 7386 merges, at four levels: the state's own keys, the streams under ``bookmarks``, the keys of a stream, and
+    the entries of its ``partitions``. There null takes a key away, and what is not named stays. Whatever stands deeper
+    (an entry of ``partitions``, ``stream_state``) is replaced whole.
+    """
+    merged: State = {}
+    for state in states:
+        merge_into(merged, state or {})
+    return merged
+
+
+def merge_into(state: State, change: State) -> None:
+    """As :func:`merge_states`, in place: the cost is that of the change. ``change`` is left as it is, and nothing in it
+    that may change later becomes part of ``state``."""
+    _merge(state, change, 0)
+
+
+def state_diff(before: State | None, after: State, touched: Mapping[str, Collection[str]] | None = None) -> State:
+    """What has changed, for :func:`merge_states` to make ``after`` of ``before``; {} if nothing has. A new dict.
+
+    A key that holds null at one of the levels of :func:`merge_states` is as good as absent.
+
+    Args:
+        touched: the streams that may have changed, each with the partitions that may have (keys of ``partitions``).
+            Nothing else below ``bookmarks`` is looked at: the cost does not grow with the size of the state.
+    """
+    if touched is not None:
+        return _diff(_only(before or {}, touched), _only(after, touched), 0)
+    return _diff(before or {}, after, 0)
+
+
+def _deeper(level: int, key: str) -> bool:
+    """Whether what stands under a key is merged key by key. Levels: state, bookmarks, stream, partitions."""
+    return level == 1 or (level == 0 and key == "bookmarks") or (level == 2 and key == "partitions")
+
+
+def _merge(target: dict[str, Any], change: dict[str, Any], level: int) -> None:
+    for key, value in change.items():
+        if value is None:
+            target.pop(key, None)
+        elif isinstance(value, dict) and _deeper(level, key):
+            if not isinstance(target.get(key), dict):
+                target[key] = {}
+            _merge(target[key], value, level + 1)
+        else:
+            target[key] = copy.deepcopy(value)
+
+
+def _diff(before: dict[str, Any], after: dict[str, Any], level: int) -> dict[str, Any]:
+    gone = [key for key, old in before.items() if old is not None and key not in after]
+    change: dict[str, Any] = dict.fromkeys(gone)
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(value, dict) and isinstance(old, dict) and _deeper(level, key):
+            inner = _diff(old, value, level + 1)
+            if inner:
+                change[key] = inner
+        elif not _same(old, value):
+            change[key] = copy.deepcopy(value)
+    return change
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are written alike: to Python 1, 1.0 and True are equal."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
+
+
+def _only(state: State, touched: Mapping[str, Collection[str]]) -> State:
+    """A state without the streams and partitions that are not touched."""
+    bookmarks = state.get("bookmarks")
+    if not isinstance(bookmarks, dict):
+        return state
+    left: dict[str, Any] = {}
+    for stream, keys in touched.items():
+        if stream in bookmarks:
+            entry = left[stream] = bookmarks[stream]
+            parts = entry.get("partitions") if isinstance(entry, dict) else None
+            if isinstance(parts, dict):
+                left[stream] = {**entry, "partitions": {key: parts[key] for key in keys if key in parts}}
+    return {**state, "bookmarks": left}

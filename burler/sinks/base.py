@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from burler.singer.messages import Message
 
@@ -18,6 +19,9 @@ class Sink(Protocol):
 
     def tick(self) -> None:
         """Called about once a second from the engine's timer, under its lock: do what is due by age."""
+
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+        """Call ``told`` with the whole state of each STATE whose line has been written."""
 
     def close(self, *, complete: bool) -> None:
         """The end. ``complete`` is False where an error ends the run: what can be kept is kept."""

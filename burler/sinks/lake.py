@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from burler.singer.messages import ActivateVersion, Message, Records, Schema
 from burler.sinks.base import Sink
@@ -28,6 +29,10 @@ class LakeSink:
             self._writer.activate_version(message)
         else:
             self._writer.state(message)
+
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+        """Of those whose data is committed and whose line has gone on."""
+        self._states.tell_states(told)
 
     def flush(self) -> None:
         """STATEs that are free already go out; files stay open."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
-from burler.singer.messages import Message, Records, parse_line
+from burler.singer.messages import Message, Records, State, parse_line
 
 
 class MemorySink:
@@ -14,6 +15,7 @@ class MemorySink:
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
         self.closed = False
+        self._told: Callable[[dict[str, Any]], None] | None = None
 
     def write(self, message: Message) -> None:
         """Keep a message; a page becomes its RECORDs."""
@@ -21,6 +23,12 @@ class MemorySink:
             self.messages += [parse_line(line) for line in bytes(message.lines).splitlines()]
         else:
             self.messages.append(copy.deepcopy(message.to_wire()))
+        if isinstance(message, State) and self._told is not None:
+            self._told(message.whole)
+
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+        """See ``Sink.tell_states``."""
+        self._told = told
 
     def flush(self) -> None:
         """Nothing is buffered."""

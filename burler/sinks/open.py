@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from burler.errors import UsageError
 from burler.settings import Settings
 from burler.sinks.base import Sink
 from burler.sinks.lake import LakeSink
 from burler.sinks.stdout import StdoutSink
+from burler.sinks.touched import TouchedStates
 
 KINDS = "stdout, lake:PATH"
 
 
-def open_sink(text: str, stdout: StdoutSink, *, tap_id: str, settings: Settings) -> Sink:
-    """``stdout`` or ``lake:PATH``.
+def open_sink(
+    text: str, stdout: StdoutSink, *, tap_id: str, settings: Settings, state: dict[str, Any] | None = None
+) -> Sink:
+    """``stdout`` or ``lake:PATH``. ``state``: the one that the run is given.
 
     Raises:
         UsageError: an unknown kind, or a lake that can't be written.
     """
     kind, colon, rest = text.partition(":")
+    states: Sink = TouchedStates(stdout, state) if settings.state_scope == "touched" else stdout
     if text == "stdout":
-        return stdout
+        return states
     if kind == "lake" and colon and rest:
         from burler.lake.store import open_store
         from burler.lake.writer import LakeWriter, RollSettings
@@ -29,6 +35,6 @@ def open_sink(text: str, stdout: StdoutSink, *, tap_id: str, settings: Settings)
             max_file_records=settings.max_file_records,
             max_file_age_seconds=settings.max_file_age_seconds,
         )
-        writer = LakeWriter(open_store(rest), tap_id, emit_state=stdout.write, settings=roll)
-        return LakeSink(writer, stdout)
+        writer = LakeWriter(open_store(rest), tap_id, emit_state=states.write, settings=roll)
+        return LakeSink(writer, states)
     raise UsageError(f"--sink {text!r} is unknown. Known: {KINDS}.")

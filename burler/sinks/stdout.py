@@ -82,6 +82,7 @@ class StdoutSink:
     def __init__(self, writer: LineWriter, on_state: Callable[[dict[str, Any]], None] | None = None) -> None:
         self._writer = writer
         self._on_state = on_state
+        self._told: Callable[[dict[str, Any]], None] | None = None
 
     def write(self, message: Message) -> None:
         """Take a message. SCHEMA and STATE flush: a target can prepare, an orchestrator waits for it."""
@@ -90,10 +91,16 @@ class StdoutSink:
             return
         if isinstance(message, State) and self._on_state is not None:
             self._writer.flush()
-            self._on_state(message.value)
+            self._on_state(message.whole)
         self._writer.write(to_line(message))
         if isinstance(message, Schema | State):
             self._writer.flush()
+        if isinstance(message, State) and self._told is not None:
+            self._told(message.whole)
+
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+        """See ``Sink.tell_states``."""
+        self._told = told
 
     def flush(self) -> None:
         """Write what is buffered."""

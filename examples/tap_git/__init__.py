@@ -3,13 +3,13 @@
 import burler
 from burler.errors import ConfigError
 
-from .gitrepo import GitError, Repo
+from .gitrepo import FIGURES, GitError, Repo
 from .position import Position
 
 tap = burler.tap(
     "tap-git",
     config_spec=["repo"],
-    version="1.0.0",
+    version="1.1.0",
     description="Commits, file changes, refs and authors of a git repo.",
 )
 
@@ -25,17 +25,21 @@ def repository(config):
 @tap.sync(
     "commits", key_properties="sha", replication_key="committed_at", bookmark_strategy="every_n(1000)", order="none"
 )
-def commits(client, stream):
-    position = Position(stream, client)
-    for commit, changes in client.commits(position.tips, position.known, reopen=position.reopen):
+def commits(client, stream, state):
+    position = Position(stream, client, state)
+    figures = not stream.schema.get("properties", {}).keys().isdisjoint(FIGURES)
+    changes = stream.selected("file_changes")
+    for commit in client.commits(
+        position.tips, position.known, reopen=position.reopen, figures=figures, changes=changes
+    ):
         yield commit
-        if changes:
-            yield "file_changes", changes
         position.passed(commit)
     position.finish()
 
 
-tap.stream("file_changes", emitted_by="commits", key_properties=["sha", "path"])
+@tap.sync("file_changes", parent="commits", key_properties=["sha", "path"])
+def file_changes(client, parent):
+    return client.changes(parent["sha"])
 
 
 @tap.sync("refs", key_properties="name")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from datetime import timedelta
 
 import jsonschema
 import pytest
@@ -203,6 +204,174 @@ def test_what_a_stream_promises(options, twice, state):
     assert lost.startswith("Every row that the function yields arrives at least once")
     assert ("`at` below the bookmark, or deletes, may not be seen" in lost) == ("replication_key" in options)
     assert twice in again and state in moves
+
+
+class Flaky(Exception):
+    """An error of a source."""
+
+
+class Weekly:
+    """A strategy of an author's own."""
+
+    def is_due(self, since):
+        return since.seconds > 604_800
+
+
+KEYED = {"replication_key": "at", "key_properties": "id"}
+
+
+@pytest.mark.parametrize(
+    ("options", "item", "says"),
+    [
+        ({"bookmark_strategy": "every_seconds(30)"}, 2, "STATE comes every 30 seconds in which rows come at the most"),
+        ({"bookmark_strategy": "every_seconds(1)"}, 2, "STATE comes every second in which rows come at the most often"),
+        ({"bookmark_strategy": "on_page"}, 2, "STATE comes after each page that the function yields at the most often"),
+        ({"bookmark_strategy": "on_page"}, 2, "the bookmark is the greatest value out, also when the run is stopped"),
+        (
+            {"bookmark_strategy": "manual"},
+            2,
+            "STATE comes where the function calls `stream.save_bookmark()`, and at the",
+        ),
+        ({"bookmark_strategy": "manual"}, 2, "; the bookmark is what the function saves, and moves nowhere else."),
+        ({"bookmark_strategy": "manual"}, 0, "as long as its author saves no bookmark ahead of it: the author vouches"),
+        (
+            {"bookmark_strategy": Weekly()},
+            2,
+            "STATE comes when `Weekly` says so, and at the end; the bookmark moves when",
+        ),
+        ({"bookmark_strategy": Weekly()}, 2, "and only `stream.state` is saved on the way"),
+        ({"order": "asc", "on_unsorted": "end_of_sync"}, 2, "(checked; where they don't, it moves at the end only)"),
+        (
+            {"order": "asc", "resume": "exclusive"},
+            2,
+            "is the greatest value that a greater one has followed, at the end",
+        ),
+        (
+            {"order": "asc", "resume": "exclusive"},
+            1,
+            "; a run resumes behind the bookmark, so after a whole run none doe",
+        ),
+        ({"resume": "exclusive"}, 0, "with a `at` at or below the bookmark, or deletes, may not be seen"),
+        ({"lookback": timedelta(days=2)}, 0, "with a `at` more than 2 days below the bookmark"),
+        (
+            {"lookback": timedelta(days=1, hours=1)},
+            1,
+            "those of the last 1 day and 3,600 seconds before it (lookback), in",
+        ),
+        ({"lookback": 0.5}, 1, "so do those of the last 0.5 seconds, days or units before it (lookback), in each run"),
+        ({"signpost": True}, 1, "so do those that lie behind the time at which the last sync began (signpost)"),
+        ({"signpost": True}, 2, "no bookmark passes the time at which the sync began"),
+        (
+            {"retry_sync_on": Flaky},
+            1,
+            "by `id`. After Flaky it is begun anew, up to 3 times: rows of a try that failed h",
+        ),
+        (
+            {"retry_sync_on": (Flaky, OSError), "max_retries": 1},
+            1,
+            "After Flaky or OSError it is begun anew, once: rows",
+        ),
+        ({"on_bad_record": "skip"}, 0, "A row that does not fit its schema is left out, and told of."),
+        (
+            {"on_bad_record": "null"},
+            0,
+            "A value that does not fit its schema becomes null, and is told of; where it may",
+        ),
+    ],
+)
+def test_what_each_option_promises(options, item, says):
+    said = promises(**KEYED, **options)
+    assert says in said[item]
+    assert says not in promises(**KEYED)[item]
+    assert all(sentence.endswith(".") and ".." not in sentence and "  " not in sentence for sentence in said)
+
+
+def test_nothing_is_promised_twice_or_for_nothing():
+    said = " ".join(promises(**KEYED, retry_sync_on=Flaky, max_retries=0))
+    assert "anew" not in said and "partition" not in said and "lookback" not in said and "signpost" not in said
+
+
+def test_a_full_table_that_goes_on_says_where():
+    lost, again, moves = promises(resumable_by="id", key_properties="id")
+    assert (
+        "What the source changes at or below the `id` at which an interrupted table stands is seen with the next"
+        in lost
+    )
+    assert "goes on in the next run at the greatest `id` that is out, whose rows may come again." in again
+    assert "Rows carry a `version`, the same one while a table goes on," in again
+    assert (
+        "while a table is interrupted it holds the greatest `id` that is out, since rows rise by it (checked)" in moves
+    )
+    bare = promises(resumable_by="id", versions=False)[1]
+    assert "whose rows may come again, and rows that are gone from the source stay in the target." in bare
+    assert "version" not in bare
+
+
+def partitioned(order=None, **options):
+    tap = make(s=options)
+    tap.partitions("s", order=order)(lambda: [{"account": "a"}])
+    return delivery(tap.seal()["s"])
+
+
+def test_partitions_say_whose_bookmark_it_is_and_what_a_failing_one_leaves():
+    lost, _again, moves, failing = partitioned(**KEYED, workers=4)
+    assert "ends its partition with an error" in lost
+    assert "the bookmark moves when its partition is complete" in moves
+    assert moves.endswith("; each partition has a bookmark and a `stream.state` of its own.")
+    assert failing.startswith(
+        "A partition that fails stops no other: its bookmark does not pass what is missing, the run"
+    )
+    assert "exit code 1" in failing and "Up to 4 partitions run at a time: their rows mix" in failing
+    _lost, _again, moves, failing = partitioned("asc", **KEYED)
+    assert "those that are finished collapse into the stream's, since partitions rise (checked)" in moves
+    assert "at a time" not in failing
+    _lost, again, moves, failing = partitioned()
+    assert "or in which anything failed, it does not come" in again
+    assert "bookmark" not in failing and moves.endswith("keeps in `stream.state`, which is each partition's own.")
+    assert "After Flaky the partition is begun anew" in partitioned(**KEYED, retry_sync_on=Flaky)[1]
+
+
+def test_a_line_of_streams_says_what_holds_what():
+    tap = burler.tap("tap-family")
+    options = {"schema": {"properties": {"id": {}, "at": {}}}, "replication_key": "at"}
+    tap.stream("tickets", order="asc", retry_sync_on=OSError, **options).sync(lambda: [])
+    tap.sync("comments", parent="tickets", rollup=True, retry_sync_on=Flaky, **options)(lambda parent: [])
+    tap.sync("likes", parent="comments", schema=options["schema"])(lambda parent: [])
+    tap.stream("full", schema=options["schema"]).sync(lambda: [])
+    tap.sync("below", parent="full", schema=options["schema"])(lambda parent: [])
+    said = {one["name"]: one["delivery"] for one in about(tap)["streams"]}
+    assert "a run begins where `comments` stands, if that is further back (rollup)" in said["tickets"][1]
+    assert said["tickets"][-1] == "Its bookmark passes a row once what `comments` has for that row is out, too."
+    lost, again, moves, failing, passes = said["comments"]
+    assert "does not fit its schema ends this stream with an error" in lost
+    assert "unless `tickets` is read again far enough back (rollup)" in lost
+    assert "After Flaky the call for a row of `tickets` is begun anew" in again
+    assert "After OSError `tickets` is begun anew" in again
+    assert moves.endswith("; its own bookmark moves when all is out.")
+    assert failing.startswith(
+        "A call that fails for a row of `tickets` stops no other, and the run ends with exit code 1"
+    )
+    assert "no bookmark of the streams above passes that row, so the next run brings it again" in failing
+    assert "`likes`" in passes
+    assert said["below"][3].endswith("exit code 1: the next run reads all of it again.")
+    assert len(said["full"]) == 3
+
+
+def test_a_source_that_is_told_is_not_promised_too_much():
+    tap = make(s={**KEYED, "replication_method": "LOG_BASED"})
+    tap.acknowledge("s")(lambda bookmark: None)
+    told = delivery(tap.seal()["s"])[-1]
+    assert told.startswith(
+        "The source is told how far it may forget once a STATE that moved the stream has left the tap."
+    )
+    assert told.endswith("not that a target has stored it.")
+
+
+def test_a_pattern_says_what_its_retries_bring():
+    tap = burler.tap("tap-found")
+    tap.discover(lambda: {})
+    tap.sync("*", retry_sync_on=Flaky)(lambda: [])
+    assert "After Flaky it is begun anew, up to 3 times" in delivery(tap.seal()["*"])[1]
 
 
 def test_rows_that_a_post_transform_leaves_out_are_spoken_of():

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 import burler
-from burler.declare.strategies import EndOfSync, EveryN, parse_strategy
+from burler.declare.strategies import (
+    EndOfSync,
+    EveryN,
+    EverySeconds,
+    Manual,
+    OnPage,
+    Since,
+    needs_order,
+    parse_strategy,
+)
 from burler.errors import BurlerError, DeclarationError
 from burler.testing import bind_stream, run_tap
 
@@ -69,13 +80,13 @@ def test_parameters_are_given_by_name(tap):
         yield {"id": 1}
 
     tap.schema("a", SCHEMA)
-    assert not run_tap(tap, {"who": "me"}).result.errors
+    assert not run_tap(tap, {"who": "me"}, state={"bookmarks": {"b": {"id": 7}}}).result.errors
     assert seen["client"] == {"made for": "me"}
     assert seen["config"] == {"who": "me"}
     assert list(seen["catalog"].entries) == ["a"]
     assert seen["stream"].name == "a"
     assert seen["stream"].config == {"who": "me"}
-    assert seen["state"]["currently_syncing"] == "a"
+    assert seen["state"]["bookmarks"] == {"b": {"id": 7}}
     assert seen["args"] == () and seen["kwargs"] == {}
 
 
@@ -115,20 +126,139 @@ def test_plannings_spellings(tap, tmp_path):
         ("every_100", EveryN(100)),
         ("every_n(352)", EveryN(352)),
         (" every_n( 1 ) ", EveryN(1)),
+        ("every n(5)", EveryN(5)),
+        ("every_n(1_000)", EveryN(1000)),
+        ("every_n(1 000)", EveryN(1000)),
+        ("every_seconds(30)", EverySeconds(30)),
+        ("every_seconds(0.5)", EverySeconds(0.5)),
+        (" every_seconds ( 2.0 ) ", EverySeconds(2)),
+        ("on_page", OnPage()),
+        ("on page", OnPage()),
+        ("manual", Manual()),
+        (" manual ", Manual()),
         (EveryN(7), EveryN(7)),
         (EveryN(1), EveryN(1)),
+        (EverySeconds(0.25), EverySeconds(0.25)),
         (EndOfSync(), EndOfSync()),
+        (OnPage(), OnPage()),
+        (Manual(), Manual()),
     ],
 )
 def test_strategies(text, strategy):
     assert parse_strategy(text, place="x") == strategy
-    assert strategy.needs_order is isinstance(strategy, EveryN)
+    assert needs_order(strategy) is isinstance(strategy, EveryN | EverySeconds | OnPage)
+
+
+def test_strategies_are_plain_values():
+    assert OnPage() == OnPage() != Manual() != EndOfSync() != OnPage()
+    assert len({OnPage(), OnPage(), Manual(), EndOfSync(), EveryN(1), EverySeconds(1)}) == 5
+    assert [repr(one) for one in (OnPage(), Manual(), EndOfSync())] == ["OnPage()", "Manual()", "EndOfSync()"]
+    assert pickle.loads(pickle.dumps(OnPage())) == OnPage()
+    for one in (OnPage(), Manual(), EndOfSync(), EveryN(1)):
+        with pytest.raises((AttributeError, TypeError)):
+            one.count = 5
+
+
+@pytest.mark.parametrize(
+    ("strategy", "since", "due"),
+    [
+        (EndOfSync(), Since(10**9, 10**9, 10**9), False),
+        (Manual(), Since(10**9, 10**9, 10**9), False),
+        (EveryN(3), Since(2, 99.0, 9), False),
+        (EveryN(3), Since(3, 0.0, 0), True),
+        (EverySeconds(0.5), Since(1, 0.49, 1), False),
+        (EverySeconds(0.5), Since(1, 0.5, 1), True),
+        (EverySeconds(0.5), Since(0, 9.0, 0), False),
+        (OnPage(), Since(5, 9.0, 0), False),
+        (OnPage(), Since(0, 0.0, 1), True),
+    ],
+)
+def test_when_a_state_is_due(strategy, since, due):
+    assert strategy.is_due(since) is due
+
+
+class Rule:
+    """A strategy of an author's own; what it says of order is optional."""
+
+    def is_due(self, since, more=5):
+        return since.rows >= more
+
+
+def test_a_strategy_of_the_authors_own(tap):
+    class Sorted(burler.Strategy):
+        needs_order = True
+
+        def is_due(self, since):
+            return True
+
+    mine = Rule()
+    assert parse_strategy(mine, place="x") is mine
+    assert needs_order(mine) is False
+    tap.sync("loose", replication_key="at", bookmark_strategy=mine)(lambda: 0)
+    tap.sync("sorted", replication_key="at", bookmark_strategy=Sorted())(lambda: 0)
+    tap.sync("said", replication_key="at", bookmark_strategy=Sorted(), order="none")(lambda: 0)
+    for name in ("loose", "sorted", "said"):
+        tap.schema(name, SCHEMA)
+    assert [spec.order for spec in tap.seal().values()] == ["none", "asc", "none"]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (Rule, r"is the class Rule; it needs an object: Rule\(\.\.\.\)"),
+        (EveryN, "is the class EveryN; it needs an object"),
+        (
+            SimpleNamespace(is_due=True),
+            "SimpleNamespace: its is_due is no method. Write def is_due.self, since.: return",
+        ),
+        (SimpleNamespace(is_due=lambda: True), "its is_due must take one argument, since"),
+        (SimpleNamespace(is_due=lambda since, other: True), "its is_due must take one argument, since"),
+        (SimpleNamespace(is_due=lambda since: True, needs_order="asc"), "its needs_order must be True or False"),
+        (SimpleNamespace(is_due=lambda since: True, needs_order=lambda: 1), "its needs_order must be True or False"),
+        (SimpleNamespace(isdue=lambda since: True), r"is unknown\. An object needs a method is_due\(since\)\. Known: "),
+        ({"every": 5}, "is unknown. An object needs a method is_due"),
+    ],
+)
+def test_what_is_no_strategy(given, says):
+    with pytest.raises(DeclarationError, match=f"^stream 'a': bookmark_strategy .*{says}"):
+        parse_strategy(given, place="stream 'a'")
+
+
+def test_an_async_rule_is_refused():
+    class Async:
+        async def is_due(self, since):
+            return True
+
+    with pytest.raises(DeclarationError, match="its is_due must be a plain method"):
+        parse_strategy(Async(), place="x")
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("end_of_snyc", "is unknown. Did you mean 'end_of_sync'? Known: end_of_sync, every_n(count)."),
+        (
+            "end_of_snyc",
+            "is unknown. Did you mean 'end_of_sync'? Known: end_of_sync, every_n(count), every_seconds(sec",
+        ),
+        ("onpage", "Did you mean 'on_page'?"),
+        ("manuel", "Did you mean 'manual'?"),
+        ("every_secs(5)", "Did you mean 'every_seconds(30)'?"),
+        ("every_30s", "Did you mean 'every_seconds(30)'?"),
+        ("every_0.5_seconds", "Did you mean 'every_seconds(0.5)'?"),
+        ("every_seconds(0)", "the seconds must be more than 0, and finite, not 0."),
+        ("every_seconds(-1)", "the seconds must be more than 0, and finite, not -1."),
+        ("every_seconds(nan)", "the seconds must be more than 0, and finite, not nan."),
+        ("every_seconds(inf)", "the seconds must be more than 0, and finite, not inf."),
+        ("every_seconds(1e300)", "the seconds must be more than 0, and finite, not 1e+300."),
+        ("every_seconds(x)", "seconds are a number like 30 or 0.5, not 'x'."),
+        ("every_seconds()", "seconds are a number like 30 or 0.5, not ''."),
+        ("every_seconds(" + "9" * 5000 + ")", "seconds are a number like 30 or 0.5, not 5000 characters."),
+        (EverySeconds(0), "the seconds must be more than 0"),
+        (EverySeconds(float("nan")), "the seconds must be more than 0, and finite, not nan."),
+        (EverySeconds(True), "the seconds must be more than 0, and finite, not True."),
+        (EverySeconds("5"), "the seconds must be more than 0, and finite, not '5'."),
+        (EveryN(True), "the count must be 1 or more"),
+        (EveryN(2.5), "the count must be 1 or more"),
         ("every_n(10", "is unknown. Did you mean 'every_n(1000)'?"),
         ("every_n", "is unknown. Did you mean 'every_n(1000)'?"),
         ("every_n(" + "9" * 5000 + ")", "no run has so many rows; the count has 5000 digits"),

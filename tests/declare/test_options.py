@@ -10,8 +10,9 @@ from burler.testing import run_tap
 
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}}}
 OPTIONS = (
-    "key_properties, replication_key, replication_method, bookmark_strategy, order, versions, on_bad_record, "
-    "check_constraints, records_path, schema, parent"
+    "key_properties, replication_key, replication_method, bookmark_strategy, order, on_unsorted, resume, lookback, "
+    "signpost, resumable_by, retry_sync_on, setup_retry, max_retries, workers, rollup, versions, on_bad_record, "
+    "check_constraints, records_path, schema, parent, emitted_by."
 )
 
 
@@ -65,7 +66,7 @@ def test_a_misspelt_option(tap, form):
         ({"key_properties": [""]}, "key_properties must be different field names"),
         ({"replication_key": ["id"]}, "replication_key must be a field's name, not ['id']"),
         ({"replication_key": ""}, "replication_key must be a field's name"),
-        ({"replication_method": "incremental"}, "replication_method 'incremental' is unknown. Known: FULL_TABLE"),
+        ({"replication_method": "incremental"}, "is unknown. Did you mean 'INCREMENTAL'? Known: FULL_TABLE"),
         ({"bookmark_strategy": "end_of_snyc"}, "Did you mean 'end_of_sync'?"),
         ({"order": "desc"}, "order 'desc' is unknown. Known: asc, none"),
         ({"versions": "no"}, "versions must be True or False, not 'no'"),

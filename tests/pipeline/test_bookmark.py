@@ -89,12 +89,22 @@ def test_broken_order_names_both_values_and_falls_back(pages):
 EARLY_TO_LATE = [
     ["2024-01-01T00:00:00Z"],
     ["2024-01-01T00:00:00.000000001Z"],
-    ["2024-01-01T00:00:00.1Z", "2024-01-01T00:00:00.10Z", "2024-01-01T02:00:00.1+02:00", "2024-01-01 00:00:00.100z"],
+    [
+        "2024-01-01T00:00:00.1Z",
+        "2024-01-01T00:00:00.10Z",
+        "2024-01-01T02:00:00.1+02:00",
+        "2024-01-01 00:00:00.100z",
+        "2024-01-01T00:00:00.1000000Z",
+    ],
     ["2024-01-01T00:00:00.12Z"],
     ["2024-01-01T00:00:00.1200001Z"],
     ["2024-01-01T00:00:00.5Z", dt.datetime(2024, 1, 1, 0, 0, 0, 500_000, UTC)],
     ["2024-01-01T00:00:01Z", "2023-12-31T19:00:01-05:00", dt.datetime(2024, 1, 1, 0, 0, 1, tzinfo=UTC)],
-    [dt.datetime(2024, 1, 1, 3, 0, 2, tzinfo=dt.timezone(dt.timedelta(hours=3))), "2024-01-01T00:00:02.000Z"],
+    [
+        dt.datetime(2024, 1, 1, 3, 0, 2, tzinfo=dt.timezone(dt.timedelta(hours=3))),
+        "2024-01-01T00:00:02.000Z",
+        "2024-01-01T00:00:02.00000000Z",
+    ],
 ]
 
 
@@ -127,7 +137,11 @@ def test_numbers_and_text_compare_as_such():
     [
         ([[1, "x"]], None, ("text", "a number")),
         ([[1], ["2024-01-01T00:00:00Z"]], None, ("a date-time", "a number")),
-        ([["2024-01-01T00:00:00Z"]], "2024-01-01", ("a date-time", "text")),
+        ([["2024-01-01T00:00:00Z"]], "2024-01-01", ("a date-time", "a date")),
+        ([["2024-01-01"]], "2024-01-01T00:00:00Z", ("a date", "a date-time")),
+        ([[dt.date(2024, 1, 1), "x"]], None, ("text", "a date")),
+        ([["x"], [dt.date(2024, 1, 1)]], None, ("a date", "text")),
+        ([["2024-01-01", dt.date(2024, 1, 1), "x"]], None, ("text", "a date")),
         ([[5]], "5", ("a number", "text")),
         ([["x", "2024-01-01T00:00:00Z"]], None, ("a date-time", "text")),
     ],
@@ -183,9 +197,14 @@ def test_key_text(value, text):
 
 
 def test_a_rounded_bookmark_lies_before_the_row_never_after_it():
-    for digits in ("0.30000000000000004441", "1.00000000000000011", "-1.00000000000000012", "123456789012345678.9"):
+    far = "9" * 320 + ".5"  # beyond all floats
+    for digits in (
+        "0.30000000000000004441", "1.00000000000000011", "-1.00000000000000012", "123456789012345678.9", far, f"-{far}",
+    ):  # fmt: skip
         value = Decimal(digits)
-        assert Decimal(repr(key_text(value))) <= value
+        text = key_text(value)
+        assert Decimal(repr(text)) <= value
+        assert comparable(text)[0] == "a number"
 
 
 # ---- canonical date-times ------------------------------------------------------------------------

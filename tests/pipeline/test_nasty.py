@@ -82,6 +82,9 @@ class RawLines:
     def tick(self):
         pass
 
+    def tell_states(self, told):
+        pass
+
     def close(self, *, complete):
         pass
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from families import CHILD, GRANDCHILD, PARENT, out_of, parents_of, three_levels
+from families import CHILD, DEPTH_FIRST, GRANDCHILD, PARENT, failures_of, out_of, parents_of, three_levels
 
 import burler
 from burler.errors import StreamError
@@ -16,8 +16,8 @@ from burler.testing import run_tap
 # ---- order ----------------------------------------------------------------------------------------
 
 
-def test_rows_of_children_come_right_behind_the_row_they_belong_to():
-    run = run_tap(three_levels(), {"page_max_rows": 1})
+def test_rows_of_children_come_right_behind_the_row_they_belong_to_where_none_is_read_ahead():
+    run = run_tap(three_levels(), DEPTH_FIRST)
     assert out_of(run) == [
         ("parents", (0, 0)),
         ("children", (7, 0)),
@@ -56,8 +56,8 @@ def test_siblings_come_in_the_order_of_their_declaration():
     tap, parents = parents_of(2)
     for name in ("b", "a"):
         parents.substream(name, schema=CHILD).sync(lambda parent: [{"id": 1, "parent": parent["id"]}])
-    run = run_tap(tap, {"page_max_rows": 1})
-    assert [name for name, _ in out_of(run)] == ["parents", "b", "a"] * 2
+    assert [name for name, _ in out_of(run_tap(tap, DEPTH_FIRST))] == ["parents", "b", "a"] * 2
+    assert [name for name, _ in out_of(run_tap(tap, {"page_max_rows": 1}))] == ["parents"] * 2 + ["b", "a"] * 2
 
 
 # ---- selection ------------------------------------------------------------------------------------
@@ -207,25 +207,34 @@ def test_a_child_may_return_one_row():
 def test_nonsense_from_a_child_names_the_child_and_what_it_gave(given: Any):
     tap, parents = parents_of(2)
     parents.substream("children", schema=CHILD).sync(lambda parent: given)
-    error = run_tap(tap).result.errors["parents"]
-    assert isinstance(error, StreamError)
-    assert "stream 'children'" in str(error)
-    assert "test_substreams.py:" in str(error)
-    assert type(given).__name__ in str(error)
+    run = run_tap(tap)
+    assert list(run.result.errors) == ["children"]
+    for i, failure in enumerate(failures_of(run, "children")):
+        assert failure.where == f"parent parents id={i}"
+        assert isinstance(failure.error, StreamError)
+        assert "stream 'children'" in str(failure.error)
+        assert "test_substreams.py:" in str(failure.error)
+        assert type(given).__name__ in str(failure.error)
+    assert i == 1
 
 
 def test_none_among_a_childs_rows_is_an_error():
     tap, parents = parents_of(2)
     parents.substream("children", schema=CHILD).sync(lambda parent: iter([None]))
-    assert "stream 'children'" in str(run_tap(tap).result.errors["parents"])
+    for failure in failures_of(run_tap(tap), "children"):
+        assert "stream 'children'" in str(failure.error)
+        assert "yielded None" in str(failure.error)
 
 
 def test_rows_of_a_stream_that_nobody_declared_name_the_function_that_yields_them():
     tap, parents = parents_of(2)
     parents.substream("children", schema=CHILD).sync(lambda parent: ("nosuch", {"id": 1}))
-    error = str(run_tap(tap).result.errors["parents"])
-    assert "'nosuch'" in error
-    assert "stream 'children'" in error
+    run = run_tap(tap)
+    assert list(run.result.errors) == ["children"]
+    assert len(failures_of(run, "children")) == 2
+    for failure in failures_of(run, "children"):
+        assert "'nosuch'" in str(failure.error)
+        assert "stream 'children'" in str(failure.error)
 
 
 def test_a_child_yields_no_rows_of_its_parent_or_of_a_sibling():
@@ -236,9 +245,13 @@ def test_a_child_yields_no_rows_of_its_parent_or_of_a_sibling():
         children.sync(lambda parent, other=other: [(other, {"id": 9, "key": 9})])
         parents.substream("sibling", schema=PARENT).sync(lambda parent: [])
         run = run_tap(tap)
-        assert "stream 'children' (tests/runtime/test_substreams.py:" in str(run.result.errors["parents"])
-        assert f"yielded rows of '{other}', which it does not emit" in str(run.result.errors["parents"])
+        assert list(run.result.errors) == ["children"]
+        error = str(failures_of(run, "children")[0].error)
+        assert "stream 'children' (tests/runtime/test_substreams.py:" in error
+        assert f"yielded rows of '{other}', which it does not emit" in error
         assert run.states[-1]["bookmarks"]["parents"] == {"key": 0}
+        assert run.records("parents") == [{"id": 0, "key": 0}, {"id": 1, "key": 1}]
+        assert run.records("sibling") == []
 
 
 def test_a_child_that_changes_its_parents_row_changes_nothing_that_goes_out():
@@ -356,7 +369,7 @@ def test_a_substream_of_an_emitted_stream():
 
     beside = tap.stream("beside", emitted_by="main", key_properties="id", schema=PARENT)
     beside.substream("children", schema=CHILD).sync(lambda parent: [{"id": 1, "parent": parent["id"]}])
-    run = run_tap(tap, {"page_max_rows": 1})
+    run = run_tap(tap, DEPTH_FIRST)
     assert out_of(run) == [
         ("main", (1, 1)),
         ("beside", (2, 2)),
@@ -381,7 +394,7 @@ def test_a_stream_that_a_substream_emits():
 
     beside = tap.stream("beside", emitted_by="children", schema=CHILD)
     beside.substream("below", schema=CHILD).sync(lambda parent: [{"id": 6, "parent": parent["parent"]}])
-    run = run_tap(tap, {"page_max_rows": 1})
+    run = run_tap(tap, DEPTH_FIRST)
     one = [("parents", (0, 0)), ("children", (1, 0)), ("beside", (5, 0)), ("below", (6, 0))]
     assert out_of(run)[:4] == one
     assert len(out_of(run)) == 8

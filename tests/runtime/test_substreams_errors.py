@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from families import CHILD, GRANDCHILD, PARENT, parents_of
+from families import CHILD, GRANDCHILD, PARENT, failures_of, parents_of
 
 import burler
 from burler.errors import BadRecordError
+from burler.runtime.logs import place_of_error, short
 from burler.runtime.signals import Stopper
 from burler.testing import run_tap
 
@@ -57,25 +58,29 @@ def _stop_iteration_in_a_generator(parent: dict[str, Any]) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("fn", "says", "children"),
     [
-        (_raises, "LookupError: no such thing", 2),
-        (_raises_at_once, "LookupError: no such thing", 1),
-        (_exits, "SystemExit", 2),
-        (_stop_iteration, "StopIteration", 1),
-        (_stop_iteration_in_a_generator, "StopIteration", 2),
+        (_raises, "LookupError: no such thing", 3),
+        (_raises_at_once, "LookupError: no such thing", 2),
+        (_exits, "SystemExit", 3),
+        (_stop_iteration, "StopIteration", 2),
+        (_stop_iteration_in_a_generator, "StopIteration", 3),
     ],
 )
 @pytest.mark.parametrize("page", [1, 1000])
-def test_an_error_of_a_child_names_the_child_and_its_place(fn: Callable[..., Any], says: str, children: int, page: int):
-    run = run_tap(broken_child(fn), {"page_max_rows": page})
-    assert list(run.result.errors) == ["parents"]
-    text = str(run.result.errors["parents"])
-    assert "stream 'children'" in text
-    assert f"test_substreams_errors.py:{fn.__code__.co_firstlineno}" in text
-    assert says in text
-    assert len(text.splitlines()) <= 3
-    # What came before it is out, nothing behind it, and the other streams go on.
+@pytest.mark.parametrize("buffer", [1, 2, 100])
+def test_an_error_of_a_child_ends_that_call_alone_and_names_child_parent_and_place(
+    fn: Callable[..., Any], says: str, children: int, page: int, buffer: int
+):
+    run = run_tap(broken_child(fn), {"page_max_rows": page, "parent_buffer_rows": buffer})
+    assert list(run.result.errors) == ["children"]
+    [failure] = failures_of(run, "children")
+    assert failure.where == "parent parents id=1"
+    assert says in short(failure.error)
+    file, _, line = (place_of_error(failure.error) or "").rpartition(":")
+    assert file == "tests/runtime/test_substreams_errors.py"
+    assert fn.__code__.co_firstlineno <= int(line) < fn.__code__.co_firstlineno + 4
+    # What came before it is out, and so is what came for the others; the other streams go on.
     assert len(run.records("children")) == children
-    assert [row["id"] for row in run.records("parents")] == [0, 1]
+    assert [row["id"] for row in run.records("parents")] == [0, 1, 2]
     assert run.states[-1]["bookmarks"]["parents"] == {"key": 1}
     assert len(run.records("other")) == 1
 
@@ -90,20 +95,26 @@ def test_an_error_of_the_parents_own_function_is_not_put_on_a_child():
 
     tap.sync("children", parent="parents", schema=CHILD)(lambda parent: [{"id": 1, "parent": 1}])
     run = run_tap(tap)
+    assert list(run.result.errors) == ["parents"]
     assert "children" not in str(run.result.errors["parents"])
     assert len(run.records("children")) == 1
 
 
 def test_a_row_of_a_child_that_does_not_fit_names_the_child_and_the_row():
     run = run_tap(broken_child(lambda parent: [{"id": 1, "parent": 1}, {"id": 2, "parent": "x"}]))
-    error = run.result.errors["parents"]
+    assert list(run.result.errors) == ["children"]
+    error = run.result.errors["children"]
     assert isinstance(error, BadRecordError)
     assert "stream 'children', row id=2: field 'parent'" in str(error)
+    assert [row["id"] for row in run.records("parents")] == [0, 1, 2]
+    assert len(run.records("other")) == 1
+    assert "parents" not in run.states[-1]["bookmarks"]
 
 
 def test_a_row_without_its_key_is_refused_in_a_child_too():
     run = run_tap(broken_child(lambda parent: [{"parent": 1}]))
-    assert "field 'id' is missing" in str(run.result.errors["parents"])
+    assert list(run.result.errors) == ["children"]
+    assert "field 'id' is missing" in str(run.result.errors["children"])
 
 
 # ---- closing ----------------------------------------------------------------------------------------
@@ -151,17 +162,30 @@ def closing_family(ended: list[Any], *, stop: Stopper | None = None, error: bool
     return tap
 
 
-INNERMOST_FIRST = [
+GRANDCHILDREN, INNER, CHILDREN, TOP = (
     ("grandchildren", "grandchildren", 30),
     ("children, inner", "children", 20),
     ("children", "children", 20),
     ("parents", "parents", 10),
-]
+)
+INNERMOST_FIRST = [GRANDCHILDREN, INNER, CHILDREN, TOP]
 
 
 @pytest.mark.parametrize("page", [1, 2, 1000])
-@pytest.mark.parametrize("how", ["stop", "error", "bad row"])
-def test_generators_are_closed_innermost_first_each_in_its_own_context(how: str, page: int):
+@pytest.mark.parametrize(
+    ("how", "buffer", "order"),
+    [
+        ("stop", 1, INNERMOST_FIRST),
+        ("error", 1, [GRANDCHILDREN, INNER, CHILDREN, GRANDCHILDREN, INNER, CHILDREN, TOP]),
+        ("bad row", 1, None),
+        # What was read ahead to its end is closed by then.
+        ("stop", 100, [TOP, INNER, CHILDREN, GRANDCHILDREN]),
+        ("error", 100, [TOP, INNER, CHILDREN, GRANDCHILDREN, INNER, CHILDREN, GRANDCHILDREN]),
+    ],
+)
+def test_generators_are_closed_innermost_first_each_in_its_own_context(
+    how: str, buffer: int, order: list[Any] | None, page: int
+):
     ended: list[Any] = []
     stopper = Stopper()
     tap = closing_family(ended, stop=stopper if how == "stop" else None, error=how == "error")
@@ -173,17 +197,19 @@ def test_generators_are_closed_innermost_first_each_in_its_own_context(how: str,
             "grandchildren": {"id": 30, **covered},
         }
     }
-    run = run_tap(tap, {"page_max_rows": page}, state=state, stopper=stopper)
-    if how == "bad row" and page == 1000:
-        assert ended[:4] == [INNERMOST_FIRST[i] for i in (0, 1, 2, 0)]  # all were run to their end before the page
-    else:
-        assert ended == INNERMOST_FIRST
+    run = run_tap(tap, {"page_max_rows": page, "parent_buffer_rows": buffer}, state=state, stopper=stopper)
+    if how == "bad row":
+        # Once the row was seen, the function that gives such is called no more; its page may be filled before.
+        calls = 2 if page == 1000 else 1
+        order = [GRANDCHILDREN, INNER, CHILDREN, *[GRANDCHILDREN] * (calls - 1), INNER, CHILDREN, TOP]
+    assert ended == order
     assert (run.result.stopped_by is not None) == (how == "stop")
+    assert list(run.result.errors) == ([] if how == "stop" else ["grandchildren"])
 
 
-def test_what_goes_wrong_when_they_are_closed_is_logged_and_hides_nothing(caplog: pytest.LogCaptureFixture):
+def quarrelsome(ended: list[str], *, stop: Stopper | None = None) -> burler.Tap:
+    """A tap whose generators raise something of their own when they are closed."""
     tap = burler.tap("tap-family")
-    ended = []
 
     @tap.sync("parents", key_properties="id", schema=PARENT)
     def parents():
@@ -192,13 +218,16 @@ def test_what_goes_wrong_when_they_are_closed_is_logged_and_hides_nothing(caplog
             yield {"id": 2, "key": 2}
         finally:
             ended.append("parents")
-            raise ValueError("in the parent's finally")
+            if stop is not None:
+                raise ValueError("in the parent's finally")
 
     @tap.sync("children", parent="parents", schema=CHILD)
     def children(parent):
         def inner():
             try:
                 yield {"id": 1, "parent": 1}
+                if stop is not None:
+                    stop.handle(signal.SIGTERM, None)
                 raise RuntimeError("the error itself")
             finally:
                 ended.append("inner")
@@ -215,8 +244,23 @@ def test_what_goes_wrong_when_they_are_closed_is_logged_and_hides_nothing(caplog
         finally:
             ended.append("children")
 
-    run = run_tap(tap)
-    assert ended == ["inner", "outer", "children", "parents"]
-    assert "RuntimeError: the error itself" in str(run.result.errors["parents"])
+    return tap
+
+
+def test_what_goes_wrong_when_a_call_is_closed_is_logged_and_hides_nothing(caplog: pytest.LogCaptureFixture):
+    ended: list[str] = []
+    run = run_tap(quarrelsome(ended), {"parent_buffer_rows": 1})
+    assert ended == ["inner", "outer", "children"] * 2 + ["parents"]
+    assert [str(failure.error) for failure in failures_of(run, "children")] == ["the error itself"] * 2
     assert "stream 'children': its function raised when it was closed: ValueError: in outer's finally" in caplog.text
-    assert "stream 'parents': its function raised when it was closed" in caplog.text
+
+
+def test_what_goes_wrong_when_a_stopped_line_is_closed_is_logged_and_no_error(caplog: pytest.LogCaptureFixture):
+    ended: list[str] = []
+    stopper = Stopper()
+    run = run_tap(quarrelsome(ended, stop=stopper), {"parent_buffer_rows": 1}, stopper=stopper)
+    assert ended == ["inner", "outer", "children", "parents"]
+    assert run.result.stopped_by == signal.SIGTERM
+    assert run.result.errors == {}
+    assert "stream 'children': its function raised when it was closed: ValueError: in outer's finally" in caplog.text
+    assert "stream 'parents': its function raised when it was closed: ValueError: in the parent's" in caplog.text

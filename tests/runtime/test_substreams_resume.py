@@ -63,6 +63,7 @@ class Shape:
     order: str = "asc"
     strategy: str = "end_of_sync"
     form: str = "rows"  # of the children: rows, pages, iterators
+    buffer: int = 100  # parents that are read ahead at the most
 
 
 def family(shape: Shape, fault: Fault) -> burler.Tap:
@@ -122,7 +123,7 @@ def rows_before(run: TapRun, position: int) -> set[tuple[str, int, int, int]]:
 
 def check(shape: Shape, fault: Fault, page: int, *, every_state: bool = False) -> TapRun:
     """A run with a fault: no STATE says more than is out, and going on from it brings all."""
-    config = {"page_max_rows": page}
+    config = {"page_max_rows": page, "parent_buffer_rows": shape.buffer}
     run = run_tap(family(shape, fault), config, stopper=fault.stopper)
     positions = [i for i, kind in enumerate(run.types) if kind == "STATE"]
     for position in positions:
@@ -152,12 +153,12 @@ def steps_of(shape: Shape) -> int:
 @pytest.mark.parametrize(
     "shape",
     [
-        Shape(),
+        Shape(buffer=1),
         Shape(twins=2),
-        Shape(order="none"),
-        Shape(strategy="every_n(1)"),
-        Shape(strategy="every_n(3)", twins=3, form="pages"),
-        Shape(strategy="every_n(4)", form="iterators"),
+        Shape(order="none", buffer=2),
+        Shape(strategy="every_n(1)", buffer=1),
+        Shape(strategy="every_n(3)", twins=3, form="pages", buffer=2),
+        Shape(strategy="every_n(4)", form="iterators", buffer=4),
         Shape(strategy="every_n(2)", order="none"),
     ],
     ids=str,
@@ -186,6 +187,7 @@ def test_nothing_is_lost_wherever_a_run_breaks(shape: Shape, kind: str, page: in
         order=st.sampled_from(["asc", "none"]),
         strategy=st.sampled_from(["end_of_sync", "every_n(1)", "every_n(2)", "every_n(7)", "every_n(50)"]),
         form=st.sampled_from(["rows", "pages", "iterators"]),
+        buffer=st.sampled_from([1, 2, 3, 100]),
     ),
     at=st.none() | st.integers(0, 40),
     kind=st.sampled_from(["raise", "bad", "stop"]),
@@ -222,6 +224,7 @@ SELECTIONS = [
     order=st.sampled_from(["asc", "none"]),
     twins=st.integers(1, 2),
     page=st.sampled_from([1, 3, 1000]),
+    buffer=st.sampled_from([1, 2, 100]),
 )
 @example(
     runs=[("parents", 6, None, "raise"), ("children", 6, 2, "raise")],
@@ -229,6 +232,7 @@ SELECTIONS = [
     order="asc",
     twins=1,
     page=1,
+    buffer=1,
 )
 @example(
     runs=[("parents", 6, None, "raise"), ("parents,children", 6, 2, "stop")],
@@ -236,25 +240,23 @@ SELECTIONS = [
     order="asc",
     twins=1,
     page=1,
+    buffer=1,
 )
 def test_whatever_was_selected_before_each_stream_gets_all_its_rows(
-    runs: list[tuple[str, int, int | None, str]], wanted: str, order: str, twins: int, page: int
+    runs: list[tuple[str, int, int | None, str]], wanted: str, order: str, twins: int, page: int, buffer: int
 ):
     """Runs with other selections, some of them broken, while the source grows; then one that comes to its end."""
+    config = {"page_max_rows": page, "parent_buffer_rows": buffer}
     state: dict[str, Any] | None = None
     got: set[tuple[str, int, int, int]] = set()
     grown = sorted(count for _, count, _, _ in runs)
     for (selection, _, at, kind), count in zip(runs, grown, strict=True):
         fault = Fault(at, kind)
         shape = Shape(twins, count, order, "every_n(3)")
-        run = run_tap(
-            family(shape, fault), {"page_max_rows": page}, select=selection, state=state, stopper=fault.stopper
-        )
+        run = run_tap(family(shape, fault), config, select=selection, state=state, stopper=fault.stopper)
         got |= rows_before(run, len(run.messages))
         state = run.states[-1] if run.states else state
-    run = run_tap(
-        family(Shape(twins, PARENTS, order), Fault(None)), {"page_max_rows": page}, select=wanted, state=state
-    )
+    run = run_tap(family(Shape(twins, PARENTS, order), Fault(None)), config, select=wanted, state=state)
     assert not run.result.errors
     got |= rows_before(run, len(run.messages))
     assert got >= {row for row in all_rows() if row[0] in wanted.split(",")}
@@ -275,7 +277,8 @@ def test_a_source_that_does_not_break_comes_once():
         }
 
 
-def test_rows_that_wait_while_a_child_is_busy_go_out_and_the_bookmark_stays_behind():
+@pytest.mark.parametrize("buffer", [1, 2, 100])
+def test_rows_that_wait_while_a_child_is_busy_go_out_and_the_bookmark_stays_behind(buffer: int):
     """The timer takes what is there: the parent's row is out, its child is not yet."""
     tap = burler.tap("tap-family")
 
@@ -294,8 +297,11 @@ def test_rows_that_wait_while_a_child_is_busy_go_out_and_the_bookmark_stays_behi
             raise RuntimeError("boom")
         yield {"id": 1, "parent": parent["id"]}
 
-    run = run_tap(tap, {"page_max_age_seconds": 0.01})
-    assert [row["id"] for row in run.records("parents")] == [0, 1]
+    run = run_tap(tap, {"page_max_age_seconds": 0.01, "parent_buffer_rows": buffer})
+    assert list(run.result.errors) == ["children"]
+    assert [row["id"] for row in run.records("parents")] == [0, 1, 2]
+    assert [row["parent"] for row in run.records("children")] == [0, 2]
+    assert run.states[-1]["bookmarks"]["parents"] == {"key": 1}
     for position, kind in enumerate(run.types):
         if kind == "STATE":
             key = run.messages[position]["value"].get("bookmarks", {}).get("parents", {}).get("key", 0)

@@ -24,7 +24,8 @@ def git(tmp_path):
 
 
 def read(repo, known=(), **options):
-    return list(repo.commits(repo.tips().values(), known, **options))
+    """(commit row, its file change rows), asked for as soon as the commit is there."""
+    return [(row, repo.changes(row["sha"])) for row in repo.commits(repo.tips().values(), known, **options)]
 
 
 def only(repo, sha):
@@ -101,11 +102,27 @@ def test_commit_row_and_file_rows(git):
     assert_like_git(git, repo)
 
 
-def test_without_changes_only_the_lists_are_empty(git):
+def test_figures_that_nobody_wants_are_left_out(git):
     git.commit("a", {"a": "1\n"})
+    git.commit("b", {"a": "2\n"})
     repo = Repo(git.path)
-    assert read(repo, changes=False) == [(row, []) for row, _ in read(repo)]
-    assert read(repo)[0][0]["files_changed"] == 1
+    whole = read(repo)
+    assert [row["files_changed"] for row, _ in whole] == [1, 1]
+    bare = [({k: v for k, v in row.items() if k not in FIGURES}, files) for row, files in whole]
+    assert read(repo, figures=False) == bare
+    assert list(repo.commits(repo.tips().values(), changes=False)) == [row for row, _ in whole]
+
+
+def test_where_nobody_wants_figures_or_changes_git_compares_no_trees(git):
+    shas = [git.commit(str(n), {"f": f"{n}\n", "g/h": f"{n}\n"}) for n in range(3)]
+    for sha in shas:  # without its trees nothing can be compared
+        tree = git("rev-parse", f"{sha}^{{tree}}")
+        (git.path / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    repo = Repo(git.path)
+    rows = repo.commits(repo.tips().values(), figures=False, changes=False)
+    assert [row["sha"] for row in rows] == shas
+    with pytest.raises(GitError, match="git fsck"):
+        read(repo)
 
 
 def test_kinds_of_changes(git):
@@ -443,7 +460,9 @@ def test_replacements_and_grafts_are_not_followed(git):
     (git.path / ".git/info").mkdir(exist_ok=True)
     (git.path / ".git/info/grafts").write_text(f"{second}\n")
     repo = Repo(git.path)
-    assert list(repo.commits([second])) == expected
+    assert [(row, repo.changes(row["sha"])) for row in repo.commits([second])] == expected
+    assert repo.changes(first) == expected[0][1] and repo.changes(second) == expected[1][1]  # by asking git
+    repo.close()
     assert expected[1][0]["parents"] == [first]
 
 
@@ -473,7 +492,7 @@ def test_not_a_repository(tmp_path, monkeypatch):
 
 def test_dubious_ownership(git, monkeypatch):
     git.commit("1")
-    monkeypatch.setattr("tap_git.gitrepo._ENV", {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "LC_ALL": "C"})
+    monkeypatch.setattr("tap_git.gitrun._ENV", {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "LC_ALL": "C"})
     with pytest.raises(GitError, match=r"(?s)dubious ownership.*safe\.directory.*If you trust its owner"):
         Repo(git.path)
 
@@ -663,7 +682,7 @@ def test_frontier_resumes_anywhere(parents, stops):
         for stop in [*stops, None]:
             frontier = Frontier(state)
             rows = repo.commits(repo.tips().values(), frontier.shas())
-            for done, (row, _) in enumerate(rows):
+            for done, row in enumerate(rows):
                 if done == stop:
                     break
                 seen.append(row["sha"])
@@ -691,13 +710,14 @@ def test_reopened_anywhere(parents, cuts):
         old = [tips[f"refs/heads/n{i}"] for i in cuts if i < len(parents)]
         last = [tips[f"refs/heads/n{len(parents) - 1}"]]
         (git.path / "shallow").write_text("".join(f"{sha}\n" for sha in old))
-        before, known = list(repo.commits(last)), Frontier({})
+        before, known = [(row, repo.changes(row["sha"])) for row in repo.commits(last)], Frontier({})
         for row, _ in before:
             known.add(row["sha"], row["parents"])
             assert row["parents"] == full[row["sha"]][0]["parents"]
         assert set(repo.shallow()) == set(old)
         (git.path / "shallow").unlink()
-        after = list(repo.commits(last, known.shas(), reopen=old))
+        rows = repo.commits(last, known.shas(), reopen=old)
+        after = [(row, repo.changes(row["sha"])) for row in rows]
         shas = [row["sha"] for row, _ in after]
         assert len(shas) == len(set(shas))
         assert set(old) <= set(shas)

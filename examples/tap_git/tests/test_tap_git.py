@@ -132,6 +132,156 @@ def test_stream_selected_later_gets_its_past(tmp_path):
     assert set(shas(back)) == set(listed(git))
 
 
+def state_of_1_0(tips, streams, shallow=()):
+    """A state as version 1.0 of this tap wrote it, when one function gave commits and file changes."""
+    position = {"tips": tips, "streams": list(streams), "shallow": list(shallow)}
+    return {"bookmarks": {"commits": {"committed_at": "2023-11-14T22:16:40Z", "stream_state": position}}}
+
+
+BOTH = ("commits", "file_changes")
+
+
+@pytest.mark.parametrize("wanted", [BOTH, BOTH[:1], BOTH[1:]])
+def test_state_of_version_1_0_goes_on_without_loss_or_repeats(tmp_path, wanted):
+    git = story(tmp_path / "r")
+    state = state_of_1_0({sha: ref for ref, sha in tap_git.Repo(git.path).tips().items()}, wanted)
+    first = run(git, state, select=",".join(wanted))
+    assert not first.result.errors
+    assert shas(first) == [] and first.records("file_changes") == []
+    new = git.commit("new", {"n": "1"})
+    second = run(git, first.states[-1], select=",".join(wanted))
+    assert shas(second) == [new] * ("commits" in wanted)
+    assert [row["sha"] for row in second.records("file_changes")] == [new] * ("file_changes" in wanted)
+    third = run(git, second.states[-1], select=",".join(wanted))
+    assert shas(third) == [] and third.records("file_changes") == []
+
+
+def test_interrupted_state_of_version_1_0_goes_on(tmp_path):
+    git = story(tmp_path / "r")
+    root = git("rev-list", "--max-parents=0", "HEAD")
+    out = run(git, state_of_1_0({root: None}, BOTH))
+    assert set(shas(out)) == set(listed(git)) - {root}
+    assert {row["sha"] for row in out.records("file_changes")} == set(shas(out)) - {git("rev-parse", "HEAD")}
+
+
+@pytest.mark.parametrize("had", [BOTH[:1], BOTH[1:]])
+def test_state_of_version_1_0_of_fewer_streams_than_are_wanted_gets_the_past(tmp_path, had):
+    git = story(tmp_path / "r")
+    state = state_of_1_0({sha: ref for ref, sha in tap_git.Repo(git.path).tips().items()}, had)
+    out = run(git, state)
+    assert set(shas(out)) == set(listed(git)) and len(out.records("file_changes")) == 5
+    assert shas(run(git, out.states[-1])) == []
+
+
+def test_state_of_version_1_0_that_one_stream_has_left_is_not_taken_for_the_other(tmp_path):
+    """Commits alone went on from it; so it does not say any more where the file changes are."""
+    git = story(tmp_path / "r")
+    state = state_of_1_0({sha: ref for ref, sha in tap_git.Repo(git.path).tips().items()}, BOTH)
+    new = git.commit("new", {"n": "1"})
+    commits = run(git, state, select="commits")
+    assert shas(commits) == [new]
+    both = run(git, commits.states[-1])
+    assert new in {row["sha"] for row in both.records("file_changes")}
+
+
+@pytest.mark.parametrize(("ahead", "kept"), [(1, 20_000), (7, 20_000), (100, 20_000), (100, 1), (7, 12), (1000, 3)])
+def test_however_far_commits_are_read_ahead_all_changes_come(tmp_path, monkeypatch, ahead, kept):
+    """Parents read ahead, changes that are kept or asked for again: the rows are the same, and so is their order."""
+    git = Git(tmp_path / "r").init()
+    for n in range(30):
+        git.commit(f"c{n}", {"f": str(n), "g": str(n), f"h{n}": "1\n" * n})
+    expected = [row for row in run(git).messages if row["type"] == "RECORD"]
+    monkeypatch.setattr(tap_git.changes.Changes.__init__, "__defaults__", (kept,))
+    out = run_tap(tap_git.tap, {"repo": str(git.path), "parent_buffer_rows": ahead})
+    for name in ("commits", "file_changes"):
+        assert out.records(name) == [row["record"] for row in expected if row["stream"] == name]
+    assert len(out.records("file_changes")) == 90
+
+
+@pytest.mark.parametrize("kept", [20_000, 1])
+def test_git_is_started_a_few_times_however_many_commits_there_are(tmp_path, monkeypatch, kept):
+    git = Git(tmp_path / "r").init()
+    for n in range(40):
+        git.commit(f"c{n}", {"f": str(n), "g": str(n)})
+    started = []
+    real = tap_git.gitrun.Popen
+    monkeypatch.setattr(tap_git.gitrun, "Popen", lambda *args, **more: started.append(args[0]) or real(*args, **more))
+    monkeypatch.setattr(tap_git.changes.Changes.__init__, "__defaults__", (kept,))
+    out = run(git, select="commits,file_changes")
+    assert len(out.records("file_changes")) == 80
+    assert len(started) < 15
+    assert sum("diff-tree" in command for command in started) == (kept == 1)
+
+
+def test_no_trees_are_compared_where_nobody_wants_what_that_tells(tmp_path):
+    git = Git(tmp_path / "r").init()
+    for n in range(3):
+        sha = git.commit(f"c{n}", {"f": str(n)})
+    tree = git("rev-parse", f"{sha}^{{tree}}")
+    (git.path / ".git/objects" / tree[:2] / tree[2:]).unlink()  # whoever compares fails
+    figures = "!commits.files_changed,!commits.lines_added,!commits.lines_removed"
+    out = run(git, select=f"commits,{figures}")
+    assert not out.result.errors and len(shas(out)) == 3
+    for select in (
+        "commits",
+        f"commits,{figures},commits.lines_added",
+        "file_changes",
+        f"commits,file_changes,{figures}",
+    ):
+        assert run(git, select=select).result.errors, select
+
+
+def test_changes_that_can_not_be_had_are_reported_and_come_later(tmp_path, monkeypatch):
+    git = Git(tmp_path / "r").init()
+    made = [git.commit(f"c{n}", {"f": str(n)}) for n in range(9)]
+    real = tap_git.gitrepo.Repo.changes
+
+    def broken(self, sha):
+        if sha == made[4]:
+            raise tap_git.GitError("no luck")
+        return real(self, sha)
+
+    monkeypatch.setattr(tap_git.gitrepo.Repo, "changes", broken)
+    first = run(git, select="commits,file_changes")
+    assert set(first.result.errors) == {"file_changes"}
+    assert shas(first) == made
+    assert [row["sha"] for row in first.records("file_changes")] == made[:4] + made[5:]
+    monkeypatch.setattr(tap_git.gitrepo.Repo, "changes", real)
+    second = run(git, first.states[-1])
+    assert not second.result.errors
+    assert made[4] in {row["sha"] for row in second.records("file_changes")}
+    assert run(git, second.states[-1]).records("file_changes") == []
+
+
+@pytest.mark.parametrize("lines", [1, 300, 1111, 2500, 3999])
+def test_killed_and_resumed_neither_stream_lacks_a_row(tmp_path, lines):
+    """SIGKILL once so many lines were read; a run from the last whole STATE among them brings the rest."""
+    git = Git(tmp_path / "r").init()
+    history = "".join(
+        f"commit refs/heads/b{n % 3}\nmark :{n}\ncommitter C <c@example.org> {1700000000 + n // 9} +0000\n"
+        f"data 1\nx\n"
+        + (f"from :{n - 3}\n" if n > 3 else "")
+        + "".join(f"M 644 inline {path}{n % 5}\ndata {len(str(n))}\n{n}\n" for path in "ab")
+        for n in range(1, 2001)
+    )
+    git("fast-import", "--quiet", stdin=history.encode())
+    whole = run(git, select="commits,file_changes")
+    command = [sys.executable, "-m", "burler", "run", str(Path(tap_git.__file__).parent)]
+    environment = {**ENV, "TAP_GIT_REPO": str(git.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as child:
+        got = [child.stdout.readline() for _ in range(lines)]
+        child.kill()
+        got += child.stdout.read().splitlines(keepends=True)
+    messages = [json.loads(line) for line in got if line.endswith(b"\n")]
+    states = [message["value"] for message in messages if message["type"] == "STATE"]
+    second = run(git, states[-1] if states else None)
+    for name, keys in (("commits", ["sha"]), ("file_changes", ["sha", "path"])):
+        first = [m["record"] for m in messages if m["type"] == "RECORD" and m["stream"] == name]
+        both = {tuple(row[key] for key in keys): row for row in [*first, *second.records(name)]}
+        assert both == {tuple(row[key] for key in keys): row for row in whole.records(name)}
+    assert len(second.records("commits")) < 2000 if states else lines < 3000
+
+
 def test_versions_of_the_full_tables(tmp_path):
     git = story(tmp_path / "r")
     first, second = run(git), None

@@ -1,0 +1,139 @@
+"""The end of a run as its user sees it: the summary on stderr, the report's file, the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burler.cli import common, process
+from burler.config.atomic import replace_file
+from burler.errors import UsageError
+from burler.runtime import logs
+from burler.runtime.report import Report
+
+if TYPE_CHECKING:
+    from burler.runtime.sync import SyncResult
+
+logger = logging.getLogger(__name__)
+
+_WIDTH = 120  # of the summary, where stderr is no terminal
+_MARK = "| "  # before each of its lines: none may look like a METRIC line, whatever a stream is called
+
+
+class Ending:
+    """What is to be done when a run ends, however it ends.
+
+    Args:
+        path: ``--report``, or None.
+        limit, schemas_only: what the run is limited to; the report says so.
+
+    Raises:
+        UsageError: the file could not be written later on.
+    """
+
+    def __init__(self, path: str | None, *, limit: int | None = None, schemas_only: bool = False) -> None:
+        self._path = path
+        self._target = common.replaceable("--report", path, UsageError) if path is not None else None
+        # Without a file nobody sees how a stream went on over time.
+        self.report = Report() if path is not None else Report(points=0)
+        self.report.limit, self.report.schemas_only = limit, schemas_only
+        self.code = 0
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[Report]:
+        """While the run is under way: an error that ends it is in the report, which is written all the same."""
+        try:
+            yield self.report
+        except BaseException as error:
+            self.report.end("failed", process.code_of(error), error)
+            self._show()
+            self._write()
+            raise
+
+    def of(self, result: SyncResult) -> int:
+        """The end of a run that came to its end; the exit code."""
+        for stream, error in result.errors.items():
+            if not self.report.has_failed(stream):
+                self.report.failed(stream, None, error)
+        status = "failed" if result.errors else "stopped" if result.stopped_by is not None else "succeeded"
+        self.report.end(status, result.exit_code)
+        self._show()
+        code = process.report_errors(result)
+        return code if self._write() else code or 1
+
+    def _show(self) -> None:
+        """The summary, for whoever reads the log at INFO; on a terminal where rich is there, in colour."""
+        if self.report.empty or not logger.isEnabledFor(logging.INFO):
+            return
+        on_terminal = sys.stderr.isatty() and not os.environ.get("LOGGING_CONF_FILE")
+        if on_terminal and importlib.util.find_spec("rich") is not None:
+            try:
+                _show_with_rich(self.report)
+            except Exception:  # one that does not work, or is none: the rows are out all the same
+                logger.debug("rich", exc_info=True)
+            else:
+                return
+        for line in self.report.summary(_terminal_width() if on_terminal else _WIDTH).splitlines():
+            logger.info("%s%s", _MARK, line)
+
+    def _write(self) -> bool:
+        """The file; whether it is there. What goes wrong is one line in the log: the rows are out all the same."""
+        if self._target is None:
+            return True
+        try:
+            replace_file(self._target, content(self.report, self._target))
+        except Exception as error:
+            reason = error.strerror if isinstance(error, OSError) else logs.short(error)
+            logger.debug("traceback", exc_info=True)
+            logger.critical("--report %s can't be written: %s.", self._path, reason)
+            return False
+        return True
+
+
+def _terminal_width() -> int:
+    """Columns for a line behind its level and mark. stdout's width says nothing: it is a pipe."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        columns = 0
+    return columns - len("INFO " + _MARK) if columns > 0 else _WIDTH
+
+
+def content(report: Report, path: Path) -> bytes:
+    """What goes into a file: a page where its name ends with ``.html`` or ``.htm``, else JSON."""
+    if path.suffix.lower() in (".html", ".htm"):
+        return report.to_html().encode()
+    return json_of(report)
+
+
+def json_of(report: Report) -> bytes:
+    """The report as JSON that a person can read: indented, the series of each stream on one line."""
+    import msgspec
+
+    document = report.to_json()
+    series = [b"    " + msgspec.json.encode(one) for one in document.pop("series")]
+    lines = b"\n" + b",\n".join(series) + b"\n  " if series else b""
+    head = process.pretty(document).removesuffix(b"\n}\n")
+    return head + b',\n  "series": [' + lines + b"]\n}\n"
+
+
+def _show_with_rich(report: Report) -> None:
+    """The lines of the summary in colour."""
+    from burler.runtime.report_text import plain, table
+
+    console = importlib.import_module("rich.console").Console(stderr=True, highlight=False, soft_wrap=True)
+    text = importlib.import_module("rich.text").Text
+    shown = table(report.to_json(series=False))
+    first, rule, *lines = plain(shown, console.width).splitlines()
+    for line, style in ((first, "bold"), (rule, "dim")):
+        console.print(text(line, style=style))
+    for n, line in enumerate(lines):
+        total = shown.total and n == len(lines) - 1
+        console.print(text(line, style="red" if n in shown.failed else "bold" if total else ""))

@@ -1,0 +1,87 @@
+"""The kind that the values of a replication key are of, as they show it, and values with their rank."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from burler.errors import StreamError
+from burler.pipeline.bookmark_values import DATE, TEXT, comparable
+
+
+class Mark(NamedTuple):
+    """A value and what it is ordered by; a rank of None stands before all others."""
+
+    value: Any
+    rank: Any
+
+    def over(self, other: Mark) -> bool:
+        """Whether it is greater."""
+        return self.rank is not None and (other.rank is None or self.rank > other.rank)
+
+
+NOWHERE = Mark(None, None)
+
+
+def alike(kind: str, other: str) -> bool:
+    """Whether values of two kinds can be compared: a text may look like a date."""
+    return kind == other or {kind, other} == {DATE, TEXT}
+
+
+class Kinds:
+    """What the values of one key are, as they show it: ``kind`` is None before the first one.
+
+    Args:
+        textual: see ``comparable``.
+    """
+
+    def __init__(self, stream: str, key: str, textual: str | None) -> None:
+        self.kind: str | None = None
+        self._stream, self._key, self._textual = stream, key, textual
+        self._by_look = False  # dates that may turn out to be text
+
+    def mark(self, value: Any) -> Mark:
+        """A value with its rank.
+
+        Raises:
+            StreamError: see ``rank``.
+        """
+        return Mark(value, self.rank(value))
+
+    def rank(self, value: Any) -> Any:
+        """Something to compare a value by.
+
+        Raises:
+            StreamError: a value that has no place in an order, or is of another kind than those before it.
+        """
+        kind, rank = comparable(value, self._textual)
+        if rank is None:
+            raise self.refused(
+                f"'{self._key}' is {kind} ({value!r:.60}); a bookmark must be a date-time with a zone, a date, text or "
+                "a finite number."
+            )
+        if kind != self.kind:
+            self.adopt(kind, value)
+        elif self._by_look and not isinstance(value, str):
+            self._by_look = False
+        return rank
+
+    def adopt(self, kind: str, value: Any) -> None:
+        """Take a kind that is not the one so far.
+
+        Raises:
+            StreamError: it can't be mixed with that.
+        """
+        looks = isinstance(value, str) and self._textual is None
+        if self.kind is None:
+            self.kind, self._by_look = kind, looks and kind == DATE
+        elif looks and ((kind == TEXT and self._by_look) or (kind, self.kind) == (DATE, TEXT)):
+            self.kind, self._by_look = TEXT, False
+        else:
+            raise self.refused(
+                f"'{self._key}' is {kind} ({value!r:.60}) where it was {self.kind} before; a bookmark needs values of "
+                "one kind."
+            )
+
+    def refused(self, fact: str) -> StreamError:
+        """An error of the stream."""
+        return StreamError(self._stream, f"stream '{self._stream}': {fact}")

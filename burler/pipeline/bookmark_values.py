@@ -1,0 +1,182 @@
+"""Values of a replication key: what they are ordered by, how they stand in the state, and a page of them at C speed.
+
+Kinds are date-times, dates, text and numbers, and don't mix. What a text is follows from the schema's format where that
+is known, else from its look: RFC 3339 with a zone is a date-time, ``2024-01-02`` a date, all else text.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from decimal import ROUND_FLOOR, Decimal
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from burler.pipeline import times
+
+DATE_TIME, DATE, TEXT, NUMBER = "a date-time", "a date", "text", "a number"
+MOST_DIGITS = 1000  # a whole number beyond this is no bookmark: written out it is a line of its own
+_MOST_BITS = 3322  # of so many digits
+_TOO_LONG = (f"a number of over {MOST_DIGITS:,} digits", None)
+_NUMBERS = frozenset((int, float, Decimal))
+_DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+# Date-times as burler writes them. Without the Z their order as text is that in time: a fraction is never all zeros.
+_MOMENTS = re.compile(rf"(?:{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.(?!000000)\d{{6}})?Z\n)*+", re.ASCII)
+_DAYS = re.compile(rf"(?:{_DAY}\n)*+", re.ASCII)
+_MAY_BE_MOMENT = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:", re.ASCII | re.MULTILINE)
+_ONE_DAY = re.compile(_DAY, re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(?:\d{1,5000}(?:\.\d{0,5000})?|\.\d{1,5000})(?:[eE][+-]?\d{1,9})?", re.ASCII)
+_zone = attrgetter("tzinfo")
+
+
+def comparable(value: Any, textual: str | None = None) -> tuple[str, Any]:
+    """The kind of a bookmark value, and something that its kind is ordered by; None if it has no place in
+    an order (NaN, a naive date-time, a list, ...).
+
+    Args:
+        textual: what the schema says of a text: "date-time", "date" or "decimal" (a number written as text, compared
+            as one); None: as it looks.
+    """
+    if isinstance(value, str):
+        return _text(value, textual)
+    if isinstance(value, dt.datetime):
+        if value.utcoffset() is None:
+            return "a date-time without a zone", None
+        text = times.from_datetime(value)
+        return (DATE_TIME, text[:-1]) if text is not None else ("a date-time beyond the calendar", None)
+    if isinstance(value, dt.date):
+        return DATE, value.isoformat()
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return f"of type {type(value).__name__}", None
+    if isinstance(value, float):
+        return (NUMBER, value) if math.isfinite(value) else ("no finite number", None)
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    return (NUMBER, value) if value.bit_length() < _MOST_BITS else _TOO_LONG
+
+
+def _text(value: str, textual: str | None) -> tuple[str, Any]:
+    if textual == "decimal":
+        return _decimal(Decimal(value)) if _DECIMAL.fullmatch(value) else ("text that is no number", None)
+    moment = times.canonical_text(value)
+    if moment is not None:
+        return DATE_TIME, _sortable(moment)
+    if is_date(value):
+        return DATE, value
+    if textual in ("date", "date-time"):
+        return f"text that is no {textual}", None
+    return TEXT, value
+
+
+def _sortable(moment: str) -> str:
+    """A canonical date-time without its Z; the fraction has six digits, or more that are no zeros, or isn't there.
+    In this form the order of the texts is that of the moments, and equal moments have one text."""
+    body, _, fraction = moment[:-1].partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{body}.{fraction.ljust(6, '0')}" if fraction else body
+
+
+def _decimal(value: Decimal) -> tuple[str, Any]:
+    if not value.is_finite():
+        return "no finite number", None
+    return (NUMBER, value) if value.adjusted() < MOST_DIGITS else _TOO_LONG
+
+
+def in_page(rank: Any, types: set[type]) -> Any:
+    """A rank as the values of a page of such types are ordered (see ``ordered``), for asking which are greater."""
+    if types == {dt.datetime}:
+        # Digits beyond the sixth make no difference: what is greater than the rest is greater than it with them.
+        return dt.datetime.fromisoformat(f"{rank[:26]}+00:00")
+    return dt.date.fromisoformat(rank) if types == {dt.date} else rank
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day of the calendar, as ``2024-02-29``."""
+    if _ONE_DAY.fullmatch(text) is None:
+        return False
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def key_text(value: Any) -> Any:
+    """A replication key's value as it stands in the state: text, a date-time in RFC 3339, or a number.
+
+    A Decimal that a JSON float has no room for is rounded down: a bookmark may lie before the last row, never
+    after it.
+    """
+    if isinstance(value, dt.datetime):
+        return times.from_datetime(value)
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if value is msgspec.UNSET:
+        return None
+    if isinstance(value, Decimal):
+        if value == value.to_integral_value():
+            return int(value)
+        rounded = float(value)
+        if Decimal(repr(rounded)) > value:
+            rounded = math.nextafter(rounded, -math.inf)
+        # Below all floats there are whole numbers only.
+        return rounded if math.isfinite(rounded) else int(value.to_integral_value(ROUND_FLOOR))
+    return value
+
+
+def present_of(values: list[Any]) -> tuple[list[Any], set[type]]:
+    """The values that are there, without None and those that are missing, and their types."""
+    kinds = set(map(type, values))
+    if type(None) not in kinds and msgspec.UnsetType not in kinds:
+        return values, kinds
+    present = [value for value in values if value is not None and value is not msgspec.UNSET]
+    return present, kinds - {type(None), msgspec.UnsetType}
+
+
+def ordered(present: list[Any], kinds: set[type], textual: str | None) -> tuple[str, list[Any]] | None:
+    """The kind of a page of values and what they are ordered by, both without a look at each in Python; None where that
+    can't be had: then each takes ``comparable``. Date-times and dates that are no text are ordered by themselves, all
+    else by what ``comparable`` gives.
+
+    What is said of the order is exact. Of the kind: a text that has the form of a day or moment and is none (February
+    30) may be taken for one.
+    """
+    if kinds <= _NUMBERS:
+        return (NUMBER, present) if _finite(present, kinds) else None
+    if kinds == {dt.datetime}:
+        # Two date-times in one and the same zone compare by the clock on the wall, which goes back once a year; and a
+        # naive one has no place at all. Fixed offsets are safe.
+        return (DATE_TIME, present) if set(map(type, map(_zone, present))) == {dt.timezone} else None
+    if kinds == {dt.date}:
+        return DATE, present
+    if kinds == {str}:
+        return _ordered_text(present, textual)
+    return None
+
+
+def _finite(present: list[Any], kinds: set[type]) -> bool:
+    if kinds == {int}:
+        return True
+    if Decimal in kinds:
+        return kinds == {Decimal} and all(map(Decimal.is_finite, present)) and _most(present) < MOST_DIGITS
+    return all(map(math.isfinite, (value for value in present if type(value) is float) if int in kinds else present))
+
+
+def _most(present: list[Decimal]) -> int:
+    return max(map(Decimal.adjusted, present))
+
+
+def _ordered_text(present: list[str], textual: str | None) -> tuple[str, list[Any]] | None:
+    lines = "\n".join(present) + "\n"
+    if _MOMENTS.fullmatch(lines):
+        bare = lines.split("Z\n")
+        del bare[-1]
+        return (DATE_TIME, bare) if len(bare) == len(present) else None
+    if _MAY_BE_MOMENT.search(lines) is not None:
+        return None
+    if _DAYS.fullmatch(lines):
+        return (DATE, present) if lines.count("\n") == len(present) else None
+    return (TEXT, present) if textual is None else None

@@ -1,0 +1,109 @@
+"""Markers: what stands among the rows of a page and is no row.
+
+They are put there while user code runs, so their place says which rows were yielded before them. None of them goes
+out; whoever writes the page acts on them in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+GREATEST: Any = object()
+"""In place of a value: the greatest that is out."""
+
+
+class Marker:
+    """Base of all markers."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class UnitBegins(Marker):
+    """What follows was yielded by another call of the sync function: for the next partition, or a further try."""
+
+    unit: Any
+
+
+@dataclass(slots=True)
+class UnitEnds(Marker):
+    """The function has come to its end. ``states``: each ``stream.state`` at that moment, as JSON."""
+
+    unit: Any
+    states: bytes
+
+
+@dataclass(slots=True)
+class Released(Marker):
+    """What belongs to all parents so far is in the page. ``asked``: the parents' rows with what came for each, for
+    bookmark functions that want to know."""
+
+    states: bytes
+    asked: list[tuple[str, Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Asked(Marker):
+    """The same of parents that are substreams themselves, for their bookmark functions."""
+
+    asked: list[tuple[str, Mapping[str, Any], dict[str, Any]]]
+
+
+@dataclass(slots=True)
+class CallFailed(Marker):
+    """A substream's function failed for one row of its parent. ``above``: that row, its parent's, and so on."""
+
+    stream: str
+    where: str
+    error: BaseException
+    above: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class SaveHere(Marker):
+    """``stream.save_bookmark(value)``: the value, ``GREATEST`` of rows that are out, or UNSET where the bookmark
+    follows its strategy. ``states``: where it is safe to say, each ``stream.state`` at that moment."""
+
+    stream: str
+    value: Any = msgspec.UNSET
+    states: bytes | None = None
+
+
+@dataclass(slots=True)
+class VersionBegins(Marker):
+    """A ``with stream.full_table()`` block begins."""
+
+    stream: str
+
+
+@dataclass(slots=True)
+class VersionEnds(Marker):
+    """The block has ended; ``whole`` says that it did so without an error."""
+
+    stream: str
+    whole: bool
+
+
+@dataclass(slots=True)
+class NotModified(Marker):
+    """The source says that nothing has changed."""
+
+    stream: str
+
+
+def cut(items: Sequence[Any]) -> Iterator[tuple[Sequence[Any], Marker | None]]:
+    """Items cut at their markers: ``(rows and pages, the marker behind them)``, None behind the last."""
+    if not any(issubclass(kind, Marker) for kind in set(map(type, items))):
+        yield items, None
+        return
+    begun = 0
+    for at, item in enumerate(items):
+        if isinstance(item, Marker):
+            yield items[begun:at], item
+            begun = at + 1
+    if begun < len(items):
+        yield items[begun:], None

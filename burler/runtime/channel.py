@@ -1,0 +1,81 @@
+"""What functions of the author's emit beside the rows that they yield, on its way into the lane's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from burler.context import Channel
+from burler.pipeline import markers as mk
+from burler.pipeline.pages import misused
+from burler.runtime.family import not_emitted
+
+if TYPE_CHECKING:
+    from burler.runtime.lane import Lane
+    from burler.runtime.unit import Unit
+
+
+class LaneChannel(Channel):
+    """Takes what functions of one unit emit beside their own rows, while its lane is at it."""
+
+    def __init__(self, lane: Lane, unit: Unit) -> None:
+        self._lane = lane
+        self._unit = unit
+        self._parents = unit.parents
+
+    def _check(self, stream: str, what: str) -> None:
+        if self._lane.unit is not self._unit or self._lane.writing.at_work_here():
+            raise self._refused(stream, what)
+
+    def rows(self, emitter: str, stream: str, rows: Iterable[Any]) -> None:
+        """Rows of ``stream`` that the function of ``emitter`` emits, behind all that was yielded so far.
+
+        Raises:
+            StreamError: something that is no row, or rows of a stream that the function does not emit.
+        """
+        lane, unit = self._lane, self._unit
+        self._check(emitter, "emit_record")
+        member = unit.members[emitter]
+        if stream not in member.names:
+            raise not_emitted(stream, member)
+        for i, row in enumerate(rows):
+            if not isinstance(row, Mapping) or misused(row):
+                raise lane.pull.refuse((stream, row))
+            with unit.emitting:
+                self._check(emitter, "emit_record")
+                unit.has_emitted = True
+                lane.pull.put((stream, row))
+                if stream in self._parents:
+                    unit.emitted.setdefault(emitter, []).append((stream, row))
+            for watched in unit.watched:
+                if stream in watched:
+                    watched[stream].add(row)
+            if i % 64 == 63:
+                lane.relieve()
+        lane.relieve()
+
+    def save_bookmark(self, stream: str, value: Any, *, given: bool) -> None:
+        """A STATE is due behind what was yielded so far."""
+        self._check(stream, "save_bookmark")
+        unit = self._unit
+        manual = unit.members[stream].run.manual
+        said = value if given else mk.GREATEST if manual else msgspec.UNSET
+        # What stream.state says is safe here, but not where rows are read ahead of what belongs to them.
+        states = None if unit.line.has_children else unit.states()
+        self._lane.pull.put(mk.SaveHere(stream, said, states))
+
+    def version_begins(self, stream: str) -> None:
+        """Rows from here on are a full table."""
+        self._check(stream, "full_table")
+        self._lane.pull.put(mk.VersionBegins(stream))
+
+    def version_ends(self, stream: str, *, whole: bool) -> None:
+        """The full table has ended."""
+        self._lane.pull.put(mk.VersionEnds(stream, whole))
+
+    def not_modified(self, stream: str) -> None:
+        """The source says that nothing has changed."""
+        self._check(stream, "not_modified")
+        self._lane.pull.put(mk.NotModified(stream))

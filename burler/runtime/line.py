@@ -1,0 +1,82 @@
+"""A line: the streams that are synced in one run (a root, its substreams, what they emit), and what they share."""
+
+from __future__ import annotations
+
+from burler.declare.checks import line_of
+from burler.declare.spec import StreamSpec
+from burler.runtime.plan import PlannedRun
+from burler.runtime.session import Session
+
+
+class Line:
+    """What every call of the root's function has in common.
+
+    ``called`` are the streams whose functions run, ``closed`` the substreams that have ended in this run (a row did not
+    fit, too many calls failed), so that their functions are called no more. ``dropped``: those of which rows that are
+    still on the way don't go out either.
+    """
+
+    def __init__(self, session: Session, planned: PlannedRun) -> None:
+        self.specs = session.specs
+        self.root = planned.spec.tap_stream_id
+        self.planned = {stream.tap_stream_id: stream for stream in planned.streams}
+        self.names = tuple(spec.tap_stream_id for spec in session.line(planned.spec))
+        self.selected = frozenset(self.planned)
+        self.closed: set[str] = set()
+        self.dropped: set[str] = set()
+        self._above = {
+            name: [one.tap_stream_id for one in line_of(self.specs[name], self.specs)] for name in self.names
+        }
+        wanted = {name for selected in self.planned for name in self._above[selected]}
+        called = {name for name in {*wanted, self.root} if self.specs[name].sync is not None}
+        self.called = [name for name in self.names if name in called]
+        self.emits = {name: frozenset(one for one in self.names if self.giver(one) == name) for name in self.called}
+        self.paths = {name: {one: self.specs[one].records_path for one in self.emits[name]} for name in self.called}
+        self.declares_children = any(self.specs[name].parent for name in self.names)
+        self.has_children = any(self.specs[name].parent for name in self.called)
+        asking = (name for name, one in self.planned.items() if one.spec.bookmark is not None)
+        self.asks_children = {name for name in asking if "children" in self.specs[name].bookmark.names}  # type: ignore[union-attr]
+
+    def asks_for(self, parameter: str) -> bool:
+        """Whether a function of the line asks for a parameter of that name."""
+        specs = [self.specs[name] for name in self.names]
+        functions = [(spec.sync, spec.bookmark, spec.post_transform, spec.partitions) for spec in specs]
+        setups = [spec.retry.setup for spec in specs if spec.retry is not None]
+        every = [*(one for some in functions for one in some), *setups]
+        return any(parameter in function.names for function in every if function is not None)
+
+    def textual(self, name: str) -> str | None:
+        """What the schema says of a bookmark that is text (``PlannedStream.key_format``)."""
+        planned = self.planned.get(name)
+        key = (planned.resume_key or planned.bookmark_key) if planned is not None else None
+        return planned.key_format(key) if planned is not None and key is not None else None
+
+    def spec(self, name: str) -> StreamSpec:
+        """The spec of a stream of the line."""
+        return self.specs[name]
+
+    def giver(self, name: str) -> str:
+        """The stream whose function yields a stream's rows: itself, or the one that emits it."""
+        return self.specs[name].emitted_by or name
+
+    def rank(self, name: str) -> int:
+        """Where rows of a stream stand in a page: a function's own rows first, parents before children, since those
+        may refer to them."""
+        above = self._above.get(name)
+        return len(above) if above is not None else len(self.specs)
+
+    def is_substream(self, name: str) -> bool:
+        """Whether a stream's rows come from a function that is called for rows of a parent."""
+        return any(self.specs[one].parent for one in self._above.get(name, ()))
+
+    def above(self, name: str) -> list[str]:
+        """The streams that one hangs on, itself first."""
+        return self._above[name]
+
+    def closes_with(self, name: str) -> str:
+        """The substream that ends where rows of a stream do not fit: the one whose function gives them."""
+        return self.giver(name)
+
+    def below(self, name: str) -> set[str]:
+        """A stream and all that hang on it."""
+        return {one for one in self.names if name in self._above[one]}

@@ -1,0 +1,293 @@
+"""A unit: one call of a sync function, with all that is called below it, and what a STATE may say of it.
+
+A stream without partitions is one unit; a partitioned one has a unit for each partition. Substreams belong to the unit
+of their root.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from burler.context import Channel, StreamRun
+from burler.declare.inject import gives_nothing
+from burler.declare.spec import StreamSpec
+from burler.declare.strategies import Manual
+from burler.errors import StreamError
+from burler.pipeline.bookmark import comparable
+from burler.pipeline.markers import GREATEST, Marker
+from burler.runtime import tracking
+from burler.runtime.family import Given, Member, rows_of
+from burler.runtime.start import Start
+from burler.runtime.walking import walk_of
+
+if TYPE_CHECKING:
+    from burler.runtime.stream import SyncRun
+
+
+class Unit:
+    """Where it begins, what it has given, and what is missing of it.
+
+    Args:
+        partition: the dict that the partitions function gave, and the ``key`` of its entry in the state; None for a
+            stream without partitions.
+    """
+
+    def __init__(self, sync: SyncRun, *, partition: Mapping[str, Any] | None = None, key: str | None = None) -> None:
+        self.engine = sync.engine
+        self.line = sync.line
+        self.outlets = sync.outlets
+        self.coverage = sync.coverage
+        self._sync = sync
+        self.partition = partition
+        self.key = key
+        self.error: BaseException | None = None
+        self.behind: set[str] = set()  # streams of which rows are missing
+        self.retries = 0
+        self.complete = False
+        self.held = self._save_asked = False
+        self.pending: list[Callable[[], None]] = []
+        self.least: tuple[Any, Any] | None = None  # rank and value of the key of its rows, where partitions rise
+        self.greatest: tuple[Any, Any] | None = None
+        self.has_emitted = False
+        # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
+        self.emitted: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+        self.emitting = threading.Lock()
+        self.watched: list[dict[str, Any]] = []  # what came of substreams, for bookmark functions that ask
+        self.put: Callable[[Marker], None] = lambda _marker: None
+        self._givens: dict[str, Given] = {}
+        self.start = Start(sync, key)
+        self.members: dict[str, Member] = {name: self._member(self.line.spec(name)) for name in self.line.called}
+        for member in self.members.values():
+            above = self.line.spec(member.name).parent
+            if above is not None:
+                self.members[self.line.giver(above)].children.setdefault(above, []).append(member)
+        self.parents: set[str] = {
+            name for member in self.members.values() for name in member.children
+        }  # have substreams here
+        tracked = tracking.trackers_of(sync, self.start)
+        self.keys = {name: one.key for name, one in tracked.items()}  # under which their bookmarks stand
+        self.trackers = {name: one.tracker for name, one in tracked.items()}
+        self._first_bookmark = self.root.run.bookmark
+        self._original = self.states()
+        self.safe_states: dict[str, Any] = msgspec.json.decode(self._original)
+
+    # ---- what is called --------------------------------------------------------------------------------
+
+    @property
+    def root(self) -> Member:
+        """The member whose function is called first."""
+        return self.members[self.line.root]
+
+    def attach(self, channel: Channel, put: Callable[[Marker], None]) -> None:
+        """Say where what its functions emit beside their rows goes, and markers."""
+        self.put = put
+        for member in self.members.values():
+            member.run.channel = channel
+
+    @property
+    def where(self) -> str:
+        """Which unit it is, for errors and reports; empty where there is one only."""
+        return "" if self.key is None else f"partition {self.key}"
+
+    def open(self) -> Any:
+        """Call the root's function; what it gives, with what its substreams give for each of its rows."""
+        if self.line.has_children:
+            return rows_of(self.root, walk_of(self))
+        return self.call(self.root, None)
+
+    def call(self, member: Member, parent: Any) -> Any:
+        """Call a member's function for a row of its parent."""
+        result = self.engine.session.invoke(
+            member.function, {**member.given, "parent": lambda: parent}, stream=member.name
+        )
+        emits = self.has_emitted or _emits(member.function.fn)
+        if result is None and not emits and gives_nothing(member.function.fn):
+            raise StreamError(
+                member.name,
+                f"stream '{member.name}' ({member.place}): its function neither yields nor returns anything. "
+                "Yield rows, or return a list of them; [] if there are none.",
+            )
+        return result
+
+    def _member(self, spec: StreamSpec) -> Member:
+        name = spec.tap_stream_id
+        assert spec.sync is not None
+        run = self._stream_run(spec)
+        line = self.line
+        return Member(name, spec.sync, run, self._given(run), names=line.emits[name], records_paths=line.paths[name])
+
+    def given_to(self, name: str) -> Given:
+        """What functions of a stream's rows (bookmark, post_transform) may ask for: its own ``stream``, also if another
+        function yields its rows."""
+        if name not in self._givens:
+            giver = self.line.giver(name)
+            given = self.members[giver].given if giver == name else None
+            self._givens[name] = given or self._given(self._stream_run(self.line.spec(name)))
+        return self._givens[name]
+
+    def _given(self, run: StreamRun) -> Given:
+        engine = self.engine
+        return engine.session.given(
+            state=self._sync.state_at_start,
+            catalog=lambda: engine.catalog,
+            stream=lambda: run,
+            partition=lambda: run.partition,
+        )
+
+    def _stream_run(self, spec: StreamSpec) -> StreamRun:
+        engine, name = self.engine, spec.tap_stream_id
+        planned = self.line.planned.get(name)
+        entry = engine.catalog.entries.get(name)
+        return StreamRun(
+            engine.session.tap,
+            name,
+            bookmark=self.start.bookmark(name, spec),
+            state=self.start.position(name),
+            selected=self.line.selected,
+            schema=planned.schema if planned else None,
+            metadata=planned.metadata if planned else entry.metadata if entry else None,
+            config=engine.session.config,
+            client=engine.session.client,
+            key_properties=planned.key_properties if planned else spec.key_properties,
+            replication_key=planned.replication_key if planned else spec.replication_key,
+            replication_method=planned.replication_method if planned else spec.replication_method,
+            partition=self.partition,
+            in_parts=spec.parent is not None,
+            start_date=engine.settings.start_date,
+            manual=isinstance(spec.strategy, Manual),
+        )
+
+    # ---- what it has given -----------------------------------------------------------------------------
+
+    def states(self) -> bytes:
+        """Each ``stream.state`` as it stands now, as JSON.
+
+        Raises:
+            StreamError: one that holds something else.
+        """
+        try:
+            return msgspec.json.encode({name: member.run.state for name, member in self.members.items()})
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            guilty = next((one for one in self.members.values() if not _has_json(one.run.state)), self.root)
+            raise StreamError(
+                guilty.name,
+                f"stream '{guilty.name}' ({guilty.place}): stream.state must hold JSON values only: {error}.",
+            ) from None
+
+    def keep_states(self, states: bytes) -> None:
+        """What each ``stream.state`` said when everything before it was in the page. Not once rows are missing: a
+        position of the author's own can't be held back to where they are."""
+        if not self.held:
+            self.safe_states = msgspec.json.decode(states)
+
+    def observe(self, name: str, keys: list[Any]) -> None:
+        """Take the bookmark values of rows that are written. Those of the root wait, where it has substreams, until
+        what belongs to them is out, too.
+
+        Raises:
+            UnsortedStreamError, StreamError: see ``BookmarkTracker``.
+        """
+        tracker = self.trackers.get(name)
+        if tracker is None or not keys:
+            return
+        if name in self.parents:
+            self.pending.append(functools.partial(tracker.observe, keys))
+        else:
+            tracker.observe(keys)
+        if name == self.line.root and self.line.spec(name).partition_order == "asc":
+            self._note_range(keys)
+
+    def _note_range(self, keys: list[Any]) -> None:
+        textual = self.line.textual(self.line.root)
+        ranked = [(comparable(one, textual)[1], one) for one in keys if one is not None and one is not msgspec.UNSET]
+        if ranked:
+            least, greatest = min(ranked, key=_rank), max(ranked, key=_rank)
+            self.least = least if self.least is None else min(self.least, least, key=_rank)
+            self.greatest = greatest if self.greatest is None else max(self.greatest, greatest, key=_rank)
+
+    def release(self, states: bytes) -> bool:
+        """What belongs to all rows so far is out. True if the author has asked for a STATE among them."""
+        pending, self.pending = self.pending, []
+        for act in pending:
+            act()
+        self.keep_states(states)
+        asked, self._save_asked = self._save_asked, False
+        return asked
+
+    def save_bookmark(self, name: str, value: Any) -> None:
+        """What an author vouches for: a value, or ``GREATEST`` of what is out."""
+        tracker = self.trackers.get(name)
+        if tracker is None:
+            return
+        save = tracker.save if value is GREATEST else functools.partial(tracker.save, value)
+        if name in self.parents:
+            self.pending.append(save)
+            self._save_asked = True
+        else:
+            save()
+
+    def miss(self, stream: str, values: Mapping[str, Any] | None) -> None:
+        """Rows of a substream are missing: those for the rows of the streams above that have these bookmark values.
+
+        Args:
+            values: None where it can't be told which: bookmarks stay where they are.
+        """
+        self.held = True
+        self.behind |= self.line.below(stream)
+        above = self.line.above(stream)
+        for name, tracker in self.trackers.items():
+            if name in self.behind:
+                tracker.hold(None)
+            elif name not in above:
+                continue
+            elif values is not None and name in values:
+                tracker.hold(values[name])
+            else:
+                tracker.hold(tracker.safe if name == self.line.root else None)
+
+    def count_failed(self, stream: str) -> bool:
+        """One more call of a substream's function has failed; True if they are too many."""
+        return self._sync.failures.too_many_calls(stream)
+
+    def finish(self) -> None:
+        """The function has come to its end, and all that it gave is out."""
+        self.complete = True
+        for tracker in self.trackers.values():
+            tracker.complete()
+
+    def again(self) -> None:
+        """Prepare a further try: everything as it was at the beginning."""
+        self.retries += 1
+        self.pending.clear()
+        self.emitted.clear()
+        for tracker in self.trackers.values():
+            tracker.restart()
+        for name, state in msgspec.json.decode(self._original).items():
+            self.members[name].run.state = state
+
+    def begin_at(self, bookmark: Any) -> None:
+        """Give the root's function another bookmark than the state has; None: the one it began with."""
+        self.root.run._bookmark = self._first_bookmark if bookmark is None else bookmark
+
+
+def _rank(ranked: tuple[Any, Any]) -> Any:
+    return ranked[0]
+
+
+def _emits(fn: Any) -> bool:
+    """Whether a function emits rows by name (``stream.emit_record``): then it need not yield."""
+    names: Sequence[str] = getattr(getattr(fn, "__code__", None), "co_names", ())
+    return any(name in ("emit_record", "emit_records") for name in names)
+
+
+def _has_json(value: Any) -> bool:
+    try:
+        msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,92 @@
+"""Versions of full tables: ``version`` on rows, and ACTIVATE_VERSION once they are a whole table (specs 8, 11.31)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from burler.runtime.plan import PlannedStream
+from burler.singer import state as st
+from burler.singer.messages import ActivateVersion
+from burler.sinks.base import Sink
+
+
+class Versions:
+    """The version that rows of one stream carry ``now``, None for none, and when it counts.
+
+    Args:
+        allowed: False where the operator wants none, whatever the author's blocks say.
+        interrupted: the version under which an earlier run was interrupted and this one goes on.
+        limited: rows up to a limit are never a whole table: nothing may be dropped for them.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedStream,
+        sink: Sink,
+        state: dict[str, Any],
+        *,
+        now: Callable[[], dt.datetime],
+        limited: bool,
+        allowed: bool,
+        interrupted: int | None,
+    ) -> None:
+        self._planned = planned
+        self._name = planned.tap_stream_id
+        self._sink = sink
+        self._state = state
+        self._clock = now
+        self._limited = limited
+        self._allowed = allowed
+        self._previous = st.get_version(state, self._name)
+        self._shown = False  # the first version of all was activated before its rows
+        self._by_block = False  # the author's ``with stream.full_table()`` has taken over
+        self.not_modified = False
+        self.now: int | None = None
+        if planned.versions:
+            self.now = interrupted or self._next()
+
+    def _next(self) -> int:
+        """A version of now. A clock that was set back must not make one that targets take for an older one."""
+        return max(int(self._clock().timestamp() * 1000), (self.now or self._previous or 0) + 1)
+
+    def begin(self) -> None:
+        """Rows follow. Before those of the first version of all stands its ACTIVATE_VERSION: targets then show them as
+        they come."""
+        if self.now is not None and self._previous is None and not self._shown and not self._limited:
+            self._shown = True
+            self._sink.write(ActivateVersion(self._planned.stream, self.now))
+
+    def renew(self) -> None:
+        """Another version for a further try that begins at the very beginning: rows of the one that failed are dropped
+        with it."""
+        if self.now is not None and not self._by_block:
+            self.now = self._next()
+
+    def begin_block(self) -> None:
+        """A block of the author's begins: its rows are a full table."""
+        if self._allowed:
+            self._by_block = True
+            self.now = self._next()
+
+    def end_block(self, *, whole: bool) -> None:
+        """The block has ended, with an error unless ``whole``."""
+        if whole and self._by_block:
+            self._activate()
+        if not self._planned.versions:
+            self.now = None
+
+    def complete(self) -> None:
+        """All rows are out: the version that they make up counts from here on. Not where the source said that nothing
+        has changed: that there are no rows does not mean that there are none."""
+        if not self._by_block and not self.not_modified:
+            self.begin()
+            self._activate()
+
+    def _activate(self) -> None:
+        if self.now is None or self._limited:
+            return
+        self._sink.write(ActivateVersion(self._planned.stream, self.now))
+        st.set_bookmark(self._state, self._name, "version", self.now)
+        self._previous = self.now

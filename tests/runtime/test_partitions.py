@@ -1,0 +1,234 @@
+"""Partitions: the sync function runs once for each dict that the partitions function gives."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from parts import FIELDS, given, numbers, partitioned, row
+
+import burler
+from burler.errors import PartialError, StreamError
+from burler.testing import run_tap
+
+# ---- what a function gets -------------------------------------------------------------------------
+
+
+def test_the_function_runs_once_for_each_partition_in_the_order_given():
+    tap = partitioned({"b": [3, 4], "a": [1, 2]})
+    run = run_tap(tap)
+    assert run.records("rows") == [row("b", 3), row("b", 4), row("a", 1), row("a", 2)]
+    assert run.types.count("SCHEMA") == 1
+    assert run.result.rows == {"rows": 4}
+
+
+def test_what_a_function_is_told_of_its_partition():
+    told: list[Any] = []
+    tap = partitioned([])
+
+    @tap.partitions("more", key="account")
+    def accounts(client, config, state, catalog, stream):
+        told.append((client, config["x"], state, catalog.entries["more"].tap_stream_id, stream.name, stream.bookmark))
+        return [{"account": "a", "shard": 1}, {"account": "b", "shard": 2}]
+
+    @tap.client
+    def client():
+        return "the client"
+
+    @tap.sync("more", replication_key="id", schema=FIELDS)
+    def more(stream, partition):
+        told.append((partition, stream.partition, stream.bookmark, tap.get_bookmark(), dict(stream.state)))
+        yield row(partition["account"], 9)
+        stream.state["seen"] = partition["shard"]
+
+    state = {"bookmarks": {"more": {"id": 3, "partitions": {"b": {"id": 7, "stream_state": {"at": 1}}}}}}
+    run = run_tap(tap, {"x": 5}, state=state, select="more")
+    assert not run.result.errors
+    assert told == [
+        ("the client", 5, {**state, "currently_syncing": "more"}, "more", "more", 3),
+        ({"account": "a", "shard": 1}, {"account": "a", "shard": 1}, 3, 3, {}),
+        ({"account": "b", "shard": 2}, {"account": "b", "shard": 2}, 7, 7, {"at": 1}),
+    ]
+    assert run.states[-1]["bookmarks"]["more"]["partitions"] == {
+        "a": {"id": 9, "stream_state": {"seen": 1}},
+        "b": {"id": 9, "stream_state": {"at": 1, "seen": 2}},
+    }
+
+
+def test_a_stream_without_partitions_is_told_of_none():
+    seen = []
+    tap = burler.tap("tap-t")
+    tap.sync("rows", schema=FIELDS)(lambda stream: seen.append(stream.partition) or [])
+    run_tap(tap)
+    assert seen == [None]
+
+
+def test_start_date_is_where_a_partition_without_a_bookmark_begins():
+    seen = []
+    tap = partitioned({"a": []}, lambda stream: seen.append(stream.bookmark) or [])
+    run = run_tap(tap, {"start_date": "2024-01-01T00:00:00Z"})
+    assert seen == ["2024-01-01T00:00:00Z"]
+    assert run.states[-1].get("bookmarks", {}) == {}
+
+
+def test_a_functions_own_changes_to_the_partition_reach_no_key_and_no_other_call():
+    first = {"account": "a"}
+
+    def rows(partition):
+        yield row("a", 1)
+        partition["account"] = "changed"
+
+    tap = partitioned(lambda: [first], rows)
+    run = run_tap(tap)
+    assert list(run.states[-1]["bookmarks"]["rows"]["partitions"]) == ['{"account":"a"}']
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_dict_that_the_partitions_function_fills_again_and_again(workers: int):
+    together = threading.Barrier(workers, timeout=10)
+
+    def accounts():
+        one: dict[str, str] = {}
+        for name in "ab":
+            one["account"] = name
+            yield one
+
+    def rows(partition):
+        together.wait()
+        yield row(partition["account"], 1)
+
+    run = run_tap(partitioned(accounts, rows, workers=workers))
+    assert sorted(map(str, run.records("rows"))) == sorted(map(str, [row("a", 1), row("b", 1)]))
+
+
+# ---- empty ones, none at all ---------------------------------------------------------------------------
+
+
+def test_an_empty_partition_has_no_bookmark_and_stops_nothing():
+    run = run_tap(partitioned({"a": [1], "b": [], "c": [2]}))
+    assert numbers(run) == [1, 2]
+    assert set(run.states[-1]["bookmarks"]["rows"]["partitions"]) == {'{"account":"a"}', '{"account":"c"}'}
+
+
+@pytest.mark.parametrize("nothing", [lambda: [], lambda: iter(()), lambda: (x for x in ())])
+def test_no_partitions_are_no_rows_and_no_error(nothing: Any):
+    state = {"bookmarks": {"rows": {"partitions": {'{"account":"a"}': {"id": 4}}}}}
+    run = run_tap(partitioned(nothing, lambda partition: [row("a", 1)]), state=state)
+    assert run.types == ["SCHEMA", "STATE"]
+    assert run.states == [state]
+    assert not run.result.errors
+
+
+# ---- wrong ones -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gives", "named"),
+    [
+        (lambda: {}.get("x"), "gave None"),
+        (lambda: {"account": "a"}, "gave dict; yield dicts, or return a list of them"),
+        (lambda: "ab", "gave str 'ab'"),
+        (lambda: 5, "gave int 5"),
+        (lambda: ["a"], "gave str 'a'; a partition is a dict such as"),
+        (lambda: [None], "gave None; a partition is a dict"),
+        (lambda: [{}], "gave dict; a partition is a dict"),
+        (lambda: [{"account": object()}], "gave a partition that is no JSON"),
+        (lambda: [{"account": float("nan")}], "gave a partition that is no JSON"),
+        (lambda: [{"account": "\ud800"}], "gave a partition that is no JSON"),
+        (lambda: [{5: "a"}], "gave a partition that is no JSON"),
+        (lambda: [("rows", {"account": "a"})], "a partition is a dict"),
+    ],
+)
+def test_what_is_no_partition_ends_the_stream_with_one_clear_error(gives: Any, named: str):
+    tap = partitioned(gives, lambda partition: [row("a", 1)])
+    tap.sync("other", schema=FIELDS)(lambda: [row("o", 1)])
+    run = run_tap(tap)
+    error = run.result.errors["rows"]
+    assert type(error) is StreamError
+    assert f"{named}" in str(error)
+    assert "test_partitions.py:" in str(error)
+    assert run.records("rows") == []
+    assert run.records("other") == [row("o", 1)]
+    assert run.result.exit_code == 1
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_partitions_function_that_fails_in_the_middle_keeps_what_came_before(workers: int):
+    def accounts():
+        yield {"account": "a"}
+        yield {"account": "b"}
+        raise ConnectionError("the list broke off")
+
+    tap = partitioned(accounts, given({"a": [1, 2], "b": [3]}), workers=workers)
+    run = run_tap(tap, state={"bookmarks": {"rows": {"id": 1}}})
+    assert sorted(numbers(run)) == [1, 2, 3]
+    error = run.result.errors["rows"]
+    assert "its partitions function" in str(error)
+    assert "the list broke off" in str(error)
+    assert isinstance(error.__cause__, ConnectionError)
+    entry = run.states[-1]["bookmarks"]["rows"]
+    assert entry == {"id": 1, "partitions": {'{"account":"a"}': {"id": 2}, '{"account":"b"}': {"id": 3}}}
+
+
+def test_a_partitions_function_that_exits_ends_its_stream_alone():
+    def accounts():
+        raise SystemExit(3)
+
+    tap = partitioned(accounts, lambda partition: [])
+    tap.sync("other", schema=FIELDS)(lambda: [row("o", 1)])
+    run = run_tap(tap)
+    assert "rows" in run.result.errors
+    assert run.records("other") == [row("o", 1)]
+
+
+def test_a_partition_that_comes_twice_ends_the_stream():
+    run = run_tap(
+        partitioned(lambda: [{"account": "a"}, {"account": "b"}, {"account": "a"}], given({"a": [1], "b": [2]}))
+    )
+    assert numbers(run) == [1, 2]
+    assert 'gave the partition {"account":"a"} twice; each has one bookmark' in str(run.result.errors["rows"])
+
+
+# ---- errors of some ---------------------------------------------------------------------------------
+
+
+def test_a_failing_partition_stops_no_other_and_is_named():
+    def rows(partition):
+        yield row(partition["account"], 1)
+        if partition["account"] in "bd":
+            raise PermissionError("403")
+        yield row(partition["account"], 2)
+
+    run = run_tap(partitioned({name: [] for name in "abcde"}, rows))
+    assert [numbers(run, name) for name in "abcde"] == [[1, 2], [1], [1, 2], [1], [1, 2]]
+    error = run.result.errors["rows"]
+    assert isinstance(error, PartialError)
+    assert [(one.stream, one.where) for one in error.failures] == [
+        ("rows", 'partition {"account":"b"}'),
+        ("rows", 'partition {"account":"d"}'),
+    ]
+    assert all("403" in str(one.error) for one in error.failures)
+    assert run.result.exit_code == 1
+    entries = run.states[-1]["bookmarks"]["rows"]["partitions"]
+    assert set(entries) == {'{"account":"a"}', '{"account":"c"}', '{"account":"e"}'}
+
+
+def test_more_failures_than_allowed_end_the_stream():
+    def rows(partition):
+        raise PermissionError("403")
+
+    tap = partitioned({str(i): [] for i in range(50)}, rows)
+    tap.sync("other", schema=FIELDS)(lambda: [row("o", 1)])
+    run = run_tap(tap, {"max_failures": 3})
+    error = run.result.errors["rows"]
+    assert "more than 3 of its parts have failed (max_failures)" in str(error)
+    assert 'partition {"account":"0"}' in str(error)
+    assert run.records("other") == [row("o", 1)]
+
+
+def test_a_row_that_does_not_fit_ends_its_partition_alone():
+    tap = partitioned({"a": [], "b": []}, lambda partition: [row(partition["account"], 1), {"account": 5}, row("x", 9)])
+    run = run_tap(tap)
+    assert run.records("rows") == [row("a", 1), row("b", 1)]
+    assert len(run.result.errors["rows"].failures) == 2
