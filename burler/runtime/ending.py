@@ -61,7 +61,10 @@ def end(sync: SyncRun, status: str, seconds: float) -> None:
     kept = len(entries.partitions_of(state, sync.name))
     if kept:
         bookmark = f"{bookmark or ''} of each of {kept} partitions".strip()
-    logger.info("stream '%s': %s, %s, %.1f s, bookmark %s", sync.name, status, rows, seconds, bookmark)
+    shown = status
+    if status == "failed" and sync.name not in failed:
+        shown = f"succeeded, but rows of {', '.join(failed)} are missing"
+    logger.info("stream '%s': %s, %s, %.1f s, bookmark %s", sync.name, shown, rows, seconds, bookmark)
     most = sync.engine.settings.partition_bookmarks_warning
     if kept > most:
         logger.warning(

@@ -39,7 +39,7 @@ class Failures:
         found: dict[str, BaseException] = {name: PartialError(name, parts) for name, parts in self._parts.items()}
         for name, error in self._ended.items():
             parts = self._parts.get(name)
-            whole = [*parts, Failure(name, "its end", error)] if parts else []
+            whole = [Failure(name, "its end", error), *parts] if parts else []
             found[name] = PartialError(name, whole) if whole else error
         if self.error is not None:
             found[self._sync.name] = self.error

@@ -51,9 +51,9 @@ def interrupted(state: dict[str, Any], line: Line) -> Interrupted | None:
 
 
 def forget(state: dict[str, Any], line: Line) -> bool:
-    """Take away what can't be gone on with; True if there was something. A STATE without it must be out before another
-    version is activated: a run that goes on from an older one would fill a version that targets have dropped."""
-    stale = [name for name in line.planned if entries.value_of(state, name, entries.FULL) is not None]
+    """Take away what can't be gone on with; True if there was something. A STATE without it must be out before rows
+    of another version: a run that goes on from an older one would fill a version that targets have dropped."""
+    stale = [name for name in line.names if entries.value_of(state, name, entries.FULL) is not None]
     for name in stale:
         entries.put(state, name, entries.FULL, None)
     return bool(stale)
@@ -64,7 +64,10 @@ def save_full_table(unit: Unit, state: dict[str, Any], safe: Any) -> None:
     line = unit.line
     key = unit.keys[line.root]
     done = safe is None or unit.complete
-    for name in line.planned:
+    for name in line.names:
+        if name not in line.planned:
+            entries.put(state, name, entries.FULL, None)
+            continue
         version = unit.outlets[name].versions.now if line.planned[name].versions else None
         entry: dict[str, Any] = {} if version is None else {"version": version}
         if name == line.root:

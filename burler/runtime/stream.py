@@ -133,6 +133,8 @@ class SyncRun:
             if self.line.asks_for("state"):
                 engine.note_syncing()
                 self._state_at_start = msgspec.json.encode(engine.state)
+            if self._forgot:
+                engine.states.write()
         status = "failed"
         try:
             self._run_lanes()
@@ -191,8 +193,6 @@ class SyncRun:
         if not done and not (self.full() and not self.engine.stopper.requested):
             return "failed" if self.failures.error is not None else "stopped"
         if self.engine.limit is None:
-            if self._forgot:
-                self.save_state()
             for name, outlet in self.outlets.items():
                 if name not in behind:
                     outlet.versions.complete()

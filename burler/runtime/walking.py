@@ -11,7 +11,7 @@ from burler.declare.spec import StreamSpec
 from burler.errors import DataError, LockLost, OutputClosed, StorageError, UsageError
 from burler.pipeline.markers import CallFailed, Marker
 from burler.runtime.family import Member, Walk
-from burler.runtime.retries import is_retried, set_up
+from burler.runtime.retries import is_retried, note, set_up
 
 if TYPE_CHECKING:
     from burler.runtime.unit import Unit
@@ -87,6 +87,8 @@ class _Calls:
             return False
         if member.name in self._states:
             member.run.state = msgspec.json.decode(self._states[member.name])
+        above = self._unit.line.specs[spec.parent or ""]
+        note(spec, row_name(above, parent), error, tries)
         given = {**member.given, "parent": lambda: parent}
         bookmark = set_up(self._unit.engine.session, spec, given, error, tries, run=member.context.run)
         if bookmark is not None:

@@ -269,7 +269,7 @@ def test_rich_colours_the_summary_on_a_terminal_alone(tmp_path: Path):
     for name, source in FAKE_RICH.items():
         (package / f"{name}.py").write_text(textwrap.dedent(source))
     write_tap(tmp_path, SMALL)
-    path = str(tmp_path / "path")
+    path = os.pathsep.join(filter(None, [str(tmp_path / "path"), os.environ.get("PYTHONPATH")]))
     lines = on_terminal(tmp_path, 100, PYTHONPATH=path)
     drawn = [line.split()[1:4] for line in lines if line.startswith("RICH")]
     assert drawn == [["bold", "stream", "rows"], ["dim", "-" * 58], ["plain", "rows", "10"]]

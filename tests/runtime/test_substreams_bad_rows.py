@@ -83,7 +83,7 @@ def test_a_failed_call_and_a_bad_row_are_both_told():
     run = run_tap(family("asc", fails), {"parent_buffer_rows": 1, "page_max_rows": 1})
     error = run.result.errors["children"]
     assert isinstance(error, PartialError)
-    assert [type(one.error) for one in error.failures] == [LookupError, BadRecordError]
+    assert [type(one.error) for one in error.failures] == [BadRecordError, LookupError], "the end first"
     assert run.states[-1]["bookmarks"]["parents"] == {"key": 1}
     assert_going_on_brings_all(run, "asc")
 

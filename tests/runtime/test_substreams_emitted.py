@@ -81,10 +81,10 @@ def test_no_bookmark_of_an_emitted_parent_is_ahead_of_its_children(buffer: int, 
             marks = message["value"].get("bookmarks", {})
             before = [m for m in run.messages[:position] if m["type"] == "RECORD"]
             kids = {m["record"]["parent"] for m in before if m["stream"] == "kids"}
-            for stream, factor in (("beside", 1), ("main", 10)):
-                mark = marks.get(stream, {}).get("key", -1)
-                moved.add((stream, mark))
-                assert kids >= {10 * i for i in range(COUNT) if 10 * i <= mark * factor}, (stream, mark)
+            beside, main = (marks.get(stream, {}).get("key", -1) for stream in ("beside", "main"))
+            moved |= {("beside", beside), ("main", main)}
+            # What main emits with a row may stand behind it: it comes once more with a row that equals the bookmark.
+            assert kids >= {10 * i for i in range(COUNT) if 10 * i <= beside or i < main}, marks
     assert {("beside", 10 * (COUNT - 1)), ("main", COUNT - 1)} <= moved
 
 
