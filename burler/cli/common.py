@@ -104,7 +104,7 @@ def replaceable(option: str, path: str, wrong: type[UsageError]) -> Path:
             raise wrong(f"{option} {path}: is no plain file; give a path that may be replaced.")
         if not target.parent.is_dir():
             raise wrong(f"{option} {path}: the folder {target.parent} does not exist.")
-        with contextlib.suppress(FileNotFoundError):  # it need not be there; a name that is too long is told here
+        with contextlib.suppress(FileNotFoundError):  # it need not be there; a name that is too long, a loop: told here
             target.stat()
         with tempfile.TemporaryFile(dir=target.parent):
             pass

@@ -64,6 +64,13 @@ class CallFailed(Marker):
 
 
 @dataclass(slots=True)
+class Skipped(Marker):
+    """A substream that has ended was not called for rows of this unit."""
+
+    stream: str
+
+
+@dataclass(slots=True)
 class SaveHere(Marker):
     """``stream.save_bookmark(value)``: the value, ``GREATEST`` of rows that are out, or UNSET where the bookmark
     follows its strategy. ``states``: where it is safe to say, each ``stream.state`` at that moment."""

@@ -65,4 +65,4 @@ def drop(state: State, stream: str, partition: str) -> None:
     if partition in entries:
         del entries[partition]
     if not entries:
-        st.set_bookmark(state, stream, PARTITIONS, None)
+        put(state, stream, PARTITIONS, None)

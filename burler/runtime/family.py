@@ -25,7 +25,7 @@ from burler.context import StreamRun, bind
 from burler.declare.spec import Children, UserFunction
 from burler.errors import StreamError
 from burler.pipeline.bookmark import comparable, key_text
-from burler.pipeline.markers import Asked, CallFailed, Marker, Released
+from burler.pipeline.markers import Asked, CallFailed, Marker, Released, Skipped
 from burler.pipeline.pages import PageError, as_page
 from burler.pipeline.pages import rows_of as rows_of_page
 from burler.pipeline.pull import describe, size_of_row
@@ -82,12 +82,12 @@ class Walk:
 
     ``call`` calls a member's function for a parent's row. ``put`` takes markers. ``snapshot`` gives each
     ``stream.state`` as JSON. ``retry`` says whether a call that failed is made once more (and prepares it). ``where``
-    names a parent's row. ``fatal``: errors that end the run. ``closed``: substreams that have ended.
-    ``most_rows``, ``most_seconds``: of reading ahead. ``children``: the members that are called for rows of a stream.
-    ``emitted``: rows that were emitted by name since the last look, by whose function did it, for whose children nobody
-    has been called yet; ``emitting`` is held by who looks or emits. ``watched``: what came of substreams so far.
-    ``asks``: streams whose bookmark function asks for ``children``; ``keys``: the replication keys of substreams, with
-    what the schema says of their text.
+    names a parent's row. ``fatal``: errors that end the run. ``closed``: substreams that have ended; ``skipped``: those
+    of them that were passed over here. ``most_rows``, ``most_seconds``: of reading ahead. ``children``: members that
+    are called for rows of a stream. ``emitted``: rows that were emitted by name since the last look, by whose function
+    did it, for whose children nobody has been called yet; ``emitting`` is held by who looks or emits. ``watched``: what
+    came of substreams so far. ``asks``: streams whose bookmark function asks for ``children``; ``keys``: the
+    replication keys of substreams, with what the schema says of their text.
     """
 
     call: Callable[[Member, Any], Any]
@@ -103,6 +103,7 @@ class Walk:
     emitted: dict[str, list[tuple[str, Row]]]
     emitting: AbstractContextManager[Any]
     watched: list[dict[str, Any]]
+    skipped: set[str] = field(default_factory=set)
     asks: set[str] = field(default_factory=set)
     keys: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
 
@@ -218,6 +219,9 @@ def _children_of(
         walk.watched.append(came)
         for child in walk.children[name]:
             if child.name in walk.closed:
+                if child.name not in walk.skipped:
+                    walk.skipped.add(child.name)
+                    walk.put(Skipped(child.name))
                 continue
             for pair in _call(walk, child, row, {name: row, **above}):
                 if pair[0] in came:

@@ -11,12 +11,11 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.context import StreamRun
-from burler.declare.strategies import Manual
-from burler.errors import UnsortedStreamError
-from burler.pipeline.bookmark import comparable, key_text
+from burler.pipeline.bookmark import comparable
 from burler.runtime import entries
 from burler.runtime.flat import Flat
 from burler.runtime.partition_source import PartitionSource
+from burler.runtime.rising import Rising
 from burler.runtime.tracking import save
 from burler.runtime.unit import Unit
 
@@ -92,13 +91,8 @@ class Partitions:
         self._source = PartitionSource(sync)
         self._numbers: dict[int, int] = {}  # id of a unit that has not ended -> which one it is
         self._given = 0
-        self._rising = self._spec.partition_order == "asc"
-        self._front = 0  # all before this one are finished
-        self._flat = Flat(self._state, sync.line, sync.flat.get(sync.name))
-        self._stuck: int | None = None  # the foremost one that has failed: those behind it don't collapse in this run
-        self._waiting: dict[int, Unit] = {}  # finished out of turn
-        self._greatest: tuple[Any, Any] | None = None  # rank and value of the greatest key of those before the front
-        self._pending: Any = None  # an exclusive stream's bookmark that waits for a greater value
+        self._rising = Rising(sync) if self._spec.partition_order == "asc" else None
+        self._greatest: tuple[Any, Any] | None = None  # rank and value of the greatest bookmark so far
 
     def next(self) -> Unit | None:
         """The unit of the next partition.
@@ -129,14 +123,10 @@ class Partitions:
 
     def save(self, unit: Unit) -> None:
         """Into the partition's entry; of the foremost one of rising partitions, into the stream's own."""
-        if self._sync.engine.limit is not None:
-            return
-        save(unit, self._state)
-        if self._rising and self._numbers.get(id(unit)) == self._front:
-            self._raise_by(unit)
-            entry = entries.entry_of(self._state, self._name, unit.key)
-            if entry == {unit.keys.get(self._name): self._flat.value}:
-                self._drop(unit)  # the stream's own says the same
+        if self._sync.engine.limit is None:
+            save(unit, self._state)
+            if self._rising is not None:
+                self._rising.follow(unit, self._numbers[id(unit)])
 
     def ended(self, unit: Unit) -> None:
         """Save it, and collapse what can be.
@@ -148,80 +138,24 @@ class Partitions:
         if self._sync.engine.limit is not None:
             return
         save(unit, self._state)
-        if not self._rising or (self._stuck is not None and number > self._stuck):
-            return
-        if unit.error is not None or unit.behind:
-            self._stuck = number
-            self._waiting = {at: one for at, one in self._waiting.items() if at < number}
-        else:
-            self._waiting[number] = unit
-        while self._front in self._waiting:
-            done = self._waiting.pop(self._front)
-            if not self._rises(done):
-                self._rising = False
-                return
-            self._raise_by(done)
-            self._drop(done)
-            self._front += 1
-
-    def _raise_by(self, unit: Unit) -> None:
-        """The stream's bookmark follows the foremost unit."""
         tracker = unit.trackers.get(self._name)
-        if tracker is None or tracker.safe is None:
-            return
-        value = tracker.safe
-        vouched = unit.complete or isinstance(self._spec.strategy, Manual)
-        if vouched and self._spec.resume == "exclusive":
-            # The next partition may begin with the same value, which a run from there would not get again.
-            if self._pending is not None and self._rank(self._pending) < self._rank(value):
-                self._raise_to(self._pending)
-            self._pending = value
-        else:
-            self._raise_to(value)
+        if self._rising is not None:
+            self._note(tracker.safe if tracker is not None else None)
+            self._rising.ended(unit, number)
 
-    def _rank(self, value: Any) -> Any:
-        return comparable(value, self._sync.line.textual(self._name))[1]
-
-    def _raise_to(self, value: Any) -> None:
-        if self._flat.value is None or self._rank(self._flat.value) < self._rank(value):
-            self._flat.set(value)
-
-    def _drop(self, unit: Unit) -> None:
-        for name in unit.line.names:
-            entries.drop(self._state, name, unit.key or "")
-
-    def _rises(self, unit: Unit) -> bool:
-        """Whether a unit's rows come after those of the units before it.
-
-        Raises:
-            UnsortedStreamError: they don't, and the stream says that this is an error.
-        """
-        if unit.least is None or unit.greatest is None:
-            return True
-        if self._greatest is not None and unit.least[0] < self._greatest[0]:
-            fact = (
-                f"stream '{self._name}': order='asc' of its partitions is declared, but {unit.where} holds "
-                f"{key_text(unit.least[1])!r:.60}, less than {key_text(self._greatest[1])!r:.60} in those before it."
-            )
-            if self._spec.on_unsorted != "end_of_sync":
-                cure = "Give them in order, or leave order out: each then keeps a bookmark of its own."
-                raise UnsortedStreamError(self._name, f"{fact}\n  {cure}")
-            logger.warning("%s Each keeps a bookmark of its own from here on.", fact)
-            return False
-        if self._greatest is None or unit.greatest[0] > self._greatest[0]:
-            self._greatest = unit.greatest
-        return True
+    def _note(self, value: Any) -> None:
+        if value is not None:
+            rank = comparable(value, self._sync.line.textual(self._name))[1]
+            if self._greatest is None or rank > self._greatest[0]:
+                self._greatest = (rank, value)
 
     def finish(self) -> None:
-        """A flat bookmark, of a state from before there were partitions, is done with once each has its own."""
-        if self._spec.partition_order == "asc" and self._rising:
-            if self._pending is not None:
-                self._raise_to(self._pending)
-            for name in self._sync.line.names:  # those that were finished out of turn, and are not there any more
-                entries.put(self._state, name, entries.PARTITIONS, None)
-            return
-        if entries.partitions_of(self._state, self._name):
-            self._flat.drop()
+        """All have come whole. A flat bookmark, of a state from before there were partitions, is done with once each
+        has its own; those that rise leave one behind."""
+        if self._rising is not None:
+            self._rising.finish(self._greatest[1] if self._greatest is not None else None)
+        elif entries.partitions_of(self._state, self._name):
+            Flat(self._state, self._sync.line, None).drop()
 
 
 def own_run(sync: SyncRun) -> StreamRun:

@@ -150,6 +150,8 @@ class Writing:
             self._guarded(unit, self._asked, marker.asked)
         elif isinstance(marker, mk.CallFailed):
             self._guarded(unit, self._call_failed, marker)
+        elif isinstance(marker, mk.Skipped):
+            unit.miss(marker.stream, None)
         elif isinstance(marker, mk.SaveHere):
             self._guarded(unit, self._save_here, marker)
         elif isinstance(marker, mk.NotModified):

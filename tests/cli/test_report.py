@@ -120,6 +120,12 @@ def test_of_many_parts_ten_have_a_line_and_the_rest_is_counted(
     assert lines[10:] == ([f"tickets: ... and {more} more; --report FILE lists them"] if more else [])
 
 
+def test_a_part_is_named_with_its_own_stream(caplog: pytest.LogCaptureFixture):
+    parts = [Failure("notes", "parent id=5", ValueError("x")), Failure("tickets", "partition a", ValueError("y"))]
+    lines = critical(SyncResult(errors={"tickets": PartialError("tickets", parts)}), caplog)
+    assert lines == ["notes: parent id=5: ValueError: x", "tickets: partition a: ValueError: y"]
+
+
 def test_a_part_is_one_line_and_short(caplog: pytest.LogCaptureFixture):
     failure = Failure("notes", "parent id=a\nb" + "x" * 10_000, StreamError("notes", "stream 'notes': gone"))
     (line,) = critical(SyncResult(errors={"notes": PartialError("notes", [failure])}), caplog)
@@ -270,11 +276,13 @@ def test_secrets_of_the_config_are_in_no_report(tmp_path: Path):
         ("/proc/report.json", "can't be written"),
         ("tap_x.py/report.json", "does not exist"),
         ("x" * 300, "can't be written: File name too long"),
+        ("loop.json", "can't be written: Too many levels of symbolic links"),
     ],
 )
 @pytest.mark.parametrize("option", ["--report", "--out-file"])
 def test_files_that_can_not_be_are_refused_before_the_run(tmp_path: Path, option: str, path: str, says: str):
     (tmp_path / "folder").mkdir()
+    (tmp_path / "loop.json").symlink_to("loop.json")
     ended = run(tmp_path, option, path)
     assert ended.code == 2
     assert option in ended.one_critical() and says in ended.one_critical()

@@ -37,7 +37,7 @@ def started(
 
 
 def wait_for(process: subprocess.Popen[bytes], text: bytes, count: int) -> bytes:
-    """Read stderr until a line has come so often; the reader of stdout has room for all."""
+    """Read stderr until a text has come so often. Nobody reads stdout meanwhile: the tap must give less than 60 kB."""
     assert process.stderr is not None
     said = b""
     while said.count(text) < count:

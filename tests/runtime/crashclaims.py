@@ -237,7 +237,7 @@ class Ledger:
             if not line.table or line.versions == "off":
                 continue
             rows = source_of(line, phase).every()
-            for stream in line.streams if line.versions == "auto" else line.streams[:1]:
+            for stream in line.streams:
                 there = self.target.table(stream)
                 table = {row.uid for row in rows if row.stream == stream}
                 assert there == table, f"{stream}: {len(there - table)} too many, {len(table - there)} missing"

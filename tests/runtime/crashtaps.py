@@ -129,7 +129,7 @@ class Author:
         if line.table:
             options |= {"replication_method": "FULL_TABLE"}
             options |= {"resumable_by": "id"} if line.resumable else {}
-            options |= {"versions": False} if line.versions != "auto" else {}
+            options |= {"versions": False} if line.versions == "off" else {}
         else:
             options |= {"replication_key": "key", "order": line.order}
         if line.late:

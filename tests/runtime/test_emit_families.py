@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -102,24 +103,34 @@ def test_a_failure_below_emitted_rows_holds_the_bookmark(way: Callable[..., Any]
     assert set(below_of(run, rest)) == set(WHOLE)
 
 
-def test_parents_that_come_by_name_alone_are_read_ahead_no_further_than_others():
-    """Thousands in one call: children are not held back until all of them are there."""
-    seen: list[int] = []
+@pytest.mark.parametrize("yields", [True, False])
+def test_thousands_of_parents_in_one_call_get_their_children(yields: bool):
+    """A function that yields now and then lets them come in between; else they come when it has ended."""
+    ahead: list[int] = []
     given = 0
     tap = burler.tap("tap-family")
 
-    @tap.sync("parents", key_properties="id", replication_key="key", order="asc", schema=PARENT)
+    @tap.sync("parents", key_properties="id", replication_key="key", bookmark_strategy="every_n(1)", schema=PARENT)
     def parents(stream):
         nonlocal given
-        for given in range(20_000):
-            stream.emit_record(row(given))
-            yield from ()
+        for i in range(0, 10_000, 10):
+            stream.emit_records([row(n) for n in range(i, i + 9)])
+            given = i + 9
+            if yields:
+                yield row(given)
+            else:
+                stream.emit_record(row(given))
 
-    tap.sync("children", parent="parents", schema=CHILD)(lambda parent: seen.append(given - parent["id"]) or [])
+    @tap.sync("children", parent="parents", schema=CHILD)
+    def children(parent):
+        ahead.append(given - parent["id"])
+        yield {"id": 1, "parent": parent["id"]}
+
     run = run_tap(tap, {"parent_buffer_seconds": 600.0})
     assert not run.result.errors
-    assert len(seen) == 20_000
-    assert max(seen) <= 20_000
+    assert [one["parent"] for one in run.records("children")] == list(range(10_000))
+    assert max(ahead) < (100 if yields else 10_000)
+    assert run.states[-1]["bookmarks"]["parents"] == {"key": 9_999}
 
 
 # ---- whose rows -------------------------------------------------------------------------------------
@@ -192,6 +203,39 @@ def test_emitting_outside_of_a_sync_function_is_refused(where: str):
     assert "sync function" in str(run.result.errors["main"])
     assert "emit" in str(run.result.errors["main"])
     assert "main" not in run.states[-1].get("bookmarks", {})
+
+
+def test_a_thread_that_emits_when_its_call_has_ended_is_told_so():
+    """The children's function is called for each parent: what comes later can't be told from what is another's."""
+    raised: list[BaseException] = []
+    ended = threading.Event()
+    threads: list[threading.Thread] = []
+    tap = burler.tap("tap-family")
+    tap.sync("parents", key_properties="id", replication_key="key", order="asc", schema=PARENT)(
+        lambda: [row(0), row(1)]
+    )
+
+    @tap.sync("children", parent="parents", key_properties=["parent", "id"], schema=CHILD)
+    def children(parent, stream):
+        def late() -> None:
+            ended.wait(20)
+            try:
+                stream.emit_record({"id": 9, "parent": 0})
+            except BaseException as error:
+                raised.append(error)
+
+        if parent["id"] == 0:
+            threads.append(threading.Thread(target=late))
+            threads[0].start()
+        else:
+            ended.set()
+            threads[0].join()
+        return []
+
+    tap.sync("below", parent="children", schema=CHILD)(lambda parent: [{"id": 1, "parent": parent["parent"]}])
+    run = run_tap(tap)
+    assert len(raised) == 1 or below_of(run) == [(0, 1)], "neither the row nor what hangs on it may vanish"
+    assert len(run.records("children")) == len(run.records("below"))
 
 
 def test_a_substreams_bookmark_function_sees_rows_that_were_emitted():

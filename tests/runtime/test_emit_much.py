@@ -300,8 +300,10 @@ def test_a_thread_that_emits_when_its_function_has_ended_is_told_so(partitioned:
     else:
         tap.sync("next", key_properties="id", schema=PARENT)(lambda: main(None))
     out = run_tap(tap)
-    assert [type(error) for error in raised] == [burler.errors.StreamError], raised
+    assert len(raised) == 1
+    assert isinstance(raised[0], BurlerError)
     assert "stream 'main'" in str(raised[0])
+    assert "not once the function has ended" in str(raised[0])
     assert 7 not in ids(out)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
-from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -184,75 +181,6 @@ def test_rows_that_came_before_the_failure_are_out():
         *((1, k) for k in range(3)),
         *((2, k) for k in range(4)),
     ]
-
-
-# ---- what is held, and at which value -----------------------------------------------------------------
-
-
-def _day(number: int) -> dt.datetime:
-    return dt.datetime(2024, 5, number + 1, 12, tzinfo=dt.UTC)
-
-
-MOMENT = {"type": "string", "format": "date-time"}
-KINDS: dict[str, tuple[dict[str, Any], Callable[[int], Any], Any]] = {
-    "datetime": (MOMENT, _day, "2024-05-03T12:00:00Z"),
-    "datetime elsewhere": (
-        MOMENT,
-        lambda i: _day(i).astimezone(dt.timezone(dt.timedelta(hours=9))),
-        "2024-05-03T12:00:00Z",
-    ),
-    "text": (MOMENT, lambda i: _day(i).isoformat(), "2024-05-03T12:00:00Z"),
-    "text elsewhere": (MOMENT, lambda i: f"2024-05-{i + 1:02}T14:00:00+02:00", "2024-05-03T12:00:00Z"),
-    "date": ({"type": "string", "format": "date"}, lambda i: dt.date(2024, 5, i + 1), "2024-05-03"),
-    "decimal": ({"type": "number"}, lambda i: Decimal(i) + Decimal("0.5"), 2.5),
-    "number as text": ({"type": "integer"}, str, 2),
-    "decimal as text": ({"type": "string", "format": "singer.decimal"}, lambda i: str(i + 8), "10"),
-}
-
-
-@pytest.mark.parametrize("buffer", BUFFERS)
-@pytest.mark.parametrize("order", ["asc", "none"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_keys_of_every_kind_are_held(kind: str, order: str, buffer: int):
-    schema, key_of, held = KINDS[kind]
-    fails = True
-
-    def tap_of() -> burler.Tap:
-        tap = burler.tap("tap-family")
-        fields = {"properties": {"id": {"type": "integer"}, "key": schema}}
-
-        @tap.sync("parents", key_properties="id", replication_key="key", order=order, schema=fields)
-        def parents(stream):
-            seen = [{"id": i, "key": key_of(i)} for i in range(5)]
-            begin = {None: 0, "2024-05-03": 2, "2024-05-03T12:00:00Z": 2, 2.5: 2, "10": 2, 2: 2}.get(stream.bookmark, 99)
-            yield from seen[begin:]
-
-        @tap.sync("children", parent="parents", schema=CHILD)
-        def children(parent):
-            if fails and parent["id"] == 2:
-                raise LookupError("as planned")
-            yield {"id": 1, "parent": parent["id"]}
-
-        return tap
-
-    run = run_tap(tap_of(), {"parent_buffer_rows": buffer, "page_max_rows": 1})
-    assert list(run.result.errors) == ["children"]
-    assert run.states[-1]["bookmarks"]["parents"] == {"key": held}, "in the form of all other bookmarks"
-    fails = False
-    rest = run_tap(tap_of(), state=run.states[-1])
-    assert not rest.result.errors
-    assert {row["parent"] for row in run.records("children") + rest.records("children")} == set(range(5))
-
-
-def test_a_parent_without_a_value_holds_the_bookmark_where_it_was():
-    tap = burler.tap("tap-family")
-    schema = {"properties": {"id": {"type": "integer"}, "key": {"type": ["null", "integer"]}}}
-    rows = [{"id": i, "key": None if i == 2 else i} for i in range(4)]
-    tap.sync("parents", key_properties="id", replication_key="key", order="asc", schema=schema)(lambda: rows)
-    tap.sync("children", parent="parents", schema=CHILD)(lambda parent: 1 / 0 if parent["id"] == 2 else [])
-    assert "parents" not in run_tap(tap, {"parent_buffer_rows": 1}).states[-1].get("bookmarks", {})
-    begun = {"bookmarks": {"parents": {"key": -5}, "children": {"parent_bookmark": {"key": -5}}}}
-    assert run_tap(tap, state=begun).states[-1]["bookmarks"]["parents"] == {"key": -5}
 
 
 def test_the_run_of_other_streams_is_no_matter_of_a_childs_failure():

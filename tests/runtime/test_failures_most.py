@@ -64,7 +64,8 @@ def test_one_failure_too_many_ends_the_substream_at_once(most: int, buffer: int,
     assert "LookupError: as planned" in error
     assert [row["parent"] for row in run.records("children")] == [0, 1, 2]
     assert_the_rest_is_whole(run)
-    assert run.states[-1]["bookmarks"]["parents"]["key"] <= 3
+    key = run.states[-1]["bookmarks"].get("parents", {}).get("key", -1)
+    assert 3 // buffer * buffer - 1 <= key <= 3, "behind the lots before the failure, and no further than that"
     rest = run_tap(family((), []), state=run.states[-1])
     assert not rest.result.errors
     assert {row["parent"] for one in (run, rest) for row in one.records("children")} == set(range(40))
@@ -187,4 +188,4 @@ def test_that_it_has_ended_is_told_whatever_else_failed(tmp_path: Path, most: in
     told = ended.lines("CRITICAL")
     assert len([line for line in told if "max_failures" in line]) == 1, told
     assert len(told) <= 12, told
-    assert ended.messages[-1]["value"]["bookmarks"].get("parents", {}).get("id", 0) <= 3
+    assert ended.messages[-1]["value"].get("bookmarks", {}).get("parents", {}).get("id", 0) <= 3

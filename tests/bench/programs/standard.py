@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 STREAM = "std"
+CHILDREN = "children"
 PAGE_ROWS = 1_000
 TABLE_ROWS = 10_000
 BIG_BYTES = 1_000_000
@@ -88,6 +89,28 @@ def rows(count: int) -> Iterator[dict[str, Any]]:
     """So many rows, one by one."""
     for some in pages(count):
         yield from some
+
+
+def account(number: int) -> str:
+    """The name of a partition; the rows in it have it as ``a``."""
+    return f"acc{number:06d}"
+
+
+def part(number: int, size: int) -> list[dict[str, Any]]:
+    """The rows of one partition, or of one parent: as many as ``size``, of which a page holds a whole number."""
+    first = number * size
+    second, at = divmod(first, PAGE_ROWS)
+    begun = (_START + dt.timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
+    name = account(number)
+    some = _TEMPLATES[at : at + size]
+    return [dict(row, id=first + i, a=name, ts=begun + tail) for i, (row, tail) in enumerate(some)]
+
+
+def parents(count: int) -> Iterator[dict[str, Any]]:
+    """So many rows, one by one, each with the name that the rows below it have."""
+    for row in rows(count):
+        row["a"] = account(row["id"])
+        yield row
 
 
 def big_rows(count: int) -> Iterator[dict[str, Any]]:

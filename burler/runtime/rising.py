@@ -1,0 +1,127 @@
+"""Partitions that rise: those that are finished collapse into the stream's bookmark, as soon as all before them are."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from burler.declare.strategies import Manual
+from burler.errors import UnsortedStreamError
+from burler.pipeline.bookmark import comparable, key_text
+from burler.runtime import entries
+from burler.runtime.flat import Flat
+from burler.runtime.unit import Unit
+
+if TYPE_CHECKING:
+    from burler.runtime.stream import SyncRun
+
+logger = logging.getLogger(__name__)
+
+
+class Rising:
+    """Follows them, under the engine's lock. Units are known by their number, from 0 on, in the order they were given.
+
+    ``_base`` is what the finished ones allow the stream's bookmark to be. While the foremost one runs it is what that
+    one allows, if that is more; it goes back with it where its rows turn out not to be sorted.
+    """
+
+    def __init__(self, sync: SyncRun) -> None:
+        self._spec = sync.spec
+        self._name = sync.name
+        self._line = sync.line
+        self._state = sync.engine.state
+        self._flat = Flat(self._state, sync.line, sync.flat.get(sync.name))
+        self._begun = self._base = self._flat.value
+        self._front = 0  # all before this one are finished
+        self._stuck: int | None = None  # the foremost one that has failed: those behind it don't collapse in this run
+        self._broken = False  # they don't rise, and the stream says to go on
+        self._waiting: dict[int, Unit] = {}  # finished out of turn
+        self._greatest: tuple[Any, Any] | None = None  # rank and value of the greatest key of those before the front
+        self._pending: Any = None  # an exclusive stream's bookmark that waits for a greater value
+
+    def follow(self, unit: Unit, number: int) -> None:
+        """A unit has got on. Its own entry in the state goes where the stream's bookmark says the same."""
+        if self._broken or number != self._front:
+            return
+        tracker = unit.trackers.get(self._name)
+        vouched = self._spec.resume == "exclusive" and isinstance(self._spec.strategy, Manual)
+        safe = None if tracker is None or vouched else tracker.safe
+        self._set(self._greater(self._base, safe))
+        if entries.entry_of(self._state, self._name, unit.key) == {unit.keys.get(self._name): self._flat.value}:
+            self._drop(unit)
+
+    def ended(self, unit: Unit, number: int) -> None:
+        """A unit has come to its end; it may have failed.
+
+        Raises:
+            UnsortedStreamError: they don't rise as declared, and the stream says that this is an error.
+        """
+        if self._broken or (self._stuck is not None and number > self._stuck):
+            return
+        if unit.error is not None or unit.behind:
+            self._stuck = number
+            self._waiting = {at: one for at, one in self._waiting.items() if at < number}
+            self.follow(unit, number)
+        else:
+            self._waiting[number] = unit
+        while self._front in self._waiting:
+            done = self._waiting.pop(self._front)
+            if not self._rises(done):
+                return
+            self._collapse(done)
+            self._front += 1
+
+    def _collapse(self, unit: Unit) -> None:
+        tracker = unit.trackers.get(self._name)
+        value = tracker.safe if tracker is not None else None
+        if value is not None and self._spec.resume == "exclusive":
+            # The next partition may begin with the same value, which a run from there would not get again.
+            if self._pending is not None and self._rank(self._pending) < self._rank(value):
+                self._base = self._greater(self._base, self._pending)
+            self._pending = self._greater(self._pending, value)
+        elif value is not None:
+            self._base = self._greater(self._base, value)
+        self._set(self._base)
+        self._drop(unit)
+
+    def _rises(self, unit: Unit) -> bool:
+        """Whether a unit's rows come after those of the units before it. If not, rows of those to come may lie before
+        what is out by now: the bookmark goes back to where the run began."""
+        if unit.least is None or unit.greatest is None:
+            return True
+        if self._greatest is None or unit.least[0] >= self._greatest[0]:
+            self._greatest = unit.greatest
+            return True
+        fact = (
+            f"stream '{self._name}': order='asc' of its partitions is declared, but {unit.where} holds "
+            f"{key_text(unit.least[1])!r:.60}, less than {key_text(self._greatest[1])!r:.60} in those before it."
+        )
+        self._broken = True
+        self._set(self._begun)
+        if self._spec.on_unsorted != "end_of_sync":
+            cure = "Give them in order, or leave order out: each then keeps a bookmark of its own."
+            raise UnsortedStreamError(self._name, f"{fact}\n  {cure}")
+        logger.warning("%s The bookmark moves at the end.", fact)
+        return False
+
+    def finish(self, greatest: Any) -> None:
+        """All have come whole: one bookmark is left. ``greatest`` is the greatest of theirs."""
+        self._set(self._greater(self._base, greatest))
+        for name in self._line.names:  # those that were finished out of turn, and are not there any more
+            entries.put(self._state, name, entries.PARTITIONS, None)
+
+    def _greater(self, one: Any, other: Any) -> Any:
+        if one is None or other is None:
+            return other if one is None else one
+        return one if self._rank(one) >= self._rank(other) else other
+
+    def _rank(self, value: Any) -> Any:
+        return comparable(value, self._line.textual(self._name))[1]
+
+    def _set(self, value: Any) -> None:
+        if value != self._flat.value:
+            self._flat.set(value)
+
+    def _drop(self, unit: Unit) -> None:
+        for name in unit.line.names:
+            entries.drop(self._state, name, unit.key or "")
