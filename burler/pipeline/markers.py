@@ -38,6 +38,15 @@ class UnitEnds(Marker):
 
 
 @dataclass(slots=True)
+class UnitBroken(Marker):
+    """A partition that can't begin: what the state says of it is no bookmark."""
+
+    number: int
+    where: str
+    error: BaseException
+
+
+@dataclass(slots=True)
 class Released(Marker):
     """What belongs to all parents so far is in the page. ``asked``: the parents' rows with what came for each, for
     bookmark functions that want to know."""

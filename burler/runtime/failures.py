@@ -56,6 +56,19 @@ class Failures:
             self._sync.engine.report.failed(self._sync.name, None, error)
         self._sync.ending = True
 
+    def end_of(self, name: str, error: BaseException) -> None:
+        """A stream of the line can't go on; a substream ends alone."""
+        if self._sync.line.is_substream(name):
+            self.of_substream(name, error)
+        else:
+            self.end(error)
+
+    def of_partition(self, where: str, error: BaseException) -> None:
+        """A partition has failed, perhaps before it began."""
+        self._behind |= set(self._sync.line.names)
+        if self._part(self._sync.name, where, error):
+            self.end(self._too_many(self._sync.name, error))
+
     def of_unit(self, unit: Unit) -> None:
         """Take over what a unit that has ended lacks."""
         self._behind |= unit.behind
@@ -64,9 +77,7 @@ class Failures:
         if unit.key is None:
             self.end(unit.error)
             return
-        self._behind |= set(self._sync.line.names)
-        if self._part(self._sync.name, unit.where, unit.error):
-            self.end(self._too_many(self._sync.name, unit.error))
+        self.of_partition(unit.where, unit.error)
 
     def too_many_calls(self, stream: str) -> bool:
         """Count a call of a substream's function that failed, in whichever lane; True if they are too many now."""

@@ -60,9 +60,13 @@ class Lane:
         """What each unit's function gives, one after the other; it runs where user code runs."""
         while True:
             self.unit = None
-            unit, first = first or self._sync.units.next(), None
-            if unit is None:
+            given, first = first or self._sync.units.next(), None
+            if given is None:
                 return
+            if isinstance(given, mk.UnitBroken):
+                self.pull.put(given)
+                continue
+            unit = given
             self.unit = unit
             unit.attach(LaneChannel(self, unit), self.pull.put)
             self.pull.put(mk.UnitBegins(unit))

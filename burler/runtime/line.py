@@ -73,10 +73,6 @@ class Line:
         """The streams that one hangs on, itself first."""
         return self._above[name]
 
-    def closes_with(self, name: str) -> str:
-        """The substream that ends where rows of a stream do not fit: the one whose function gives them."""
-        return self.giver(name)
-
     def below(self, name: str) -> set[str]:
         """A stream and all that hang on it."""
         return {one for one in self.names if name in self._above[one]}

@@ -11,7 +11,9 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.context import StreamRun
+from burler.errors import StreamError
 from burler.pipeline.bookmark import comparable
+from burler.pipeline.markers import UnitBroken
 from burler.runtime import entries
 from burler.runtime.flat import Flat
 from burler.runtime.partition_source import PartitionSource
@@ -32,8 +34,11 @@ class Units(Protocol):
     def exhausted(self) -> bool:
         """Whether the last unit there is has been given."""
 
-    def next(self) -> Unit | None:
+    def next(self) -> Unit | UnitBroken | None:
         """The next unit, None when there are no more."""
+
+    def broken(self, number: int) -> None:
+        """A unit could not begin."""
 
     def save(self, unit: Unit) -> None:
         """Put into the state what is safe to say of a unit."""
@@ -61,6 +66,9 @@ class One:
         """The unit, once."""
         unit, self._unit = self._unit, None
         return unit
+
+    def broken(self, number: int) -> None:
+        """There is none but the one."""
 
     def save(self, unit: Unit) -> None:
         """Into the stream's own entry."""
@@ -94,7 +102,7 @@ class Partitions:
         self._rising = Rising(sync) if self._spec.partition_order == "asc" else None
         self._greatest: tuple[Any, Any] | None = None  # rank and value of the greatest bookmark so far
 
-    def next(self) -> Unit | None:
+    def next(self) -> Unit | UnitBroken | None:
         """The unit of the next partition.
 
         Raises:
@@ -114,12 +122,20 @@ class Partitions:
             partition, key = found
             if self._sync.spec.acknowledge is not None:
                 self._sync.engine.acknowledgements.partitions[self._name][key] = partition
-            unit = self._sync.unit(partition=partition, key=key)
-            self._numbers[id(unit)] = self._given
-            self._given += 1
+            number, self._given = self._given, self._given + 1
+            try:
+                unit = self._sync.unit(partition=partition, key=key)
+            except StreamError as error:
+                return UnitBroken(number, f"partition {key}", error)
+            self._numbers[id(unit)] = number
             return unit
 
     # ---- taking back (under the engine's lock) ------------------------------------------------------------
+
+    def broken(self, number: int) -> None:
+        """Those behind it don't collapse."""
+        if self._rising is not None:
+            self._rising.stop_at(number)
 
     def save(self, unit: Unit) -> None:
         """Into the partition's entry; of the foremost one of rising partitions, into the stream's own."""

@@ -59,8 +59,7 @@ class Rising:
         if self._broken or (self._stuck is not None and number > self._stuck):
             return
         if unit.error is not None or unit.behind:
-            self._stuck = number
-            self._waiting = {at: one for at, one in self._waiting.items() if at < number}
+            self.stop_at(number)
             self.follow(unit, number)
         else:
             self._waiting[number] = unit
@@ -70,6 +69,12 @@ class Rising:
                 return
             self._collapse(done)
             self._front += 1
+
+    def stop_at(self, number: int) -> None:
+        """One has failed: those behind it don't collapse in this run."""
+        if self._stuck is None or number < self._stuck:
+            self._stuck = number
+            self._waiting = {at: one for at, one in self._waiting.items() if at < number}
 
     def _collapse(self, unit: Unit) -> None:
         tracker = unit.trackers.get(self._name)

@@ -94,6 +94,8 @@ class Start:
                 if spec.lookback is None
                 else before(value, spec.lookback, stream=name, textual=self._line.textual(name))
             )
+        if len(values) == 1:
+            return saved
         ranks = [comparable(value, self._line.textual(stream)) for value in values]
         if len({kind for kind, _rank in ranks}) > 1 or any(rank is None for _kind, rank in ranks):
             raise StreamError(

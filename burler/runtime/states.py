@@ -5,6 +5,7 @@ There is one state for the whole run; whoever writes one says what is safe of al
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -34,14 +35,15 @@ class States:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._written: bytes | None = None
+        self._size = len(msgspec.json.encode(engine.state)) if engine.state else 0
         self._written_at = time.monotonic()
         self.bytes_since = 0
         """Bytes of records since the last STATE."""
 
     @property
     def size(self) -> int:
-        """Bytes of the last STATE's value; 0 before the first one."""
-        return len(self._written or b"")
+        """Bytes of the last STATE's value; before the first one, of the state that the run was given."""
+        return self._size
 
     @property
     def seconds_since(self) -> float:
@@ -67,7 +69,7 @@ class States:
         encoded = msgspec.json.encode(engine.state)
         if encoded != self._written:
             engine.sink.write(State(msgspec.json.decode(encoded)))
-            self._written = encoded
+            self._written, self._size = encoded, len(encoded)
             self.bytes_since, self._written_at = 0, time.monotonic()
 
     def write_between(self) -> None:
@@ -89,7 +91,7 @@ class Acknowledgements:
             name: spec.acknowledge for name, spec in engine.session.specs.items() if spec.acknowledge is not None
         }
         self._out: deque[dict[str, Any]] = deque(maxlen=1)  # a later STATE says all that an earlier one said
-        self.telling = ""  # the stream whose function was called last
+        self._telling = threading.Lock()
         self._told = {name: self._of(engine.state, name) for name in self._functions}
         self.partitions: dict[str, dict[str, Any]] = {name: {} for name in self._functions}
         """The partitions of this run, by their keys in the state: what a function is told of."""
@@ -116,24 +118,32 @@ class Acknowledgements:
         return found
 
     def call(self) -> None:
-        """Tell the functions of streams that have moved since they were told last.
+        """Tell the functions of streams that have moved since they were told last. One thread at a time: what a
+        function is told never goes back. One that fails is told no more, and its stream has failed."""
+        if not self._telling.acquire(blocking=False):
+            return
+        try:
+            while self._out:
+                state = self._out.popleft()
+                for name, function in list(self._functions.items()):
+                    try:
+                        self._tell_all(name, function, self._of(state, name))
+                    except StreamError as error:
+                        del self._functions[name]
+                        self._engine.stream_failed(name, error)
+        finally:
+            self._telling.release()
 
-        Raises:
-            StreamError: one of them failed.
-        """
-        while self._out:
-            state = self._out.popleft()
-            for name, function in self._functions.items():
-                before, now = self._told[name], self._of(state, name)
-                self._told[name] = now
-                for partition, (bookmark, position) in now.items():
-                    if (bookmark, position) != before.get(partition, (None, {})):
-                        self._tell(name, function, partition, bookmark, position)
+    def _tell_all(self, name: str, function: UserFunction, now: dict[str | None, tuple[Any, Any]]) -> None:
+        before, self._told[name] = self._told[name], now
+        for partition, (bookmark, position) in now.items():
+            if (bookmark, position) != before.get(partition, (None, {})):
+                self._tell(name, function, partition, bookmark, position)
 
     def _tell(
         self, name: str, function: UserFunction, key: str | None, bookmark: Any, position: dict[str, Any]
     ) -> None:
-        session, self.telling = self._engine.session, name
+        session = self._engine.session
         partition = self.partitions[name].get(key) if key is not None else None
         run = session.describing(name, bookmark=bookmark, state=position, partition=partition)
         given: dict[str, Callable[[], Any]] = session.given(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from burler.errors import StreamError
 from burler.runtime.outlet import schema_of
 from burler.runtime.plan import PlannedRun, PlannedStream
 from burler.runtime.report import Report
@@ -83,6 +84,7 @@ class Engine:
         self.states = States(self)
         self.acknowledgements = Acknowledgements(self)
         self._waiting = deque(plan)
+        self._late_errors: dict[str, BaseException] = {}
 
     def run(self) -> SyncResult:
         """Run every stream of the plan; a broken one does not stop the others.
@@ -108,7 +110,9 @@ class Engine:
             with self.lock:
                 self.sink.close(complete=complete)
                 self.closed = True
-        self._acknowledge(result)
+        self.acknowledgements.call()  # of the last STATE; a lake's has only just been written
+        for name, error in self._late_errors.items():
+            result.errors.setdefault(name, error)
         result.state = copy.deepcopy(self.state)
         result.stopped_by = self.stopper.signal
         return result
@@ -166,13 +170,15 @@ class Engine:
                     for failed, reason in run.failures.errors().items():
                         result.errors.setdefault(failed, reason)
 
-    def _acknowledge(self, result: SyncResult) -> None:
-        """Tell the authors' functions of the last STATE; a lake's has only just been written."""
-        try:
-            self.acknowledgements.call()
-        except Exception as error:
-            result.errors.setdefault(self.acknowledgements.telling, error)
-            self.report.failed(self.acknowledgements.telling, None, error)
+    def stream_failed(self, name: str, error: StreamError) -> None:
+        """A function of a stream's failed that is not called in its own run: for an acknowledgement."""
+        with self.lock:
+            run = next((run for run in self.running if name in run.line.names), None)
+            if run is not None:
+                run.failures.end_of(name, error)
+            else:
+                self._late_errors.setdefault(name, error)
+                self.report.failed(name, None, error)
 
     def planned(self, stream: str) -> PlannedStream | None:
         """A stream of the plan; None if it is not selected."""

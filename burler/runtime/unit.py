@@ -18,7 +18,7 @@ from burler.declare.inject import gives_nothing
 from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
 from burler.errors import StreamError
-from burler.pipeline.bookmark import comparable
+from burler.pipeline.bookmark_values import comparable, ordered, present_of
 from burler.pipeline.markers import GREATEST, Marker
 from burler.runtime import tracking
 from burler.runtime.family import Given, Member, rows_of
@@ -203,12 +203,16 @@ class Unit:
             self._note_range(keys)
 
     def _note_range(self, keys: list[Any]) -> None:
+        present, types = present_of(keys)
+        if not present:
+            return
         textual = self.line.textual(self.line.root)
-        ranked = [(comparable(one, textual)[1], one) for one in keys if one is not None and one is not msgspec.UNSET]
-        if ranked:
-            least, greatest = min(ranked, key=_rank), max(ranked, key=_rank)
-            self.least = least if self.least is None else min(self.least, least, key=_rank)
-            self.greatest = greatest if self.greatest is None else max(self.greatest, greatest, key=_rank)
+        quick = ordered(present, types, textual)
+        ranks = quick[1] if quick is not None else [comparable(one, textual)[1] for one in present]
+        low, high = present[ranks.index(min(ranks))], present[ranks.index(max(ranks))]
+        least, greatest = (comparable(low, textual)[1], low), (comparable(high, textual)[1], high)
+        self.least = least if self.least is None else min(self.least, least, key=_rank)
+        self.greatest = greatest if self.greatest is None else max(self.greatest, greatest, key=_rank)
 
     def release(self, states: bytes) -> bool:
         """What belongs to all rows so far is out. True if the author has asked for a STATE among them."""

@@ -142,6 +142,9 @@ class Writing:
         elif isinstance(marker, mk.UnitEnds):
             self.unit = None
             self._end(marker.unit, marker.states)
+        elif isinstance(marker, mk.UnitBroken):
+            sync.failures.of_partition(marker.where, marker.error)
+            sync.units.broken(marker.number)
         elif unit is None or unit.error is not None:
             return
         elif isinstance(marker, mk.Released):

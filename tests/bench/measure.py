@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +27,31 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True)
+class States:
+    """STATE lines that came through the pipe: how many, their bytes, those of all other lines, those of the last."""
+
+    states: int
+    state_bytes: int
+    other_bytes: int
+    last_bytes: int
+
+
+@dataclass(frozen=True)
 class Figures:
-    """What one run of a case took: CPU and wall seconds less imports, peak memory in bytes."""
+    """What one run of a case took.
+
+    Attributes:
+        cpu: seconds, less imports; so is ``wall``.
+        peak: memory, in bytes.
+        whole: wall seconds of the whole process, imports and all.
+        states: STATE lines, where they were counted.
+    """
 
     cpu: float
     wall: float
     peak: int
+    whole: float = 0.0
+    states: States | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +78,17 @@ class Summary:
         return max(run.peak for run in self.runs)
 
     @property
+    def whole(self) -> float:
+        """Median wall seconds of the whole process."""
+        return statistics.median(run.whole for run in self.runs)
+
+    @property
+    def states(self) -> States | None:
+        """STATE lines of the run that had the most bytes of them; None if they were not counted."""
+        counted = [run.states for run in self.runs if run.states is not None]
+        return max(counted, key=lambda states: states.state_bytes, default=None)
+
+    @property
     def spread(self) -> tuple[float, float]:
         """Least and greatest CPU seconds."""
         return min(run.cpu for run in self.runs), max(run.cpu for run in self.runs)
@@ -69,13 +100,17 @@ class Summary:
 
 
 class Bench:
-    """One use of the benchmark: its scratch folder, the peers' Pythons, the modules each case imports."""
+    """One use of the benchmark: its scratch folder, the peers' Pythons, the modules each case imports.
+
+    ``environment`` is given to all programs.
+    """
 
     def __init__(self, folder: Path, *, peers: bool) -> None:
         self.folder = folder
         self.peers = peers
         self.versions: dict[str, str] = {}
         self.absent: dict[str, str] = {}
+        self.environment: dict[str, str] = {}
         self._pythons: dict[str, str] = {}
         self._learned: dict[tuple[str, str, str], Path] = {}
 
@@ -113,8 +148,11 @@ class Bench:
             self._start(case, _LEARN_ROWS if case.work != "big" else 3, {"BENCH_LEARN": str(learned)})
             self._learned[key] = learned
 
-    def run(self, case: Case, rows: int) -> Figures:
+    def run(self, case: Case, rows: int, *, count_states: bool = False) -> Figures:
         """Measure a case once.
+
+        Args:
+            count_states: the reader of the pipe tells STATE lines from others; else it throws all away unseen.
 
         Raises:
             Failed: the program does.
@@ -122,8 +160,10 @@ class Bench:
         """
         self.learn(case)
         modules = self._learned[case.program.script, case.program.variant, case.work]
-        told = self._start(case, rows, {"BENCH_MODULES": str(modules)})
-        return Figures(told["cpu"], told["wall"], told["peak"])
+        counted = self.folder / "states.json" if count_states else None
+        told = self._start(case, rows, {"BENCH_MODULES": str(modules)}, counted)
+        states = States(**json.loads(counted.read_text())) if counted is not None else None
+        return Figures(told["cpu"], told["wall"], told["peak"], told["whole"], states)
 
     def profile(self, case: Case, rows: int) -> Path:
         """Run a case under cProfile; gives the file of its figures."""
@@ -139,31 +179,35 @@ class Bench:
         Raises:
             Failed: the program does.
         """
+        environment = {**ENVIRONMENT, **self.environment}
         with tempfile.TemporaryFile(dir=self.folder) as out, self._errors() as errors:
             done = subprocess.run(
-                self._command(case, rows), env=ENVIRONMENT, stdout=out, stderr=errors, cwd=self.folder, check=False
+                self._command(case, rows), env=environment, stdout=out, stderr=errors, cwd=self.folder, check=False
             )
             _check(done.returncode, errors)
             out.seek(0)
             return out.read()
 
-    def _start(self, case: Case, rows: int, more: dict[str, str]) -> dict[str, Any]:
+    def _start(self, case: Case, rows: int, more: dict[str, str], counted: Path | None = None) -> dict[str, Any]:
         side = self.folder / "side.json"
         side.unlink(missing_ok=True)
-        environment = {**ENVIRONMENT, "BENCH_SIDE": str(side), **more}
+        environment = {**ENVIRONMENT, **self.environment, "BENCH_SIDE": str(side), **more}
         command = self._command(case, rows)
-        reader = subprocess.Popen([sys.executable, "-S", str(PROGRAMS / "reader.py")], stdin=subprocess.PIPE)
+        reading = [sys.executable, "-S", str(PROGRAMS / "reader.py"), *([str(counted)] if counted is not None else [])]
+        reader = subprocess.Popen(reading, stdin=subprocess.PIPE)
         assert reader.stdin is not None
         with self._errors() as errors:
+            begun = time.perf_counter()
             # No timeout: with one, Python looks for the end of the process every 50 ms only.
             process = subprocess.Popen(command, env=environment, stdout=reader.stdin, stderr=errors, cwd=self.folder)
             reader.stdin.close()
             code = process.wait()
+            whole = time.perf_counter() - begun
             reader.wait()
             _check(code, errors)
         told: dict[str, Any] = json.loads(side.read_text())
         self.versions |= told["versions"]
-        return told
+        return {**told, "whole": whole}
 
     def _command(self, case: Case, rows: int) -> list[str]:
         program = case.program
@@ -173,6 +217,12 @@ class Bench:
     def _errors(self) -> Any:
         # A file, not a pipe: logs are written as they would be, and nobody has to read along.
         return tempfile.TemporaryFile("w+", dir=self.folder, errors="replace")
+
+
+def progress(text: str) -> None:
+    """Say what is being done, to somebody who watches; an empty text takes it away."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text:.100}", end="", file=sys.stderr, flush=True)
 
 
 def _check(code: int, errors: Any) -> None:

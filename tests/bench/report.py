@@ -23,16 +23,22 @@ def markdown(
     bench: Bench,
     *,
     rates: list[RateRow],
+    more: list[str],
     memory: list[MemoryRow],
     starts: list[StartRow],
     said: str,
 ) -> str:
-    """All tables that have rows, with the machine, the versions, and what was left out."""
+    """All tables that have rows, with the machine, the versions, and what was left out.
+
+    Args:
+        more: tables that are made elsewhere; they stand behind the rates.
+    """
     parts = [f"{machine()}. {said}"]
     if bench.versions:
         parts.append("Versions: " + ", ".join(f"{name} {number}" for name, number in sorted(bench.versions.items())))
     if rates:
         parts += [_rates(results, rates), _figures(results)]
+    parts += more
     if memory:
         parts.append(_memory(results, memory))
     if starts:

@@ -21,12 +21,16 @@ class Results:
     Attributes:
         rates: medians by case.
         memory: by case and number of rows.
+        growth: by case and number of things (see ``growth``).
+        workers: by case.
         starts: wall seconds by command.
         checked: how many records of a case were compared with the reference.
     """
 
     rates: dict[Case, Summary] = field(default_factory=dict)
     memory: dict[tuple[Case, int], Summary] = field(default_factory=dict)
+    growth: dict[tuple[Case, int], Summary] = field(default_factory=dict)
+    workers: dict[Case, Summary] = field(default_factory=dict)
     starts: dict[str, list[float]] = field(default_factory=dict)
     checked: dict[Case, int] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """How fast burler is, measured: a benchmark anyone can run, not a test.
 
-    make bench                                       everything, beside other programs; some ten minutes
-    python tests/bench/run.py --quick --no-peers     under a minute, against the floor alone
+    make bench                                       everything, beside other programs; some twenty minutes
+    python tests/bench/run.py --quick --no-peers     a minute or two, against the floor alone
     python tests/bench/run.py --row pages keyed      some rows of the table
     python tests/bench/run.py --profile pages        where the time of a row goes, by function
     python tests/bench/run.py --write-docs           the tables and the picture of docs/performance.md
@@ -23,15 +23,22 @@ from typing import TypeVar
 
 import checks
 import drawing
+import growth
+import growth_checks
+import growth_report
+import growth_run
 import report
 import startup
-from cases import BURLER, MEMORY, NAMES, RATES, ROWS, SDK, STARTS, Case, MemoryRow, RateRow
+from cases import MEMORY, NAMES, RATES, ROWS, SDK, STARTS, Case, MemoryRow, RateRow
 from environments import NotInstalled
-from measure import Bench, Failed, Figures, Summary
+from measure import Bench, Failed, Figures, Summary, progress
 from results import Results
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 START_RUNS = 9
+ALL_NAMES = (*NAMES, *growth.NAMES)
+PROFILED = {row.name: row.case for row in RATES} | {row.name: row.case for row in growth.GROWTH}
+CHECKS = dict.fromkeys(growth_checks.CHECKED, growth_checks.check)
 AnyRow = TypeVar("AnyRow", RateRow, MemoryRow)
 
 
@@ -42,12 +49,18 @@ def main(args: list[str] | None = None) -> int:
         bench = Bench(Path(folder), peers=given.peers)
         if given.profile:
             return _profile(bench, given.profile, given.rows)
-        run = Run(bench, base=given.rows, runs=given.runs, wanted=given.row or NAMES)
+        run = Run(bench, base=given.rows, runs=given.runs, wanted=given.row or ALL_NAMES)
         run.measure()
         text = report.markdown(
-            run.results, bench, rates=run.rates, memory=run.memory, starts=run.starts, said=run.said()
+            run.results,
+            bench,
+            rates=run.rates,
+            more=run.more(),
+            memory=run.memory,
+            starts=run.starts,
+            said=run.said(),
         )
-    _progress("")
+    progress("")
     print(text)
     if given.write_docs and not run.results.problems:
         report.into_docs(DOCS / "performance.md", text)
@@ -57,13 +70,15 @@ def main(args: list[str] | None = None) -> int:
 
 def _arguments(args: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--row", nargs="+", choices=NAMES, metavar="NAME", help=f"rows to measure: {', '.join(NAMES)}")
+    parser.add_argument(
+        "--row", nargs="+", choices=ALL_NAMES, metavar="NAME", help=f"rows to measure: {', '.join(ALL_NAMES)}"
+    )
     parser.add_argument("--rows", type=_above_0, help=f"records of each case ({ROWS:,}); slow programs get fewer")
     parser.add_argument("--runs", type=_above_0, help="rounds, of which medians are taken (5)")
     parser.add_argument("--quick", action="store_true", help="20,000 records and 3 rounds, unless said otherwise")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="burler and the floor alone")
     parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md and .svg")
-    parser.add_argument("--profile", choices=[row.name for row in RATES], help="profile burler in a row, by function")
+    parser.add_argument("--profile", choices=PROFILED, help="profile burler in a row, by function")
     given = parser.parse_args(args)
     given.rows = given.rows or (ROWS // 10 if given.quick else ROWS)
     given.runs = given.runs or (3 if given.quick else 5)
@@ -87,11 +102,18 @@ class Run:
         self.rates = [row for row in RATES if row.name in wanted]
         self.memory = [row for row in MEMORY if row.name in wanted]
         self.starts = [row for row in STARTS if row.name in wanted]
+        self.growth = [row for row in growth.GROWTH if row.name in wanted]
+        self.workers = [row for row in growth.WORKERS if row.name in wanted]
         self.results = Results(scale=base / ROWS)
 
     def said(self) -> str:
         """How it was measured, for the head of the report."""
         return f"{self.base:,} rows where nothing else is said, medians of {self.runs} rounds, interleaved."
+
+    def more(self) -> list[str]:
+        """Tables of rows about a lot of something."""
+        tables = growth_report.growth_tables(self.results, self.growth) if self.growth else []
+        return tables + [growth_report.workers_table(self.results, row) for row in self.workers]
 
     def measure(self) -> None:
         """All of it: first the outputs are compared, then the clock starts."""
@@ -101,6 +123,8 @@ class Run:
         self.memory = self._able(self.memory)
         self._check()
         self._measure_rates()
+        growth_run.measure_growth(self, self.growth)
+        growth_run.measure_workers(self, self.workers)
         self._measure_memory()
         self._measure_starts()
 
@@ -121,20 +145,25 @@ class Run:
     def _check(self) -> None:
         cases = (row.case for rows in (self.rates, self.memory) for row in rows)
         for case in dict.fromkeys(cases):
-            try:
-                self.results.checked[case] = checks.check(self.bench, case)
-            except (checks.Wrong, Failed) as error:
-                self.results.problems[case.label] = str(error)
-            except (ValueError, LookupError) as error:
-                self.results.problems[case.label] = f"its output can't be read: {error!r:.200}"
+            self.check(case)
+        growth_run.check(self, self.growth, self.workers)
+
+    def check(self, case: Case) -> None:
+        """Compare what a case writes with the reference; a difference is a problem."""
+        try:
+            self.results.checked[case] = CHECKS.get(case.work.partition("-")[0], checks.check)(self.bench, case)
+        except (checks.Wrong, Failed) as error:
+            self.results.problems[case.label] = str(error)
+        except (ValueError, LookupError) as error:
+            self.results.problems[case.label] = f"its output can't be read: {error!r:.200}"
 
     def _measure_rates(self) -> None:
-        cases = self._ready(case for row in self.rates for case in row.cases)
+        cases = self.ready(case for row in self.rates for case in row.cases)
         taken: dict[Case, list[Figures]] = {case: [] for case in cases}
         for round_ in range(self.runs):
             for number, case in enumerate(cases):
-                _progress(f"round {round_ + 1} of {self.runs}: {number + 1} of {len(cases)}, {case.label}")
-                self._try(case, partial(self._take, taken, case))
+                progress(f"round {round_ + 1} of {self.runs}: {number + 1} of {len(cases)}, {case.label}")
+                self.attempt(case, partial(self._take, taken, case))
         for case, figures in taken.items():
             if len(figures) == self.runs:
                 self.results.rates[case] = Summary(case, case.rows(self.base), tuple(figures))
@@ -148,9 +177,9 @@ class Run:
             share = self.results.scale
             peers = [(case, max(2 * few, round(rows * share))) for case, rows in row.peers]
             for case, rows in ((row.case, few), (row.case, many), *((c, n) for c, most in peers for n in (few, most))):
-                if (case, rows) not in self.results.memory and self._ready([case]):
-                    _progress(f"memory: {case.label}, {rows:,} rows")
-                    self._try(case, partial(self._remember, case, rows))
+                if (case, rows) not in self.results.memory and self.ready([case]):
+                    progress(f"memory: {case.label}, {rows:,} rows")
+                    self.attempt(case, partial(self._remember, case, rows))
 
     def _remember(self, case: Case, rows: int) -> None:
         self.results.memory[case, rows] = Summary(case, rows, (self.bench.run(case, rows),))
@@ -171,7 +200,7 @@ class Run:
         # The first run of each is not counted: it writes the bytecode that all users but the first one have.
         for round_ in range((START_RUNS if self.runs >= 5 else self.runs) + 1):
             for name in list(taken):
-                _progress(f"start-up, round {round_}: {name}")
+                progress(f"start-up, round {round_}: {name}")
                 try:
                     spent = startup.seconds(commands[name])
                 except subprocess.CalledProcessError as error:
@@ -182,17 +211,17 @@ class Run:
                     taken[name].append(spent)
         self.results.starts = taken
 
-    def _ready(self, cases: Iterable[Case]) -> list[Case]:
+    def ready(self, cases: Iterable[Case]) -> list[Case]:
         """The cases that can be run: nothing wrong was found in them, and the peer is installed."""
         found = []
         for case in dict.fromkeys(cases):
             if case.label in self.results.problems:
                 continue
-            if self._try(case, partial(self.bench.learn, case)):
+            if self.attempt(case, partial(self.bench.learn, case)):
                 found.append(case)
         return found
 
-    def _try(self, case: Case, action: Callable[[], object]) -> bool:
+    def attempt(self, case: Case, action: Callable[[], object]) -> bool:
         """Do something; an error of burler's or the floor's is a problem, one of a peer's a note."""
         try:
             action()
@@ -215,16 +244,10 @@ def _installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text:.100}", end="", file=sys.stderr, flush=True)
-
-
 def _profile(bench: Bench, name: str, rows: int) -> int:
     """Where the time of burler's side of a row goes. cProfile costs most where there are many small Python calls, so
     shares are a hint; C functions have lines of their own."""
-    case = next(row.case for row in RATES if row.name == name)
-    assert case.program is BURLER
+    case = PROFILED[name]
     try:
         figures = bench.profile(case, rows)
     except Failed as error:

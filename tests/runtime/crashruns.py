@@ -67,6 +67,9 @@ def runs(**fixed: Any) -> st.SearchStrategy[Run]:
     return st.builds(Run, **{**drawn, **{name: st.just(one) for name, one in fixed.items()}})
 
 
+PEACE = runs(share=0.0, cut=1.0, stop_at=None, without=())
+
+
 class Told:
     """A line of streams, run by run."""
 

@@ -85,6 +85,34 @@ def test_an_older_state_with_entries_collapses():
     assert run.states[-1] == {"bookmarks": {"rows": {"id": 7}}}
 
 
+def test_a_partitions_own_state_goes_with_its_entry():
+    def rows(stream, partition):
+        for one in given(MONTHS)(stream, partition):
+            yield one
+            stream.state["at"] = one["id"]
+
+    run = run_tap(rising(MONTHS, rows, bookmark_strategy="every_n(1)"), {"page_max_rows": 1})
+    between = [entry_of(state)["partitions"] for state in run.states if "partitions" in entry_of(state)]
+    assert between
+    assert all(len(parts) == 1 for parts in between)
+    assert run.states[-1] == {"bookmarks": {"rows": {"id": 7}}}
+
+
+def test_a_lookback_reads_the_last_partitions_again():
+    first = run_tap(rising(from_flat(MONTHS), given(MONTHS), lookback=2))
+    told = []
+
+    def rows(stream, partition):
+        told.append((partition["account"], stream.bookmark))
+        yield from given(MONTHS)(stream, partition)
+
+    second = run_tap(rising(MONTHS, rows, lookback=2), state=first.states[-1])
+    assert not second.result.errors
+    assert told == [(name, 5) for name in "abc"]
+    assert numbers(second) == [5, 6, 7]
+    assert second.states[-1] == {"bookmarks": {"rows": {"id": 7}}}
+
+
 # ---- out of turn --------------------------------------------------------------------------------------
 
 
@@ -174,7 +202,8 @@ def test_partitions_that_do_not_rise_can_fall_back_to_the_end(strategy: str, cap
     assert len(told) == 1
     assert sorted(numbers(run)) == [3, 4, 5, 6, 7]
     assert run.states[-1] == {"bookmarks": {"rows": {"id": 7}}}
-    after = [m["value"] for m in run.messages[run.types.index("RECORD") + 4 : -1] if m["type"] == "STATE"]
+    last = next(at for at, message in enumerate(run.messages) if message.get("record") == row("c", 7))
+    after = [message["value"] for message in run.messages[last:] if message["type"] == "STATE"]
     assert all(entry_of(state).get("id") in (2, 7) for state in after)
 
 

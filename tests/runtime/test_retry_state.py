@@ -148,10 +148,10 @@ def test_a_partition_is_begun_anew_alone(workers: int):
         account = partition["account"]
         with lock:
             tries[account] += 1
-        for one in given(SOURCE)(stream, partition):
-            if one["id"] == 7 and account in "be" and tries[account] <= 2:
+        for item in given(SOURCE)(stream, partition):
+            if item["id"] == 7 and account in "be" and tries[account] <= 2:
                 raise Expired
-            yield one
+            yield item
 
     def again(partition, retry, stream):
         told.append((partition["account"], retry, stream.partition["account"]))
@@ -188,11 +188,11 @@ def test_rising_partitions_with_retries_collapse_as_ever(workers: int):
     failed: set[str] = set()
 
     def rows(stream, partition):
-        for one in given(source)(stream, partition):
-            if one["id"] % 10 == 5 and partition["account"] not in failed:
+        for item in given(source)(stream, partition):
+            if item["id"] % 10 == 5 and partition["account"] not in failed:
                 failed.add(partition["account"])
                 raise Expired
-            yield one
+            yield item
 
     tap = partitioned(source, rows, order="asc", workers=workers, retry_sync_on=Expired, bookmark_strategy="every_n(3)")
     run = run_tap(tap, {"page_max_rows": 2})
@@ -241,3 +241,50 @@ def test_a_full_table_whose_tries_all_fail_activates_nothing():
     )
     assert "ACTIVATE_VERSION" not in run.types
     assert run.states[-1] == {"bookmarks": {"a": {"version": 5}}}
+
+
+# ---- the partitions function ------------------------------------------------------------------------------------
+
+
+def listing(fail_after: int, times: int) -> tuple[Any, list[int]]:
+    """A partitions function that breaks off, so many times; and which tries there were."""
+    tries: list[int] = []
+
+    def accounts():
+        tries.append(1)
+        for at, name in enumerate("abcd"):
+            if at == fail_after and len(tries) <= times:
+                raise Expired
+            yield {"account": name}
+
+    return accounts, tries
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_list_of_partitions_that_breaks_off_is_asked_for_again(workers: int):
+    """Those that it gave before are not synced twice."""
+    accounts, tries = listing(2, times=2)
+    tap = partitioned(
+        accounts, lambda partition: [row(partition["account"], 1)], workers=workers, retry_sync_on=Expired
+    )
+    run = run_tap(tap)
+    assert not run.result.errors
+    assert sorted(one["account"] for one in run.records("rows")) == list("abcd")
+    assert len(tries) == 3
+
+
+def test_a_list_that_breaks_off_each_time_is_an_error():
+    accounts, tries = listing(2, times=99)
+    told: list[int] = []
+    tap = partitioned(
+        accounts,
+        lambda partition: [row(partition["account"], 1)],
+        retry_sync_on=Expired,
+        max_retries=2,
+        setup_retry=lambda retry, error: told.append(retry),
+    )
+    run = run_tap(tap)
+    assert "its partitions function" in str(run.result.errors["rows"])
+    assert [one["account"] for one in run.records("rows")] == ["a", "b"]
+    assert len(tries) == 3
+    assert told == [1, 2]

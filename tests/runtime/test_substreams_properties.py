@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from crashlines import line_of
-from crashruns import Run, Told, runs
+from crashruns import PEACE, Run, Told, runs
 from crashtaps import tap_of
 from crashworld import Line, Phase, fails, source_of, uid
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +16,6 @@ from burler.testing import run_tap
 
 RANDOM = st.randoms(use_true_random=False)
 THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-LAST = runs(share=0.0, cut=1.0, stop_at=None)
 
 
 def family(rng: random.Random, **fixed: Any) -> Line:
@@ -25,7 +24,7 @@ def family(rng: random.Random, **fixed: Any) -> Line:
 
 
 @THOROUGH
-@given(rng=RANDOM, story=st.lists(runs(), max_size=4), last=LAST)
+@given(rng=RANDOM, story=st.lists(runs(), max_size=4), last=PEACE)
 def test_nothing_is_lost_wherever_runs_break(rng: random.Random, story: list[Run], last: Run):
     told = Told(family(rng))
     for run in story:
@@ -34,7 +33,7 @@ def test_nothing_is_lost_wherever_runs_break(rng: random.Random, story: list[Run
 
 
 @THOROUGH
-@given(rng=RANDOM, story=st.lists(runs(), max_size=4), last=LAST)
+@given(rng=RANDOM, story=st.lists(runs(), max_size=4), last=PEACE)
 def test_children_that_come_late_are_found_by_rollup(rng: random.Random, story: list[Run], last: Run):
     """Old parents get children, and their own keys do not tell."""
     told = Told(
@@ -46,7 +45,7 @@ def test_children_that_come_late_are_found_by_rollup(rng: random.Random, story: 
 
 
 @THOROUGH
-@given(rng=RANDOM, run=runs(cut=1.0, stop_at=None))
+@given(rng=RANDOM, run=runs(cut=1.0, stop_at=None, without=()))
 def test_what_does_not_break_comes(rng: random.Random, run: Run):
     """A child's function that breaks takes nothing with it but its own rows, and what is below them. The parent's that
     breaks leaves all that it gave before, with its children."""

@@ -11,9 +11,8 @@ import pytest
 from parts import FIELDS, given, key_of, marks, never_ahead, numbers, partitioned, row
 
 import burler
-from burler.errors import PartialError, StorageError
+from burler.errors import PartialError
 from burler.runtime.run import run as run_into
-from burler.singer.messages import Message, Records, State
 from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
 
@@ -166,6 +165,41 @@ def test_a_bad_row_in_a_thread_whose_function_blocks_ends_that_partition_alone()
     assert [one.where for one in run.result.errors["rows"].failures] == [f"partition {key_of('b')}"]
 
 
+def test_rows_of_a_thread_whose_function_blocks_come_out():
+    """With a STATE that the strategy asks for."""
+    sink, came = MemorySink(), []
+
+    def rows(partition):
+        yield row(partition["account"], 1)
+        deadline = time.monotonic() + WAIT
+        while time.monotonic() < deadline:
+            states = [m["value"] for m in list(sink.messages) if m["type"] == "STATE"]
+            if states and marks(states[-1]) == {"a": 1, "b": 1, "c": 1}:
+                came.append(partition["account"])
+                break
+            time.sleep(0.01)
+        yield row(partition["account"], 2)
+
+    tap = partitioned("abc", rows, workers=3, bookmark_strategy="every_seconds(0.01)")
+    run_into(tap, {"page_max_age_seconds": 0.02}, sink)
+    assert sorted(came) == list("abc")
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_more_failures_than_allowed_end_all_workers(workers: int):
+    begun: list[str] = []
+
+    def rows(partition):
+        begun.append(partition["account"])
+        yield row(partition["account"], 1)
+        raise PermissionError("403")
+
+    run = run_tap(partitioned([str(n) for n in range(500)], rows, workers=workers), {"max_failures": 5})
+    assert "more than 5 of its parts have failed" in str(run.result.errors["rows"])
+    assert len(begun) < 100
+    assert ours() == []
+
+
 # ---- what a thread is told ------------------------------------------------------------------------------
 
 
@@ -262,107 +296,3 @@ def test_partitions_are_asked_for_one_at_a_time():
     run = run_tap(partitioned(accounts, lambda partition: [row(partition["account"], 1)], workers=8))
     assert not run.result.errors
     assert len(run.records("rows")) == 200
-
-
-# ---- the writer -----------------------------------------------------------------------------------------
-
-
-class Gate(MemorySink):
-    """Takes no rows until it is opened."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open = threading.Event()
-
-    def write(self, message: Message) -> None:
-        if isinstance(message, Records):
-            assert self.open.wait(WAIT)
-        super().write(message)
-
-
-def test_a_slow_writer_bounds_what_is_in_memory():
-    made = [0] * 4
-    sink = Gate()
-
-    def rows(partition):
-        for number in range(20_000):
-            made[int(partition["account"])] = number + 1
-            yield row(partition["account"], number)
-
-    def look() -> None:
-        last = -1
-        while sum(made) != last:  # until nobody gets on any more
-            last = sum(made)
-            time.sleep(0.3)
-        ahead.extend(made)
-        sink.open.set()
-
-    ahead: list[int] = []
-    looking = threading.Thread(target=look)
-    looking.start()
-    result = run_into(partitioned("0123", rows, workers=4), {"page_max_rows": 500, "page_max_age_seconds": 0.1}, sink)
-    looking.join()
-    assert result.rows == {"rows": 80_000}
-    assert max(ahead) <= 2 * 500
-    assert min(ahead) > 0
-
-
-class Failing(MemorySink):
-    """Fails at a page of rows."""
-
-    def __init__(self, after: int) -> None:
-        super().__init__()
-        self.left = after
-        self.after_failure: list[Message] = []
-
-    def write(self, message: Message) -> None:
-        if self.left <= 0:
-            self.after_failure.append(message)
-        if isinstance(message, Records):
-            self.left -= 1
-            if self.left == 0:
-                raise StorageError("the disk is full")
-        super().write(message)
-
-
-@pytest.mark.parametrize("after", [1, 5, 20])
-def test_an_error_of_the_sink_ends_the_run_and_nothing_is_written_after_it(after: int):
-    def rows(partition):
-        for number in range(1000):
-            time.sleep(0.0005)
-            yield row(partition["account"], number)
-
-    sink = Failing(after)
-    tap = partitioned(ABCDEFGH, rows, workers=4, bookmark_strategy="every_n(1)")
-    begun = time.monotonic()
-    with pytest.raises(StorageError, match="the disk is full"):
-        run_into(tap, {"page_max_rows": 10}, sink)
-    assert time.monotonic() - begun < WAIT
-    assert not [one for one in sink.after_failure if isinstance(one, State)]
-    deadline = time.monotonic() + WAIT
-    while ours() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert ours() == []
-
-
-# ---- fair -----------------------------------------------------------------------------------------------
-
-
-def test_a_partition_that_never_waits_starves_no_other():
-    done = threading.Event()
-
-    def rows(partition):
-        if partition["account"] == "busy":
-            for number in range(3_000_000):
-                if done.is_set():
-                    return
-                yield row("busy", number)
-            raise AssertionError("the other one did not get its turn")
-        for number in range(30):
-            time.sleep(0.001)
-            yield row(partition["account"], number)
-        done.set()
-
-    run = run_tap(partitioned(["busy", "quiet"], rows, workers=2), {"page_max_rows": 100})
-    assert not run.result.errors
-    assert numbers(run, "quiet") == list(range(30))

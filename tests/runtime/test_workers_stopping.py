@@ -38,6 +38,9 @@ def block():
 @tap.partitions("rows")
 def accounts():
     for name in os.environ.get("ACCOUNTS", "abcd"):
+        if name == "!":
+            sys.stderr.write("BLOCKED\\n")
+            block()
         yield {"account": name}
 
 @tap.sync("rows", key_properties=["account", "id"], replication_key="id", order="asc", schema=FIELDS,
@@ -147,6 +150,20 @@ def test_no_new_partition_begins_after_a_signal(tmp_path: Path):
         wait_for(process, b"BLOCKED", 3)
         _code, messages, _stderr, _seconds = ended(process, signal.SIGTERM)
     assert set(rows_of(messages)) == set("abc")
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+@pytest.mark.parametrize("block", ["sleep", "lock"])
+def test_a_list_of_partitions_that_blocks(tmp_path: Path, workers: str, block: str):
+    """One thread is in the author's function, the others wait for it to give the next partition."""
+    with started(tmp_path, SOURCE, BLOCK=block, ACCOUNTS="ab!cd", FREE="abcd", WORKERS=workers) as process:
+        wait_for(process, b"BLOCKED", 1)
+        time.sleep(0.3)
+        code, messages, stderr, seconds = ended(process, signal.SIGTERM)
+    assert (code, seconds < 10) == (0, True), stderr
+    assert "Traceback" not in stderr
+    assert rows_of(messages) == {"a": list(range(6)), "b": list(range(6))}
+    assert marks(messages[-1]["value"]) == {"a": 5, "b": 5}
 
 
 def test_streams_at_a_time_that_are_blocked(tmp_path: Path):

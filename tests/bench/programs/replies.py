@@ -8,7 +8,7 @@ import json
 import standard
 
 REPLY_ROWS = 100
-MOST_ACCOUNTS = 128
+MOST_ACCOUNTS = 64
 
 
 def accounts(count: int) -> tuple[int, int]:
