@@ -106,7 +106,7 @@ class StreamRun:
         self.field = field
         self.partition = partition
         self.start_date = start_date
-        self.channel = Channel()
+        self._channel = Channel()
         self.manual = manual
         self._in_block = False
         self._in_parts = in_parts or partition is not None
@@ -155,7 +155,7 @@ class StreamRun:
             raise BurlerError(
                 f"stream '{self.name}': emit_records takes a list or an iterator of rows; for one row: emit_record."
             )
-        self.channel.rows(self.name, stream or self.name, records)
+        self._channel.rows(self.name, stream or self.name, records)
 
     def save_bookmark(self, value: Any = _NOTHING) -> None:
         """A STATE is due here, behind the rows yielded so far.
@@ -171,7 +171,7 @@ class StreamRun:
                 f"stream '{self.name}': save_bookmark(value) needs bookmark_strategy='manual': with any other, the "
                 "bookmark follows the rows. Leave the value out to have a STATE here."
             )
-        self.channel.save_bookmark(self.name, value if value is not _NOTHING else None, given=value is not _NOTHING)
+        self._channel.save_bookmark(self.name, value if value is not _NOTHING else None, given=value is not _NOTHING)
 
     @contextlib.contextmanager
     def full_table(self) -> Iterator[None]:
@@ -190,19 +190,19 @@ class StreamRun:
             )
         if self._in_block:
             raise BurlerError(f"stream '{self.name}': full_table() inside of full_table(): a table is whole once.")
-        self.channel.version_begins(self.name)
+        self._channel.version_begins(self.name)
         self._in_block, whole = True, False
         try:
             yield
             whole = True
         finally:
             self._in_block = False
-            self.channel.version_ends(self.name, whole=whole)
+            self._channel.version_ends(self.name, whole=whole)
 
     def not_modified(self) -> None:
         """The source says that nothing has changed since the last run (HTTP 304): that this run brings no rows does
         not mean that there are none. No ACTIVATE_VERSION is sent, and the version in the state stays."""
-        self.channel.not_modified(self.name)
+        self._channel.not_modified(self.name)
 
     @property
     def client(self) -> Any:

@@ -87,7 +87,7 @@ def bind_stream(tap: Tap, stream: str, *, bookmark: Any = None, **more: Any) -> 
     Gives the object that the parameter ``stream`` would hold.
     """
     run = StreamRun(tap, stream, bookmark=bookmark, **more)
-    run.channel = Kept()
+    run._channel = Kept()
     token = bind(run)
     try:
         yield run

@@ -106,7 +106,7 @@ def test_few_modules_touch_the_context_variable():
             "pipeline/pull.py",
             "runtime/family.py",
             "runtime/lane.py",
-            "runtime/partitions.py",
+            "runtime/partition_source.py",
             "testing.py",
         },
         "unbind": {"context.py", "testing.py"},

@@ -64,7 +64,6 @@ def _read(stream: StreamRun, fetch: Callable[[Any], tuple[Any, ...]], kept: _Kep
                 "stream '%s': the cursor in the state has expired (%s); from the beginning", stream.name, error
             )
             cursor, first = None, False
-            seen.add(_digest(cursor))
             continue
         rows, following, more = _parts(reply, stream)
         yield from items_of(rows, stream, what="the fetch function of cursor_pages()")

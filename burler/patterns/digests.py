@@ -92,11 +92,8 @@ class _Seen:
             return True
         key = self._digest(values)
         content = self._digest({name: value for name, value in row.items() if name not in self._ignore})
-        if key in self._now:
-            # A key that comes twice: its rows always come, all of them in their order, or a target would keep the
-            # wrong one. The digest of both is like that of no single row.
-            self._now[key] = hashlib.blake2b(self._now[key] + content, digest_size=8).digest()
-            return True
+        # Of a key that comes twice the later rows always come: a target must end with the last one, as the note does.
+        again = key in self._now
         self._now[key] = content
         if len(self._now) > self._most:
             raise failed(
@@ -105,7 +102,7 @@ class _Seen:
                 f"{self._most * _BYTES_A_ROW / 1e6:.1f} MB of each STATE.\n  Raise most, or make it a full table: "
                 "then targets drop what is gone, too.",
             )
-        return self._before.get(key) != content
+        return again or self._before.get(key) != content
 
     def _digest(self, value: Any) -> bytes:
         try:

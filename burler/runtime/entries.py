@@ -29,6 +29,12 @@ def entry_of(state: Mapping[str, Any], stream: str, partition: str | None) -> di
     return found if isinstance(found, dict) else {}
 
 
+def covers_of(entry: Mapping[str, Any], otherwise: str) -> set[str]:
+    """The streams that an entry's bookmark is true of; ``otherwise`` alone where it does not say."""
+    covers = entry.get(COVERS)
+    return {one for one in covers if isinstance(one, str)} if isinstance(covers, list) else {otherwise}
+
+
 def value_of(state: Mapping[str, Any], stream: str, key: str | None, partition: str | None = None) -> Any:
     """One value of an entry; None if there is none."""
     return entry_of(state, stream, partition).get(key) if key is not None else None

@@ -325,6 +325,7 @@ def _close(iterator: Iterator[Any], member: Member, run: Callable[..., Any]) -> 
 
 
 def not_emitted(name: str, member: Member) -> StreamError:
+    """The error for rows of a stream that a function does not emit, with the cure."""
     return StreamError(
         member.name,
         f"stream '{member.name}' ({member.place}): yielded rows of '{name}', which it does not emit. "

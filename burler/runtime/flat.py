@@ -36,7 +36,7 @@ def _key(line: Line) -> str | None:
 
 def _covered(state: Mapping[str, Any], line: Line, key: str | None, value: Any) -> set[str]:
     covers = entries.value_of(state, line.root, entries.COVERS)
-    covered = set(covers) if isinstance(covers, list) else {line.root}
+    covered = entries.covers_of(entries.entry_of(state, line.root, None), line.root)
     if key is not None and value is not None and not isinstance(covers, list):
         # Without partitions each substream notes how far its parent had come.
         noted = (name for name in line.names if entries.value_of(state, name, COVERED) == {key: value})

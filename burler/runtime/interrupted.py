@@ -34,8 +34,7 @@ def interrupted(state: dict[str, Any], line: Line) -> Interrupted | None:
     found = entries.value_of(state, line.root, entries.FULL)
     if key is None or not isinstance(found, dict) or found.get(key) is None:
         return None
-    covers = found.get(entries.COVERS)
-    if not line.selected <= set(covers if isinstance(covers, list) else [line.root]):
+    if not line.selected <= entries.covers_of(found, line.root):
         return None
     versions: dict[str, int] = {}
     for name, planned in line.planned.items():

@@ -20,6 +20,14 @@ from burler.singer.selection import deselected, prune, stream_selected
 logger = logging.getLogger(__name__)
 
 
+_TAKEN = (
+    "partitions",
+    "stream_state",
+    "covers",
+    "full_table",
+    "parent_bookmark",
+    "source_state",
+)  # by the state itself
 _FORMATS = {"date-time": "date-time", "date": "date", "singer.decimal": "decimal"}
 
 
@@ -198,6 +206,11 @@ def _plan_stream(
             if given is not None and (given.schema or field not in (*spec.key_properties, spec.replication_key)):
                 raise CatalogError(f"the catalog's stream '{name}': {told}")
             raise DeclarationError(f"stream '{name}' ({spec.place}): {told}")
+    if replication_key in _TAKEN:
+        raise DeclarationError(
+            f"stream '{name}' ({spec.place}): '{replication_key}' can't be the replication key: a state has something else "
+            "under that name. Leave replication_key out, and give the value with @tap.bookmark."
+        )
     full_table = method == FULL_TABLE
     return PlannedStream(
         spec=spec,

@@ -39,8 +39,7 @@ class Start:
         entry = entries.entry_of(self._state, self._line.root, self._key)
         if not self._line.has_children or not entry:
             return False
-        covers = entry.get(entries.COVERS)
-        return not self._line.selected <= set(covers if isinstance(covers, list) else [self._line.root])
+        return not self._line.selected <= entries.covers_of(entry, self._line.root)
 
     def saved(self, name: str, key: str | None) -> Any:
         """The bookmark of a stream, as it stands in the state."""

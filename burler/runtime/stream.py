@@ -165,6 +165,8 @@ class SyncRun:
         try:
             lane.run()
         except BaseException as error:
+            if isinstance(error, SystemExit):  # of code that an author's object runs somewhere: it ends no process
+                error = StreamError(self.name, f"stream '{self.name}' ({self.place}): {short(error)}")
             if isinstance(error, Exception) and not isinstance(error, FATAL) and not engine.broken:
                 with engine.lock:
                     self.failures.end(error)
@@ -244,7 +246,9 @@ class SyncRun:
         for name, outlet in self.outlets.items():
             if outlet.rows != self._reported.get(name):
                 self._reported[name] = outlet.rows
-                tracker = self.open_units[-1].trackers.get(name) if self.open_units else None
+                # Of many partitions there is no one bookmark to draw.
+                unit = self.open_units[0] if self.open_units and self.coverage is not None else None
+                tracker = unit.trackers.get(name) if unit is not None else None
                 self.engine.report.page(name, outlet.rows, tracker.greatest if tracker is not None else None)
 
     def tick(self) -> None:
@@ -303,7 +307,7 @@ class SyncRun:
     def _is_due(self, since: Since) -> bool:
         try:
             return bool(self.spec.strategy.is_due(since))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             where = f"stream '{self.name}' ({self.spec.place})"
             fact = f"{where}: its bookmark strategy {self.spec.strategy!r:.60} failed: {short(error)}"
             self.failures.end(StreamError(self.name, fact))

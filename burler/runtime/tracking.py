@@ -80,6 +80,9 @@ def save(unit: Unit, state: dict[str, Any]) -> None:
         if name != line.root or unit.coverage is None or unit.coverage.saves_position:
             copied = msgspec.json.decode(msgspec.json.encode(safe)) if safe else None
             entries.put(state, name, entries.POSITION, copied, key)
-    if key is not None and line.declares_children and entries.entry_of(state, line.root, key):
+    # It speaks of the bookmark that it is beside: where this run moves none, it stays.
+    if key is not None and line.declares_children and line.root in unit.trackers:
+        if not entries.entry_of(state, line.root, key):
+            return
         covers = sorted(line.selected)
         entries.put(state, line.root, entries.COVERS, covers if covers != [line.root] else None, key)

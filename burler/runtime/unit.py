@@ -87,7 +87,7 @@ class Unit:
         """Say where what its functions emit beside their rows goes, and markers."""
         self.put = put
         for member in self.members.values():
-            member.run.channel = channel
+            member.run._channel = channel
 
     @property
     def where(self) -> str:
@@ -195,12 +195,17 @@ class Unit:
         tracker = self.trackers.get(name)
         if tracker is None or not keys:
             return
-        if name in self.parents:
+        if self._waits(name):
             self.pending.append(functools.partial(tracker.observe, keys))
         else:
             tracker.observe(keys)
         if name == self.line.root and self.line.spec(name).partition_order == "asc":
             self._note_range(keys)
+
+    def _waits(self, name: str) -> bool:
+        """Whether rows of a stream count only once what belongs to them is out: those of parents, and of the root, whose
+        bookmark speaks for all that comes in its run."""
+        return name in self.parents or (self.line.has_children and name == self.line.root)
 
     def _note_range(self, keys: list[Any]) -> None:
         present, types = present_of(keys)
@@ -229,7 +234,7 @@ class Unit:
         if tracker is None:
             return
         save = tracker.save if value is GREATEST else functools.partial(tracker.save, value)
-        if name in self.parents:
+        if self._waits(name):
             self.pending.append(save)
             self._save_asked = True
         else:

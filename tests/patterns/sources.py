@@ -31,11 +31,11 @@ class Noting(StreamRun):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(None, "rows", **{"manual": True, "replication_key": "at", **more})
-        self.channel = Kept()
+        self._channel = Kept()
 
     @property
     def saved(self) -> list[Any]:
-        return self.channel.saved
+        return self._channel.saved
 
 
 def running(**more: Any) -> StreamRun:

@@ -114,8 +114,15 @@ def test_pages_that_go_round_in_a_circle_are_an_error(following):
 
 def test_a_kept_cursor_belongs_to_the_circle_and_the_error_says_where_it_stands():
     stream = stream_of(state={"cursor": {"page": 1}})
+    asked = []
+
+    def fetch(cursor):
+        asked.append(cursor)
+        return [], {"page": 1}
+
     with pytest.raises(StreamError, match=r"bookmarks.rows.stream_state.cursor"):
-        list(cursor_pages(stream, lambda _cursor: ([], {"page": 1})))
+        list(cursor_pages(stream, fetch))
+    assert asked == [{"page": 1}]
     with pytest.raises(StreamError) as failed:
         list(cursor_pages(stream_of(), lambda _cursor: ([], 1), keep=False))
     assert "stream_state" not in str(failed.value)

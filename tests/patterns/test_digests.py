@@ -73,18 +73,20 @@ def test_keys_are_those_of_the_stream_or_those_given():
         changed_only(running(), [])
 
 
-def test_rows_of_one_key_always_come_all_of_them():
-    """A target that upserts must end with the last one, whichever of them changed."""
-    run = Runs()
-    rows = [{"id": 1, "code": "a"}, {"id": 2}, {"id": 1, "code": "b"}]
-    assert run(rows) == rows
-    assert run(rows) == [rows[0], rows[2]]
+@settings(deadline=None)
+@given(st.lists(st.lists(st.tuples(st.integers(1, 2), st.sampled_from("abc")), max_size=6), max_size=6))
+def test_of_rows_that_share_a_key_a_target_ends_with_the_last(listings):
+    run, target = Runs(), {}
+    for listing in listings:
+        target |= {row["id"]: row["code"] for row in run([{"id": key, "code": code} for key, code in listing])}
+        assert {key: target[key] for key, _code in listing} == dict(listing)
 
 
 def test_rows_without_a_key_always_come():
     run = Runs()
     rows = [{"id": None}, {"code": "a"}]
     assert run(rows) == run(rows) == rows
+    assert run(rows[:1]) == run(rows[:1]) == rows[:1]
 
 
 def test_lists_come_out_as_lists():

@@ -190,3 +190,14 @@ def test_a_lookback_goes_back_for_the_first_range_and_not_in_the_state():
     out = run_tap(tap_of(rows, replication_key="id", lookback=20), state={"bookmarks": {"rows": {"id": 100}}})
     assert [row["id"] for row in out.records("rows")] == [80, 85]
     assert out.states[-1]["bookmarks"]["rows"]["id"] == 100
+
+
+def test_a_lookback_counts_for_what_is_kept_in_the_state_too():
+    def rows(stream):
+        yield from ({"id": ids.first} for ids in id_ranges(stream, 50, last=120, keep="state"))
+
+    tap = tap_of(rows, replication_key="id", lookback=20, bookmark_strategy=None)
+    state = {"bookmarks": {"rows": {"stream_state": {"last_id": 100}}}}
+    out = run_tap(tap, state=state)
+    assert [row["id"] for row in out.records("rows")] == [80]
+    assert out.states[-1]["bookmarks"]["rows"]["stream_state"] == {"last_id": 120}

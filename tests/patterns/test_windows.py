@@ -231,6 +231,13 @@ def test_keep_state_notes_it_in_the_streams_state_and_goes_on_there():
     assert next(windows(rows_were_further, DAY, keep="state", now=now)).start == "2024-05-03T09:00:00Z"
 
 
+def test_keep_state_vouches_for_no_bookmark():
+    """Where the bookmark is the author's own to move, a plain save_bookmark() would move it."""
+    stream = Noting(bookmark="2024-05-01T00:00:00Z")
+    list(windows(stream, keep="state", now=now))
+    assert stream.state == {"window_end": "2024-05-10T12:30:15Z"} and stream.saved == []
+
+
 def test_keep_none_notes_nothing():
     stream = Noting(bookmark="2024-05-01T00:00:00Z", manual=False)
     assert len(list(windows(stream, keep=None, now=now))) == 2
