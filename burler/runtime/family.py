@@ -30,6 +30,7 @@ from burler.pipeline.pages import PageError, as_page
 from burler.pipeline.pages import rows_of as rows_of_page
 from burler.pipeline.pull import describe, size_of_row
 from burler.runtime.logs import short
+from burler.runtime.signals import Stop
 
 logger = logging.getLogger(__name__)
 
@@ -182,22 +183,24 @@ def _walk(walk: Walk, member: Member, parent: Any, above: Mapping[str, Row], run
             asked = yield from _children_of(walk, member, lot, above)
             states = walk.snapshot() if top else None
             while not _close_lot(walk, member, asked, states):
-                _take_emitted(walk, member, lot)
+                _take_emitted(walk, member, lot, all_of_them=top)
                 asked += yield from _children_of(walk, member, lot, above)
             if error is not None:
                 raise error
 
 
-def _take_emitted(walk: Walk, member: Member, lot: deque[tuple[str, Row]]) -> None:
-    """Rows that the member's function has emitted by name are parents, too."""
+def _take_emitted(walk: Walk, member: Member, lot: deque[tuple[str, Row]], *, all_of_them: bool = False) -> None:
+    """Rows that the member's function has emitted by name are parents, too. ``all_of_them``: also those that a thread
+    of a call has emitted behind its end."""
     with walk.emitting:
-        lot.extend(walk.emitted.pop(member.name, ()))
+        for name in list(walk.emitted) if all_of_them else [member.name]:
+            lot.extend(walk.emitted.pop(name, ()))
 
 
 def _close_lot(walk: Walk, member: Member, asked: list[Asking], states: bytes | None) -> bool:
     """Put the marker behind a lot; False if rows were emitted meanwhile. No thread of the author's comes between."""
     with walk.emitting:
-        if walk.emitted.get(member.name):
+        if walk.emitted.get(member.name) or (states is not None and any(walk.emitted.values())):
             return False
         if states is not None:
             walk.put(Released(states, asked))
@@ -246,9 +249,11 @@ def _call(walk: Walk, child: Member, row: Row, above: Mapping[str, Row]) -> Rows
         try:
             yield from _walk(walk, child, parent, above, child.context.run)
             return
+        except (Stop, KeyboardInterrupt, GeneratorExit):
+            raise
         except walk.fatal:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # sys.exit() and the like are the call's own, too
             tries += 1
             failed: BaseException = error
             try:

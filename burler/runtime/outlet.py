@@ -79,6 +79,8 @@ class Outlet:
             deselected=planned.deselected,
             rules=_rules(settings, planned.spec),
         )
+        self._make_shaper = shaper
+        self._scratch: Shaper | None = None
         self._shaper = shaper()
         self._others = OtherPages(self, self._shaper, self._write_rows)
         # What a post_transform function sees; it may make the key.
@@ -245,7 +247,9 @@ class Outlet:
         if self._asks_bookmarks:
             keys = self.ask_bookmark(row, None, given)
         else:
-            keys = [None if key is msgspec.UNSET else key for key in self._fitter.fit([dict(row)]).keys]
+            if self._scratch is None:  # it counts and tells nothing a second time
+                self._scratch = self._make_shaper(keys_required=False, rules=self._shaper.strictly)
+            keys = [None if key is msgspec.UNSET else key for key in self._scratch.fit([dict(row)]).keys]
         return key_text(keys[0]) if keys else msgspec.UNSET
 
     @property

@@ -27,7 +27,7 @@ _TAKEN = (
     "full_table",
     "parent_bookmark",
     "source_state",
-)  # by the state itself
+)  # by the state
 _FORMATS = {"date-time": "date-time", "date": "date", "singer.decimal": "decimal"}
 
 
@@ -208,8 +208,8 @@ def _plan_stream(
             raise DeclarationError(f"stream '{name}' ({spec.place}): {told}")
     if replication_key in _TAKEN:
         raise DeclarationError(
-            f"stream '{name}' ({spec.place}): '{replication_key}' can't be the replication key: a state has something else "
-            "under that name. Leave replication_key out, and give the value with @tap.bookmark."
+            f"stream '{name}' ({spec.place}): '{replication_key}' can't be the replication key: a state has something "
+            "else under that name. Leave replication_key out, and give the value with @tap.bookmark."
         )
     full_table = method == FULL_TABLE
     return PlannedStream(

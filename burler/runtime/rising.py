@@ -33,6 +33,7 @@ class Rising:
         self._flat = Flat(self._state, sync.line, sync.flat.get(sync.name))
         self._begun = self._base = self._flat.value
         self._front = 0  # all before this one are finished
+        self._failed: Unit | None = None  # that one, where it has begun
         self._stuck: int | None = None  # the foremost one that has failed: those behind it don't collapse in this run
         self._broken = False  # they don't rise, and the stream says to go on
         self._waiting: dict[int, Unit] = {}  # finished out of turn
@@ -47,7 +48,9 @@ class Rising:
         vouched = self._spec.resume == "exclusive" and isinstance(self._spec.strategy, Manual)
         safe = None if tracker is None or vouched else tracker.safe
         self._set(self._greater(self._base, safe))
-        if entries.entry_of(self._state, self._name, unit.key) == {unit.keys.get(self._name): self._flat.value}:
+        entry, key = entries.entry_of(self._state, self._name, unit.key), unit.keys.get(self._name, "")
+        flat = self._flat.value
+        if set(entry) == {key} and flat is not None and self._greater(flat, entry[key]) == flat:
             self._drop(unit)
 
     def ended(self, unit: Unit, number: int) -> None:
@@ -59,8 +62,7 @@ class Rising:
         if self._broken or (self._stuck is not None and number > self._stuck):
             return
         if unit.error is not None or unit.behind:
-            self.stop_at(number)
-            self.follow(unit, number)
+            self.stop_at(number, unit)
         else:
             self._waiting[number] = unit
         while self._front in self._waiting:
@@ -69,11 +71,13 @@ class Rising:
                 return
             self._collapse(done)
             self._front += 1
+        if self._failed is not None and self._stuck == self._front:
+            self.follow(self._failed, self._front)
 
-    def stop_at(self, number: int) -> None:
+    def stop_at(self, number: int, unit: Unit | None = None) -> None:
         """One has failed: those behind it don't collapse in this run."""
         if self._stuck is None or number < self._stuck:
-            self._stuck = number
+            self._stuck, self._failed = number, unit
             self._waiting = {at: one for at, one in self._waiting.items() if at < number}
 
     def _collapse(self, unit: Unit) -> None:

@@ -203,8 +203,8 @@ class Unit:
             self._note_range(keys)
 
     def _waits(self, name: str) -> bool:
-        """Whether rows of a stream count only once what belongs to them is out: those of parents, and of the root, whose
-        bookmark speaks for all that comes in its run."""
+        """Whether rows of a stream count only once what belongs to them is out: those of parents, and of the root,
+        whose bookmark speaks for all that comes in its run."""
         return name in self.parents or (self.line.has_children and name == self.line.root)
 
     def _note_range(self, keys: list[Any]) -> None:

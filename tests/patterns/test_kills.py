@@ -234,3 +234,29 @@ def test_months_that_fail_come_again_and_leave_nothing_behind_in_the_state(fails
     broken = run_tap(months_at_a_time(fails, workers))
     later = run_tap(months_at_a_time((), workers, "2024-09-20"), state=broken.states[-1])
     assert later.states[-1]["bookmarks"] == {"rows": {"at": "2024-08-29T00:00:00Z"}}
+
+
+@settings(max_examples=40, deadline=None)
+@given(sources, sources, st.sampled_from([pattern for pattern in PATTERNS if pattern[0] is not newest]))
+def test_accounts_as_partitions_each_go_on_where_they_were(one, other, pattern):
+    function, keep, options = pattern
+    given = {**options, "replication_key": options["replication_key"] or "at", "replication_method": "INCREMENTAL"}
+    given = {name: value for name, value in given.items() if value is not None}
+    failing = {"a": one, "b": other}
+
+    def tap(shops):
+        made = burler.tap("tap-accounts")
+        made.partitions("rows")(lambda: [{"account": name} for name in shops])
+
+        @made.sync("rows", key_properties="id", schema=SCHEMA, workers=2, **given)
+        def rows(stream, partition):
+            name = partition["account"]
+            for item in function(stream, shops[name], keep):
+                found = item if isinstance(item, list) else [item]
+                yield [{**row, "id": 2 * row["id"] + (name == "b")} for row in found]
+
+        return made
+
+    whole = {name: Source(shop.hours, shop.as_list) for name, shop in failing.items()}
+    wanted = {2 * i for i in range(len(one.hours))} | {2 * i + 1 for i in range(len(other.hours))}
+    assert lost_from_any_state(tap(failing), tap(whole), wanted, {"page_max_rows": 3}) == set()
