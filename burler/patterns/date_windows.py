@@ -76,7 +76,8 @@ def windows(
         zone: whose days and months count, for ``size`` and ``dates``: a name such as "Europe/Berlin". Else UTC.
         dates: windows are made of whole days, and written so. Today is read, and read again by the next run.
         keep: where it is noted how far all is out: "bookmark" (needs ``bookmark_strategy="manual"``), "state"
-            (``stream.state[state_key]``), None (nowhere). Full tables note nothing: each run reads from the beginning.
+            (``stream.state[state_key]``; the bookmark counts for nothing then), None (nowhere). Full tables note
+            nothing: each run reads from the beginning.
         now: gives the time, with a zone. It is asked once.
 
     Raises:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from burler.context import StreamRun
-from burler.patterns.progress import Progress, failed, lookback_of, saved_bookmark
+from burler.patterns.progress import Progress, failed, lookback_of
 
 _DIGITS = re.compile(r"-?[0-9]{1,4000}", re.ASCII)
 
@@ -49,7 +49,8 @@ def id_ranges(
             there are no rows). Ranges end there, and what is noted never passes it.
         start: where the very first run begins.
         keep: where it is noted how far all is out: "bookmark" (needs ``bookmark_strategy="manual"``), "state"
-            (``stream.state[state_key]``), None (nowhere). Full tables note nothing: each run reads from ``start``.
+            (``stream.state[state_key]``; the bookmark counts for nothing then), None (nowhere). Full tables note
+            nothing: each run reads from ``start``.
 
     Keys that are text of digits are counted as numbers; the bookmark keeps their form. It is text where the schema says
     so, or where the bookmark, or ``start``, is. Then all of one stream need the same number of digits ("000123"), or a
@@ -61,15 +62,16 @@ def id_ranges(
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise failed(stream, f"id_ranges(): size is {size!r:.60}; it must be 1 or more.")
     progress = Progress(stream, keep, state_key, what="id_ranges()")
-    saved = saved_bookmark(stream)
-    lookback = _integer(lookback_of(stream) or 0, "lookback", stream)
-    begin = start if saved is None else saved
-    width = len(str(begin)) if isinstance(begin, str) or _key_is_text(stream) else None
-    first = _integer(begin, "start" if saved is None else "the bookmark", stream)
-    least = first + (0 if saved is None else lookback)  # what is noted does not go back behind what was saved
+    back = lookback_of(stream)
+    lookback = back if isinstance(back, int) else 0
+    begin = start if progress.bookmark is None else progress.bookmark
+    as_text = progress.kept != "state" and (isinstance(begin, str) or _key_is_text(stream))
+    width = len(str(begin)) if as_text else None
+    first = _integer(begin, "start" if progress.bookmark is None else "the bookmark", stream)
+    least = first + (0 if progress.bookmark is None else lookback)  # what is noted does not go back behind that
     if progress.position is not None:
         least = _integer(progress.position, f"stream.state[{state_key!r}]", stream)
-        first = max(first, least - lookback)
+        first = least - lookback
 
     def save(value: int) -> None:
         nonlocal least

@@ -104,7 +104,9 @@ class Progress:
 
     Attributes:
         kept: the place of the note that counts in this run: "bookmark", "state" or None. A full table has none.
-        position: the value noted by an earlier run in ``stream.state``; None if there is none.
+        position: the value that an earlier run has noted in ``stream.state``; None if there is none.
+        bookmark: the saved bookmark, less the lookback; None if there is none, or if the note stands in
+            ``stream.state``: the bookmark may be that of another field then.
     """
 
     def __init__(self, stream: StreamRun | None, keep: str | None, state_key: str, *, what: str) -> None:
@@ -113,6 +115,7 @@ class Progress:
         self._stream = stream
         self.kept = None if stream is None or is_full_table(stream) else keep
         self.position: Any = None
+        self.bookmark: Any = None if keep == "state" else saved_bookmark(stream)
         if stream is None or self.kept is None:
             return
         if self.kept == "bookmark" and not is_manual(stream):

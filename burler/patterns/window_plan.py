@@ -13,6 +13,7 @@ from burler.patterns.spans import DAY, BadTime, Calendar, Moment, Size, spans, z
 from burler.pipeline.bookmark import comparable
 
 _SECOND = dt.timedelta(seconds=1)
+_TIMES = {"a date": True, "a date-time": False}
 
 
 def utc_now() -> dt.datetime:
@@ -79,29 +80,29 @@ class WindowPlan:
         if stream is not None and stream.start_date is not None:
             given = stream.start_date
         least = None if given is None else calendar.moment(given, "start")
-        begins, floor = [], None
         lookback = self._lookback()
-        if saved_bookmark(stream) is not None:
-            begins.append(calendar.moment(saved_bookmark(stream), "the bookmark"))
-            # At the beginning of the calendar it can't be told how far the saved bookmark lies behind.
-            floor = calendar.after(begins[0], lookback) if begins[0].year > 1 else begins[0]
         if self._progress.position is not None:
             floor = calendar.moment(self._progress.position, f"stream.state[{asked.state_key!r}]")
-            begins.append(calendar.before(floor, lookback))
-        if begins:
-            begin = max(begins)
-            return begin, floor, None if least is None else min(least, begin)
-        if least is not None:
+            begin = calendar.before(floor, lookback)
+        elif self._progress.bookmark is not None:
+            begin = calendar.moment(self._progress.bookmark, "the bookmark")
+            # At the beginning of the calendar it can't be told how far the saved bookmark lies behind.
+            floor = calendar.after(begin, lookback) if begin.year > 1 else begin
+        elif least is not None:
             return least, None, least
-        nothing = "" if stream is None else "no bookmark is saved, the config has no start_date, and "
-        raise failed(stream, f"{what} has nowhere to begin: {nothing}no start= is given.")
+        else:
+            nothing = "nothing is noted in stream.state" if asked.keep == "state" else "no bookmark is saved"
+            nothing = "" if stream is None else f"{nothing}, the config has no start_date, and "
+            raise failed(stream, f"{what} has nowhere to begin: {nothing}no start= is given.")
+        return begin, floor, None if least is None else min(least, begin)
 
     def _lookback(self) -> dt.timedelta:
-        """The stream's lookback as a length of time."""
+        """The stream's lookback as a length of time; none for a key that is no time."""
         lookback = lookback_of(self.stream)
         if isinstance(lookback, dt.timedelta):
             return lookback
-        return (DAY if self._key_is_date() else _SECOND) * (lookback or 0)
+        unit = {True: DAY, False: _SECOND}.get(self._key_is_date())  # type: ignore[arg-type]
+        return (unit or dt.timedelta(0)) * (lookback or 0)
 
     def _key_is_date(self) -> bool | None:
         """Whether the replication key holds days, as the schema has it, else as the bookmark looks; None if neither
@@ -111,7 +112,7 @@ class WindowPlan:
             return None
         formats = frozenset(_formats(stream.schema.get("properties", {}).get(stream.replication_key or "")))
         if not formats:
-            return {"a date": True, "a date-time": False}.get(comparable(saved_bookmark(stream))[0])
+            return _TIMES.get(comparable(saved_bookmark(stream))[0])
         return {frozenset({"date"}): True, frozenset({"date-time"}): False}.get(formats)
 
     def spans(self) -> Iterator[tuple[Moment, Moment]]:

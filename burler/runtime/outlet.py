@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -81,6 +82,7 @@ class Outlet:
         )
         self._make_shaper = shaper
         self._scratch: Shaper | None = None
+        self.hook_since: float | None = None
         self._shaper = shaper()
         self._others = OtherPages(self, self._shaper, self._write_rows)
         # What a post_transform function sees; it may make the key.
@@ -206,6 +208,7 @@ class Outlet:
             current: dict[str, Any] = {}
             asked = {**given, "record": lambda: current}
             for i, current in enumerate(rows):  # noqa: B007  the lambda reads it
+                self.hook_since = time.monotonic()
                 try:
                     take(i, self._invoke(function, asked))
                 except (Exception, SystemExit) as error:
@@ -215,6 +218,8 @@ class Outlet:
                     )
                     failed.__cause__ = error
                     return i, failed
+                finally:
+                    self.hook_since = None
             return None
 
         stopped: tuple[int, StreamError] | None = call_bound(given["stream"](), each)

@@ -55,6 +55,8 @@ class Stopper:
         self._in_user_code = False
         self._pipe: int | None = None
         self._blocked_since = blocked_since
+        self.hook_since: Callable[[], float | None] = lambda: None
+        """Since when a hook of the author's (post_transform, bookmark) has been at one row; it can't be interrupted."""
 
     @property
     def requested(self) -> bool:
@@ -146,7 +148,7 @@ class Stopper:
                 begun = time.monotonic()
             if (arrived and self.signal is None) or (self._woken and self._in_user_code):
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
-            since = self._blocked_since()
+            since = self._blocked_since() or self.hook_since()
             if begun is not None and since is not None and time.monotonic() - max(since, begun) >= STUCK_SECONDS:
                 os._exit(128 + (self.signal or signal.SIGTERM))
 

@@ -94,6 +94,7 @@ class Engine:
         """
         result = SyncResult()
         self.sink.tell_states(self.acknowledgements.state_is_out)
+        self.stopper.hook_since = self._hook_since
         timer = _Timer(self)
         timer.start()
         complete = False
@@ -133,6 +134,11 @@ class Engine:
             with self.lock:
                 for run in list(self.running):
                     run.abandon()
+
+    def _hook_since(self) -> float | None:
+        """Without the lock: whoever runs the hook holds it."""
+        outlets = [outlet for run in tuple(self.running) for outlet in tuple(run.outlets.values())]
+        return min((outlet.hook_since for outlet in outlets if outlet.hook_since is not None), default=None)
 
     def _next(self) -> PlannedRun | None:
         with self.lock:

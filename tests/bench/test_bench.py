@@ -2,48 +2,16 @@
 
 import copy
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BENCH = ROOT / "tests" / "bench"
-MODULES = ("cases", "checks", "drawing", "environments", "measure", "report", "results", "run", "standard", "startup")
 
 
-@pytest.fixture
-def bench(monkeypatch):
-    """The benchmark's modules by name, gone again afterwards: their names are not for the whole test run."""
-    import importlib
-
-    monkeypatch.syspath_prepend(str(BENCH / "programs"))
-    monkeypatch.syspath_prepend(str(BENCH))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield {name: importlib.import_module(name) for name in MODULES}
-    for name in MODULES:
-        sys.modules.pop(name, None)
-
-
-def run(*args):
-    """The benchmark as a user runs it."""
-    command = [sys.executable, str(BENCH / "run.py"), *args]
-    # Whatever the person who runs the tests has set, a tap's settings come from nowhere else.
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("TAP_", "BENCH_", "BURLER_"))}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-
-
-def cells(text, title):
-    """The cells of the table row that begins with a title."""
-    [line] = [line for line in text.splitlines() if line.startswith(f"| {title} |")]
-    return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-def test_a_small_run_has_all_rows_and_compares_all_outputs(bench):
-    done = run("--quick", "--no-peers", "--rows", "2000", "--runs", "1")
+def test_a_small_run_has_all_rows_and_compares_all_outputs(bench, run_bench, cells):
+    done = run_bench("--quick", "--no-peers", "--rows", "2000", "--runs", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     cases, results = bench["cases"], bench["results"]
     rates = [row for row in cases.RATES if row.needs is None or bench["run"]._installed(row.needs)]
@@ -58,14 +26,24 @@ def test_a_small_run_has_all_rows_and_compares_all_outputs(bench):
     for row in cases.STARTS:
         found = cells(done.stdout, row.title)
         assert (found[3] == results.NONE) == (row.over is not None)  # that one needs a peer
-    kinds = {row.case for row in (*rates, *memory)}
-    records = sum(bench["checks"].CHECKED_BIG_ROWS if case.work == "big" else 2500 for case in kinds)
+    growth = bench["growth"]
+    for row in growth.GROWTH:
+        found = cells(done.stdout, row.title)
+        assert [float(cost) for cost in found[2].split(";")] and float(found[3])
+        assert all(0 < float(share) < 1 for share in found[4].split(";"))
+        assert found[-1] in (results.PASS, results.MISS)
+    [waiting] = growth.WORKERS
+    for number, _case in waiting.cases:
+        assert float(cells(done.stdout, str(number))[3]) > 0
+    parts = {"big": bench["checks"].CHECKED_BIG_ROWS, "parts": 2500, "children": 1800, "workers": 6400}
+    kinds = {row.case for row in (*rates, *memory, *growth.GROWTH)} | {case for _number, case in waiting.cases}
+    records = sum(parts.get(case.work.partition("-")[0], 2500) for case in kinds)
     assert f"before timing: {records:,} records of {len(kinds)} kinds of output" in done.stdout
     assert "error" not in done.stdout
 
 
-def test_a_profile_names_functions(bench):
-    done = run("--profile", "pages", "--rows", "2000")
+def test_a_profile_names_functions(run_bench):
+    done = run_bench("--profile", "pages", "--rows", "2000")
     assert done.returncode == 0, done.stderr
     assert "tottime" in done.stdout
     assert "outlet.py" in done.stdout
@@ -145,26 +123,9 @@ def test_a_keyed_stream_needs_its_states_on_the_way(bench):
     bench["checks"].compare(case, found, wanted(bench, count=2000))
 
 
-def pretend(bench, monkeypatch, *, output):
-    """No process is started: each case writes ``output`` and takes a second."""
-    ran = []
-
-    def start(self, case, rows, more):
-        self.python(case.program)
-        ran.append((case, "BENCH_LEARN" in more))
-        return {"cpu": 1.0, "wall": 1.0, "peak": 1, "versions": {}}
-
-    def written(self, case, rows):
-        return "\n".join(map(json.dumps, output(case, rows))).encode()
-
-    monkeypatch.setattr(bench["measure"].Bench, "_start", start)
-    monkeypatch.setattr(bench["measure"].Bench, "output", written)
-    return ran
-
-
-def test_a_row_whose_output_is_wrong_is_an_error_and_is_not_timed(bench, monkeypatch, capsys):
+def test_a_row_whose_output_is_wrong_is_an_error_and_is_not_timed(bench, pretend, capsys):
     rows = bench["standard"].rows
-    ran = pretend(bench, monkeypatch, output=lambda case, count: ({"type": "RECORD", "record": r} for r in rows(count)))
+    ran = pretend(output=lambda case, count: ({"type": "RECORD", "record": r} for r in rows(count)))
     assert bench["run"].main(["--no-peers", "--row", "pages", "memory-pages", "--runs", "2"]) == 1
     out = capsys.readouterr().out
     assert "**error**: burler: pages: the first message is not the stream's SCHEMA" in out
@@ -173,14 +134,14 @@ def test_a_row_whose_output_is_wrong_is_an_error_and_is_not_timed(bench, monkeyp
     assert [learning for _case, learning in ran] == [True, False, False]
 
 
-def test_what_peers_fail_at_is_a_note_and_burler_is_measured_all_the_same(bench, monkeypatch, capsys):
+def test_what_peers_fail_at_is_a_note_and_burler_is_measured_all_the_same(bench, pretend, cells, monkeypatch, capsys):
     measure, run_ = bench["measure"], bench["run"]
-    pretend(bench, monkeypatch, output=None)
+    pretend(output=None)
     monkeypatch.setattr(run_.checks, "check", lambda _bench, _case: 1)
     monkeypatch.setattr(bench["environments"], "python_of", lambda name: sys.executable)
     start = measure.Bench._start
 
-    def fails(self, case, rows, more):
+    def fails(self, case, rows, more, counted=None):
         if case.program.environment is not None:
             raise measure.Failed(f"exit code 1: no {case.program.environment} today")
         return start(self, case, rows, more)
@@ -192,9 +153,9 @@ def test_what_peers_fail_at_is_a_note_and_burler_is_measured_all_the_same(bench,
     assert cells(out, "RECORD to a pipe, full shaping, dicts in pages")[-1] == bench["results"].NONE
 
 
-def test_a_peer_that_cannot_be_installed_is_said_in_one_line(bench, monkeypatch, capsys):
+def test_a_peer_that_cannot_be_installed_is_said_in_one_line(bench, pretend, monkeypatch, capsys):
     environments, run_ = bench["environments"], bench["run"]
-    pretend(bench, monkeypatch, output=None)
+    pretend(output=None)
     monkeypatch.setattr(run_.checks, "check", lambda _bench, _case: 1)
     asked = []
 
@@ -212,8 +173,8 @@ def test_a_peer_that_cannot_be_installed_is_said_in_one_line(bench, monkeypatch,
     assert "dlt 5.00" in out  # a fifth of the rows in the same second
 
 
-def test_output_that_cannot_be_read_and_a_command_that_fails_are_errors(bench, monkeypatch, capsys):
-    pretend(bench, monkeypatch, output=lambda case, count: [{"type": "RECORD"}] * count)
+def test_output_that_cannot_be_read_and_a_command_that_fails_are_errors(bench, pretend, monkeypatch, capsys):
+    pretend(output=lambda case, count: [{"type": "RECORD"}] * count)
     monkeypatch.setattr(bench["startup"], "EMPTY", "raise SystemExit(7)")
     assert bench["run"].main(["--no-peers", "--row", "keyed", "empty", "--runs", "1"]) == 1
     out = capsys.readouterr().out
@@ -221,21 +182,15 @@ def test_output_that_cannot_be_read_and_a_command_that_fails_are_errors(bench, m
     assert "**error**: run of an empty stream: exit code 7" in out
 
 
-def summary(bench, case, *, cpu, rows=1000):
-    """A summary of one made-up run."""
-    measure = bench["measure"]
-    return measure.Summary(case, rows, (measure.Figures(cpu, cpu, 50_000_000),))
-
-
-def test_bars_are_reached_or_missed(bench):
+def test_bars_are_reached_or_missed(bench, summary):
     cases, results = bench["cases"], bench["results"]
     row = next(row for row in cases.RATES if row.name == "pages")
     floor, sdk = (bar.against for bar in row.bars)
-    found = results.Results(rates={row.case: summary(bench, row.case, cpu=1.0)})
+    found = results.Results(rates={row.case: summary(row.case, cpu=1.0)})
     assert found.rate_verdict(row) == results.NONE
-    found.rates |= {floor: summary(bench, floor, cpu=0.56), sdk: summary(bench, sdk, cpu=4.0, rows=200)}
+    found.rates |= {floor: summary(floor, cpu=0.56), sdk: summary(sdk, cpu=4.0, rows=200)}
     assert found.rate_verdict(row) == results.PASS
-    found.rates[floor] = summary(bench, floor, cpu=0.54)
+    found.rates[floor] = summary(floor, cpu=0.54)
     assert found.rate_verdict(row) == results.MISS
     assert found.reached(row, row.bars[1]) == results.PASS
 
@@ -272,20 +227,19 @@ def test_the_docs_name_every_row_and_program(bench):
     text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     cases = bench["cases"]
     assert bench["report"].BEGIN in text
-    for row in (*cases.RATES, *cases.MEMORY, *cases.STARTS):
+    growth = bench["growth"]
+    for row in (*cases.RATES, *cases.MEMORY, *cases.STARTS, *growth.GROWTH, *growth.WORKERS):
         assert f"`{row.name}`" in text, row.name
-    for program in cases.PROGRAMS:
+    for program in (*cases.PROGRAMS, *growth.PROGRAMS):
         assert program.does in text, program.name
 
 
-def test_the_picture_shows_what_was_measured(bench):
+def test_the_picture_shows_what_was_measured(bench, summary):
     from xml.etree import ElementTree
 
     cases, results = bench["cases"], bench["results"]
     row = next(row for row in cases.RATES if row.name == "pages")
-    found = results.Results(
-        rates={case: summary(bench, case, cpu=cpu) for case, cpu in ((row.case, 1.0), (row.floor, 0.5))}
-    )
+    found = results.Results(rates={case: summary(case, cpu=cpu) for case, cpu in ((row.case, 1.0), (row.floor, 0.5))})
     root = ElementTree.fromstring(bench["drawing"].svg(found, list(cases.RATES)))
     bars = root.findall("{http://www.w3.org/2000/svg}rect")
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]

@@ -117,13 +117,14 @@ def test_a_start_date_says_nothing_of_numbers():
 
 
 def test_keep_state_goes_on_there():
-    stream = Noting(manual=False, bookmark=1)
-    for ids in id_ranges(stream, 10, last=99, keep="state"):
+    stream = Noting(manual=False, bookmark=70)
+    for ids in id_ranges(stream, 10, start=1, last=99, keep="state"):
         if ids.first > 30:
             break
     assert stream.state == {"last_id": 30} and stream.saved == [None] * 3
-    again = Noting(manual=False, bookmark=1, state=stream.state)
-    assert next(id_ranges(again, 10, last=99, keep="state")).first == 30
+    for of_another_field in (70, "2024-05-01T00:00:00Z"):
+        again = Noting(manual=False, bookmark=of_another_field, state=stream.state)
+        assert next(id_ranges(again, 10, last=99, keep="state")).first == 30
 
 
 def test_a_full_table_begins_at_start_each_time():

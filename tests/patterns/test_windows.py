@@ -108,6 +108,8 @@ def test_the_first_window_begins_at_the_bookmark_or_start_date_or_start(stream, 
 def test_without_anything_to_begin_at_the_error_says_what_is_missing():
     with pytest.raises(StreamError, match=r"stream 'rows': windows.. has nowhere to begin: no bookmark .* start_date"):
         windows(running(), now=now)
+    with pytest.raises(StreamError, match=r"nowhere to begin: nothing is noted in stream.state, .* start_date"):
+        windows(running(bookmark="2024-05-01"), keep="state", now=now)
     with pytest.raises(BurlerError, match="has nowhere to begin: no start= is given"):
         windows(None, now=now)
 
@@ -219,7 +221,7 @@ def test_a_key_without_a_schema_is_of_the_kind_that_its_bookmark_has():
 
 
 def test_keep_state_notes_it_in_the_streams_state_and_goes_on_there():
-    stream = Noting(bookmark="2024-05-01T00:00:00Z", manual=False)
+    stream = Noting(bookmark="2024-05-09T00:00:00Z", start_date="2024-05-01T00:00:00Z", manual=False)
     for window in windows(stream, DAY, keep="state", now=now):
         if window.end > "2024-05-04":
             break
@@ -227,14 +229,14 @@ def test_keep_state_notes_it_in_the_streams_state_and_goes_on_there():
     assert stream.saved == [None, None]  # a STATE may come; the bookmark is the rows' own
     again = Noting(bookmark="2024-05-01T00:00:00Z", manual=False, state=stream.state)
     assert next(windows(again, DAY, keep="state", now=now)).start == "2024-05-03T00:00:00Z"
-    rows_were_further = Noting(bookmark="2024-05-03T09:00:00Z", manual=False, state=stream.state)
-    assert next(windows(rows_were_further, DAY, keep="state", now=now)).start == "2024-05-03T09:00:00Z"
+    other_field = Noting(bookmark="2024-05-09T00:00:00Z", manual=False, state=stream.state)
+    assert next(windows(other_field, DAY, keep="state", now=now)).start == "2024-05-03T00:00:00Z"
 
 
 def test_keep_state_vouches_for_no_bookmark():
     """Where the bookmark is the author's own to move, a plain save_bookmark() would move it."""
     stream = Noting(bookmark="2024-05-01T00:00:00Z")
-    list(windows(stream, keep="state", now=now))
+    list(windows(stream, start="2024-05-01", keep="state", now=now))
     assert stream.state == {"window_end": "2024-05-10T12:30:15Z"} and stream.saved == []
 
 
@@ -263,9 +265,9 @@ def test_two_loops_in_one_run_would_take_each_others_place():
     with pytest.raises(StreamError, match=r"another loop of this run notes .* the bookmark too.*\n.*state_key"):
         windows(stream, now=now)
     for account in "ab":
-        list(windows(stream, now=now, keep="state", state_key=f"window_end {account}"))
+        list(windows(stream, start="2024-05-01", now=now, keep="state", state_key=f"window_end {account}"))
     with pytest.raises(StreamError, match=r"stream.state.'window_end a'."):
-        windows(stream, now=now, keep="state", state_key="window_end a")
+        windows(stream, start="2024-05-01", now=now, keep="state", state_key="window_end a")
     assert len(list(windows(stream, now=now, keep=None))) == len(list(windows(stream, now=now, keep=None))) == 2
 
 

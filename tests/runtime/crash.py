@@ -152,13 +152,15 @@ class Story:
         first of those that were read ahead and have not had their children yet."""
         ahead = chapter.settings["parent_buffer_rows"]
         for line in self.lines:
-            unsure = line.late or line.position or line.signpost or line.table or line.retry or line.lookback
-            if unsure or line.order != "asc" or line.strategy == "manual" or line.resume == "exclusive" or line.rollup:
+            unsure = line.late or line.position or line.signpost or line.table or line.retry or line.rollup
+            if unsure or line.order != "asc" or line.strategy == "manual":
                 continue
             begun = Resumed(line, chapter.phase, self.ledger.state)
-            for rows in begun.source.parts.values():
-                again = [row for row in rows if row.uid in self.ledger.out and begun.gives(row)]
-                beyond = [row for row in again if row.n > again[0].n]
+            for part, rows in begun.source.parts.items():
+                mark = begun.bookmark(part)
+                beyond = [row.n for row in rows if row.uid in self.ledger.out and row.n > mark]
+                if line.resume == "exclusive" and beyond:  # its greatest value is not safe
+                    beyond = [n for n in beyond if n < beyond[-1]]
                 most = ahead if line.depth else 0
                 assert len(beyond) <= most, f"{line.name}: the bookmark lags by {len(beyond)}: {self.ledger.state}"
             self.ledger.figures["exact after SIGTERM"] += 1

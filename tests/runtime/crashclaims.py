@@ -49,6 +49,15 @@ class Resumed:
             return True
         return row.n >= kids_start
 
+    def bookmark(self, part: int) -> float:
+        """The rank of a partition's bookmark; less than any if there is none."""
+        start = self._start(part)
+        return -1.0 if start is None else float(start) + self._lookback
+
+    @property
+    def _lookback(self) -> int:
+        return self.line.lookback * (4 if self.line.kind == "number" else 1)
+
     def _start(self, part: int) -> Any:
         line = self.line
         own = self._own(self.entry, part)
@@ -67,7 +76,7 @@ class Resumed:
                 return None
             starts.append(self._rank(below))
         starts += [self._rank(entry["parent_bookmark"]["key"]) for entry in self.below if not line.partitions]
-        return min(starts) - line.lookback * (4 if line.kind == "number" else 1)
+        return min(starts) - self._lookback
 
     def _covers_too_little(self, part: int) -> bool:
         """Whether some stream of the line has not had what lies before the bookmark, and it can't be told what it

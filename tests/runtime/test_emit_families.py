@@ -238,6 +238,37 @@ def test_a_thread_that_emits_when_its_call_has_ended_is_told_so():
     assert len(run.records("children")) == len(run.records("below"))
 
 
+def test_what_a_thread_of_a_call_emits_when_all_calls_have_ended_gets_its_children():
+    ended = threading.Event()
+    raised: list[BaseException] = []
+    threads: list[threading.Thread] = []
+    tap = burler.tap("tap-family")
+
+    @tap.sync("parents", key_properties="id", replication_key="key", order="asc", schema=PARENT)
+    def parents():
+        yield row(0)
+        ended.set()
+        threads[0].join()
+
+    @tap.sync("children", parent="parents", key_properties=["parent", "id"], schema=CHILD)
+    def children(parent, stream):
+        def late() -> None:
+            ended.wait(20)
+            try:
+                stream.emit_record({"id": 9, "parent": 0})
+            except BaseException as error:
+                raised.append(error)
+
+        threads.append(threading.Thread(target=late))
+        threads[0].start()
+        return []
+
+    tap.sync("below", parent="children", schema=CHILD)(lambda parent: [{"id": 1, "parent": parent["parent"]}])
+    run = run_tap(tap, {"parent_buffer_rows": 1})
+    assert raised or below_of(run) == [(0, 1)], "neither the row nor what hangs on it may vanish"
+    assert len(run.records("children")) == len(run.records("below"))
+
+
 def test_a_substreams_bookmark_function_sees_rows_that_were_emitted():
     seen: list[Any] = []
     tap = burler.tap("tap-family")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import Any
 
@@ -147,6 +148,7 @@ SUBSTREAMS = ("children", "siblings", "grandchildren")
         KeyError("parent"),
         RecursionError(),
         AssertionError(),
+        asyncio.CancelledError(),
         OSError(5),
     ],
     ids=lambda error: type(error).__name__,

@@ -68,6 +68,18 @@ def test_a_bad_row_that_may_be_left_out_ends_nothing(how: str):
     assert run.states[-1]["bookmarks"]["parents"] == {"key": COUNT - 1}
 
 
+def test_a_parent_that_is_left_out_and_whose_child_fails_is_counted_once(caplog: pytest.LogCaptureFixture):
+    tap = burler.tap("tap-family")
+    rows = [{"id": i, "key": "bad" if i == 1 else i} for i in range(4)]
+    tap.sync("parents", key_properties="id", replication_key="key", order="asc", schema=PARENT)(lambda: rows)
+    tap.sync("children", parent="parents", schema=CHILD)(lambda parent: 1 / 0 if parent["id"] == 1 else [])
+    run = run_tap(tap, {"on_bad_record": "skip", "max_bad_records": 1, "parent_buffer_rows": 1})
+    assert list(run.result.errors) == ["children"]
+    assert [row["id"] for row in run.records("parents")] == [0, 2, 3]
+    assert run.states[-1]["bookmarks"].get("parents", {}).get("key", 0) == 0
+    assert "1 row was left out" in caplog.text
+
+
 def test_more_bad_rows_than_may_be_left_out_end_the_substream():
     config = {"on_bad_record": "skip", "max_bad_records": 2, "parent_buffer_rows": 1, "page_max_rows": 1}
     run = run_tap(family("asc", bad_row_for("siblings")), config)

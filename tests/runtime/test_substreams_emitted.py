@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from families import CHILD, INTEGER, PARENT, failures_of
+from families import CHILD, DEPTH_FIRST, INTEGER, PARENT, failures_of, out_of, parents_of
 
 import burler
 from burler.errors import BadRecordError
@@ -14,6 +14,50 @@ from burler.testing import TapRun, run_tap
 
 ROW = {"properties": dict.fromkeys(("id", "key", "parent"), INTEGER)}
 COUNT = 5
+
+
+def test_a_substream_of_an_emitted_stream():
+    tap = burler.tap("tap-family")
+
+    @tap.sync("main", key_properties="id", schema=PARENT)
+    def main():
+        yield {"id": 1, "key": 1}
+        yield "beside", {"id": 2, "key": 2}
+        yield "beside", [{"id": 3, "key": 3}, {"id": 4, "key": 4}]
+
+    beside = tap.stream("beside", emitted_by="main", key_properties="id", schema=PARENT)
+    beside.substream("children", schema=CHILD).sync(lambda parent: [{"id": 1, "parent": parent["id"]}])
+    run = run_tap(tap, DEPTH_FIRST)
+    assert out_of(run) == [
+        ("main", (1, 1)),
+        ("beside", (2, 2)),
+        ("children", (1, 2)),
+        ("beside", (3, 3)),
+        ("children", (1, 3)),
+        ("beside", (4, 4)),
+        ("children", (1, 4)),
+    ]
+    assert out_of(run_tap(tap, select="children")) == [("children", (1, i)) for i in (2, 3, 4)]
+
+
+def test_a_stream_that_a_substream_emits():
+    tap, parents = parents_of(2)
+    children = parents.substream("children", schema=CHILD)
+
+    @children.sync
+    def rows(parent, stream):
+        yield {"id": 1, "parent": parent["id"]}
+        if stream.selected("beside"):
+            yield "beside", [{"id": 5, "parent": parent["id"]}]
+
+    beside = tap.stream("beside", emitted_by="children", schema=CHILD)
+    beside.substream("below", schema=CHILD).sync(lambda parent: [{"id": 6, "parent": parent["parent"]}])
+    run = run_tap(tap, DEPTH_FIRST)
+    one = [("parents", (0, 0)), ("children", (1, 0)), ("beside", (5, 0)), ("below", (6, 0))]
+    assert out_of(run)[:4] == one
+    assert len(out_of(run)) == 8
+    assert {name for name, _ in out_of(run_tap(tap, select="!beside,!below"))} == {"parents", "children"}
+    assert {name for name, _ in out_of(run_tap(tap, select="below"))} == set()  # the function was told: not selected
 
 
 def beside_the_root(broken: Any = None, *, bad: bool = False, keyed: bool = False, wide: int = 1) -> burler.Tap:

@@ -253,3 +253,43 @@ def test_a_substream_that_is_not_selected_any_more_names_its_line():
     state = {"currently_syncing": "below"}
     run = run_tap(two_lines(Stopper(), ("", 0)), state=state, select="first,parents")
     assert [m["stream"] for m in run.messages if "schema" in m] == ["parents", "first"]
+
+
+# ---- full tables ------------------------------------------------------------------------------------
+
+
+def test_a_block_of_a_full_table_is_refused_in_a_substream():
+    """It would end for each parent, and a target would drop the children of all parents but the last."""
+    tap = burler.tap("tap-saved")
+    tap.sync("parents", key_properties="id", schema=PARENT)(lambda: [{"id": i} for i in range(3)])
+
+    @tap.sync("children", parent="parents", schema=CHILD)
+    def children(parent, stream):
+        with stream.full_table():
+            yield {"id": 1, "parent": parent["id"]}
+
+    run = run_tap(tap)
+    assert list(run.result.errors) == ["children"]
+    for failure in failures_of(run, "children"):
+        assert "full_table()" in str(failure.error)
+        assert "stream 'children'" in str(failure.error)
+    assert len(run.records("parents")) == 3
+
+
+def test_a_substream_that_has_not_changed_for_one_parent_is_no_whole_table():
+    """A source that says 304 for the children of one parent: a target must not drop those that it has."""
+    tap = burler.tap("tap-saved")
+    tap.sync("parents", key_properties="id", schema=PARENT)(lambda: [{"id": i} for i in range(3)])
+
+    @tap.sync("children", parent="parents", schema=CHILD)
+    def children(parent, stream):
+        if parent["id"] == 1:
+            stream.not_modified()
+            return
+        yield {"id": 1, "parent": parent["id"]}
+
+    state = {"bookmarks": {"parents": {"version": 1}, "children": {"version": 1}}}
+    run = run_tap(tap, state=state)
+    assert not run.result.errors
+    assert [m["stream"] for m in run.messages if m["type"] == "ACTIVATE_VERSION"] == ["parents"]
+    assert run.states[-1]["bookmarks"]["children"] == {"version": 1}

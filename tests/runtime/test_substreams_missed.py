@@ -1,0 +1,102 @@
+"""A substream that was left out for a while gets what came meanwhile: its entry says how far its parent had come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from families import CHILD, PARENT
+
+import burler
+from burler.testing import run_tap
+
+
+def test_a_child_that_is_selected_later_gets_its_past():
+    """The bookmark of the parent speaks of the parent alone as long as the child was not selected."""
+    first = run_tap(three_incremental(), select="parents")
+    assert first.states[-1]["bookmarks"]["parents"] == {"key": 4}
+    second = run_tap(three_incremental(), select="parents,children", state=first.states[-1])
+    assert {row["parent"] for row in second.records("children")} == {0, 1, 2, 3, 4}
+
+
+def test_a_child_that_was_left_out_for_a_while_gets_what_it_missed():
+    whole = run_tap(three_incremental(3))
+    without = run_tap(three_incremental(5), select="parents", state=whole.states[-1])
+    assert [row["id"] for row in without.records("parents")] == [2, 3, 4]
+    again = run_tap(three_incremental(6), state=without.states[-1])
+    assert [row["parent"] for row in again.records("children")] == [2, 3, 4, 5]
+    after = run_tap(three_incremental(6), state=again.states[-1])
+    assert [row["parent"] for row in after.records("children")] == [5]
+
+
+def three_incremental(count: int = 5) -> burler.Tap:
+    tap = burler.tap("tap-family")
+    parents = tap.stream("parents", key_properties="id", replication_key="key", order="asc", schema=PARENT)
+    parents.sync(lambda stream: [{"id": i, "key": i} for i in range(stream.bookmark or 0, count)])
+    parents.substream("children", schema=CHILD).sync(lambda parent: [{"id": 1, "parent": parent["id"]}])
+    return tap
+
+
+def keyed(rows: list[dict[str, Any]], *, own_position: bool = False, key: str | None = "key") -> burler.Tap:
+    """A parent that reads on from its bookmark, or from a position of its own, and one substream."""
+    tap = burler.tap("tap-family")
+    schema = {"type": "object", "properties": {name: {"type": "integer"} for name in ("id", "key", "seq")}}
+
+    @tap.sync("parents", key_properties="id", replication_key=key, order="asc" if key else "none", schema=schema)
+    def parents(stream):
+        start = stream.state.get("at", -1) if own_position else (stream.bookmark if stream.bookmark is not None else -1)
+        name = stream.replication_key or "key"
+        for row in sorted(rows, key=lambda row: row[name]):
+            if row[name] >= start:
+                yield dict(row)
+                if own_position:
+                    stream.state["at"] = row[name] + 1
+
+    tap.sync("children", parent="parents", schema=CHILD)(lambda parent: [{"id": 1, "parent": parent["id"]}])
+    return tap
+
+
+def three(n: int) -> list[dict[str, Any]]:
+    return [{"id": i, "key": i, "seq": 100 - i} for i in range(n)]
+
+
+@pytest.mark.parametrize("key", ["key", None])
+def test_a_position_of_the_parents_own_does_not_hide_a_substreams_past(key: str | None):
+    first = run_tap(keyed(three(5), own_position=True, key=key), select="parents")
+    second = run_tap(keyed(three(7), own_position=True, key=key), state=first.states[-1])
+    assert {row["parent"] for row in second.records("children")} == set(range(7))
+    third = run_tap(keyed(three(9), own_position=True, key=key), select="parents", state=second.states[-1])
+    assert [row["id"] for row in third.records("parents")] == [7, 8]
+    fourth = run_tap(keyed(three(11), own_position=True, key=key), state=third.states[-1])
+    assert {row["parent"] for row in fourth.records("children")} >= {7, 8, 9, 10}
+    fifth = run_tap(keyed(three(11), own_position=True, key=key), state=fourth.states[-1])
+    assert fifth.records("children") == [] or key is None
+
+
+def test_a_bookmark_of_another_key_is_no_position():
+    """7 of 'key' and 7 of 'seq' have nothing to do with each other."""
+    tap = keyed(three(5))
+    state = run_tap(tap).states[-1]
+    assert state["bookmarks"]["children"] == {"parent_bookmark": {"key": 4}}
+    state["bookmarks"]["children"] = {"parent_bookmark": {"seq": 4}}
+    again = run_tap(keyed(three(6)), state=state)
+    assert {row["parent"] for row in again.records("children")} == set(range(6))
+
+
+def test_a_mark_of_another_kind_is_no_position():
+    state = run_tap(keyed(three(5))).states[-1]
+    state["bookmarks"]["children"] = {"parent_bookmark": {"key": "2024-01-01T00:00:00Z"}}
+    again = run_tap(keyed(three(6)), state=state)
+    assert not again.result.errors
+    assert {row["parent"] for row in again.records("children")} == set(range(6))
+
+
+def test_a_substream_alone_moves_on_and_the_parent_stays_where_it_was():
+    state = run_tap(keyed(three(3)), select="parents").states[-1]
+    alone = run_tap(keyed(three(6)), select="children", state=state)
+    assert {row["parent"] for row in alone.records("children")} == set(range(6)) and not alone.records("parents")
+    assert alone.states[-1]["bookmarks"] == {"parents": {"key": 2}, "children": {"parent_bookmark": {"key": 5}}}
+    more = run_tap(keyed(three(8)), select="children", state=alone.states[-1])
+    assert {row["parent"] for row in more.records("children")} == {5, 6, 7}
+    both = run_tap(keyed(three(9)), state=more.states[-1])
+    assert [row["id"] for row in both.records("parents")] == list(range(2, 9))
