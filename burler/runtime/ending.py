@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from burler.declare.strategies import Manual
 from burler.runtime import entries, logs
 from burler.runtime.outlet import Outlet
 
@@ -60,11 +61,16 @@ def end(sync: SyncRun, status: str, seconds: float) -> None:
     bookmark = entries.value_of(state, sync.name, key)
     kept = len(entries.partitions_of(state, sync.name))
     if kept:
-        bookmark = f"{bookmark or ''} of each of {kept} partitions".strip()
+        bookmark = f"of each of {kept} partitions" + (f", {bookmark} for the others" if bookmark is not None else "")
+    elif bookmark is None and entries.value_of(state, sync.name, entries.FULL) is not None:
+        bookmark = "of an interrupted full table"
+    elif bookmark is None and entries.value_of(state, sync.name, entries.POSITION) is not None:
+        bookmark = "in stream.state"
     shown = status
     if status == "failed" and sync.name not in failed:
         shown = f"succeeded, but rows of {', '.join(failed)} are missing"
     logger.info("stream '%s': %s, %s, %.1f s, bookmark %s", sync.name, shown, rows, seconds, bookmark)
+    _warn(sync, status)
     most = sync.engine.settings.partition_bookmarks_warning
     if kept > most:
         logger.warning(
@@ -79,3 +85,18 @@ def end(sync: SyncRun, status: str, seconds: float) -> None:
 def _counted(name: str, outlet: Outlet) -> str:
     left = f" ({outlet.left_out} left out by its post_transform)" if outlet.left_out else ""
     return f"{outlet.rows} rows of '{name}'{left}"
+
+
+def _warn(sync: SyncRun, status: str) -> None:
+    """What an author has likely forgotten."""
+    if isinstance(sync.spec.strategy, Manual) and sync.rows and status == "succeeded" and not sync.saved_by_hand:
+        logger.warning(
+            "stream '%s': bookmark_strategy is 'manual', and its function never called stream.save_bookmark(): its "
+            "bookmark has not moved, and the next run reads the same again",
+            sync.name,
+        )
+    for name, outlet in sync.outlets.items():
+        if outlet.versions.not_modified and outlet.rows:
+            logger.warning(
+                "stream '%s': said not_modified() and gave %d rows; ACTIVATE_VERSION was left out", name, outlet.rows
+            )

@@ -211,7 +211,7 @@ class Lane:
     def _try_again(self, unit: Unit, error: BaseException) -> None:
         """The unit from its beginning once more, or from where its author says."""
         sync, root = self._sync, unit.root
-        note(sync.spec, unit.where, error, unit.retries + 1)
+        note(sync.spec, unit.where, error, unit.retries + 1, sync.retried)
         self._close()
         with self._engine.lock:
             unit.again()

@@ -6,6 +6,8 @@ from burler.declare.checks import line_of
 from burler.declare.spec import StreamSpec
 from burler.runtime.plan import PlannedRun
 from burler.runtime.session import Session
+from burler.runtime.unseen import UnseenKey
+from burler.singer.catalog import Catalog
 
 
 class Line:
@@ -16,12 +18,13 @@ class Line:
     still on the way don't go out either.
     """
 
-    def __init__(self, session: Session, planned: PlannedRun) -> None:
+    def __init__(self, session: Session, planned: PlannedRun, catalog: Catalog) -> None:
         self.specs = session.specs
         self.root = planned.spec.tap_stream_id
         self.planned = {stream.tap_stream_id: stream for stream in planned.streams}
         self.names = tuple(spec.tap_stream_id for spec in session.line(planned.spec))
         self.selected = frozenset(self.planned)
+        self.unseen = self._unseen_key(catalog)
         self.closed: set[str] = set()
         self.dropped: set[str] = set()
         self._above = {
@@ -37,6 +40,13 @@ class Line:
         asking = (name for name, one in self.planned.items() if one.spec.bookmark is not None)
         self.asks_children = {name for name in asking if "children" in self.specs[name].bookmark.names}  # type: ignore[union-attr]
 
+    def _unseen_key(self, catalog: Catalog) -> UnseenKey | None:
+        """Of a root that runs for its substreams alone."""
+        spec, entry = self.specs[self.root], catalog.entries.get(self.root)
+        if self.root in self.planned or spec.replication_key is None or entry is None:
+            return None
+        return UnseenKey(self.root, spec.replication_key, entry.schema)
+
     def asks_for(self, parameter: str) -> bool:
         """Whether a function of the line asks for a parameter of that name."""
         specs = [self.specs[name] for name in self.names]
@@ -48,6 +58,8 @@ class Line:
     def textual(self, name: str) -> str | None:
         """What the schema says of a bookmark that is text (``PlannedStream.key_format``)."""
         planned = self.planned.get(name)
+        if planned is None and name == self.root and self.unseen is not None:
+            return self.unseen.textual
         key = (planned.resume_key or planned.bookmark_key) if planned is not None else None
         return planned.key_format(key) if planned is not None and key is not None else None
 

@@ -65,7 +65,7 @@ class PartitionSource:
         if cause is None or not is_retried(self._spec, cause, self._retries):
             raise error
         self._retries += 1
-        note(self._spec, "its partitions", cause, self._retries)
+        note(self._spec, "its partitions", cause, self._retries, self._sync.retried)
         set_up(self._sync.engine.session, self._spec, self._sync.own_given, cause, self._retries)
         self._iterator = None
         self._seen_before = set(self._seen)
@@ -78,7 +78,9 @@ class PartitionSource:
         try:
             if self._iterator is None:
                 made = self._sync.engine.session.invoke(function, self._sync.own_given, stream=self._name)
-                if made is None or isinstance(made, str | bytes | Mapping) or not hasattr(made, "__iter__"):
+                if isinstance(made, Mapping):
+                    raise self._wrong("gave one dict; put it into a list, or yield it.")
+                if made is None or isinstance(made, str | bytes) or not hasattr(made, "__iter__"):
                     raise self._wrong(f"gave {describe(made)}; yield dicts, or return a list of them.")
                 self._iterator = iter(made)
             return next(self._iterator, _NO_MORE)
@@ -95,7 +97,9 @@ class PartitionSource:
         return StreamError(self._name, f"stream '{self._name}': its partitions function ({place}) {fact}")
 
     def _key(self, partition: Any) -> str:
-        if not isinstance(partition, dict) or not partition:
+        if partition == {}:
+            raise self._wrong("gave an empty dict; a partition says which it is, such as {'account': 'a'}.")
+        if not isinstance(partition, dict):
             raise self._wrong(f"gave {describe(partition)}; a partition is a dict such as {{'account': 'a'}}.")
         key: Any
         named = self._spec.partition_key
@@ -104,6 +108,8 @@ class PartitionSource:
                 key = named(dict(partition))
             except Exception as error:
                 raise self._wrong(f"has a key that failed: {short(error)}") from error
+        elif named is not None and named not in partition:
+            raise self._wrong(f"gave a partition without '{named}', its key; it has {', '.join(map(str, partition))}.")
         elif named is not None:
             key = partition.get(named)
             key = str(key) if isinstance(key, int) and not isinstance(key, bool) else key

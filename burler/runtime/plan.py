@@ -11,6 +11,7 @@ from typing import Any
 from burler.declare.spec import FULL_TABLE, StreamSpec
 from burler.errors import CatalogError, DeclarationError
 from burler.runtime import overrides
+from burler.runtime.key_checks import check_key
 from burler.singer import metadata as md
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, CatalogEntry
@@ -29,6 +30,13 @@ _TAKEN = (
     "source_state",
 )  # by the state
 _FORMATS = {"date-time": "date-time", "date": "date", "singer.decimal": "decimal"}
+
+
+def key_format(schema: Mapping[str, Any], key: str) -> str | None:
+    """What a schema says of the text of a key: "date-time", "date", "decimal" (``singer.decimal``), or None."""
+    node = (schema.get("properties") or {}).get(key)
+    said = node.get("format") if isinstance(node, dict) else None
+    return _FORMATS.get(said) if isinstance(said, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +72,7 @@ class PlannedStream:
 
     def key_format(self, key: str) -> str | None:
         """What the schema says of a key's text: "date-time", "date", "decimal" (``singer.decimal``), or None."""
-        node = (self.schema.get("properties") or {}).get(key)
-        said = node.get("format") if isinstance(node, dict) else None
-        return _FORMATS.get(said) if isinstance(said, str) else None
+        return key_format(self.schema, key)
 
     @property
     def order(self) -> str:
@@ -212,6 +218,7 @@ def _plan_stream(
             "else under that name. Leave replication_key out, and give the value with @tap.bookmark."
         )
     full_table = method == FULL_TABLE
+    check_key(spec, None if full_table else replication_key, schema)
     return PlannedStream(
         spec=spec,
         stream=entry.emitted_name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LOGGED = 10  # of a stream, one by one
+
 
 def is_retried(spec: StreamSpec, error: BaseException, retries: int) -> bool:
     """Whether what raised ``error`` is called once more, after so many further tries."""
@@ -22,12 +25,17 @@ def is_retried(spec: StreamSpec, error: BaseException, retries: int) -> bool:
     return retry is not None and isinstance(error, retry.on) and retries < retry.most
 
 
-def note(spec: StreamSpec, where: str, error: BaseException, number: int) -> None:
-    """One warning for each further try, so that a run that takes long says why."""
+def note(spec: StreamSpec, where: str, error: BaseException, number: int, noted: Counter[str]) -> None:
+    """A warning for each of the first further tries, so that a run that takes long says why; ``noted`` counts them."""
     assert spec.retry is not None
+    name = spec.tap_stream_id
+    noted[name] += 1
     shown = f", {where}" if where else ""
     text = "stream '%s'%s: %s; begins anew, retry %d of %d"
-    logger.warning(text, spec.tap_stream_id, shown, short(error), number, spec.retry.most)
+    level = logging.WARNING if noted[name] <= _LOGGED else logging.DEBUG
+    logger.log(level, text, name, shown, short(error), number, spec.retry.most)
+    if noted[name] == _LOGGED:
+        logger.warning("stream '%s': further retries are not told one by one", name)
 
 
 def set_up(

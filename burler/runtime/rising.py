@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from burler.declare.strategies import Manual
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is left to know of a unit that came whole: thousands may wait for one before them."""
+
+    key: str
+    where: str
+    least: tuple[Any, Any] | None
+    greatest: tuple[Any, Any] | None
+    safe: Any
 
 
 class Rising:
@@ -36,7 +48,7 @@ class Rising:
         self._failed: Unit | None = None  # that one, where it has begun
         self._stuck: int | None = None  # the foremost one that has failed: those behind it don't collapse in this run
         self._broken = False  # they don't rise, and the stream says to go on
-        self._waiting: dict[int, Unit] = {}  # finished out of turn
+        self._waiting: dict[int, Done] = {}  # finished out of turn
         self._greatest: tuple[Any, Any] | None = None  # rank and value of the greatest key of those before the front
         self._pending: Any = None  # an exclusive stream's bookmark that waits for a greater value
 
@@ -51,7 +63,7 @@ class Rising:
         entry, key = entries.entry_of(self._state, self._name, unit.key), unit.keys.get(self._name, "")
         flat = self._flat.value
         if set(entry) == {key} and flat is not None and self._greater(flat, entry[key]) == flat:
-            self._drop(unit)
+            self._drop(unit.key or "")
 
     def ended(self, unit: Unit, number: int) -> None:
         """A unit has come to its end; it may have failed.
@@ -64,7 +76,9 @@ class Rising:
         if unit.error is not None or unit.behind:
             self.stop_at(number, unit)
         else:
-            self._waiting[number] = unit
+            tracker = unit.trackers.get(self._name)
+            safe = tracker.safe if tracker is not None else None
+            self._waiting[number] = Done(unit.key or "", unit.where, unit.least, unit.greatest, safe)
         while self._front in self._waiting:
             done = self._waiting.pop(self._front)
             if not self._rises(done):
@@ -80,9 +94,8 @@ class Rising:
             self._stuck, self._failed = number, unit
             self._waiting = {at: one for at, one in self._waiting.items() if at < number}
 
-    def _collapse(self, unit: Unit) -> None:
-        tracker = unit.trackers.get(self._name)
-        value = tracker.safe if tracker is not None else None
+    def _collapse(self, done: Done) -> None:
+        value = done.safe
         if value is not None and self._spec.resume == "exclusive":
             # The next partition may begin with the same value, which a run from there would not get again.
             if self._pending is not None and self._rank(self._pending) < self._rank(value):
@@ -91,9 +104,9 @@ class Rising:
         elif value is not None:
             self._base = self._greater(self._base, value)
         self._set(self._base)
-        self._drop(unit)
+        self._drop(done.key)
 
-    def _rises(self, unit: Unit) -> bool:
+    def _rises(self, unit: Done) -> bool:
         """Whether a unit's rows come after those of the units before it. If not, rows of those to come may lie before
         what is out by now: the bookmark goes back to where the run began."""
         if unit.least is None or unit.greatest is None:
@@ -131,6 +144,6 @@ class Rising:
         if value != self._flat.value:
             self._flat.set(value)
 
-    def _drop(self, unit: Unit) -> None:
-        for name in unit.line.names:
-            entries.drop(self._state, name, unit.key or "")
+    def _drop(self, key: str) -> None:
+        for name in self._line.names:
+            entries.drop(self._state, name, key)

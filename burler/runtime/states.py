@@ -124,21 +124,25 @@ class Acknowledgements:
             return
         try:
             while self._out:
-                state = self._out.popleft()
+                state = self._out[0]
                 for name, function in list(self._functions.items()):
                     try:
                         self._tell_all(name, function, self._of(state, name))
                     except StreamError as error:
                         del self._functions[name]
                         self._engine.stream_failed(name, error)
+                # Only now: one that a signal has cut off is told again at the end of the run.
+                if self._out and self._out[0] is state:
+                    self._out.popleft()
         finally:
             self._telling.release()
 
     def _tell_all(self, name: str, function: UserFunction, now: dict[str | None, tuple[Any, Any]]) -> None:
-        before, self._told[name] = self._told[name], now
+        told = self._told[name]
         for partition, (bookmark, position) in now.items():
-            if (bookmark, position) != before.get(partition, (None, {})):
+            if (bookmark, position) != told.get(partition, (None, {})):
                 self._tell(name, function, partition, bookmark, position)
+                told[partition] = (bookmark, position)
 
     def _tell(
         self, name: str, function: UserFunction, key: str | None, bookmark: Any, position: dict[str, Any]

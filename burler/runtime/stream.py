@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ class SyncRun:
         self.spec = planned.spec
         self.name = self.at = planned.spec.tap_stream_id
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
-        self.line = Line(engine.session, planned)
+        self.line = Line(engine.session, planned, engine.catalog)
         self.began = engine.now()
         self.interrupted = interrupted(engine.state, self.line)
         self._forgot = self.interrupted is None and engine.limit is None and forget(engine.state, self.line)
@@ -64,7 +65,8 @@ class SyncRun:
         self._state_copy: Any = None
         self.failures = Failures(self)
         self.open_units: list[Unit] = []
-        self.ending = self.abandoned = False
+        self.retried: Counter[str] = Counter()
+        self.ending = self.abandoned = self.saved_by_hand = False
         self.since_rows = self._since_pages = self._ended_units = 0
         self._since = time.monotonic()
         self._reported: dict[str, int] = {}

@@ -43,6 +43,7 @@ class Unit:
         self.outlets = sync.outlets
         self.coverage = sync.coverage
         self._sync = sync
+        self.retried = sync.retried
         self.partition = partition
         self.key = key
         self.error: BaseException | None = None
@@ -233,6 +234,7 @@ class Unit:
         tracker = self.trackers.get(name)
         if tracker is None:
             return
+        self._sync.saved_by_hand = True
         save = tracker.save if value is GREATEST else functools.partial(tracker.save, value)
         if self._waits(name):
             self.pending.append(save)

@@ -88,7 +88,7 @@ class _Calls:
         if member.name in self._states:
             member.run.state = msgspec.json.decode(self._states[member.name])
         above = self._unit.line.specs[spec.parent or ""]
-        note(spec, row_name(above, parent), error, tries)
+        note(spec, row_name(above, parent), error, tries, self._unit.retried)
         given = {**member.given, "parent": lambda: parent}
         bookmark = set_up(self._unit.engine.session, spec, given, error, tries, run=member.context.run)
         if bookmark is not None:

@@ -10,6 +10,7 @@ import msgspec
 
 from burler.errors import StreamError
 from burler.pipeline import markers as mk
+from burler.pipeline.bookmark_values import key_text
 from burler.pipeline.pull import split
 from burler.runtime.outlet import Outlet
 from burler.runtime.unit import Unit
@@ -120,9 +121,9 @@ class Writing:
             raise own[0]
 
     def _unseen(self, unit: Unit, rows: list[dict[str, Any]]) -> list[Any]:
-        """The keys of a parent that runs unseen: taken from its rows as they are."""
-        key = unit.keys.get(self._sync.name)
-        return [row.get(key) for row in rows] if key is not None else []
+        """The keys of a parent that runs unseen."""
+        unseen = self._sync.line.unseen
+        return unseen.of(rows) if unseen is not None and self._sync.name in unit.keys else []
 
     def _not_declared(self, name: str) -> StreamError:
         sync = self._sync
@@ -189,7 +190,8 @@ class Writing:
             if key is None or name in self._sync.line.asks_children:
                 continue  # what the author's function would say depends on what is missing
             if outlet is None:
-                values[name] = row.get(key)
+                unseen = self._sync.line.unseen
+                values[name] = key_text(unseen.of([row])[0]) if unseen is not None else None
             else:
                 found = outlet.key_of(row, unit.given_to(name))
                 if found is not msgspec.UNSET:

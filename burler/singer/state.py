@@ -39,7 +39,17 @@ def check_state(value: Any, *, source: str = "state") -> State:
         own = (entry or {}).get("stream_state")
         if own is not None and not isinstance(own, dict):
             raise StateError(f"{source}: bookmarks.{stream}.stream_state must be an object, not {_kind(own)}.")
+        _check_partitions(entry or {}, stream, source)
     return copy.deepcopy(value)
+
+
+def _check_partitions(entry: State, stream: str, source: str) -> None:
+    partitions = entry.get("partitions")
+    if partitions is not None and not isinstance(partitions, dict):
+        raise StateError(f"{source}: bookmarks.{stream}.partitions must be an object, not {_kind(partitions)}.")
+    for key, one in (partitions or {}).items():
+        if one is not None and not isinstance(one, dict):
+            raise StateError(f"{source}: bookmarks.{stream}.partitions.{key} must be an object, not {_kind(one)}.")
 
 
 def _kind(value: Any) -> str:

@@ -30,8 +30,9 @@ class Program:
 
 @dataclass(frozen=True)
 class Case:
-    """A program, the work it does (``pages``, ``rows``, ``keyed``, ``bytes``, ``arrow``, ``big``), and the share of the
-    run's rows that it is given: slow programs get fewer, and their figures are scaled."""
+    """A program, the work it does (``pages``, ``rows``, ``keyed``, ``bytes``, ``arrow``, ``big``, or one of a kind that
+    comes in several sizes, as ``parts-50``), and the share of the run's rows that it is given: slow programs get fewer,
+    and their figures are scaled."""
 
     program: Program
     work: str
@@ -40,6 +41,11 @@ class Case:
     def rows(self, base: int) -> int:
         """How many rows, if a whole case has ``base``."""
         return max(1, round(base * self.share))
+
+    @property
+    def kind(self) -> str:
+        """The work without its size."""
+        return self.work.partition("-")[0]
 
     @property
     def label(self) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from cases import FLOOR, Case
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "programs"))
-import replies  # noqa: F401  for growth_checks
 import standard
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
-"""The benchmark's modules for its tests. Their names (``run``, ``report``) are not for the whole test run: they are gone
-again behind each test."""
+"""The benchmark's modules for its tests. Their names (``run``, ``report``) are not for the whole test run: they are
+gone again behind each test."""
 
 import importlib
 import json

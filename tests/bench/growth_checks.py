@@ -10,7 +10,9 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from checks import Wrong, moment, parse, replies, same, standard
+import replies  # ``checks`` has put its folder on the path
+import standard
+from checks import Wrong, moment, parse, same
 
 if TYPE_CHECKING:
     from cases import Case
@@ -27,7 +29,7 @@ def check(bench: Bench, case: Case) -> int:
         Wrong: there is a difference.
         Failed: the program ends with an error.
     """
-    count = CHECKED[case.work.partition("-")[0]]
+    count = CHECKED[case.kind]
     return compare(case.work, parse(bench.output(case, count)), wanted(case.work, count))
 
 

@@ -46,10 +46,13 @@ def check(run: Run, growth: list[GrowthRow], workers: list[WorkersRow]) -> None:
     """Compare what burler writes with what it should be; what is wrong is not measured."""
     for row in growth:
         run.check(row.case)
-    if workers:
-        with serving(run.bench, CHECKED["workers"], _QUICK_SECONDS):
-            for case in (case for row in workers for _number, case in row.cases):
-                run.check(case)
+    for waiting in workers:
+        try:
+            with serving(run.bench, CHECKED["workers"], _QUICK_SECONDS):
+                for _number, case in waiting.cases:
+                    run.check(case)
+        except Failed as error:
+            run.results.problems[waiting.name] = str(error)
 
 
 def measure_growth(run: Run, rows: list[GrowthRow]) -> None:
@@ -79,16 +82,24 @@ def _take(taken: list[Figures], bench: Bench, case: Case, count: int, *, count_s
 def measure_workers(run: Run, rows: list[WorkersRow]) -> None:
     """Wall seconds with more and more workers."""
     for row in rows:
-        count = row.scaled_rows(run.results.scale)
-        cases = [case for _number, case in (*row.cases, *row.bare)]
-        with serving(run.bench, max(count, CHECKED["workers"]), _QUICK_SECONDS):
-            cases = run.ready(cases)
-        taken: dict[Case, list[Figures]] = {case: [] for case in cases}
-        with serving(run.bench, count, REPLY_SECONDS):
-            for round_ in range(run.runs):
-                for case in cases:
-                    progress(f"workers, round {round_ + 1}: {case.label}")
-                    run.attempt(case, partial(_take, taken[case], run.bench, case, count, count_states=False))
-        for case, figures in taken.items():
-            if len(figures) == run.runs:
-                run.results.workers[case] = Summary(case, count, tuple(figures))
+        if row.name in run.results.problems:
+            continue
+        try:
+            _measure_workers(run, row)
+        except Failed as error:
+            run.results.problems[row.name] = str(error)
+
+
+def _measure_workers(run: Run, row: WorkersRow) -> None:
+    count = row.scaled_rows(run.results.scale)
+    with serving(run.bench, CHECKED["workers"], _QUICK_SECONDS):
+        cases = run.ready(case for _number, case in (*row.cases, *row.bare))
+    taken: dict[Case, list[Figures]] = {case: [] for case in cases}
+    with serving(run.bench, count, REPLY_SECONDS):
+        for round_ in range(run.runs):
+            for case in cases:
+                progress(f"workers, round {round_ + 1}: {case.label}")
+                run.attempt(case, partial(_take, taken[case], run.bench, case, count, count_states=False))
+    for case, figures in taken.items():
+        if len(figures) == run.runs:
+            run.results.workers[case] = Summary(case, count, tuple(figures))

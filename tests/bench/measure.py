@@ -136,13 +136,13 @@ class Bench:
         return self._pythons[name]
 
     def learn(self, case: Case) -> None:
-        """Note what a case imports, with a short run. Done once for each case, and not measured.
+        """Note what a case imports, with a short run. Done once for each kind, and not measured.
 
         Raises:
             Failed: the program does.
             environments.NotInstalled: see ``python``.
         """
-        key = (case.program.script, case.program.variant, case.work)
+        key = _key(case)
         if key not in self._learned:
             learned = self.folder / f"modules-{len(self._learned)}"
             self._start(case, _LEARN_ROWS if case.work != "big" else 3, {"BENCH_LEARN": str(learned)})
@@ -159,7 +159,7 @@ class Bench:
             environments.NotInstalled: see ``python``.
         """
         self.learn(case)
-        modules = self._learned[case.program.script, case.program.variant, case.work]
+        modules = self._learned[_key(case)]
         counted = self.folder / "states.json" if count_states else None
         told = self._start(case, rows, {"BENCH_MODULES": str(modules)}, counted)
         states = States(**json.loads(counted.read_text())) if counted is not None else None
@@ -168,7 +168,7 @@ class Bench:
     def profile(self, case: Case, rows: int) -> Path:
         """Run a case under cProfile; gives the file of its figures."""
         self.learn(case)
-        modules = self._learned[case.program.script, case.program.variant, case.work]
+        modules = self._learned[_key(case)]
         target = self.folder / "profile"
         self._start(case, rows, {"BENCH_MODULES": str(modules), "BENCH_PROFILE": str(target)})
         return target
@@ -217,6 +217,11 @@ class Bench:
     def _errors(self) -> Any:
         # A file, not a pipe: logs are written as they would be, and nobody has to read along.
         return tempfile.TemporaryFile("w+", dir=self.folder, errors="replace")
+
+
+def _key(case: Case) -> tuple[str, str, str]:
+    """What cases that import the same modules have in common."""
+    return case.program.script, case.program.variant, case.kind
 
 
 def progress(text: str) -> None:

@@ -151,7 +151,7 @@ class Run:
     def check(self, case: Case) -> None:
         """Compare what a case writes with the reference; a difference is a problem."""
         try:
-            self.results.checked[case] = CHECKS.get(case.work.partition("-")[0], checks.check)(self.bench, case)
+            self.results.checked[case] = CHECKS.get(case.kind, checks.check)(self.bench, case)
         except (checks.Wrong, Failed) as error:
             self.results.problems[case.label] = str(error)
         except (ValueError, LookupError) as error:

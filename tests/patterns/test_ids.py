@@ -127,6 +127,12 @@ def test_keep_state_goes_on_there():
         assert next(id_ranges(again, 10, last=99, keep="state")).first == 30
 
 
+def test_keep_state_takes_text_of_any_length_since_no_bookmark_counts():
+    stream = Noting(manual=False, schema={"properties": {"at": {"type": "string"}}})
+    assert len(list(id_ranges(stream, 50, last="120", keep="state"))) == 3
+    assert stream.state == {"last_id": 120}
+
+
 def test_a_full_table_begins_at_start_each_time():
     stream = Noting(bookmark=50, replication_method="FULL_TABLE", manual=False)
     assert ends(id_ranges(stream, 100, last=99)) == [(0, 99)]
