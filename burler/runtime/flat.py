@@ -24,7 +24,7 @@ def flat_bookmarks(state: Mapping[str, Any], line: Line) -> dict[str, Any]:
     found = {name: entries.value_of(state, name, planned.bookmark_key) for name, planned in line.planned.items()}
     key = _key(line)
     found[line.root] = entries.value_of(state, line.root, key)
-    if line.has_children and not line.selected <= _covered(state, line, key, found[line.root]):
+    if line.declares_children and not line.selected <= _covered(state, line, key, found[line.root]):
         return dict.fromkeys(found)
     return found
 

@@ -37,7 +37,7 @@ class Start:
     def _covers_too_little(self) -> bool:
         """Whether what the state says of this partition is not true of all streams that are wanted now."""
         entry = entries.entry_of(self._state, self._line.root, self._key)
-        if not self._line.has_children or not entry:
+        if not self._line.declares_children or not entry:
             return False
         return not self._line.selected <= entries.covers_of(entry, self._line.root)
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
 
 
+_CHARACTERS = 200  # of a partition's key, in errors and reports
+
+
 class Unit:
     """Where it begins, what it has given, and what is missing of it.
 
@@ -93,7 +96,7 @@ class Unit:
     @property
     def where(self) -> str:
         """Which unit it is, for errors and reports; empty where there is one only."""
-        return "" if self.key is None else f"partition {self.key}"
+        return "" if self.key is None else f"partition {self.key[:_CHARACTERS]}"
 
     def open(self) -> Any:
         """Call the root's function; what it gives, with what its substreams give for each of its rows."""
@@ -275,6 +278,8 @@ class Unit:
         """Prepare a further try: everything as it was at the beginning."""
         self.retries += 1
         self.pending.clear()
+        for outlet in self.outlets.values():
+            outlet.versions.not_modified = False
         self.emitted.clear()
         for tracker in self.trackers.values():
             tracker.restart()

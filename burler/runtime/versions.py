@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+from burler.runtime import entries
 from burler.runtime.plan import PlannedStream
 from burler.singer import state as st
 from burler.singer.messages import ActivateVersion
@@ -40,7 +41,10 @@ class Versions:
         self._limited = limited
         self._allowed = allowed
         self._previous = st.get_version(state, self._name)
-        self._shown = False  # the first version of all was activated before its rows
+        # The first version of all is activated before its rows. Not where rows went out without one: targets would drop
+        # those at once, and have nothing if this run does not come to its end.
+        known = set(st.stream_entry(state, self._name)) - {entries.FULL, "version", "parent_bookmark"}
+        self._shown = bool(known)
         self._by_block = False  # the author's ``with stream.full_table()`` has taken over
         self.not_modified = False
         self.now: int | None = None

@@ -77,7 +77,7 @@ SDK_MANY = Program("singer-sdk", "tap_sdk_many.py", cases.SDK.does, environment=
 SDK_ONE = Program(
     "singer-sdk, one bookmark",
     "tap_sdk_many.py",
-    "the same, with `state_partitioning_keys = ()` on the child stream",
+    "singer-sdk with `state_partitioning_keys = ()` on the child stream",
     variant="one-bookmark",
     environment="singer-sdk",
 )

@@ -11,5 +11,5 @@ def test_killed_taps_lose_nothing(tmp_path: Path):
     assert figures["runs: kill"] >= 15
     assert figures["runs: term"] >= 5
     assert figures["runs: with failures"] >= 3
-    assert figures["ended before the kill"] <= figures["runs: kill"] / 3
+    assert figures["ended before the kill"] < figures["runs: kill"]
     assert figures["twice by another run"]

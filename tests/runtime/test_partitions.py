@@ -127,12 +127,12 @@ def test_no_partitions_are_no_rows_and_no_error(nothing: Any):
     ("gives", "named"),
     [
         (lambda: {}.get("x"), "gave None"),
-        (lambda: {"account": "a"}, "gave dict; yield dicts, or return a list of them"),
+        (lambda: {"account": "a"}, "gave one dict; put it into a list, or yield it"),
         (lambda: "ab", "gave str 'ab'"),
         (lambda: 5, "gave int 5"),
         (lambda: ["a"], "gave str 'a'; a partition is a dict such as"),
         (lambda: [None], "gave None; a partition is a dict"),
-        (lambda: [{}], "gave dict; a partition is a dict"),
+        (lambda: [{}], "gave an empty dict"),
         (lambda: [{"account": object()}], "gave a partition that is no JSON"),
         (lambda: [{"account": float("nan")}], "gave a partition that is no JSON"),
         (lambda: [{"account": "\ud800"}], "gave a partition that is no JSON"),
@@ -228,7 +228,21 @@ def test_more_failures_than_allowed_end_the_stream():
 
 
 def test_a_row_that_does_not_fit_ends_its_partition_alone():
-    tap = partitioned({"a": [], "b": []}, lambda partition: [row(partition["account"], 1), {"account": 5}, row("x", 9)])
-    run = run_tap(tap)
-    assert run.records("rows") == [row("a", 1), row("b", 1)]
-    assert len(run.result.errors["rows"].failures) == 2
+    """And what its function did after that row, or at its end, is in no state: rows behind the bad one are missing."""
+
+    def rows(stream, partition):
+        yield row(partition["account"], 7)
+        stream.state["at"] = 1
+        if partition["account"] == "b":
+            yield {"account": 5}
+        yield row(partition["account"], 9)
+        stream.state["at"] = 2
+
+    run = run_tap(partitioned({"a": [], "b": [], "c": []}, rows))
+    assert run.records("rows") == [row("a", 7), row("a", 9), row("b", 7), row("c", 7), row("c", 9)]
+    assert [one.where for one in run.result.errors["rows"].failures] == ['partition {"account":"b"}']
+    done = {"id": 9, "stream_state": {"at": 2}}
+    assert run.states[-1]["bookmarks"]["rows"]["partitions"] == {
+        '{"account":"a"}': done,
+        '{"account":"c"}': done,
+    }

@@ -10,7 +10,7 @@ import pytest
 import singer
 from parts import entry_of, given, key_of, marks, never_ahead, numbers, partitioned, row, state_of
 
-from burler.errors import StreamError
+from burler.errors import StateError, StreamError
 from burler.testing import run_tap
 
 
@@ -84,17 +84,24 @@ def test_an_unsorted_partition_that_fails_keeps_the_bookmark_it_had():
     assert marks(run.states[-1]) == {"a": 3, "b": 9}
 
 
-@pytest.mark.parametrize("wrong", [5, "x", [1], None])
-def test_entries_that_are_no_objects_are_as_good_as_none(wrong: Any):
-    """They are not of burler's making; nothing is lost with them."""
+@pytest.mark.parametrize("wrong", [5, "x", [1]])
+def test_entries_that_are_no_objects_are_refused_before_anything_is_read(wrong: Any):
+    """To take them for none would read everything again, without a word."""
     state = {"bookmarks": {"rows": {"partitions": {key_of("a"): wrong, key_of("b"): {"id": 3}}}}}
+    with pytest.raises(StateError, match="bookmarks.rows.partitions.* must be an object"):
+        run_tap(partitioned({"a": [1], "b": [2, 3]}), state=state)
+    with pytest.raises(StateError, match="bookmarks.rows.partitions must be an object"):
+        run_tap(partitioned({"a": [1]}), state={"bookmarks": {"rows": {"partitions": wrong}}})
+
+
+def test_entries_that_are_null_are_as_good_as_none():
+    state = {"bookmarks": {"rows": {"partitions": {key_of("a"): None, key_of("b"): {"id": 3}}}}}
     run = run_tap(partitioned({"a": [1], "b": [2, 3]}), state=state)
     assert not run.result.errors
     assert run.records("rows") == [row("a", 1), row("b", 3)]
-    assert marks(run.states[-1]) == {"a": 1, "b": 3}
-    state = {"bookmarks": {"rows": {"partitions": wrong}}}
-    run = run_tap(partitioned({"a": [1]}), state=state)
-    assert marks(run.states[-1]) == {"a": 1}
+    assert marks(run_tap(partitioned({"a": [1]}), state={"bookmarks": {"rows": {"partitions": None}}}).states[-1]) == {
+        "a": 1
+    }
 
 
 def test_a_partitions_bookmark_of_another_kind_fails_that_partition_alone():
@@ -170,7 +177,7 @@ def test_partitions_with_one_short_key_are_refused():
 @pytest.mark.parametrize(
     ("key", "named"),
     [
-        ("missing", "whose key is None; a key is text"),
+        ("missing", "gave a partition without 'missing', its key; it has"),
         ("none", "whose key is None; a key is text"),
         ("flag", "whose key is bool True; a key is text"),
         ("list", "whose key is list; a key is text"),

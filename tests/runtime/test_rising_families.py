@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import burler
@@ -41,3 +42,31 @@ def test_rows_of_a_call_that_failed_come_with_the_next_run_though_later_partitio
     assert second.states[-1]["bookmarks"]["rows"] == {"key": 32, "covers": ["kids", "rows"]}
 
 
+def test_a_substream_that_ends_by_a_bad_row_holds_partitions_in_other_threads_too():
+    """Their calls may be under way just then: what they give after that does not go out."""
+    tap, begun, bad_is_out = burler.tap("tap-rising"), threading.Event(), threading.Event()
+
+    @tap.partitions("rows", key="name")
+    def names():
+        return [{"name": "a"}, {"name": "b"}]
+
+    @tap.sync("rows", key_properties="id", replication_key="key", order="asc", workers=2, schema=ROW)
+    def rows(partition):
+        if partition["name"] == "a":
+            assert begun.wait(20)
+        yield {"id": 1, "key": 1}
+        if partition["name"] == "a":
+            bad_is_out.set()
+
+    @tap.sync("kids", parent="rows", key_properties="id", schema=ROW)
+    def kids(parent, partition):
+        if partition["name"] == "a":
+            return [{"id": "bad"}]
+        begun.set()
+        assert bad_is_out.wait(20)
+        return [{"id": 6}]
+
+    run = run_tap(tap, {"parent_buffer_rows": 1})
+    assert list(run.result.errors) == ["kids"]
+    kept = run.states[-1].get("bookmarks", {}).get("rows", {}).get("partitions", {}) if run.states else {}
+    assert "b" not in kept or [row["id"] for row in run.records("kids")] == [6]

@@ -64,7 +64,7 @@ def assert_the_rest_comes(result: SyncResult, sink: MemorySink) -> None:
 
 
 def test_calls_that_were_left_out_hold_a_partition_that_ends_before_the_failure_is_written():
-    """One thread's call fails, one too many; before it comes to writing that, another has left out its calls and ended."""
+    """One thread's call fails, one too many; before that is written, another has left out its own calls and ended."""
     failed, ended = threading.Event(), threading.Event()
 
     def children(parent: dict[str, Any]) -> Any:
@@ -77,7 +77,11 @@ def test_calls_that_were_left_out_hold_a_partition_that_ends_before_the_failure_
         if parent["id"] == 0:
             assert ended.wait(PATIENCE_SECONDS)
 
+    two = threading.Barrier(2)
+
     def began(number: int, key: int) -> None:
+        if number < 2 and key == 0:
+            two.wait(PATIENCE_SECONDS)  # each of the two has a thread
         if number == 0:
             return
         assert failed.wait(PATIENCE_SECONDS)
@@ -92,30 +96,30 @@ def test_calls_that_were_left_out_hold_a_partition_that_ends_before_the_failure_
 
 @pytest.mark.parametrize("page", [1, 1000])
 def test_rows_that_wait_while_their_substream_ends_elsewhere_hold_their_partition(page: int):
-    """Another thread's bad row is written while a whole partition stands in the page of this one."""
+    """Another thread's bad row is written while all of a partition stands in the page of this one."""
     sink = MemorySink()
-    waited: list[bool] = []
+    written: list[bool] = []
+    two = threading.Barrier(2)
 
     def children(parent: dict[str, Any]) -> Any:
         return [{"id": "bad" if parent["id"] == 0 else 1, "parent": parent["id"]}]
 
     def others(parent: dict[str, Any]) -> None:
-        if parent["id"] != 12:
-            return
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not (there := any(m.get("record", {}).get("parent") == 2 for m in list(sink.messages))):
-            if time.monotonic() > end:
-                break
-            time.sleep(0.01)
-        waited.append(there)
+        if parent["id"] == 12:
+            end = time.monotonic() + PATIENCE_SECONDS
+            while not (there := _has(sink, "others", 2)) and time.monotonic() < end:
+                time.sleep(0.01)
+            written.append(there)
 
     def began(number: int, key: int) -> None:
-        if number > 1 and not waited:  # so that the thread of the bad row comes to its end, and writes
-            end = time.monotonic() + PATIENCE_SECONDS
-            while not waited and time.monotonic() < end and page > 1:
-                time.sleep(0.01)
+        if number < 2 and key == 0:
+            two.wait(PATIENCE_SECONDS)  # each of the two has a thread
 
     config = {"page_max_rows": page, "page_max_age_seconds": 600.0}
-    tap = partitioned(children, others, began)
-    result = run(tap, config, sink)
+    result = run(partitioned(children, others, began), config, sink)
+    assert written == [True]
     assert_the_rest_comes(result, sink)
+
+
+def _has(sink: MemorySink, stream: str, parent: int) -> bool:
+    return any(m.get("stream") == stream and m.get("record", {}).get("parent") == parent for m in list(sink.messages))

@@ -115,6 +115,16 @@ def test_blocked_workers_do_not_keep_a_run_from_ending(tmp_path: Path, block: st
     assert rows_of(rest.messages) == {name: [2, 3, 4, 5] for name in "abcd"}
 
 
+def test_rows_that_wait_in_the_pages_of_blocked_workers_go_out(tmp_path: Path):
+    """Nothing has come out before the signal: rows may wait for 30 seconds here."""
+    with started(tmp_path, SOURCE, config={"page_max_age_seconds": 30}, BLOCK="lock") as process:
+        wait_for(process, b"BLOCKED", 4)
+        code, messages, stderr, _seconds = ended(process, signal.SIGTERM)
+    assert code == 0, stderr
+    assert rows_of(messages) == {name: [0, 1, 2] for name in "abcd"}
+    assert marks(messages[-1]["value"]) == dict.fromkeys("abcd", 2)
+
+
 def test_what_a_blocked_worker_has_put_into_its_state_is_no_more_than_what_is_out(tmp_path: Path):
     with started(tmp_path, SOURCE, BLOCK="lock") as process:
         wait_for(process, b"BLOCKED", 4)
