@@ -88,9 +88,9 @@ def test_an_unsorted_partition_that_fails_keeps_the_bookmark_it_had():
 def test_entries_that_are_no_objects_are_refused_before_anything_is_read(wrong: Any):
     """To take them for none would read everything again, without a word."""
     state = {"bookmarks": {"rows": {"partitions": {key_of("a"): wrong, key_of("b"): {"id": 3}}}}}
-    with pytest.raises(StateError, match="bookmarks.rows.partitions.* must be an object"):
+    with pytest.raises(StateError, match=r"bookmarks\.rows\.partitions\..* must be an object"):
         run_tap(partitioned({"a": [1], "b": [2, 3]}), state=state)
-    with pytest.raises(StateError, match="bookmarks.rows.partitions must be an object"):
+    with pytest.raises(StateError, match=r"bookmarks\.rows\.partitions must be an object"):
         run_tap(partitioned({"a": [1]}), state={"bookmarks": {"rows": {"partitions": wrong}}})
 
 
