@@ -99,10 +99,9 @@ class Told:
         tap = tap_of([self.line], step)
         config = run.config(self.number, self.phase)
         streams = self.line.streams
-        # A position of the author's own would have to say which streams it is true of. And where a full table is
-        # interrupted, the next run goes another way and its last words are lost, the two ways meet in the target.
-        always = self.line.position or (self.line.resumable and run.cut < 1.0)
-        wanted = [one for one in streams if always or one.removeprefix(self.line.name) not in run.without]
+        # A position of the author's own would have to say which streams it is true of.
+        keeps_all = self.line.position
+        wanted = [one for one in streams if keeps_all or one.removeprefix(self.line.name) not in run.without]
         out = run_tap(tap, config, state=self.ledger.state or None, stopper=stopper, select=",".join(wanted or streams))
         self.number += 1
         self.ledger.scope = run.scope

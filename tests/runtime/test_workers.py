@@ -166,11 +166,11 @@ def test_a_bad_row_in_a_thread_whose_function_blocks_ends_that_partition_alone()
 
 
 def test_rows_of_a_thread_whose_function_blocks_come_out():
-    """With a STATE that the strategy asks for."""
+    """With a STATE that the strategy asks for. They are enough to outweigh its line, or it would be put off."""
     sink, came = MemorySink(), []
 
     def rows(partition):
-        yield row(partition["account"], 1)
+        yield from (row(partition["account"], number) for number in range(10))
         deadline = time.monotonic() + WAIT
         while time.monotonic() < deadline:
             states = [m["value"] for m in list(sink.messages) if m["type"] == "STATE"]
@@ -178,7 +178,7 @@ def test_rows_of_a_thread_whose_function_blocks_come_out():
                 came.append(partition["account"])
                 break
             time.sleep(0.01)
-        yield row(partition["account"], 2)
+        yield row(partition["account"], 10)
 
     tap = partitioned("abc", rows, workers=3, bookmark_strategy="every_seconds(0.01)")
     run_into(tap, {"page_max_age_seconds": 0.02}, sink)
