@@ -32,6 +32,7 @@ def growth_tables(results: Results, rows: list[GrowthRow]) -> list[str]:
                 times(ratio) if ratio is not None else "-",
                 _both(shares, ".2f"),
                 _both([one.peak / MB if one is not None else None for one in found], ".1f"),
+                _peers(results, row),
                 growth.growth_verdict(results, row),
             ]
         )
@@ -42,9 +43,21 @@ def growth_tables(results: Results, rows: list[GrowthRow]) -> list[str]:
         f"grows, at most {growth.FLAT}",
         "STATE bytes for each other byte, at most 1",
         "peak MB",
+        "times as fast as, with so many",
         "",
     ]
     return [table(head, made), _figures(results, rows)]
+
+
+def _peers(results: Results, row: GrowthRow) -> str:
+    """Rows/s of CPU over those of each peer, where both have the same number of things."""
+    found = []
+    for case, _counts in row.peers:
+        for things in row.counts(case, results.scale):
+            own, peer = growth.summary(results, row.case, things), growth.summary(results, case, things)
+            if own is not None and peer is not None:
+                found.append(f"{case.program.name} {times(own.rate / peer.rate)} ({things:,})")
+    return "; ".join(found) or "-"
 
 
 def _both(values: list[float | None], form: str) -> str:

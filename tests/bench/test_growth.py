@@ -260,6 +260,8 @@ def test_peers_stand_beside_with_their_state_bytes(bench, pretend, cells, monkey
     monkeypatch.setattr(bench["environments"], "python_of", lambda name: sys.executable)
     assert run_.main(["--row", "partitions", "--runs", "1"]) == 0
     out = capsys.readouterr().out
+    ratios = cells(out, "partitions of 50 rows, own bookmark each")[6]
+    assert ratios == "singer-sdk 1.00 (100); singer-sdk 1.00 (4,000)"
     for program in ("burler", "singer-sdk"):
         found = [line for line in out.splitlines() if line.startswith(f"| {program}: parts-50 |")]
         assert [line.split("|")[2].strip() for line in found] == ["100 partitions", "4,000 partitions"]

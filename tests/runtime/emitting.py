@@ -8,6 +8,7 @@ from typing import Any
 from families import PARENT
 
 import burler
+from burler.sinks.memory import MemorySink
 from burler.testing import TapRun
 
 
@@ -26,3 +27,8 @@ def row(i: int) -> dict[str, int]:
 
 def ids(run: TapRun, stream: str = "main") -> list[int]:
     return [one["id"] for one in run.records(stream)]
+
+
+def rows_in(sink: MemorySink) -> int:
+    """Rows that have reached a sink by now."""
+    return len([m for m in list(sink.messages) if m["type"] == "RECORD"])

@@ -153,7 +153,8 @@ def with_emitter(target: str, where: str) -> TapRun:
     @tap.sync("children", parent="parents", schema=CHILD)
     def children(parent, stream):
         yield {"id": 1, "parent": parent["id"]}
-        emit(stream, "children")
+        if parent["id"] < 3:  # were they let through, parents would have no end
+            emit(stream, "children")
 
     tap.sync("siblings", parent="parents", schema=CHILD)(lambda parent: [{"id": 1, "parent": parent["id"]}])
     tap.sync("alone", key_properties="id", schema=PARENT)(lambda: [row(5)])
@@ -185,22 +186,24 @@ def test_the_first_stream_emits_nothing_of_its_substreams_or_of_others(target: s
 
 
 @pytest.mark.parametrize("where", ["post_transform", "bookmark", "partitions"])
-def test_emitting_outside_of_a_sync_function_is_refused(where: str):
-    """There, no place among the rows is theirs; they would be lost."""
+@pytest.mark.parametrize("page", [1, 1000])
+def test_emitting_outside_of_a_sync_function_is_refused(page: int, where: str):
+    """There, no place among the rows is theirs; they would be lost. Nor while the sync function still runs."""
     tap = burler.tap("tap-emits")
 
     def emit(stream: burler.StreamRun) -> None:
         stream.emit_record(row(9))
 
-    tap.sync("main", key_properties="id", replication_key="key", schema=PARENT)(lambda: [row(1)])
+    tap.sync("main", key_properties="id", replication_key="key", schema=PARENT)(lambda: (row(i) for i in range(3)))
     if where == "post_transform":
         tap.post_transform("main")(lambda record, stream: emit(stream) or record)
     elif where == "bookmark":
         tap.bookmark("main")(lambda record, stream: emit(stream) or 1)
     else:
         tap.partitions("main")(lambda stream: emit(stream) or [{"n": 1}])
-    run = run_tap(tap)
+    run = run_tap(tap, {"page_max_rows": page})
     assert "sync function" in str(run.result.errors["main"])
+    assert row(9) not in run.records("main")
     assert "emit" in str(run.result.errors["main"])
     assert "main" not in run.states[-1].get("bookmarks", {})
 

@@ -164,6 +164,29 @@ def test_a_failing_one_blocks_what_comes_after_it(workers: int, failing: str, af
     assert healed.states[-1] == {"bookmarks": {"rows": {"id": 7}}}
 
 
+def test_one_that_fails_before_an_earlier_one_has_ended_leaves_the_state_it_would_leave_in_turn():
+    b_failed = threading.Event()
+
+    def rows(partition):
+        if partition["account"] == "a":
+            yield row("a", 1)
+            assert workers == 1 or b_failed.wait(10)
+            yield row("a", 2)
+        elif partition["account"] == "b":
+            yield row("b", 4)
+            threading.Timer(0.2, b_failed.set).start()
+            raise ConnectionError("gone")
+        else:
+            yield row("c", 6)
+
+    left = []
+    for workers in (1, 2):
+        tap = rising(MONTHS, rows, workers=workers, bookmark_strategy="every_n(1)")
+        left.append(run_tap(tap, {"page_max_rows": 1}).states[-1])
+    assert left[0] == left[1]
+    assert entry_of(left[0]) == {"id": 4, "partitions": {key_of("c"): {"id": 6}}}
+
+
 def test_a_list_that_breaks_off_keeps_what_is_finished():
     def months():
         yield {"account": "a"}

@@ -10,7 +10,7 @@ from parts import numbers, partitioned, row
 
 from burler.errors import StorageError
 from burler.runtime.run import run as run_into
-from burler.singer.messages import Message, Records, State
+from burler.singer.messages import Message, Records
 from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
 
@@ -73,41 +73,56 @@ def test_a_slow_writer_bounds_what_is_in_memory():
 
 
 class Failing(MemorySink):
-    """Fails at a page of rows."""
+    """Fails once at a page that the main thread writes, or another; then it would take everything again."""
 
-    def __init__(self, after: int) -> None:
+    def __init__(self, *, on_main: bool, after: int) -> None:
         super().__init__()
-        self.left = after
+        self.on_main, self.left = on_main, after
+        self.failed = threading.Event()
         self.after_failure: list[Message] = []
 
     def write(self, message: Message) -> None:
-        if self.left <= 0:
+        if self.failed.is_set():
             self.after_failure.append(message)
         if isinstance(message, Records):
             self.left -= 1
-            if self.left == 0:
+            if self.left <= 0 and not self.failed.is_set() and on_main_thread() is self.on_main:
+                self.failed.set()
                 raise StorageError("the disk is full")
         super().write(message)
 
 
-@pytest.mark.parametrize("after", [1, 5, 20])
-def test_an_error_of_the_sink_ends_the_run_and_nothing_is_written_after_it(after: int):
-    def rows(partition):
-        for number in range(1000):
-            time.sleep(0.0005)
-            yield row(partition["account"], number)
+def on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
-    sink = Failing(after)
-    tap = partitioned(ABCDEFGH, rows, workers=4, bookmark_strategy="every_n(1)")
+
+@pytest.mark.parametrize("on_main", [True, False])
+@pytest.mark.parametrize("after", [1, 20])
+def test_an_error_of_the_sink_ends_the_run_and_nothing_is_written_after_it(on_main: bool, after: int):
+    """No row, and least of all a STATE: rows before it are missing."""
+    sink = Failing(on_main=on_main, after=after)
+
+    def rows(partition):
+        number = 0
+        while not sink.failed.is_set():
+            yield [row(partition["account"], number)]
+            number += 1
+            time.sleep(0.0005)
+        for more in range(number, number + 100):
+            yield [row(partition["account"], more)]
+            time.sleep(0.0005)
+
+    tap = partitioned(ABCDEFGH, rows, workers=4, bookmark_strategy="on_page")
     begun = time.monotonic()
     with pytest.raises(StorageError, match="the disk is full"):
-        run_into(tap, {"page_max_rows": 10}, sink)
+        run_into(tap, {"page_max_rows": 10, "page_max_age_seconds": 0.02}, sink)
     assert time.monotonic() - begun < WAIT
-    assert not [one for one in sink.after_failure if isinstance(one, State)]
+    assert sink.closed
     deadline = time.monotonic() + WAIT
     while ours() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert ours() == []
+    assert sink.after_failure == []
 
 
 # ---- fair -----------------------------------------------------------------------------------------------

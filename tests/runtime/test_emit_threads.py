@@ -1,0 +1,190 @@
+"""Rows that are emitted by name in threads of the author's own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from emitting import emitting, ids, row, rows_in
+from families import CHILD, PARENT
+
+import burler
+from burler.errors import BadRecordError, BurlerError
+from burler.runtime.run import run
+from burler.sinks.memory import MemorySink
+from burler.testing import run_tap
+
+
+def _in_threads(count: int, action: Any) -> None:
+    threads = [threading.Thread(target=action, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize("yields", [False, True])
+def test_threads_emit_each_row_once_and_each_in_its_order(yields: bool):
+    def main(stream):
+        def some(number: int) -> None:
+            for i in range(3_000):
+                stream.emit_record(row(10_000 * number + i))
+                if i % 500 == 0:
+                    stream.emit_records([row(10_000 * number + i)], "beside")
+
+        if yields:
+            yield row(90_000)
+        _in_threads(4, some)
+        if yields:
+            yield row(90_001)
+
+    out = run_tap(emitting(main))
+    assert not out.result.errors
+    came = ids(out)
+    assert sorted(came) == [10_000 * n + i for n in range(4) for i in range(3_000)] + [90_000, 90_001] * yields
+    for number in range(4):
+        mine = [i for i in came if i // 10_000 == number]
+        assert mine == sorted(mine)
+    assert len(ids(out, "beside")) == 24
+    assert out.states[-1]["bookmarks"]["main"]["key"] == max(came)
+
+
+def test_rows_of_threads_go_out_while_the_function_waits_for_them():
+    sink = MemorySink()
+    there = threading.Event()
+
+    def main(stream):
+        def some(number: int) -> None:
+            stream.emit_record(row(number))
+            there.wait(20)
+
+        threads = [threading.Thread(target=some, args=(i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 20
+        while rows_in(sink) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        there.set()
+        for thread in threads:
+            thread.join()
+        return []
+
+    begun = time.monotonic()
+    assert not run(emitting(main), {"page_max_age_seconds": 0.05}, sink).errors
+    assert time.monotonic() - begun < 15
+
+
+def _caught(into: list[BaseException], action: Any) -> threading.Thread:
+    def work() -> None:
+        try:
+            action()
+        except BaseException as error:
+            into.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("begun_before", [False, True])
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_thread_that_emits_when_its_function_has_ended_is_told_so(partitioned: bool, begun_before: bool):
+    """Its row belongs to nothing any more: it must not vanish, nor be taken for one of the next partition."""
+    raised: list[BaseException] = []
+    ended, threads = threading.Event(), []
+
+    def late() -> Iterator[dict[str, int]]:
+        if begun_before:
+            yield row(0)
+        ended.wait(20)
+        yield row(7)
+
+    def main(stream):
+        if not threads:
+            threads.append(_caught(raised, lambda: stream.emit_records(late())))
+            time.sleep(0.05)
+            return []
+        ended.set()
+        threads[0].join()
+        return [row(1)]
+
+    tap = emitting(main)
+    if partitioned:
+        tap.partitions("main")(lambda: [{"n": 1}, {"n": 2}])
+    else:
+        tap.sync("next", key_properties="id", schema=PARENT)(lambda: main(None))
+    out = run_tap(tap)
+    assert len(raised) == 1
+    assert isinstance(raised[0], BurlerError)
+    assert "stream 'main'" in str(raised[0])
+    assert "not once the function has ended" in str(raised[0])
+    assert 7 not in ids(out)
+
+
+def test_a_bad_row_of_a_thread_is_the_streams_error():
+    def main(stream):
+        _in_threads(1, lambda _: stream.emit_record({"id": "bad"}))
+        yield row(1)
+
+    out = run_tap(emitting(main))
+    assert isinstance(out.result.errors["main"], BadRecordError)
+    assert "main" not in out.states[-1].get("bookmarks", {})
+
+
+def test_the_tap_itself_can_not_be_asked_in_a_thread_of_the_authors_own():
+    """It does not know which stream runs there; the parameter does."""
+    raised: list[BaseException] = []
+    tap = burler.tap("tap-emits")
+
+    @tap.sync("main", key_properties="id", schema=PARENT)
+    def main():
+        _caught(raised, lambda: tap.emit_record(row(1))).join()
+        return []
+
+    run_tap(tap)
+    assert [type(error) for error in raised] == [BurlerError]
+    assert "in your own threads take 'stream' as a parameter" in str(raised[0])
+
+
+def test_a_parent_that_a_thread_emits_while_others_have_their_turn_is_held_by_its_own_key():
+    """Keys in no order: 1 comes while the children of 5 are at work, and its own child fails."""
+    taken = threading.Event()
+
+    def family(fails: bool) -> burler.Tap:
+        tap = burler.tap("tap-emits")
+
+        @tap.sync("parents", key_properties="id", replication_key="key", schema=PARENT)
+        def parents(stream):
+            rows = [one for one in (row(5), row(1), row(6)) if one["key"] >= (stream.bookmark or 0)]
+            if rows[0]["id"] != 5:
+                yield from rows
+                return
+            thread = threading.Thread(target=lambda: (taken.wait(20), stream.emit_record(row(1)), came.set()))
+            thread.start()
+            yield rows[0]
+            yield row(6)
+            thread.join()
+
+        came = threading.Event()
+
+        @tap.sync("children", parent="parents", key_properties=["parent", "id"], schema=CHILD)
+        def children(parent):
+            if parent["id"] == 5 and not taken.is_set():
+                taken.set()
+                came.wait(20)
+            if parent["id"] == 1 and fails:
+                raise LookupError("as planned")
+            yield {"id": 1, "parent": parent["id"]}
+
+        tap.sync("below", parent="children", schema=CHILD)(lambda parent: [{"id": 1, "parent": parent["parent"]}])
+        return tap
+
+    out = run_tap(family(True), {"parent_buffer_rows": 1})
+    assert list(out.result.errors) == ["children"]
+    assert {one["parent"] for one in out.records("below")} == {5, 6}
+    assert out.states[-1].get("bookmarks", {}).get("parents", {}).get("key", -1) <= 1
+    rest = run_tap(family(False), state=out.states[-1])
+    assert {one["parent"] for each in (out, rest) for one in each.records("below")} == {1, 5, 6}
