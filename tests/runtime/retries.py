@@ -17,7 +17,7 @@ def failing(times: int, *, before: Any = (), then: Any = None, error: Any = Expi
     """A sync function that gives some rows and fails, so many times; ``.seen`` has the bookmark of each try."""
     seen: list[Any] = []
 
-    def rows(stream):
+    def rows(stream: Any) -> Any:
         seen.append(stream.bookmark)
         if len(seen) <= times:
             yield from before

@@ -69,7 +69,9 @@ def both(lines: list[Line], config: dict[str, Any], few: dict[str, int], many: d
 def test_eight_workers_on_partitions_give_what_one_gives(
     rng: random.Random, shares: list[float], page: int, buffer: int
 ):
-    line = line_of(rng, "s", shapes=("partitions", "partitions family"), big=False, signpost=False)
+    # Where a function fails, stream.state is that of the last page, and where pages end is a matter of time.
+    still = {"position": False} if any(shares) else {}
+    line = line_of(rng, "s", shapes=("partitions", "partitions family"), big=False, signpost=False, **still)
     states: Any = (None, None)
     for number, share in enumerate(shares):
         config = {"grown": number, "run": number, "share": share, "page_max_rows": page, "parent_buffer_rows": buffer}
@@ -81,7 +83,8 @@ def test_eight_workers_on_partitions_give_what_one_gives(
 def test_streams_that_run_at_a_time_give_what_they_give_one_after_the_other(
     rng: random.Random, count: int, shares: list[float]
 ):
-    lines = [line_of(rng, f"s{i}", shapes=SHAPES, big=False, signpost=False) for i in range(count)]
+    still = {"position": False} if any(shares) else {}  # see above
+    lines = [line_of(rng, f"s{i}", shapes=SHAPES, big=False, signpost=False, **still) for i in range(count)]
     states: Any = (None, None)
     for number, share in enumerate(shares):
         config = {"grown": number, "run": number, "share": share}
