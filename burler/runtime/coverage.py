@@ -49,11 +49,11 @@ class Coverage:
             return
         if own is not None:
             self.start, self.afresh = self._oldest([self._position()], bookmark)
-            self._note_behind(line, self._position())
+            self._note_behind(line)
             return
         # The parent runs unseen: its own bookmark and position must not move, those of its substreams may.
         self.start, self.afresh = self._oldest([], None)
-        self._note_behind(line, None)
+        self._note_behind(line)
         if not self.afresh:
             self.position = self._position_of_children()
             self.afresh = self.position is None
@@ -63,15 +63,16 @@ class Coverage:
         """Whether the parent's ``stream.state`` is saved: not where it runs unseen, for its substreams alone."""
         return self._root_is_seen or not self._children
 
-    def _note_behind(self, line: Line, position: dict[str, Any] | None) -> None:
-        """A substream with a bookmark of its own would give what is new to itself alone: it begins anew, too, where a
-        stream below it has not had what the parent gave."""
-        covers = {name: _comparable(st.get_bookmark(self._state, name, COVERED, None)) for name in self._children}
-        if position is None:
-            position = max(covers.values(), key=len)
-        for name, cover in covers.items():
-            if cover != position:
-                self.behind |= {one for one in line.above(name)[1:] if one != line.root}
+    def _note_behind(self, line: Line) -> None:
+        """A substream with a bookmark of its own would give what is new to itself alone: it begins anew where a stream
+        below it has not had the same of the parent as it has, also where it runs unseen itself."""
+
+        def cover(name: str) -> dict[str, Any]:
+            return _comparable(st.get_bookmark(self._state, name, COVERED, None))
+
+        for name in self._children:
+            above = (one for one in line.above(name)[1:] if one != line.root)
+            self.behind |= {one for one in above if cover(one) != cover(name)}
 
     def _position(self) -> dict[str, Any]:
         """Where the parent stands in the state: its key and value, and a digest of its ``stream.state``."""
