@@ -1,6 +1,7 @@
 """burler: Flask-style Singer taps, a raw lake, and Spark behind them."""
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from burler.declare.classes import Stream
 from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, Children
@@ -44,7 +45,10 @@ __all__ = [
     "wsdl",
 ]
 
-__getattr__ = lazy_names(
+# ``import burler`` is enough for ``burler.http.Client``: these packages are imported when they are first asked for.
+_PACKAGES = ("files", "graphql", "http", "patterns", "soap", "sql")
+
+_find = lazy_names(
     __name__,
     {
         "inferred": "schema.infer",
@@ -54,3 +58,7 @@ __getattr__ = lazy_names(
         "wsdl": "schema.wsdl_source",
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    return importlib.import_module(f"burler.{name}") if name in _PACKAGES else _find(name)

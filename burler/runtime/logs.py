@@ -10,70 +10,18 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Iterable
 from pathlib import Path as FilePath
 from typing import Any
 
-import msgspec
-
-from burler.config.secrets import Path, raw_secrets, scrub, spellings
+from burler.config.watched import clean, hide, no_secrets
 from burler.declare.inject import short_path
+from burler.tally import metric
+
+__all__ = ["clean", "configure", "hide", "metric", "place_of_error", "short"]
 
 logger = logging.getLogger("burler")
 
-_OUR_TAGS = ("job_type", "status")
 _LINES, _CHARACTERS = 3, 600  # of an exception of somebody else's; it may quote a whole page of HTML
-
-
-class _Clean(str):
-    """A line that is clean already, and whose form must stay."""
-
-    __slots__ = ()
-
-
-class _NoSecrets(logging.Filter):
-    """Leaves secrets out of every line of a handler, whatever its formatter."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.secrets: tuple[str, ...] = ()
-        self._watched: tuple[tuple[Any, tuple[Path, ...]], ...] = ()
-        self._raw: frozenset[str] = frozenset()
-
-    def watch(self, config: Any, marked: Iterable[Path], *, more: bool) -> None:
-        """Hide the secrets of a config, and those that come into it later on."""
-        if not more:
-            self._watched, self._raw, self.secrets = (), frozenset(), ()
-        self._watched = (*self._watched, (config, tuple(marked)))
-        self.look()
-
-    def look(self) -> None:
-        """Learn the secrets that have come into the configs; those that were there before stay hidden."""
-        try:
-            now = {text for config, marked in self._watched for text in raw_secrets(config, marked=marked)}
-        except RuntimeError:  # a thread of the tap's is changing the config just now
-            return
-        new = now - self._raw
-        if new:
-            self._raw = self._raw | new
-            found = {spelled for text in self._raw for spelled in spellings(text)}
-            self.secrets = tuple(sorted(found, key=len, reverse=True))
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record where a secret stands in it."""
-        self.look()
-        if self.secrets and not isinstance(record.msg, _Clean):
-            message = record.getMessage()
-            clean = scrub(message, self.secrets)
-            if clean != message:
-                record.msg, record.args = clean, ()
-            if record.exc_info and record.exc_info[0] is not None:
-                text = record.exc_text or "".join(traceback.format_exception(*record.exc_info)).rstrip()
-                record.exc_text = scrub(text, self.secrets)
-        return True
-
-
-_no_secrets = _NoSecrets()
 
 
 def _mask_records() -> None:
@@ -85,7 +33,7 @@ def _mask_records() -> None:
     def factory(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record = make(*args, **kwargs)
         try:
-            _no_secrets.filter(record)
+            no_secrets.filter(record)
         except Exception as error:  # arguments that don't fit their message: logging itself reports that
             record.msg, record.args = f"a log line that can't be formatted: {type(error).__name__}", ()
         return record
@@ -109,11 +57,11 @@ def configure(level: str | None = None) -> None:
 
         fileConfig(conf_file, disable_existing_loggers=False)
         for handler in [*logging.root.handlers, *logger.handlers]:
-            handler.addFilter(_no_secrets)
+            handler.addFilter(no_secrets)
         return
     own = logging.StreamHandler(sys.stderr)
     own.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
-    own.addFilter(_no_secrets)
+    own.addFilter(no_secrets)
     chosen = (level or os.environ.get("BURLER_LOG_LEVEL") or "INFO").upper()
     logger.handlers[:] = [own]
     logger.propagate = False
@@ -123,36 +71,6 @@ def configure(level: str | None = None) -> None:
         logging.root.setLevel(logger.level)
         for chatty in ("py4j", "urllib3", "botocore", "fsspec", "asyncio"):
             logging.getLogger(chatty).setLevel("WARNING")
-
-
-def hide(config: Any, *, marked: Iterable[Path] = (), more: bool = False) -> None:
-    """From here on secrets of a config show as ``***`` in every log line: the values of its secret-looking keys and
-    those at the ``marked`` paths.
-
-    The config itself is watched: a token that the tap refreshes in it is hidden from then on, and the old one stays
-    hidden. ``more`` adds a config to those that are hidden already; else it takes their place.
-    """
-    _no_secrets.watch(config, marked, more=more)
-
-
-def metric(kind: str, name: str, value: float, **tags: Any) -> None:
-    """One METRIC line; ``kind`` is "counter" or "timer" (seconds).
-
-    Secrets are left out of the tags alone, before they are JSON: the rest are words and numbers of ours, which
-    programs read.
-    """
-    shown = {
-        key: clean(tag) if isinstance(tag, str) and key not in _OUR_TAGS else tag  # a stream may be named like a secret
-        for key, tag in tags.items()
-    }
-    point = {"type": kind, "metric": name, "value": value, "tags": shown}
-    logger.info(_Clean(f"METRIC: {msgspec.json.encode(point).decode()}"))
-
-
-def clean(text: str) -> str:
-    """A text without the secrets that are known now (see :func:`hide`), for whoever cuts it afterwards."""
-    _no_secrets.look()
-    return scrub(text, _no_secrets.secrets)
 
 
 def short(error: BaseException) -> str:

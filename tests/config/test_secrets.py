@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from burler.config import looks_secret, mask, scrub, secret_values
+from burler import tally
+from burler.config import looks_secret, mask, scrub, secret_values, watched
 
 
 @pytest.mark.parametrize(
@@ -101,11 +102,9 @@ def lines():
     """What one line of the log looks like, once secrets are out of it."""
     import logging
 
-    from burler.runtime import logs
-
     def lines(text, *args):
         record = logging.LogRecord("burler", logging.INFO, __file__, 1, text, args, None)
-        logs._no_secrets.filter(record)
+        watched.no_secrets.filter(record)
         return record.getMessage()
 
     yield lines
@@ -187,10 +186,10 @@ def test_metric_lines_stay_json(logs, monkeypatch):
 
     logs.hide({"password": "sync", "secret": "counter", "api_key": 1000, "token": 'my"stream'})
     lines = []
-    monkeypatch.setattr(logs.logger, "info", lambda message: lines.append(message))
+    monkeypatch.setattr(tally.logger, "info", lambda message: lines.append(message))
     logs.metric("counter", "record_count", 1000, job_type="sync", endpoint='my"stream')
     record = logging.LogRecord("burler", logging.INFO, __file__, 1, lines[0], (), None)
-    logs._no_secrets.filter(record)
+    watched.no_secrets.filter(record)
     point = json.loads(record.getMessage().removeprefix("METRIC: "))
     assert point["value"] == 1000
     assert point["tags"] == {"job_type": "sync", "endpoint": "***"}

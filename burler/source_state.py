@@ -1,0 +1,160 @@
+"""Source state: what a source said of itself when it was read last (specs 4; the ODF source-state RFC).
+
+A list in a stream's state, one entry a source: ``{"kind": "odf/etag", "source": "odf/polling", "value": "...",
+"for": "..."}``. ``for`` says what the value speaks of: the schema that was emitted, and whatever else decides what the
+source gives. An entry that does not match is ignored, never an error; entries of unknown kinds are carried along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from burler.errors import BurlerError
+
+ETAG = "odf/etag"
+LAST_MODIFIED = "odf/last-modified"
+POLLING = "odf/polling"
+"""The source that is meant where none is named: the one that a stream polls."""
+
+Entry = Mapping[str, Any]
+
+
+class SourceStates:
+    """The source states of one stream (or of one of its partitions) while it is synced.
+
+    Authors get it as ``stream.source_state``. Entries are replaced, never changed, so what ``entries`` gives stays true.
+
+    Args:
+        stream: for errors.
+        saved: what the state holds: a list of entries, one entry, or anything else, which counts as none.
+        schema: the digest of what is emitted, asked for once it is needed.
+        automatic: declared with ``source_state=True``: GET requests are made conditional without a word.
+        ignored: nothing that was saved counts (``--ignore-source-state``, or a run that leaves rows out).
+        refused: why there can be none here; None if there can.
+    """
+
+    def __init__(
+        self,
+        stream: str,
+        saved: Any = None,
+        *,
+        schema: Callable[[], str] = lambda: "",
+        automatic: bool = False,
+        ignored: bool = False,
+        refused: str | None = None,
+    ) -> None:
+        self.automatic = automatic
+        self._stream = stream
+        self._schema = schema
+        self._ignored = ignored
+        self._refused = refused
+        self._saved = _entries(saved)
+        self._now = list(self._saved)
+        self._fresh: set[str] = set()  # sources that were set in this run: they count although others are ignored
+        self._later: list[Callable[[], None]] = []
+        self._claimed: str | None = None
+        self.changed = False
+
+    def get(self, kind: str, *, source: str = POLLING, of: str = "") -> str | None:
+        """The value that was saved last, None if there is none that speaks of the same.
+
+        Args:
+            kind: what sort of value it is: ``odf/etag``, ``odf/last-modified``, or a name of your own with a slash.
+            source: which source it is about, where a stream has several.
+            of: what else it speaks of, any text: a URL, a query, options. The emitted schema is added by itself.
+        """
+        self._check()
+        for entry in self._now:
+            if _source_of(entry) == source:
+                usable = not self._ignored or source in self._fresh
+                match = entry.get("kind") == kind and entry.get("for") == self._for(of)
+                value = entry.get("value")
+                return value if usable and match and isinstance(value, str) else None
+        return None
+
+    def set(self, kind: str, value: str, *, source: str = POLLING, of: str = "") -> None:
+        """Save a value in place of the source's last one. It gets into a STATE once all rows that were yielded before
+        are out; in a full table, once the whole table is.
+
+        Call it after yielding the rows it speaks of.
+
+        Raises:
+            BurlerError: a kind, source or value that is no text, or a stream that can have none.
+        """
+        self._check()
+        for name, given in (("kind", kind), ("source", source), ("value", value)):
+            if not isinstance(given, str) or (name != "value" and not given):
+                raise BurlerError(
+                    f"stream '{self._stream}': source_state.set: '{name}' must be text, not {type(given).__name__}. "
+                    "What is no text: json.dumps(...)."
+                )
+        self._put(source, {"kind": kind, "source": source, "value": value, "for": self._for(of)})
+
+    def forget(self, source: str = POLLING) -> None:
+        """Take a source's entry away: it said nothing of itself this time."""
+        self._check()
+        self._put(source, None)
+
+    # ---- for the engine and the HTTP client ------------------------------------------------------------
+
+    def claim(self, of: str) -> bool:
+        """Whether this resource is the one that ``source_state=True`` is about: the first that is asked for."""
+        if self._claimed is None:
+            self._claimed = of
+        return self._claimed == of
+
+    def later(self, act: Callable[[], None]) -> None:
+        """Do this once the function has come to its end, and all of its rows are yielded."""
+        self._later.append(act)
+
+    def settle(self) -> None:
+        """The function has come to its end."""
+        acts, self._later = self._later, []
+        for act in acts:
+            act()
+
+    def restart(self) -> None:
+        """A further try: as it was at the beginning."""
+        self._now, self._claimed, self.changed = list(self._saved), None, False
+        self._later.clear()
+        self._fresh.clear()
+
+    def entries(self) -> tuple[Entry, ...]:
+        """What a STATE says of it."""
+        return tuple(self._now)
+
+    def _put(self, source: str, entry: Entry | None) -> None:
+        before = [one for one in self._now if _source_of(one) == source]
+        self._fresh.add(source)
+        if entry is None and not before:
+            return
+        if entry is not None and before == [entry]:
+            return
+        at = self._now.index(before[0]) if before else len(self._now)
+        left = [one for one in self._now if _source_of(one) != source]
+        self._now = [*left[:at], *([entry] if entry is not None else []), *left[at:]]
+        self.changed = True
+
+    def _for(self, of: str) -> str:
+        schema = self._schema()
+        return f"{schema}-{hashlib.sha256(of.encode()).hexdigest()[:16]}" if of else schema
+
+    def _check(self) -> None:
+        if self._refused is not None:
+            raise BurlerError(f"stream '{self._stream}': {self._refused}")
+
+
+def _entries(saved: Any) -> list[Entry]:
+    """What a state holds, as a list; a single object is a list of one, and what is no object is kept out of the way."""
+    if isinstance(saved, Mapping):
+        saved = [saved]
+    if not isinstance(saved, Iterable) or isinstance(saved, str | bytes):
+        return []
+    return [dict(one) for one in saved if isinstance(one, Mapping)]
+
+
+def _source_of(entry: Entry) -> Any:
+    """The RFC says ``source``; its later schema says ``sourceName``."""
+    return entry.get("source", entry.get("sourceName", POLLING))
