@@ -1,7 +1,6 @@
 """burler: Flask-style Singer taps, a raw lake, and Spark behind them."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from burler.declare.classes import Stream
 from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, Children
@@ -46,9 +45,7 @@ __all__ = [
 ]
 
 # ``import burler`` is enough for ``burler.http.Client``: these packages are imported when they are first asked for.
-_PACKAGES = ("files", "graphql", "http", "patterns", "soap", "sql")
-
-_find = lazy_names(
+__getattr__ = lazy_names(
     __name__,
     {
         "inferred": "schema.infer",
@@ -57,8 +54,5 @@ _find = lazy_names(
         "typed": "schema.typed_source",
         "wsdl": "schema.wsdl_source",
     },
+    packages=("files", "graphql", "http", "patterns", "soap", "sql"),
 )
-
-
-def __getattr__(name: str) -> Any:
-    return importlib.import_module(f"burler.{name}") if name in _PACKAGES else _find(name)

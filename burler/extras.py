@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -26,15 +26,18 @@ def require(module: str, *, extra: str, needed_for: str) -> ModuleType:
         raise MissingExtra(package, extra=extra, needed_for=needed_for) from None
 
 
-def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(package: str, where: Mapping[str, str], *, packages: Collection[str] = ()) -> Callable[[str], Any]:
     """A package's ``__getattr__``: public names that are imported when somebody first asks for them, so that
     ``import burler`` stays quick.
 
     Args:
         where: name -> the module that has it, below ``package``.
+        packages: names below ``package`` that are imported themselves.
     """
 
     def find(name: str) -> Any:
+        if name in packages:
+            return importlib.import_module(f"{package}.{name}")
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(f"{package}.{where[name]}"), name)

@@ -102,6 +102,8 @@ def lines():
     """What one line of the log looks like, once secrets are out of it."""
     import logging
 
+    from burler.runtime import logs
+
     def lines(text, *args):
         record = logging.LogRecord("burler", logging.INFO, __file__, 1, text, args, None)
         watched.no_secrets.filter(record)
