@@ -100,6 +100,7 @@ class StreamRun:
         in_parts: bool = False,
         tally: Tally | None = None,
         source_state: SourceStates | None = None,
+        schemas: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.tap = tap
         self.name = name
@@ -121,6 +122,7 @@ class StreamRun:
         self._state: dict[str, Any] = {} if state is None else state
         self._selected = selected
         self._schema = schema or {}
+        self._schemas = schemas or {}
         self._metadata = metadata or {}
 
     @property
@@ -225,6 +227,10 @@ class StreamRun:
     def schema(self) -> Mapping[str, Any]:
         """The JSON Schema of what is emitted: selected fields only."""
         return self._schema
+
+    def schema_of(self, stream: str) -> Mapping[str, Any]:
+        """The same of another stream whose rows come in this one's run; {} if it is not wanted, or there is none."""
+        return self._schemas.get(stream, self._schema if stream == self.name else {})
 
     @property
     def metadata(self) -> Mapping[str, Any]:

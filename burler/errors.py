@@ -20,6 +20,7 @@
     │   │   ├── NotFoundError                 there is no such thing, or not any more (404, 410)
     │   │   ├── CredentialsError              the source does not accept who asks (401, 403)
     │   │   └── NoAnswerError                 no reply came, or it broke off
+    │   ├── NotModified                       nothing has changed (304): ends a function, no failure
     │   ├── PagingError                       pages go in a circle, or the next one is none
     │   ├── GraphQLError                      a reply with errors in it
     │   ├── SoapError                         a fault, or a document that is none
@@ -145,7 +146,8 @@ class LakeError(DataError):
 
 
 class SourceError(BurlerError):
-    """What a source gave is no answer. Raised in the author's function, it ends the stream, the partition or the call."""
+    """What a source gave is no answer. Raised in the author's function, it ends the stream,
+    the partition or the call."""
 
 
 class HttpError(SourceError):
@@ -187,6 +189,11 @@ class CredentialsError(HttpError):
 
 class NoAnswerError(HttpError):
     """No reply came (refused, reset, timed out), or it broke off half way."""
+
+
+class NotModified(SourceError):
+    """The source says that nothing has changed (304), where ``source_state=True`` made a request conditional. It ends
+    the stream's function, and is no failure."""
 
 
 class PagingError(SourceError):

@@ -37,6 +37,9 @@ class Settings:
         "(`touched`; merged in order they give the whole, null stands for what is gone).",
         ("full", "touched"),
     )
+    ignore_source_state: bool = _setting(
+        False, "What sources said of themselves (ETags and the like) does not count: everything is fetched."
+    )
     workers: int = _setting(1, "Streams that are synced at a time, each in a thread.")
     partition_workers: int | None = _setting(
         None, "Partitions of a stream that are synced at a time. It comes before the streams' own `workers`."

@@ -24,7 +24,8 @@ Entry = Mapping[str, Any]
 class SourceStates:
     """The source states of one stream (or of one of its partitions) while it is synced.
 
-    Authors get it as ``stream.source_state``. Entries are replaced, never changed, so what ``entries`` gives stays true.
+    Authors get it as ``stream.source_state``. Entries are replaced, never changed, so what ``entries`` gives stays
+    true.
 
     Args:
         stream: for errors.
@@ -57,19 +58,21 @@ class SourceStates:
         self._claimed: str | None = None
         self.changed = False
 
-    def get(self, kind: str, *, source: str = POLLING, of: str = "") -> str | None:
+    def get(self, kind: str, *, source: str = POLLING, of: str = "", foreign: bool = False) -> str | None:
         """The value that was saved last, None if there is none that speaks of the same.
 
         Args:
             kind: what sort of value it is: ``odf/etag``, ``odf/last-modified``, or a name of your own with a slash.
             source: which source it is about, where a stream has several.
             of: what else it speaks of, any text: a URL, a query, options. The emitted schema is added by itself.
+            foreign: an entry counts, too, that does not say what it speaks of: another tool wrote it.
         """
         self._check()
         for entry in self._now:
             if _source_of(entry) == source:
                 usable = not self._ignored or source in self._fresh
-                match = entry.get("kind") == kind and entry.get("for") == self._for(of)
+                fits = entry.get("for") == self._for(of) or (foreign and "for" not in entry)
+                match = fits and entry.get("kind") == kind
                 value = entry.get("value")
                 return value if usable and match and isinstance(value, str) else None
         return None

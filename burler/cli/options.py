@@ -19,6 +19,11 @@ _OPTIONS = (
     click.option(
         "-s", "--state", metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines."
     ),
+    click.option(
+        "--ignore-source-state",
+        is_flag=True,
+        help="Fetch everything, also what the source says has not changed (ETags and the like).",
+    ),
     click.option("--select", metavar="PATTERNS", help="Streams and fields: 'contacts,contacts.name,!contacts.email'."),
     click.option("--sink", default="stdout", show_default=True, metavar="SINK", help="stdout or lake:PATH."),
     click.option("-o", "--out-file", metavar="FILE", help="File that always holds the latest state."),

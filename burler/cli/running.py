@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -70,6 +71,7 @@ def run_command(
     report: str | None = None,
     test: str | None = None,
     limit: int | None = None,
+    ignore_source_state: bool = False,
 ) -> int:
     """Sync; the exit code. ``load_tap`` gives the tap.
 
@@ -77,6 +79,7 @@ def run_command(
         report: the file for the report of the run.
         test: "records" for a few rows of each stream, "schema" for SCHEMA messages alone.
         limit: rows of each stream. A run that is limited writes no STATE, so it can't be asked for one.
+        ignore_source_state: everything is fetched, as the setting of that name says it.
 
     Raises:
         UsageError: ``out_file`` together with ``test`` or ``limit``; files that can't be written, or are the same.
@@ -92,6 +95,8 @@ def run_command(
         tap = load_tap()
         watched.begin(tap.name)
         session, settings = prepare(tap, config_of(tap, config))
+        if ignore_source_state:
+            settings = dataclasses.replace(settings, ignore_source_state=True)
         wanted = common.read_catalog(catalog, properties)
         start = common.read_state(state, merge=settings.state_scope == "touched")
         on_state = common.state_file(out_file) if out_file is not None else None

@@ -30,6 +30,8 @@ def check_options(spec: StreamSpec, specs: Mapping[str, StreamSpec], parts: Mapp
     _check_retry(spec, parts, add)
     if spec.rollup:
         _check_rollup(spec, specs, add)
+    if spec.source_state:
+        _check_source_state(spec, add)
 
 
 def _check_partitions(spec: StreamSpec, parts: Mapping[str, Any], add: Callable[[str], None]) -> None:
@@ -138,6 +140,17 @@ def _check_retry(spec: StreamSpec, parts: Mapping[str, Any], add: Callable[[str]
         add(
             f"has retry_sync_on, but its rows come from the function of '{spec.emitted_by}'. Set retry_sync_on on that "
             "stream."
+        )
+
+
+def _check_source_state(spec: StreamSpec, add: Callable[[str], None]) -> None:
+    if spec.parent or spec.emitted_by:
+        giver = spec.parent or spec.emitted_by
+        add(f"has source_state=True, but its rows come with those of '{giver}'. Set source_state on that stream.")
+    elif spec.partitions is not None:
+        add(
+            "has source_state=True, which is for one resource, and is read in partitions. Leave it out; per partition: "
+            "client.conditional(path, source=...)."
         )
 
 

@@ -45,6 +45,8 @@ class StreamOptions(TypedDict, total=False):
         versions: send ``version`` and ACTIVATE_VERSION for a FULL_TABLE stream (default: yes).
         on_bad_record: ``"error"`` (default), ``"skip"`` or ``"null"``: what happens to a row that does not fit.
         check_constraints: hold values against enums, bounds, lengths, patterns (default: yes), or against types only.
+        source_state: ask the source for what has changed only: the one resource that the function asks for with GET is
+            not sent again while it says that it is the same (default: no).
         records_path: names that lead to the rows in JSON documents given as bytes: ``"result.items"``.
         schema: a JSON Schema: a dict, ``burler.json_file(...)``, a typed class, ...
         parent: the stream for each row of which the sync function is called.
@@ -69,6 +71,7 @@ class StreamOptions(TypedDict, total=False):
     versions: bool | None
     on_bad_record: str | None
     check_constraints: bool | None
+    source_state: bool | None
     records_path: str | Sequence[str] | None
     schema: SchemaLike
     parent: str | type | None
@@ -147,7 +150,7 @@ _WORDS = {
     "on_unsorted": ON_UNSORTED,
     "resume": RESUMES,
 }
-_SWITCHES = ("versions", "check_constraints", "signpost", "rollup")
+_SWITCHES = ("versions", "check_constraints", "signpost", "rollup", "source_state")
 
 
 def stream_name(named: Any) -> Any:

@@ -75,6 +75,7 @@ class StreamSpec:
     ``on_bad_record`` and ``check_constraints``: what happens to a row that does not fit, and whether the schema's
     enums and bounds count for that. Settings come before them.
     ``records_path`` leads to the rows in JSON documents that its function yields as bytes.
+    ``source_state``: its GET requests are conditional; 304 ends its function (specs 4).
     ``metadata`` is a function that visits every node of the schema, ``fixed_metadata`` what was said as a
     mapping: dotted field path ("" for the stream) -> metadata.
     ``module_file`` is where relative references of its schema count from.
@@ -122,6 +123,7 @@ class StreamSpec:
     retry: Retry | None = None
     workers: int = 1
     rollup: bool = False
+    source_state: bool = False
     partitions: UserFunction | None = None
     partition_order: str = "none"
     partition_key: str | Callable[[dict[str, Any]], str] | None = None

@@ -16,6 +16,19 @@ GREATEST: Any = object()
 """In place of a value: the greatest that is out."""
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What authors keep beside their rows, as it stood when everything before it was in the page.
+
+    Attributes:
+        positions: each ``stream.state``, as JSON.
+        sources: the entries of each ``stream.source_state``; streams without any are left out.
+    """
+
+    positions: bytes
+    sources: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
 class Marker:
     """Base of all markers."""
 
@@ -31,10 +44,10 @@ class UnitBegins(Marker):
 
 @dataclass(slots=True)
 class UnitEnds(Marker):
-    """The function has come to its end. ``states``: each ``stream.state`` at that moment, as JSON."""
+    """The function has come to its end. ``states``: what its authors keep at that moment."""
 
     unit: Any
-    states: bytes
+    states: Snapshot
 
 
 @dataclass(slots=True)
@@ -51,7 +64,7 @@ class Released(Marker):
     """What belongs to all parents so far is in the page. ``asked``: the parents' rows with what came for each, for
     bookmark functions that want to know."""
 
-    states: bytes
+    states: Snapshot
     asked: list[tuple[str, Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
 
 
@@ -82,11 +95,11 @@ class Skipped(Marker):
 @dataclass(slots=True)
 class SaveHere(Marker):
     """``stream.save_bookmark(value)``: the value, ``GREATEST`` of rows that are out, or UNSET where the bookmark
-    follows its strategy. ``states``: where it is safe to say, each ``stream.state`` at that moment."""
+    follows its strategy. ``states``: where it is safe to say, what its authors keep at that moment."""
 
     stream: str
     value: Any = msgspec.UNSET
-    states: bytes | None = None
+    states: Snapshot | None = None
 
 
 @dataclass(slots=True)

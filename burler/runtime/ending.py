@@ -37,6 +37,7 @@ def end(sync: SyncRun, status: str, seconds: float) -> None:
     """The end: one log line for the whole line of streams, a counter for each."""
     state = sync.engine.state
     failed = sync.failures.errors()
+    counts = {name: tally.to_json() for name, tally in sync.tallies.items()}
     for name, outlet in sync.outlets.items():
         outlet.report()
         logs.metric("counter", "record_count", outlet.rows, endpoint=name)
@@ -53,6 +54,7 @@ def end(sync: SyncRun, status: str, seconds: float) -> None:
             seconds=seconds,
             bookmark_from=outlet.bookmark_from,
             bookmark_to=entries.value_of(state, name, key),
+            counts=counts.get(name, {}),
         )
     logs.metric("timer", "job_duration", round(seconds, 6), job_type="stream", stream=sync.name, status=status)
     rows = ", ".join(_counted(name, outlet) for name, outlet in sync.outlets.items())
@@ -96,7 +98,7 @@ def _warn(sync: SyncRun, status: str) -> None:
             sync.name,
         )
     for name, outlet in sync.outlets.items():
-        if outlet.versions.not_modified and outlet.rows:
+        if outlet.versions.not_modified and not outlet.versions.continued and outlet.rows:
             logger.warning(
                 "stream '%s': said not_modified() and gave %d rows; ACTIVATE_VERSION was left out", name, outlet.rows
             )

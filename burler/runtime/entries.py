@@ -11,6 +11,7 @@ from typing import Any
 from burler.singer import state as st
 
 PARTITIONS, POSITION, COVERS, FULL = "partitions", "stream_state", "covers", "full_table"
+SOURCES = "source_state"
 
 State = dict[str, Any]
 

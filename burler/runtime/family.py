@@ -25,7 +25,7 @@ from burler.context import StreamRun, bind
 from burler.declare.spec import Children, UserFunction
 from burler.errors import StreamError
 from burler.pipeline.bookmark import comparable, key_text
-from burler.pipeline.markers import Asked, CallFailed, Marker, Released, Skipped
+from burler.pipeline.markers import Asked, CallFailed, Marker, Released, Skipped, Snapshot
 from burler.pipeline.pages import PageError, as_page
 from burler.pipeline.pages import rows_of as rows_of_page
 from burler.pipeline.pull import describe, size_of_row
@@ -93,7 +93,7 @@ class Walk:
 
     call: Callable[[Member, Any], Any]
     put: Callable[[Marker], None]
-    snapshot: Callable[[], bytes]
+    snapshot: Callable[[], Snapshot]
     retry: Callable[[Member, Exception, int, Any], bool]
     where: Callable[[str, Row], str]
     fatal: tuple[type[BaseException], ...]
@@ -197,7 +197,7 @@ def _take_emitted(walk: Walk, member: Member, lot: deque[tuple[str, Row]], *, al
             lot.extend(walk.emitted.pop(name, ()))
 
 
-def _close_lot(walk: Walk, member: Member, asked: list[Asking], states: bytes | None) -> bool:
+def _close_lot(walk: Walk, member: Member, asked: list[Asking], states: Snapshot | None) -> bool:
     """Put the marker behind a lot; False if rows were emitted meanwhile. No thread of the author's comes between."""
     with walk.emitting:
         if walk.emitted.get(member.name) or (states is not None and any(walk.emitted.values())):

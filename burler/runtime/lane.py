@@ -72,6 +72,7 @@ class Lane:
             self.pull.put(mk.UnitBegins(unit))
             bind(unit.root.run)
             yield _opened(unit)
+            unit.settle()
             states = unit.states()
             with unit.emitting:  # what a thread of the author's emits from here on is refused
                 self.unit = None
@@ -136,7 +137,7 @@ class Lane:
         self._renew(unit)
         return True
 
-    def _states(self, unit: Unit) -> bytes | None:
+    def _states(self, unit: Unit) -> mk.Snapshot | None:
         try:
             return unit.states()
         except StreamError as error:

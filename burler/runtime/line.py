@@ -24,6 +24,7 @@ class Line:
         self.planned = {stream.tap_stream_id: stream for stream in planned.streams}
         self.names = tuple(spec.tap_stream_id for spec in session.line(planned.spec))
         self.selected = frozenset(self.planned)
+        self.schemas = {name: planned.schema for name, planned in self.planned.items()}
         self.unseen = self._unseen_key(catalog)
         self.closed: set[str] = set()
         self.dropped: set[str] = set()

@@ -56,6 +56,7 @@ class One:
     def __init__(self, sync: SyncRun) -> None:
         self._sync = sync
         self._unit: Unit | None = sync.unit()
+        self._ended: Unit | None = None
 
     @property
     def exhausted(self) -> bool:
@@ -80,10 +81,13 @@ class One:
 
     def ended(self, unit: Unit) -> None:
         """Nothing more than saving."""
+        self._ended = unit
         self.save(unit)
 
     def finish(self) -> None:
-        """Nothing is left to do."""
+        """What may be said only once the whole table counts."""
+        if self._ended is not None:
+            self.save(self._ended)
 
 
 class Partitions:
@@ -192,4 +196,5 @@ def own_run(sync: SyncRun) -> StreamRun:
         replication_key=planned.replication_key if planned is not None else sync.spec.replication_key,
         replication_method=planned.replication_method if planned is not None else sync.spec.replication_method,
         start_date=engine.settings.start_date,
+        tally=sync.tallies[sync.name],
     )

@@ -10,7 +10,7 @@ import datetime as dt
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,7 @@ class _Stream:
     errors: int = 0
     located: int = 0
     told: BaseException | None = None
+    counts: dict[str, Any] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -169,6 +170,7 @@ class Report:
         seconds: float,
         bookmark_from: Any,
         bookmark_to: Any,
+        counts: Mapping[str, int | Mapping[str, int]] | None = None,
     ) -> None:
         """The last word on a stream.
 
@@ -177,10 +179,12 @@ class Report:
             updated: rows whose bookmark value is beyond the bookmark the stream began with; None without a bookmark.
             skipped: rows left out.
             seconds: how long the stream took.
+            counts: what was counted while its source was read: requests, retries by their reason, files.
         """
         row = self._streams.get(stream) or self._new(stream)
         row.status, row.rows, row.updated, row.skipped, row.seconds = status, rows, updated, skipped, seconds
         row.bookmark_from, row.bookmark_to = bookmark_from, bookmark_to
+        row.counts = dict(counts or {})
         self._point(row, self._monotonic())
 
     def end(self, status: str, exit_code: int | None, error: BaseException | None = None) -> None:
@@ -198,9 +202,10 @@ class Report:
 
     def summary(self, width: int = 120) -> str:
         """A table of the streams in plain ASCII, no line longer than ``width``; without a stream: nothing."""
-        from burler.runtime.report_text import plain, table
+        from burler.runtime.report_text import counted, plain, table
 
-        return plain(table(self.to_json(series=False)), width)
+        report = self.to_json(series=False)
+        return "\n".join([plain(table(report), width), *counted(report, width)])
 
     def to_html(self) -> str:
         """One page that needs nothing else."""
@@ -259,6 +264,7 @@ class Report:
             "rows_per_second": _rate(row.rows, seconds),
             "bookmark_from": value_of(row.bookmark_from, TEXT),
             "bookmark_to": value_of(row.bookmark_to, TEXT),
+            "counts": row.counts,
             "error_count": row.errors,
             "errors": row.failures,
         }

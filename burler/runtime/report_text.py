@@ -58,6 +58,27 @@ def _line(stream: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def counted(report: dict[str, Any], width: int) -> list[str]:
+    """A line a stream of what was counted while its source was read: ``contacts: 31 requests, 4 retries (429: 3, no
+    answer: 1)``. Bytes are for programs; they stand in the JSON."""
+    streams = [one for one in report["streams"] if one["counts"].keys() - {"bytes"}][:SHOWN]
+    return [f"{_ascii(one['stream'])}: {_counts(one['counts'])}"[:width] for one in streams]
+
+
+def _counts(counts: dict[str, Any]) -> str:
+    parts = []
+    for name, count in counts.items():
+        if name == "bytes":
+            continue
+        shown = name.replace("_", " ")
+        if isinstance(count, dict):
+            reasons = ", ".join(f"{_ascii(reason)}: {number:,}" for reason, number in count.items())
+            parts.append(f"{sum(count.values()):,} {shown} ({reasons})")
+        else:
+            parts.append(f"{count:,} {shown}")
+    return ", ".join(parts)
+
+
 def _sum(name: str, streams: list[dict[str, Any]]) -> dict[str, str]:
     """A line of sums; seconds are left out, since streams may run side by side."""
     updated = [one["updated"] for one in streams if one["updated"] is not None]

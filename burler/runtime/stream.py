@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import msgspec
 
 from burler.declare.strategies import EveryN, OnPage, Since
 from burler.errors import StreamError
-from burler.runtime import ending
+from burler.runtime import ending, sources
 from burler.runtime.coverage import Coverage
 from burler.runtime.failures import Failures
 from burler.runtime.family import Given
@@ -27,6 +28,7 @@ from burler.runtime.plan import PlannedRun, PlannedStream
 from burler.runtime.unit import Unit
 from burler.runtime.walking import FATAL
 from burler.runtime.workers import Crew, Undisturbed, stopper_here
+from burler.tally import Tally
 
 if TYPE_CHECKING:
     from burler.runtime.sync import Engine
@@ -55,6 +57,8 @@ class SyncRun:
         self.interrupted = interrupted(engine.state, self.line)
         self._forgot = self.interrupted is None and engine.limit is None and forget(engine.state, self.line)
         self.outlets = {stream.tap_stream_id: self._outlet(stream) for stream in planned.streams}
+        self.tallies: dict[str, Tally] = defaultdict(Tally)
+        self.source_changed = False
         self.coverage = None if self.spec.partitions is not None else Coverage(engine.state, self.line)
         self.flat = flat_bookmarks(engine.state, self.line)
         self.own_run = own_run(self)
@@ -68,6 +72,7 @@ class SyncRun:
         self.retried: Counter[str] = Counter()
         self.ending = self.abandoned = self.saved_by_hand = False
         self.since_rows = self._since_pages = self._ended_units = 0
+        self.source_changed = False
         self._since = time.monotonic()
         self._reported: dict[str, int] = {}
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
@@ -96,6 +101,11 @@ class SyncRun:
     def unit(self, **partition: Any) -> Unit:
         """A unit of this stream."""
         return Unit(self, **partition)
+
+    @functools.cached_property
+    def schema_digest(self) -> str:
+        """What is emitted in this run, as a short text, for source states."""
+        return sources.digest(self.line)
 
     def state_at_start(self) -> Any:
         """The state as it was when the stream began, as a copy: what an author writes into it must not get into a STATE
@@ -199,7 +209,7 @@ class SyncRun:
         if self.engine.limit is None:
             for name, outlet in self.outlets.items():
                 if name not in behind:
-                    outlet.versions.complete()
+                    outlet.versions.complete(outlet.rows)
             if not self.failures:
                 self.units.finish()
         return "failed" if self.failures else "succeeded"
@@ -302,7 +312,7 @@ class SyncRun:
             return
         seconds = time.monotonic() - self._since
         since = Since(self.since_rows, seconds, self._since_pages)
-        soon = self._ended_units > 0 and (since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS)
+        soon = (self._ended_units > 0 or self.source_changed) and (since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS)
         if (soon or self._is_due(since)) and self.engine.states.has_room():
             self.save_state()
 

@@ -9,7 +9,7 @@ import msgspec
 
 from burler.declare.strategies import Manual
 from burler.pipeline.bookmark import BookmarkTracker
-from burler.runtime import entries
+from burler.runtime import entries, sources
 from burler.runtime.interrupted import save_full_table
 from burler.runtime.start import Start
 
@@ -80,6 +80,7 @@ def save(unit: Unit, state: dict[str, Any]) -> None:
         if name != line.root or unit.coverage is None or unit.coverage.saves_position:
             copied = msgspec.json.decode(msgspec.json.encode(safe)) if safe else None
             entries.put(state, name, entries.POSITION, copied, key)
+    sources.save(unit, state)
     # It speaks of the bookmark that it is beside: where this run moves none, it stays.
     if key is not None and line.declares_children and line.root in unit.trackers:
         if not entries.entry_of(state, line.root, key):

@@ -19,8 +19,8 @@ from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
 from burler.errors import StreamError
 from burler.pipeline.bookmark_values import comparable, ordered, present_of
-from burler.pipeline.markers import GREATEST, Marker
-from burler.runtime import tracking
+from burler.pipeline.markers import GREATEST, Marker, Snapshot
+from burler.runtime import sources, tracking
 from burler.runtime.family import Given, Member, rows_of
 from burler.runtime.start import Start
 from burler.runtime.walking import walk_of
@@ -78,7 +78,8 @@ class Unit:
         self.trackers = {name: one.tracker for name, one in tracked.items()}
         self._first_bookmark = self.root.run.bookmark
         self._original = self.states()
-        self.safe_states: dict[str, Any] = msgspec.json.decode(self._original)
+        self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
+        self.safe_sources = self._original.sources
 
     # ---- what is called --------------------------------------------------------------------------------
 
@@ -106,9 +107,9 @@ class Unit:
 
     def call(self, member: Member, parent: Any) -> Any:
         """Call a member's function for a row of its parent."""
-        result = self.engine.session.invoke(
-            member.function, {**member.given, "parent": lambda: parent}, stream=member.name
-        )
+        invoke = self.engine.session.invoke
+        given = {**member.given, "parent": lambda: parent}
+        result = sources.guarded(member, lambda: invoke(member.function, given, stream=member.name))
         emits = self.has_emitted or _emits(member.function.fn)
         if result is None and not emits and gives_nothing(member.function.fn):
             raise StreamError(
@@ -164,30 +165,50 @@ class Unit:
             in_parts=spec.parent is not None,
             start_date=engine.settings.start_date,
             manual=isinstance(spec.strategy, Manual),
+            tally=self._sync.tallies[name],
+            schemas=self.line.schemas,
+            source_state=sources.states_of(self._sync, spec, self.key),
         )
 
     # ---- what it has given -----------------------------------------------------------------------------
 
-    def states(self) -> bytes:
-        """Each ``stream.state`` as it stands now, as JSON.
+    def states(self) -> Snapshot:
+        """Each ``stream.state`` and ``stream.source_state`` as it stands now.
 
         Raises:
             StreamError: one that holds something else.
         """
         try:
-            return msgspec.json.encode({name: member.run.state for name, member in self.members.items()})
+            positions = msgspec.json.encode({name: member.run.state for name, member in self.members.items()})
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             guilty = next((one for one in self.members.values() if not _has_json(one.run.state)), self.root)
             raise StreamError(
                 guilty.name,
                 f"stream '{guilty.name}' ({guilty.place}): stream.state must hold JSON values only: {error}.",
             ) from None
+        kept = {name: member.run.source_state.entries() for name, member in self.members.items()}
+        return Snapshot(positions, {name: entries for name, entries in kept.items() if entries})
 
-    def keep_states(self, states: bytes) -> None:
-        """What each ``stream.state`` said when everything before it was in the page. Not once rows are missing: a
-        position of the author's own can't be held back to where they are."""
+    def settle(self) -> None:
+        """The functions have come to their end: what their sources said of what they gave counts."""
+        for member in self.members.values():
+            member.run.source_state.settle()
+
+    def keep_states(self, states: Snapshot) -> None:
+        """What authors kept when everything before it was in the page. Not once rows are missing: a position of the
+        author's own can't be held back to where they are."""
         if not self.held:
-            self.safe_states = msgspec.json.decode(states)
+            self.safe_states = msgspec.json.decode(states.positions)
+            if states.sources != self.safe_sources:
+                self.safe_sources = states.sources
+                self._sync.source_changed = True
+
+    @property
+    def changed_sources(self) -> dict[str, list[Any]]:
+        """The source states of each stream that it has other ones of than the state, where that may be said."""
+        before, now = self._original.sources, self.safe_sources
+        names = before.keys() | now.keys()
+        return {name: list(now.get(name, ())) for name in names if now.get(name, ()) != before.get(name, ())}
 
     def observe(self, name: str, keys: list[Any]) -> None:
         """Take the bookmark values of rows that are written. Those of the root wait, where it has substreams, until
@@ -223,7 +244,7 @@ class Unit:
         self.least = least if self.least is None else min(self.least, least, key=_rank)
         self.greatest = greatest if self.greatest is None else max(self.greatest, greatest, key=_rank)
 
-    def release(self, states: bytes) -> bool:
+    def release(self, states: Snapshot) -> bool:
         """What belongs to all rows so far is out. True if the author has asked for a STATE among them."""
         pending, self.pending = self.pending, []
         for act in pending:
@@ -279,12 +300,14 @@ class Unit:
         self.retries += 1
         self.pending.clear()
         for outlet in self.outlets.values():
-            outlet.versions.not_modified = False
+            outlet.versions.restart()
         self.emitted.clear()
         for tracker in self.trackers.values():
             tracker.restart()
-        for name, state in msgspec.json.decode(self._original).items():
+        for name, state in msgspec.json.decode(self._original.positions).items():
             self.members[name].run.state = state
+            self.members[name].run.source_state.restart()
+        self.safe_sources = self._original.sources
 
     def begin_at(self, bookmark: Any) -> None:
         """Give the root's function another bookmark than the state has; None: the one it began with."""

@@ -47,6 +47,9 @@ class Versions:
         self._shown = bool(known)
         self._by_block = False  # the author's ``with stream.full_table()`` has taken over
         self.not_modified = False
+        self.continued = False  # rows belong to the table as it stands
+        self.only_with_rows = False  # a table without rows is none
+        self.done = False  # nothing more is to be said of it in this run
         self.now: int | None = None
         if planned.versions:
             self.now = interrupted or self._next()
@@ -58,9 +61,28 @@ class Versions:
     def begin(self) -> None:
         """Rows follow. Before those of the first version of all stands its ACTIVATE_VERSION: targets then show them as
         they come."""
-        if self.now is not None and self._previous is None and not self._shown and not self._limited:
+        if self.not_modified or self._limited:
+            return
+        if self.now is not None and self._previous is None and not self._shown:
             self._shown = True
             self._sink.write(ActivateVersion(self._planned.stream, self.now))
+
+    def keep(self, *, begun: bool) -> None:
+        """The source says that rows of earlier runs still hold: the version that they have stays the one that counts.
+
+        Args:
+            begun: rows of a version of this run are out already; the others belong to the table as it stands.
+        """
+        self.not_modified = True
+        if not begun and self._planned.versions and not self._by_block:
+            self.continued = True
+            self.now = self._previous
+
+    def restart(self) -> None:
+        """A further try."""
+        if self.continued:
+            self.now = self._next()
+        self.not_modified = self.continued = self.only_with_rows = False
 
     def renew(self) -> None:
         """Another version for a further try that begins at the very beginning: rows of the one that failed are dropped
@@ -81,12 +103,13 @@ class Versions:
         if not self._planned.versions:
             self.now = None
 
-    def complete(self) -> None:
+    def complete(self, rows: int) -> None:
         """All rows are out: the version that they make up counts from here on. Not where the source said that nothing
         has changed: that there are no rows does not mean that there are none."""
-        if not self._by_block and not self.not_modified:
+        if not self._by_block and not self.not_modified and (rows or not self.only_with_rows):
             self.begin()
             self._activate()
+        self.done = True
 
     def _activate(self) -> None:
         if self.now is None or self._limited:

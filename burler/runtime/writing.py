@@ -159,13 +159,25 @@ class Writing:
         elif isinstance(marker, mk.SaveHere):
             self._guarded(unit, self._save_here, marker)
         elif isinstance(marker, mk.NotModified):
-            sync.outlets[marker.stream].versions.not_modified = True
+            self._not_modified(marker.stream)
         elif isinstance(marker, mk.VersionBegins):
             sync.outlets[marker.stream].versions.begin_block()
         elif isinstance(marker, mk.VersionEnds):
             sync.outlets[marker.stream].versions.end_block(whole=marker.whole and marker.stream not in unit.behind)
 
-    def _end(self, unit: Unit, states: bytes) -> None:
+    def _not_modified(self, stream: str) -> None:
+        """Rows of substreams hang on rows that do not come. What the function gives by other names may still come: if
+        nothing does, that means nothing, either."""
+        line = self._sync.line
+        for name in line.below(stream) & self._sync.outlets.keys():
+            outlet = self._sync.outlets[name]
+            by_name = any(line.spec(one).emitted_by for one in line.above(name) if one != stream)
+            if by_name:
+                outlet.versions.only_with_rows = True
+            else:
+                outlet.versions.keep(begun=outlet.rows > 0)
+
+    def _end(self, unit: Unit, states: mk.Snapshot) -> None:
         if unit.error is None:
             unit.keep_states(states)
             unit.finish()

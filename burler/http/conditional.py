@@ -1,0 +1,179 @@
+"""Requests that ask for what has changed only: ETag and Last-Modified (specs 4).
+
+A resource that has not changed is answered with 304 and no body: no row is sent, no ACTIVATE_VERSION, and the STATE
+carries what is known of it. What it said of itself counts for the same address, the same headers of the author's, and
+the same emitted schema only: another selection of fields is a full fetch.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import email.utils
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from burler.config.secrets import looks_secret
+from burler.context import StreamRun, running
+from burler.errors import BurlerError, NotModified
+from burler.pipeline.pages import JsonPage
+from burler.pipeline.times import from_datetime
+from burler.source_state import ETAG, LAST_MODIFIED, POLLING, SourceStates
+
+if TYPE_CHECKING:
+    import requests
+
+    from burler.http.client import Client
+    from burler.http.request import Request
+
+_VALIDATORS = ("if-none-match", "if-modified-since")
+# What does not decide what a resource holds: who asks, and how the bytes travel.
+_PASSING = {"authorization", "user-agent", "accept-encoding", "connection", *_VALIDATORS}
+
+
+def prepare(client: Client, request: Request) -> Request:
+    """The request with the validator of the running stream's source state, where that is declared with
+    ``source_state=True``.
+
+    Raises:
+        BurlerError: a second resource: what changes in one of several would be missed (specs 4, rule 5).
+    """
+    run = running()
+    if run is None or not run.source_state.automatic or not _is_plain_get(request):
+        return request
+    of = resource(client, request)
+    if not run.source_state.claim(of):
+        raise BurlerError(
+            f"stream '{run.name}': source_state=True is for a function that asks for one resource, and it asks for "
+            f"another one: {request.endpoint or request.path}. Leave out the option, and ask for each with "
+            "client.conditional(path, source=...)."
+        )
+    return _asking(run.source_state, request, POLLING, of)
+
+
+def judge(client: Client, request: Request, response: requests.Response) -> None:
+    """Note what the reply says of itself, once all rows are yielded that it gave.
+
+    Raises:
+        NotModified: it says that nothing has changed.
+    """
+    run = running()
+    if run is None or not run.source_state.automatic or not _is_get(request):
+        return
+    if response.status_code == 304:
+        _say_so(run)
+        raise NotModified(f"stream '{run.name}': {request.endpoint or request.path} has not changed (304)")
+    if response.status_code == 200:
+        of, headers = resource(client, request), response.headers
+        run.source_state.later(lambda: note(run.source_state, headers, source=POLLING, of=of))
+
+
+def conditional(
+    client: Client, request: Request, *, records_path: tuple[str, ...] | None, source: str, stream: StreamRun | None
+) -> Iterator[JsonPage]:
+    """Ask for one resource, and give its page; nothing where it has not changed. The request is sent at once, so that
+    of several resources all may be asked for before the first row is yielded.
+
+    Raises:
+        BurlerError: no stream is running here, or the stream's requests are conditional already.
+    """
+    run = stream or running()
+    if run is None:
+        raise BurlerError(
+            f"client.conditional({request.path!r}) was called outside a running stream. Call it in a function declared "
+            "with @tap.sync; in threads of your own give it the stream: stream=stream."
+        )
+    if run.source_state.automatic:
+        raise BurlerError(
+            f"stream '{run.name}': source_state=True makes client.get and client.pages conditional already. Use those, "
+            "or leave the option out."
+        )
+    of = resource(client, request)
+    response = client.send(_asking(run.source_state, request, source, of))
+    if response.status_code == 304:
+        _say_so(run)
+        return iter(())
+    return _page(run.source_state, response, records_path, source, of)
+
+
+def _page(
+    states: SourceStates, response: requests.Response, records_path: tuple[str, ...] | None, source: str, of: str
+) -> Iterator[JsonPage]:
+    yield JsonPage(response.content, records_path)
+    note(states, response.headers, source=source, of=of)
+
+
+def resource(client: Client, request: Request) -> str:
+    """What decides what a resource holds, as text: its address with all parameters, and the headers that the author
+    gave, but for credentials, which change while the resource does not."""
+    params = sorted((str(name), str(value)) for name, value in _pairs(client.params, request.params))
+    headers = sorted(
+        (name.lower(), str(value))
+        for name, value in _pairs(client.headers, request.headers)
+        if name.lower() not in _PASSING and not looks_secret(name)
+    )
+    params = [(name, value) for name, value in params if not looks_secret(name)]
+    return f"{client.url_of(request.path)}\n{params}\n{headers}"
+
+
+def note(states: SourceStates, headers: Mapping[str, str], *, source: str, of: str) -> None:
+    """Save the validator of a reply: its ETag, else its Last-Modified, else none (specs 4, rule 4)."""
+    etag, modified = headers.get("ETag"), _moment(headers.get("Last-Modified"))
+    if etag:
+        states.set(ETAG, etag, source=source, of=of)
+    elif modified:
+        states.set(LAST_MODIFIED, modified, source=source, of=of)
+    else:
+        states.forget(source)
+
+
+def _asking(states: SourceStates, request: Request, source: str, of: str) -> Request:
+    etag = states.get(ETAG, source=source, of=of)
+    modified = states.get(LAST_MODIFIED, source=source, of=of)
+    header = {"If-None-Match": etag} if etag else {"If-Modified-Since": _imf(modified)} if modified else {}
+    given = {name: value for name, value in header.items() if value}
+    if not given:
+        return request
+    headers = {**(request.headers or {}), **given}
+    return request.replace(headers=headers, allow_statuses=frozenset((*request.allow_statuses, 304)))
+
+
+def _say_so(run: StreamRun) -> None:
+    run.not_modified()
+    run.tally.add("not_modified")
+
+
+def _is_get(request: Request) -> bool:
+    return request.method.upper() == "GET"
+
+
+def _is_plain_get(request: Request) -> bool:
+    """One that carries no validator of the author's own."""
+    return _is_get(request) and not any(name.lower() in _VALIDATORS for name in request.headers or {})
+
+
+def _pairs(*given: Any) -> list[tuple[str, Any]]:
+    """Names and values of mappings, the later ones before the earlier; None takes one away."""
+    together: dict[str, Any] = {}
+    for one in given:
+        together.update(one or {})
+    return [(str(name), value) for name, value in together.items() if value is not None]
+
+
+def _moment(text: str | None) -> str | None:
+    """A Last-Modified as RFC 3339 (specs 11.11); None if it is none."""
+    try:
+        moment = email.utils.parsedate_to_datetime(text) if text else None
+    except (TypeError, ValueError):
+        return None
+    if moment is None:
+        return None
+    return from_datetime(moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC))
+
+
+def _imf(moment: str) -> str | None:
+    """RFC 3339 as HTTP wants it (IMF-fixdate, GMT); None if it is no moment (specs 4, rule 1: ignored)."""
+    try:
+        found = dt.datetime.fromisoformat(moment)
+        return email.utils.format_datetime(found.astimezone(dt.UTC), usegmt=True) if found.tzinfo else None
+    except (ValueError, OverflowError):
+        return None

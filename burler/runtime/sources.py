@@ -1,0 +1,86 @@
+"""Source states of a stream: where they begin, when they count, and what 304 does to a function (specs 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from burler.declare.spec import StreamSpec
+from burler.errors import NotModified
+from burler.lake.canonical import schema_hash, schema_line
+from burler.runtime import entries
+from burler.runtime.family import Member
+from burler.runtime.outlet import schema_of
+from burler.source_state import SourceStates
+
+if TYPE_CHECKING:
+    from burler.runtime.line import Line
+    from burler.runtime.stream import SyncRun
+    from burler.runtime.unit import Unit
+
+
+def states_of(sync: SyncRun, spec: StreamSpec, key: str | None) -> SourceStates:
+    """The source states of a stream, or of its partition ``key``, as the state has them."""
+    engine, name = sync.engine, spec.tap_stream_id
+    planned = sync.line.planned.get(name)
+    parts_of_a_table = key is not None and planned is not None and planned.versions
+    return SourceStates(
+        name,
+        entries.value_of(engine.state, name, entries.SOURCES, key),
+        schema=lambda: sync.schema_digest,
+        automatic=spec.source_state,
+        # A run up to a limit is there to show rows.
+        ignored=engine.settings.ignore_source_state or engine.limit is not None,
+        refused=(
+            "it is a full table that is read in partitions: rows of those that have not changed would be dropped with "
+            "the next ACTIVATE_VERSION. Set versions=False, or a replication_key, to use stream.source_state."
+            if parts_of_a_table
+            else None
+        ),
+    )
+
+
+def digest(line: Line) -> str:
+    """What is emitted in the run of a line, as a short text: the schema's hash (specs 2); of several streams, the hash
+    of their hashes. A field or a substream more, and the source has to be read again."""
+    hashes = [schema_hash(schema_line(schema_of(planned))) for _name, planned in sorted(line.planned.items())]
+    return hashes[0] if len(hashes) == 1 else schema_hash("".join(hashes).encode())
+
+
+def save(unit: Unit, state: dict[str, Any]) -> None:
+    """Put into a state what sources said of what is out. Of a full table that is nothing before it is whole: 304 would
+    else be the answer to a table whose rows no ACTIVATE_VERSION has followed."""
+    changed = unit.changed_sources
+    if not changed:
+        return
+    if not all(unit.outlets[name].versions.done for name, one in unit.line.planned.items() if one.versions):
+        return
+    for name, kept in changed.items():
+        entries.put(state, name, entries.SOURCES, kept or None, unit.key)
+
+
+def guarded(member: Member, call: Callable[[], Any]) -> Any:
+    """What a function gives. Where its requests are conditional, 304 ends it there, and is no error."""
+    if not member.run.source_state.automatic:
+        return call()
+    try:
+        given = call()
+    except NotModified:
+        return []
+    return _guarded(given) if hasattr(given, "__next__") else given
+
+
+def _guarded(items: Iterator[Any]) -> Iterator[Any]:
+    """The same for what it yields, and for iterators that it yields in turn."""
+    try:
+        for item in items:
+            if isinstance(item, tuple) and len(item) == 2 and hasattr(item[1], "__next__"):
+                yield item[0], _guarded(item[1])
+            else:
+                yield _guarded(item) if hasattr(item, "__next__") else item
+    except NotModified:
+        return
+    finally:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
