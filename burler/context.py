@@ -101,6 +101,7 @@ class StreamRun:
         tally: Tally | None = None,
         source_state: SourceStates | None = None,
         schemas: Mapping[str, Mapping[str, Any]] | None = None,
+        resumable_by: str | None = None,
     ) -> None:
         self.tap = tap
         self.name = name
@@ -111,6 +112,7 @@ class StreamRun:
         self.field = field
         self.partition = partition
         self.start_date = start_date
+        self.resumable_by = resumable_by
         self.tally = tally or Tally()
         self.source_state = source_state or SourceStates(name)
         self._channel = Channel()

@@ -124,9 +124,10 @@ def _twice(spec: StreamSpec, source: StreamSpec, specs: Mapping[str, StreamSpec]
 def _whole(spec: StreamSpec, told: str) -> str:
     said = f"All rows come in every run; {told}"
     if spec.resumable_by:
+        field = "first field of its key" if spec.is_pattern else f"`{spec.resumable_by}`"
         said += (
-            f". A table that was interrupted goes on in the next run at the greatest `{spec.resumable_by}` that is "
-            "out, whose rows may come again"
+            f". A table that was interrupted goes on in the next run at the greatest {field} that is out, whose rows "
+            "may come again"
         )
     if spec.versions is False:
         return f"{said}, and rows that are gone from the source stay in the target."

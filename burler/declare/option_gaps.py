@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from burler.declare.checks import line_of, nearest
-from burler.declare.spec import FULL_TABLE, StreamSpec
+from burler.declare.spec import FIRST_KEY, FULL_TABLE, StreamSpec
 
 _MAY_ADD = {"$ref", "allOf", "anyOf", "oneOf"}  # fields that stand elsewhere in a schema; the plan knows them
 _OF_BOOKMARKS = {"signpost": False, "lookback": None, "resume": "inclusive", "on_unsorted": "error"}
@@ -107,6 +107,10 @@ def _no_bookmark(spec: StreamSpec) -> str:
 def _check_resumable(spec: StreamSpec, add: Callable[[str], None]) -> None:
     field = spec.resumable_by
     if field is None:
+        return
+    if field == FIRST_KEY:
+        if not spec.is_pattern:
+            add("resumable_by='*' is for the streams that discovery finds, under a name with '*'. Name the field here.")
         return
     if spec.replication_method != FULL_TABLE:
         add(

@@ -37,6 +37,7 @@ class StreamOptions(TypedDict, total=False):
             date-times, days for dates, units for numbers).
         signpost: a saved bookmark never passes the time at which the stream's sync began (default: no).
         resumable_by: the field by which a FULL_TABLE stream's rows rise (checked): when interrupted it goes on there.
+            ``"*"`` on a name with ``*``: the first field of each stream's key, if rows can rise by it.
         retry_sync_on: an exception class, or a tuple of them: user code that raises one is begun anew.
         setup_retry: a function that is called before each retry; gives None, or a bookmark to begin with.
         max_retries: tries after the first (default 3).

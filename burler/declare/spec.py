@@ -47,6 +47,10 @@ class Retry:
     most: int = 3
 
 
+FIRST_KEY = "*"
+"""As ``resumable_by`` of a pattern: the first field of each stream's key."""
+
+
 @dataclass(frozen=True, slots=True)
 class Children:
     """What came of one substream for one row of its parent, for a bookmark function that asks for ``children``.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.declare.checks import line_of
 from burler.declare.options import is_unicode
-from burler.declare.spec import FULL_TABLE, INCREMENTAL, REPLICATION_METHODS, StreamSpec, UserFunction
+from burler.declare.spec import FIRST_KEY, FULL_TABLE, INCREMENTAL, REPLICATION_METHODS, StreamSpec, UserFunction
 from burler.errors import CatalogError, DeclarationError
 from burler.runtime import metadata as written
 from burler.runtime.schema_check import check_schema
@@ -216,7 +216,17 @@ def _with_entry(spec: StreamSpec, entry: CatalogEntry) -> StreamSpec:
         changes["replication_method"] = FULL_TABLE
     if spec.method_said:
         changes.pop("replication_method", None)
+    if spec.resumable_by == FIRST_KEY:
+        changes["resumable_by"] = _first_key(changes.get("key_properties") or spec.key_properties, entry)
     return replace(spec, **changes)
+
+
+def _first_key(keys: tuple[str, ...], entry: CatalogEntry) -> str | None:
+    """The first field of a key, if rows can rise by it: numbers and text have an order."""
+    node = (entry.schema.get("properties") or {}).get(keys[0]) if keys else None
+    types = node.get("type") if isinstance(node, Mapping) else None
+    several = {types} if isinstance(types, str) else set(types or ())
+    return keys[0] if several and several <= {"integer", "number", "string", "null"} else None
 
 
 def _raw_schema(session: Session, spec: StreamSpec, generated: dict[Any, Any], entry: CatalogEntry | None) -> Any:

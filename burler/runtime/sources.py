@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from burler.declare.spec import StreamSpec
 from burler.errors import NotModified
-from burler.lake.canonical import schema_hash, schema_line
 from burler.runtime import entries
 from burler.runtime.family import Member
 from burler.runtime.outlet import schema_of
@@ -43,6 +42,8 @@ def states_of(sync: SyncRun, spec: StreamSpec, key: str | None) -> SourceStates:
 def digest(line: Line) -> str:
     """What is emitted in the run of a line, as a short text: the schema's hash (specs 2); of several streams, the hash
     of their hashes. A field or a substream more, and the source has to be read again."""
+    from burler.lake.canonical import schema_hash, schema_line  # taps without source states load nothing of the lake
+
     hashes = [schema_hash(schema_line(schema_of(planned))) for _name, planned in sorted(line.planned.items())]
     return hashes[0] if len(hashes) == 1 else schema_hash("".join(hashes).encode())
 

@@ -167,6 +167,7 @@ class Unit:
             manual=isinstance(spec.strategy, Manual),
             tally=self._sync.tallies[name],
             schemas=self.line.schemas,
+            resumable_by=planned.resume_key if planned else None,
             source_state=sources.states_of(self._sync, spec, self.key),
         )
 

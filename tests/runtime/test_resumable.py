@@ -309,3 +309,32 @@ def test_it_is_for_full_tables_alone():
     tap.sync("t", replication_key="id", resumable_by="id", schema=FIELDS)(lambda: [])
     with pytest.raises(DeclarationError, match="resumable_by is for FULL_TABLE streams"):
         run_tap(tap)
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind", "field"),
+    [(["id"], "integer", "id"), (["id", "n"], ["null", "string"], "id"), (["id"], "boolean", None), ([], "integer", None)],
+)
+def test_the_first_field_of_the_key_of_each_stream_that_is_found(keys: list[str], kind: Any, field: str | None):
+    tap = burler.tap("tap-db")
+    seen = []
+
+    @tap.discover
+    def found():
+        schema = {"properties": {"id": {"type": kind}, "n": {"type": "integer"}}}
+        return {"streams": [{"tap_stream_id": "a", "stream": "a", "schema": schema, "key_properties": keys}]}
+
+    @tap.sync("*", resumable_by="*")
+    def rows(stream):
+        seen.append(stream.resumable_by)
+        return []
+
+    assert run_tap(tap).result.errors == {}
+    assert seen == [field]
+
+
+def test_the_first_key_of_one_stream_has_a_name():
+    tap = burler.tap("tap-db")
+    tap.sync("a", key_properties="id", resumable_by="*", schema={"properties": {"id": {"type": "integer"}}})(lambda: [])
+    with pytest.raises(DeclarationError, match="Name the field here"):
+        tap.seal()
