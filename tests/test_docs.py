@@ -81,6 +81,46 @@ def _plain_versions(state):
     return json.loads(re.sub(r'"version": \d+', '"version": 1', json.dumps(state)))
 
 
+# The server of docs/source-state.md: by path, a header that says which version it is, and rows.
+BANK = {
+    "/rates": ("ETag", '"1"', [{"currency": "EUR", "rate": 1.5}, {"currency": "USD", "rate": 1.25}]),
+    "/rates/europe": ("ETag", '"2"', [{"currency": "EUR", "rate": 1.5}]),
+    "/rates/asia": ("Last-Modified", "Tue, 07 May 2024 09:08:07 GMT", [{"currency": "JPY", "rate": 2.5}]),
+}
+
+
+class _Bank(BaseHTTPRequestHandler):
+    def do_GET(self):
+        name, value, rows = BANK[self.path]
+        same = value in (self.headers["If-None-Match"], self.headers["If-Modified-Since"])
+        content = b"" if same else json.dumps(rows).encode()
+        self.send_response(304 if same else 200)
+        self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_args):
+        pass
+
+
+def test_snippets_on_source_state_run_in_order():
+    """A JSON block is a STATE of the run before it."""
+    page = (ROOT / "docs" / "source-state.md").read_text()
+    with HTTPServer(("127.0.0.1", 0), _Bank) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        scope = {"__name__": "snippet", "server": f"http://127.0.0.1:{server.server_port}"}
+        shown = 0
+        for kind, block in re.findall(r"```(python|json)\n(.*?)```", page, re.DOTALL):
+            if kind == "python":
+                exec(compile(block, "docs/source-state.md", "exec"), scope)
+            else:
+                assert json.loads(block) in scope["out"].states, scope["out"].states
+                shown += 1
+        server.shutdown()
+    assert shown == 1
+
+
 def test_the_hooks_of_the_guide_and_the_styles_bear_fields_that_are_not_there():
     """Unselected or null: what readers copy must not break with the first catalog of a user."""
     from burler.testing import run_tap

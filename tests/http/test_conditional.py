@@ -1,0 +1,281 @@
+"""ETags and Last-Modified over HTTP: what is asked, what 304 does, what is kept (specs 4)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+import burler
+from burler.errors import BurlerError
+from burler.testing import canary, run_tap
+
+ROW = {"properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
+MODIFIED, AS_RFC_3339 = "Tue, 07 May 2024 09:08:07 GMT", "2024-05-07T09:08:07Z"
+
+
+class Server(ThreadingHTTPServer):
+    """Resources with validators, by path: ``(validator headers, rows)``."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.resources: dict[str, tuple[dict[str, str], Any]] = {}
+        self.asked: list[tuple[str, dict[str, str]]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def validators(self) -> list[tuple[str | None, str | None]]:
+        """What the requests asked with, since the last time."""
+        asked, self.asked = self.asked, []
+        return [(one.get("If-None-Match"), one.get("If-Modified-Since")) for _path, one in asked]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        given = dict(self.headers.items())
+        self.server.asked.append((self.path, given))
+        validators, rows = self.server.resources[self.path.split("?")[0]]
+        same = (validators.get("ETag"), validators.get("Last-Modified"))
+        asked = (given.get("If-None-Match"), given.get("If-Modified-Since"))
+        unchanged = (asked[0] or asked[1]) and (asked[0] == same[0] if asked[0] else asked[1] == same[1])
+        content = b"" if unchanged else json.dumps(rows).encode()
+        self.send_response(304 if unchanged else 200)
+        for name, value in validators.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield made
+        finally:
+            made.shutdown()
+            thread.join()
+
+
+def rows(*numbers: int) -> list[dict[str, Any]]:
+    return [{"id": number, "name": f"n{number}"} for number in numbers]
+
+
+def one_resource(fn: Any = None, **options: Any) -> burler.Tap:
+    tap = burler.tap("tap-t", config_spec={"type": "object"})
+    tap.client(lambda config: burler.http.Client(config["url"], **config.get("client", {})))
+    given = {"key_properties": "id", "source_state": True, "schema": ROW, **options}
+    tap.sync("t", **given)(fn or (lambda client: [client.get("/t").content]))
+    return tap
+
+
+def kept(run: Any) -> Any:
+    return run.states[-1].get("bookmarks", {}).get("t", {}).get("source_state")
+
+
+def as_pages(client):
+    yield from client.pages("/t")
+
+
+def as_rows(client):
+    yield from client.rows("/t")
+
+
+def lazily(client):
+    yield client.pages("/t")
+
+
+def as_content(client):
+    yield client.get("/t").content
+
+
+def returned(client):
+    return client.json("/t")
+
+
+@pytest.mark.parametrize("fn", [as_pages, as_rows, lazily, as_content, returned])
+@pytest.mark.parametrize(
+    ("validators", "kind", "value", "asks"),
+    [
+        ({"ETag": '"abc"'}, "odf/etag", '"abc"', ('"abc"', None)),
+        ({"ETag": 'W/"95c5fde3"', "Last-Modified": MODIFIED}, "odf/etag", 'W/"95c5fde3"', ('W/"95c5fde3"', None)),
+        ({"Last-Modified": MODIFIED}, "odf/last-modified", AS_RFC_3339, (None, MODIFIED)),
+    ],
+)
+def test_the_second_run_is_304(server: Server, fn: Any, validators: dict[str, str], kind: str, value: str, asks: Any):
+    server.resources["/t"] = (validators, rows(1, 2))
+    first = run_tap(one_resource(fn), {"url": server.url})
+    assert first.records("t") == rows(1, 2)
+    (entry,) = kept(first)
+    assert (entry["kind"], entry["source"], entry["value"]) == (kind, "odf/polling", value)
+    second = run_tap(one_resource(fn), {"url": server.url}, state=first.states[-1])
+    assert second.result.errors == {}
+    assert second.types == ["SCHEMA", "STATE"]
+    assert second.states == [first.states[-1]]
+    assert server.validators() == [(None, None), asks]
+
+
+def test_a_change_comes_whole_and_its_validator_is_kept(server: Server):
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1, 2))
+    first = run_tap(one_resource(), {"url": server.url})
+    server.resources["/t"] = ({"ETag": '"2"'}, rows(2, 3))
+    second = run_tap(one_resource(), {"url": server.url}, state=first.states[-1])
+    assert second.records("t") == rows(2, 3)
+    assert second.types[-2:] == ["ACTIVATE_VERSION", "STATE"]
+    assert kept(second)[0]["value"] == '"2"'
+
+
+def test_a_reply_without_validators_takes_the_entry_away(server: Server):
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+    first = run_tap(one_resource(), {"url": server.url})
+    server.resources["/t"] = ({}, rows(1))
+    second = run_tap(one_resource(), {"url": server.url}, state=first.states[-1])
+    assert kept(second) is None
+
+
+@pytest.mark.parametrize("header", ["", "yesterday", "Tue, 99 May 2024 09:08:07 GMT", "0"])
+def test_a_last_modified_that_is_none(server: Server, header: str):
+    server.resources["/t"] = ({"Last-Modified": header}, rows(1))
+    assert kept(run_tap(one_resource(), {"url": server.url})) is None
+
+
+@pytest.mark.parametrize("value", ["yesterday", "2024-05-07T09:08:07", "99999-01-01T00:00:00Z", ""])
+def test_a_saved_time_that_is_none_is_ignored(server: Server, value: str):
+    server.resources["/t"] = ({"Last-Modified": MODIFIED}, rows(1))
+    state = run_tap(one_resource(), {"url": server.url}).states[-1]
+    state["bookmarks"]["t"]["source_state"][0]["value"] = value
+    second = run_tap(one_resource(), {"url": server.url}, state=state)
+    assert second.records("t") == rows(1)
+    assert server.validators() == [(None, None)] * 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"select": "t,!t.name"},
+        {"config": {"client": {"params": {"lang": "de"}}}},
+        {"config": {"client": {"headers": {"Accept-Language": "de"}}}},
+        {"config": {"ignore_source_state": True}},
+        {"limit": 5},
+    ],
+)
+def test_everything_is_fetched_where_the_question_is_another(server: Server, change: dict[str, Any]):
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+    state = run_tap(one_resource(), {"url": server.url}).states[-1]
+    config = {"url": server.url, **change.pop("config", {})}
+    second = run_tap(one_resource(), config, state=state, **change)
+    assert len(second.records("t")) == 1
+    assert server.validators() == [(None, None)] * 2
+
+
+def test_other_credentials_are_no_other_question(server: Server):
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+    config = {"url": server.url, "client": {"token": canary("first"), "headers": {"X-Api-Key": canary("key")}}}
+    first = run_tap(one_resource(), config)
+    assert "canary" not in json.dumps(first.states)
+    config["client"] = {"token": canary("second"), "headers": {"X-Api-Key": canary("other")}}
+    assert run_tap(one_resource(), config, state=first.states[-1]).types == ["SCHEMA", "STATE"]
+
+
+def test_an_error_after_the_reply(server: Server):
+    """What the source said of itself counts with the last row of its body, not before."""
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1, 2))
+
+    def broken(client):
+        for row in client.rows("/t"):
+            yield row
+            if row["id"] == 2:
+                raise ValueError("over")
+
+    run = run_tap(one_resource(broken, replication_key="id", replication_method="INCREMENTAL"), {"url": server.url})
+    assert run.records("t") == rows(1, 2)
+    assert kept(run) is None
+
+
+def test_two_resources_are_one_too_many(server: Server):
+    server.resources["/t"] = server.resources["/u"] = ({"ETag": '"1"'}, rows(1))
+
+    def two(client):
+        yield client.get("/t").content
+        yield client.get("/u").content
+
+    run = run_tap(one_resource(two), {"url": server.url})
+    assert "client.conditional(path, source=...)" in str(run.result.errors["t"])
+
+
+def test_an_authors_own_validator_is_left_alone(server: Server):
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+
+    def own(client):
+        yield client.get("/t", headers={"If-None-Match": '"0"'}).content
+
+    first = run_tap(one_resource(own), {"url": server.url})
+    second = run_tap(one_resource(own), {"url": server.url}, state=first.states[-1])
+    assert second.records("t") == rows(1)
+
+
+def test_the_report_counts_it(server: Server):
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+    from burler.runtime.report import Report
+    from burler.runtime.run import run
+    from burler.sinks.memory import MemorySink
+
+    state = run_tap(one_resource(), {"url": server.url}).states[-1]
+    report = Report()
+    run(one_resource(), {"url": server.url}, MemorySink(), state=state, report=report)
+    (stream,) = report.to_json()["streams"]
+    assert stream["counts"] == {"bytes": 0, "not_modified": 1, "requests": 1}
+    assert "t: 1 not modified, 1 requests" in report.summary()
+
+
+# ---- client.conditional ----------------------------------------------------------------------------------
+
+
+def several(paths: dict[str, str], **options: Any) -> burler.Tap:
+    def fn(client):
+        asked = [client.conditional(path, source=source) for source, path in paths.items()]
+        yield from asked
+
+    return one_resource(fn, source_state=False, **options)
+
+
+@pytest.mark.parametrize("options", [{"replication_key": "id"}, {}])
+def test_several_resources_each_with_its_own(server: Server, options: dict[str, Any]):
+    server.resources = {"/a": ({"ETag": '"a"'}, rows(1)), "/b": ({"Last-Modified": MODIFIED}, rows(2))}
+    tap = several({"a": "/a", "b": "/b"}, **options)
+    first = run_tap(tap, {"url": server.url})
+    assert [(one["source"], one["kind"]) for one in kept(first)] == [("a", "odf/etag"), ("b", "odf/last-modified")]
+    assert run_tap(tap, {"url": server.url}, state=first.states[-1]).types == ["SCHEMA", "STATE"]
+    server.resources["/b"] = ({"Last-Modified": "Wed, 08 May 2024 09:08:07 GMT"}, rows(3))
+    third = run_tap(tap, {"url": server.url}, state=first.states[-1])
+    assert third.types == ["SCHEMA", "RECORD", "STATE"]
+    assert third.records("t") == rows(3)
+    (record,) = [m for m in third.messages if m["type"] == "RECORD"]
+    assert record.get("version") == first.states[-1]["bookmarks"]["t"].get("version")
+    assert [one["value"] for one in kept(third)] == ['"a"', "2024-05-08T09:08:07Z"]
+
+
+def test_it_needs_a_stream(server: Server):
+    with burler.http.Client(server.url) as client, pytest.raises(BurlerError, match="outside a running stream"):
+        client.conditional("/t")
+
+
+def test_both_ways_at_once(server: Server):
+    run = run_tap(one_resource(lambda client: client.conditional("/t")), {"url": server.url})
+    assert "conditional already" in str(run.result.errors["t"])
