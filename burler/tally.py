@@ -59,5 +59,6 @@ def metric(kind: str, name: str, value: float, **tags: Any) -> None:
         key: clean(tag) if isinstance(tag, str) and key not in _OUR_TAGS else tag  # a stream may be named like a secret
         for key, tag in tags.items()
     }
+    value = round(value, 6) if isinstance(value, float) else value
     point = {"type": kind, "metric": name, "value": value, "tags": shown}
     logger.info(Clean(f"METRIC: {msgspec.json.encode(point).decode()}"))

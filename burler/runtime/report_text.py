@@ -70,13 +70,19 @@ def _counts(counts: dict[str, Any]) -> str:
     for name, count in counts.items():
         if name == "bytes":
             continue
-        shown = name.replace("_", " ")
         if isinstance(count, dict):
             reasons = ", ".join(f"{_ascii(reason)}: {number:,}" for reason, number in count.items())
-            parts.append(f"{sum(count.values()):,} {shown} ({reasons})")
+            parts.append(f"{_several(sum(count.values()), name)} ({reasons})")
         else:
-            parts.append(f"{count:,} {shown}")
+            parts.append(_several(count, name))
     return ", ".join(parts)
+
+
+def _several(count: int, name: str) -> str:
+    """``1 request``, ``2 retries``: names of counts are plurals."""
+    if count == 1:
+        name = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
+    return f"{count:,} {name.replace('_', ' ')}"
 
 
 def _sum(name: str, streams: list[dict[str, Any]]) -> dict[str, str]:

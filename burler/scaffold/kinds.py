@@ -33,9 +33,8 @@ KINDS = {
     for kind in (
         Kind(
             "rest",
-            about="a REST API, with requests",
+            about="a REST API",
             description="Singer tap for the API of ...",
-            dependencies=("requests>=2.31", "urllib3>=2"),
             package_data=("schemas/*.json",),
             prepare="python sample_server.py &",
         ),

@@ -241,7 +241,7 @@ def test_the_report_counts_it(server: Server):
     run(one_resource(), {"url": server.url}, MemorySink(), state=state, report=report)
     (stream,) = report.to_json()["streams"]
     assert stream["counts"] == {"bytes": 0, "not_modified": 1, "requests": 1}
-    assert "t: 1 not modified, 1 requests" in report.summary()
+    assert "t: 1 not modified, 1 request" in report.summary()
 
 
 # ---- client.conditional ----------------------------------------------------------------------------------
