@@ -55,7 +55,7 @@ class SourceStates:
         self._now = list(self._saved)
         self._fresh: set[str] = set()  # sources that were set in this run: they count although others are ignored
         self._later: list[Callable[[], None]] = []
-        self._claimed: str | None = None
+        self._claimed: dict[str, str] = {}
         self.changed = False
 
     def get(self, kind: str, *, source: str = POLLING, of: str = "", foreign: bool = False) -> str | None:
@@ -102,11 +102,9 @@ class SourceStates:
 
     # ---- for the engine and the HTTP client ------------------------------------------------------------
 
-    def claim(self, of: str) -> bool:
-        """Whether this resource is the one that ``source_state=True`` is about: the first that is asked for."""
-        if self._claimed is None:
-            self._claimed = of
-        return self._claimed == of
+    def claim(self, of: str, *, source: str = POLLING) -> bool:
+        """Whether this resource is the one that a source's entry is about: the first that is asked for."""
+        return self._claimed.setdefault(source, of) == of
 
     def later(self, act: Callable[[], None]) -> None:
         """Do this once the function has come to its end, and all of its rows are yielded."""
@@ -120,7 +118,8 @@ class SourceStates:
 
     def restart(self) -> None:
         """A further try: as it was at the beginning."""
-        self._now, self._claimed, self.changed = list(self._saved), None, False
+        self._now, self.changed = list(self._saved), False
+        self._claimed.clear()
         self._later.clear()
         self._fresh.clear()
 

@@ -88,6 +88,11 @@ def conditional(
             "or leave the option out."
         )
     of = resource(client, request)
+    if not run.source_state.claim(of, source=source):
+        raise BurlerError(
+            f"stream '{run.name}': client.conditional({request.path!r}): its source '{source}' stands for another "
+            "resource already, whose entry in the state it would replace. Name each: source='...'."
+        )
     response = client.send(_asking(run.source_state, request, source, of))
     if response.status_code == 304:
         _say_so(run)

@@ -50,11 +50,13 @@ def digest(line: Line) -> str:
 
 def save(unit: Unit, state: dict[str, Any]) -> None:
     """Put into a state what sources said of what is out. Of a full table that is nothing before it is whole: 304 would
-    else be the answer to a table whose rows no ACTIVATE_VERSION has followed."""
+    else be the answer to a table whose rows no ACTIVATE_VERSION has followed. Rows that belong to the table as it stands
+    wait for none."""
     changed = unit.changed_sources
     if not changed:
         return
-    if not all(unit.outlets[name].versions.done for name, one in unit.line.planned.items() if one.versions):
+    tables = [unit.outlets[name].versions for name, one in unit.line.planned.items() if one.versions]
+    if not all(table.done or table.continued for table in tables):
         return
     for name, kept in changed.items():
         entries.put(state, name, entries.SOURCES, kept or None, unit.key)

@@ -301,7 +301,7 @@ class Unit:
         self.retries += 1
         self.pending.clear()
         for outlet in self.outlets.values():
-            outlet.versions.restart()
+            outlet.versions.restart(outlet.rows)
         self.emitted.clear()
         for tracker in self.trackers.values():
             tracker.restart()

@@ -48,6 +48,7 @@ class Versions:
         self._by_block = False  # the author's ``with stream.full_table()`` has taken over
         self.not_modified = False
         self.continued = False  # rows belong to the table as it stands
+        self.rows_before = 0  # those of earlier tries
         self.only_with_rows = False  # a table without rows is none
         self.done = False  # nothing more is to be said of it in this run
         self.now: int | None = None
@@ -67,19 +68,17 @@ class Versions:
             self._shown = True
             self._sink.write(ActivateVersion(self._planned.stream, self.now))
 
-    def keep(self, *, begun: bool) -> None:
-        """The source says that rows of earlier runs still hold: the version that they have stays the one that counts.
-
-        Args:
-            begun: rows of a version of this run are out already; the others belong to the table as it stands.
-        """
+    def keep(self) -> None:
+        """The source says that rows of earlier runs still hold: the version that they have stays the one that counts,
+        and the rows of this run belong to the table as it stands."""
         self.not_modified = True
-        if not begun and self._planned.versions and not self._by_block:
+        if self._planned.versions and not self._by_block:
             self.continued = True
             self.now = self._previous
 
-    def restart(self) -> None:
-        """A further try."""
+    def restart(self, rows: int) -> None:
+        """A further try; so many ``rows`` came before it."""
+        self.rows_before = rows
         if self.continued:
             self.now = self._next()
         self.not_modified = self.continued = self.only_with_rows = False

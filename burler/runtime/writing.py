@@ -159,13 +159,13 @@ class Writing:
         elif isinstance(marker, mk.SaveHere):
             self._guarded(unit, self._save_here, marker)
         elif isinstance(marker, mk.NotModified):
-            self._not_modified(marker.stream)
+            self._guarded(unit, self._not_modified, marker.stream)
         elif isinstance(marker, mk.VersionBegins):
             sync.outlets[marker.stream].versions.begin_block()
         elif isinstance(marker, mk.VersionEnds):
             sync.outlets[marker.stream].versions.end_block(whole=marker.whole and marker.stream not in unit.behind)
 
-    def _not_modified(self, stream: str) -> None:
+    def _not_modified(self, unit: Unit, stream: str) -> None:
         """Rows of substreams hang on rows that do not come. What the function gives by other names may still come: if
         nothing does, that means nothing, either."""
         line = self._sync.line
@@ -174,8 +174,17 @@ class Writing:
             by_name = any(line.spec(one).emitted_by for one in line.above(name) if one != stream)
             if by_name:
                 outlet.versions.only_with_rows = True
+            elif (
+                outlet.rows > outlet.versions.rows_before and outlet.planned.versions and not outlet.versions.continued
+            ):
+                raise StreamError(
+                    name,
+                    f"stream '{name}' ({self._sync.place}): 'nothing has changed' (not_modified, 304) came behind "
+                    f"{outlet.rows} rows of a full table, which no ACTIVATE_VERSION may follow then.\n"
+                    "Say so, and call client.conditional for all resources, before the first row is yielded.",
+                )
             else:
-                outlet.versions.keep(begun=outlet.rows > 0)
+                outlet.versions.keep()
 
     def _end(self, unit: Unit, states: mk.Snapshot) -> None:
         if unit.error is None:

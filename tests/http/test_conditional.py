@@ -279,3 +279,29 @@ def test_it_needs_a_stream(server: Server):
 def test_both_ways_at_once(server: Server):
     run = run_tap(one_resource(lambda client: client.conditional("/t")), {"url": server.url})
     assert "conditional already" in str(run.result.errors["t"])
+
+
+def test_two_resources_under_one_name(server: Server):
+    server.resources = {"/a": ({"ETag": '"a"'}, rows(1)), "/b": ({"ETag": '"b"'}, rows(2))}
+
+    def fn(client):
+        yield from client.conditional("/a")
+        yield from client.conditional("/b")
+
+    run = run_tap(one_resource(fn, source_state=False, replication_key="id"), {"url": server.url})
+    assert "Name each: source='...'" in str(run.result.errors["t"])
+
+
+def test_a_full_table_asks_for_all_before_its_first_row(server: Server):
+    server.resources = {"/a": ({"ETag": '"a"'}, rows(1)), "/b": ({"ETag": '"b"'}, rows(2))}
+
+    def one_by_one(client):
+        yield from client.conditional("/a", source="a")
+        yield from client.conditional("/b", source="b")
+
+    tap = one_resource(one_by_one, source_state=False)
+    first = run_tap(tap, {"url": server.url})
+    server.resources["/a"] = ({"ETag": '"a2"'}, rows(3))
+    second = run_tap(tap, {"url": server.url}, state=first.states[-1])
+    assert "before the first row" in str(second.result.errors["t"])
+    assert kept(second) == kept(first)

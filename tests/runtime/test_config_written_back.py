@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from tapprocess import PYTHON, environment, python, write_tap
 
+from burler.testing import canary
+
+FIRST, NEXT = canary("first"), canary("next")
 REFRESHES = """
 import time
 import burler
@@ -29,7 +32,7 @@ def client(config):
 def rows(config, client):
     for i in range(config["limit"]):
         if i == 2:
-            config["token"] = "refreshed-once"
+            config["token"] = config["next"]
         yield {"id": i}
         time.sleep(config.get("pause", 0))
 
@@ -42,7 +45,7 @@ if __name__ == "__main__":
 def config(tmp_path: Path) -> Path:
     write_tap(tmp_path, REFRESHES)
     path = tmp_path / "config.json"
-    path.write_text('{"other":  1.50, "token": "first-of-all"}')
+    path.write_text(f'{{"other":  1.50, "token": "{FIRST}", "next": "{NEXT}"}}')
     path.chmod(0o640)
     return path
 
@@ -50,7 +53,7 @@ def config(tmp_path: Path) -> Path:
 def test_a_whole_run(config: Path):
     ended = python("tap_x.py", "--config", "config.json", cwd=config.parent)
     assert ended.code == 0, ended.stderr
-    assert json.loads(config.read_text()) == {"other": 1.5, "token": "refreshed-once", "made": True}
+    assert json.loads(config.read_text()) == {"other": 1.5, "token": NEXT, "next": NEXT, "made": True}
     assert stat.S_IMODE(config.stat().st_mode) == 0o640
     assert "1.50" in config.read_text(), "what the tap did not change stays as it was written"
 
@@ -60,25 +63,26 @@ def test_a_run_that_fails_and_a_discovery_save_it_too(config: Path):
     ended = python("tap_x.py", "--config", "config.json", cwd=config.parent)
     assert ended.code == 1
     assert json.loads(config.read_text())["made"] is True
-    assert "first-of-all" not in ended.stderr + ended.stdout.decode()
+    assert FIRST not in ended.stderr + ended.stdout.decode()
 
 
 def test_a_slow_tap_that_is_killed_has_saved_its_token(config: Path):
     """A first page may take for ever to fill; a token that works only once must not wait for it."""
-    config.write_text('{"token": "first-of-all", "limit": 1000, "pause": 0.2, "page_max_age_seconds": 0.3}')
+    more = {"limit": 1000, "pause": 0.2, "page_max_age_seconds": 0.3}
+    config.write_text(json.dumps({"token": FIRST, "next": NEXT, **more}))
     command = [PYTHON, "tap_x.py", "--config", "config.json"]
     process = subprocess.Popen(
         command, cwd=config.parent, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         until = time.monotonic() + 30
-        while json.loads(config.read_text())["token"] == "first-of-all" and time.monotonic() < until:
+        while json.loads(config.read_text())["token"] == FIRST and time.monotonic() < until:
             assert process.poll() is None
             time.sleep(0.05)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait(30)
-    assert json.loads(config.read_text())["token"] == "refreshed-once"
+    assert json.loads(config.read_text())["token"] == NEXT
 
 
 def test_the_new_token_is_masked_in_the_log(config: Path):
@@ -89,7 +93,7 @@ def test_the_new_token_is_masked_in_the_log(config: Path):
     ended = python("tap_x.py", "--config", "config.json", cwd=config.parent, PYTHONWARNINGS="default")
     assert ended.code == 0, ended.stderr
     assert ended.stderr.count("now ***") == 3, ended.stderr
-    assert "refreshed-once" not in ended.stderr and "first-of-all" not in ended.stderr
+    assert NEXT not in ended.stderr and FIRST not in ended.stderr
 
 
 def test_defaults_of_the_spec_hold_for_the_sink_too(tmp_path: Path):

@@ -16,7 +16,9 @@ import burler
 from burler.errors import DeclarationError
 from burler.runtime.run import discover
 from burler.singer.catalog import Catalog, CatalogEntry
-from burler.testing import run_tap
+from burler.testing import canary, run_tap
+
+PASSWORD = canary("password")
 
 # ---- forms ----------------------------------------------------------------------------------------
 
@@ -211,7 +213,7 @@ def test_a_secret_does_not_get_into_the_error():
 
     tap.sync("*")(lambda: [])
     with pytest.raises(DeclarationError) as caught:
-        discover(tap, {"password": "hunter2hunter2"})
+        discover(tap, {"password": PASSWORD})
     assert caught.value.__cause__ is not None
 
 
@@ -229,11 +231,11 @@ def test_a_secret_does_not_get_out_on_the_command_line(tmp_path: Path):
             tap.cli()
         """,
     )
-    ended = python(path, "--discover", cwd=tmp_path, TAP_X_PASSWORD="hunter2hunter2")
+    ended = python(path, "--discover", cwd=tmp_path, TAP_X_PASSWORD=PASSWORD)
     assert ended.code != 0
     assert ended.stdout == b""
     assert "the discover function (tap_x.py:" in ended.one_critical()
-    assert "hunter2" not in ended.stderr
+    assert PASSWORD not in ended.stderr
 
 
 def test_a_stream_that_nobody_syncs():

@@ -10,6 +10,7 @@ import pytest
 from tapprocess import PYTHON, SMALL, burler, environment, python, write_tap
 
 from burler.runtime import logs
+from burler.testing import canary
 
 READER = """
 import json, sys, warnings
@@ -105,7 +106,7 @@ def test_stdout_has_messages_only(tmp_path: Path):
         assert json.loads(ended.stdout)["streams"][0]["tap_stream_id"] == "rows"
 
 
-SECRET = "s3cr3t-t0ken-value"
+SECRET = canary("config")
 LEAKY = """
 import logging, sys
 import burler
@@ -139,8 +140,8 @@ tap.schema("rows", SCHEMA)
 def test_secrets_never_show(tmp_path: Path, fail: str, level: str):
     path = write_tap(tmp_path, LEAKY)
     config = {"access_token": SECRET, "nested": {"password": SECRET + "2"}, "fail": fail}
-    (tmp_path / "c.json").write_text(json.dumps(config))
-    ended = burler("run", path, "--config", "c.json", cwd=tmp_path, BURLER_LOG_LEVEL=level)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    ended = burler("run", path, "--config", "config.json", cwd=tmp_path, BURLER_LOG_LEVEL=level)
     assert ended.code == 1
     assert SECRET not in ended.stderr
     assert "***" in ended.stderr
@@ -153,9 +154,9 @@ def test_secrets_never_show_with_a_logging_config_of_the_users(tmp_path: Path):
         "[loggers]\nkeys=root\n[handlers]\nkeys=h\n[formatters]\nkeys=f\n[logger_root]\nlevel=DEBUG\nhandlers=h\n"
         "[handler_h]\nclass=StreamHandler\nargs=(sys.stderr,)\nformatter=f\n[formatter_f]\nformat=MINE %(message)s\n"
     )
-    (tmp_path / "c.json").write_text(json.dumps({"access_token": SECRET}))
+    (tmp_path / "config.json").write_text(json.dumps({"access_token": SECRET}))
     path = write_tap(tmp_path, LEAKY)
-    ended = burler("run", path, "--config", "c.json", cwd=tmp_path, LOGGING_CONF_FILE=str(tmp_path / "log.conf"))
+    ended = burler("run", path, "--config", "config.json", cwd=tmp_path, LOGGING_CONF_FILE=str(tmp_path / "log.conf"))
     assert "MINE stream 'rows': start" in ended.stderr
     assert "MINE rows" in ended.stderr
     assert "RuntimeError: 401 for ***" in ended.stderr

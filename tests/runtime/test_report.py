@@ -14,6 +14,7 @@ from reportruns import Clock, ended, new_report
 from burler.errors import Failure, PartialError, StreamError
 from burler.runtime import logs
 from burler.runtime.report import FAILURES, Report
+from burler.testing import canary
 
 
 @pytest.fixture
@@ -28,8 +29,9 @@ def report(clock: Clock) -> Report:
 
 @pytest.fixture
 def secret():
-    logs.hide({"password": "hush-hush-42"})
-    yield "hush-hush-42"
+    password = canary("password")
+    logs.hide({"password": password})
+    yield password
     logs.hide({})
 
 

@@ -371,3 +371,30 @@ def test_what_is_no_text_is_refused(wrong: dict[str, Any]):
     given = {"kind": KIND, "value": "x", **wrong}
     with bind_stream(burler.tap("tap-t"), "t") as stream, pytest.raises(BurlerError, match="must be text"):
         stream.source_state.set(**given)
+
+
+def test_a_full_table_of_which_a_part_has_not_changed_says_so_first():
+    def rows(stream):
+        yield from ids(1)
+        stream.not_modified()
+
+    old = {"bookmarks": {"t": {"version": 5}}}
+    run = run_tap(table(rows), state=old)
+    assert "before the first row" in str(run.result.errors["t"])
+    assert run.states[-1]["bookmarks"] == old["bookmarks"]
+    assert run_tap(table(rows, versions=False), state=old).result.errors == {}
+
+
+def test_what_is_read_of_a_table_that_stands_counts_as_it_comes():
+    """It need not wait for an ACTIVATE_VERSION: none comes."""
+
+    def rows(stream):
+        stream.not_modified()
+        yield from ids(1)
+        stream.source_state.set(KIND, "1", source="a")
+        stream.save_bookmark()
+        yield from ids(2)
+        raise ConnectionError("gone")
+
+    run = run_tap(table(rows), state={"bookmarks": {"t": {"version": 5}}})
+    assert [one["value"] for one in entry_of(run)] == ["1"]
