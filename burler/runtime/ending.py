@@ -97,8 +97,3 @@ def _warn(sync: SyncRun, status: str) -> None:
             "bookmark has not moved, and the next run reads the same again",
             sync.name,
         )
-    for name, outlet in sync.outlets.items():
-        if outlet.versions.not_modified and not outlet.versions.continued and outlet.rows:
-            logger.warning(
-                "stream '%s': said not_modified() and gave %d rows; ACTIVATE_VERSION was left out", name, outlet.rows
-            )

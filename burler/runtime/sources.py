@@ -50,8 +50,8 @@ def digest(line: Line) -> str:
 
 def save(unit: Unit, state: dict[str, Any]) -> None:
     """Put into a state what sources said of what is out. Of a full table that is nothing before it is whole: 304 would
-    else be the answer to a table whose rows no ACTIVATE_VERSION has followed. Rows that belong to the table as it stands
-    wait for none."""
+    else be the answer to a table whose rows no ACTIVATE_VERSION has followed. Rows that belong to the table as it
+    stands wait for none."""
     changed = unit.changed_sources
     if not changed:
         return
