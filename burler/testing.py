@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from burler.config.canaries import canaries_in, canary
 from burler.context import Kept, StreamRun, bind, unbind
 from burler.declare.tap import Tap
 from burler.runtime.run import run
@@ -21,6 +22,8 @@ from burler.runtime.signals import Stopper
 from burler.runtime.sync import SyncResult
 from burler.sinks.memory import MemorySink
 from burler.sinks.touched import TouchedStates
+
+__all__ = ["TapRun", "bind_stream", "canaries_in", "canary", "run_tap", "without_times"]
 
 
 @dataclass(frozen=True, slots=True)

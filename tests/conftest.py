@@ -1,12 +1,22 @@
-"""Rules for all tests: no stream stays bound in the main context; in CI nothing is skipped in silence."""
+"""Rules for all tests: no stream stays bound in the main context; in CI nothing is skipped in silence; no secret is
+found in what tests have written."""
 
 from __future__ import annotations
 
+import fnmatch
+import functools
 import os
+import subprocess
+import zlib
+from pathlib import Path
 
+import msgspec
 import pytest
 
+import burler.testing
 from burler import context
+from burler.config.canaries import canaries_in, made
+from burler.errors import BurlerError
 
 
 @pytest.fixture(autouse=True)
@@ -44,3 +54,149 @@ def pytest_make_collect_report(collector):
         report.outcome = "failed"
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.longrepr = f"skipped in CI, where nothing may be: {reason}"
+
+
+# ---- the search for secrets -----------------------------------------------------------------------
+
+
+class SecretSearch:
+    """Searches all that tests write for values of ``burler.testing.canary``.
+
+    After each phase of a test: its captured output and log, what it read of them itself, the output of processes that
+    it ran to their end, messages and errors of ``run_tap``, the text of every error of burler's. A find fails the test.
+    At the end of the session: all files below the base folder of temporary files, also inside of gzip, except those
+    that may hold secrets: ``config*.json``, and what a test has named with the fixture ``may_hold_secrets``.
+    """
+
+    MAY_HOLD = ("config*.json", ".config*.json.*.tmp")
+    LEFT_OUT = (".git", "__pycache__", "site-packages", ".hypothesis")
+    MOST_BYTES = 5 << 20
+
+    def __init__(self):
+        self.allowed = set()
+        self.finds = []  # of the phase that runs
+        self.in_files = []
+        self.undo = []
+
+    def look(self, where, content):
+        """Note the canaries in a text."""
+        if content:
+            self.finds += [f"{where}: {find}" for find in canaries_in(content)]
+
+    def watch(self):
+        """Look at what passes through some functions."""
+        self._wrap(subprocess.Popen, "communicate", lambda given, self_, *_a: self._outputs("a process", given))
+        self._wrap(pytest.CaptureFixture, "readouterr", lambda given, *_a: self._outputs("output", given))
+        self._wrap(burler.testing, "run_tap", lambda given, *_a: self._run(given))
+        self._wrap(BurlerError, "__init__", lambda _given, error, *_a: self.look("an error", Exception.__str__(error)))
+        self._wrap(pytest.LogCaptureFixture, "clear", None, before=lambda log: self.look("the log", log.text))
+
+    def unwatch(self):
+        """As it was before."""
+        for undo in self.undo:
+            undo()
+
+    def _wrap(self, owner, name, after, before=None):
+        function = getattr(owner, name)
+
+        @functools.wraps(function)
+        def wrapped(*args, **options):
+            if before is not None:
+                before(*args)
+            given = function(*args, **options)
+            if after is not None:
+                after(given, *args)
+            return given
+
+        own = name in vars(owner)
+        setattr(owner, name, wrapped)
+        self.undo.append(lambda: setattr(owner, name, function) if own else delattr(owner, name))
+
+    def _outputs(self, what, given):
+        self.look(f"stdout of {what}", given[0])
+        self.look(f"stderr of {what}", given[1])
+
+    def _run(self, out):
+        if made:  # before there are any, thousands of runs need not be encoded
+            self.look("messages of run_tap", msgspec.json.encode(out.messages, enc_hook=repr))
+            for error in out.result.errors.values():
+                self.look("an error of run_tap", str(error))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item, call):
+        """Fail a phase of a test that shows a secret. One that has failed may show what it likes."""
+        outcome = yield
+        report = outcome.get_result()
+        for title, text in report.sections:
+            if title.endswith(f" {report.when}"):
+                self.look(title, text)
+        finds, self.finds = self.finds, []
+        if finds and not report.failed:
+            report.outcome = "failed"
+            report.longrepr = "\n".join(["a secret is shown (see SecretSearch in tests/conftest.py)", *finds])
+            report.sections = [section for section in report.sections if not any(canaries_in(section[1]))]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session):
+        """Search the files."""
+        factory = getattr(session.config, "_tmp_path_factory", None)
+        base = getattr(factory, "_basetemp", None)  # None if no test has asked for a folder
+        if base is not None:
+            self.in_files = list(self.search(Path(base)))
+            if self.in_files and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter):
+        """Say what stands in files."""
+        if self.in_files:
+            terminalreporter.section("secrets in files", red=True)
+            for find in self.in_files:
+                terminalreporter.write_line(find)
+
+    def search(self, folder):
+        """Yield the finds in all files below a folder."""
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink() or Path(entry.path) in self.allowed:
+                    continue
+                try:
+                    if entry.is_dir():
+                        if entry.name not in self.LEFT_OUT:
+                            yield from self.search(entry.path)
+                    elif entry.is_file() and 0 < entry.stat().st_size < self.MOST_BYTES and self._counts(entry.name):
+                        yield from (f"{entry.path}: {find}" for find in self._in_file(Path(entry.path)))
+                except OSError:  # a folder that a test has closed for everybody
+                    continue
+
+    def _counts(self, name):
+        return not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.MAY_HOLD)
+
+    def _in_file(self, path):
+        content = path.read_bytes()
+        while content.startswith(b"\x1f\x8b"):  # one part behind the other
+            inflate = zlib.decompressobj(31)
+            try:
+                yield from canaries_in(inflate.decompress(content, 10 * self.MOST_BYTES))
+            except zlib.error:  # broken by a test
+                break
+            content = inflate.unused_data
+        yield from canaries_in(content)
+
+
+def pytest_configure(config):
+    search = SecretSearch()
+    config.pluginmanager.register(search, "burler-secret-search")
+    search.watch()
+    config.add_cleanup(search.unwatch)
+
+
+@pytest.fixture
+def may_hold_secrets(request):
+    """Names a file or folder in which secrets may stand: ``may_hold_secrets(path)`` gives it back."""
+    search = request.config.pluginmanager.get_plugin("burler-secret-search")
+
+    def named(path):
+        search.allowed.add(Path(path))
+        return path
+
+    return named

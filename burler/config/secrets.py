@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import re
@@ -102,9 +103,31 @@ def secret_values(config: Any, inside: bool = False, *, marked: Iterable[Path] =
         yield from spellings(text)
 
 
+def hide(text: str) -> None:
+    """Hide a secret that stands in no config (a token that was fetched): from here on it shows as ``***`` in logs,
+    errors and reports of this process, in each of its :func:`spellings`.
+
+    Texts shorter than four characters are left as they are. The last 1,000 such secrets are kept in mind: a tap that
+    runs for months gets a new token every few minutes.
+    """
+    from burler.config.watched import no_secrets
+
+    if len(text) >= _SHORTEST:
+        no_secrets.add(text)
+
+
+def masked(text: str) -> str:
+    """A text with ``***`` for each secret that is known so far: those of the configs of this process, and those that
+    were given to :func:`hide`."""
+    from burler.config.watched import clean
+
+    return clean(text)
+
+
 def spellings(text: str) -> set[str]:
-    """A text as it looks plain, inside JSON, ``repr`` and a URL; of one with several lines (a PEM key) also each line
-    of eight characters and more, for whoever prints it may indent it."""
+    """A text as it looks plain, inside JSON, ``repr`` and a URL, and from eight bytes on inside base64 (a password in
+    an ``Authorization: Basic`` header); of one with several lines (a PEM key) also each line of eight characters and
+    more, for whoever prints it may indent it."""
     lines = [line.strip() for line in text.splitlines()]
     found = _spelled(text)
     for line in lines if len(lines) > 1 else ():
@@ -121,7 +144,19 @@ def _spelled(text: str) -> set[str]:
         json.dumps(text, ensure_ascii=False)[1:-1],
         repr(text)[1:-1],
         quote_plus(plain),
-    } | {quote(plain, safe=""), quote(plain)}
+    } | {quote(plain, safe=""), quote(plain), *in_base64(plain.encode())}
+
+
+def in_base64(secret: bytes) -> set[str]:
+    """What base64 makes of a secret whatever stands before and behind it: the characters that it decides alone, for
+    each of the three places where it may begin, in both alphabets. Nothing for less than eight bytes."""
+    found: set[str] = set()
+    for before in range(3) if len(secret) >= _PART else ():
+        bits = 8 * (before + len(secret))
+        begin = (8 * before + 5) // 6
+        plain = base64.b64encode(bytes(before) + secret).decode()[begin : bits // 6]
+        found |= {plain, plain.replace("+", "-").replace("/", "_")}
+    return found
 
 
 def scrub(text: str, secrets: tuple[str, ...]) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 import traceback
 from collections.abc import Iterable
 from typing import Any
 
 from burler.config.secrets import Path, raw_secrets, scrub, spellings
+
+_MOST = 1000  # texts given to add(); what was forgotten is a token that has long run out
 
 
 class Clean(str):
@@ -24,25 +27,41 @@ class NoSecrets(logging.Filter):
         self.secrets: tuple[str, ...] = ()
         self._watched: tuple[tuple[Any, tuple[Path, ...]], ...] = ()
         self._raw: frozenset[str] = frozenset()
+        self._added: dict[str, set[str]] = {}
+        self._lock = threading.RLock()  # tokens are fetched in all threads, and each line of the log asks
+
+    def add(self, text: str) -> None:
+        """Hide a text that stands in no config, whichever configs come and go."""
+        with self._lock:
+            if self._added.pop(text, None) is None and len(self._added) >= _MOST:
+                del self._added[next(iter(self._added))]
+            self._added[text] = spellings(text)
+            self._gather()
 
     def watch(self, config: Any, marked: Iterable[Path], *, more: bool) -> None:
         """Hide the secrets of a config, and those that come into it later on."""
-        if not more:
-            self._watched, self._raw, self.secrets = (), frozenset(), ()
-        self._watched = (*self._watched, (config, tuple(marked)))
-        self.look()
+        with self._lock:
+            if not more:
+                self._watched, self._raw = (), frozenset()
+                self._gather()
+            self._watched = (*self._watched, (config, tuple(marked)))
+            self.look()
 
     def look(self) -> None:
         """Learn the secrets that have come into the configs; those that were there before stay hidden."""
-        try:
-            now = {text for config, marked in self._watched for text in raw_secrets(config, marked=marked)}
-        except RuntimeError:  # a thread of the tap's is changing the config just now
-            return
-        new = now - self._raw
-        if new:
-            self._raw = self._raw | new
-            found = {spelled for text in self._raw for spelled in spellings(text)}
-            self.secrets = tuple(sorted(found, key=len, reverse=True))
+        with self._lock:
+            try:
+                now = {text for config, marked in self._watched for text in raw_secrets(config, marked=marked)}
+            except RuntimeError:  # a thread of the tap's is changing the config just now
+                return
+            new = now - self._raw
+            if new:
+                self._raw = self._raw | new
+                self._gather()
+
+    def _gather(self) -> None:
+        found = {spelled for text in self._raw for spelled in spellings(text)}.union(*self._added.values())
+        self.secrets = tuple(sorted(found, key=len, reverse=True))
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the record where a secret stands in it."""

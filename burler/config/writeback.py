@@ -9,7 +9,9 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -29,6 +31,53 @@ _REASONS = {
 }
 
 
+_known: weakref.WeakSet[ConfigFiles] = weakref.WeakSet()  # those of the runs of this process
+_known_lock = threading.Lock()
+
+
+def save_now(config: Mapping[str, Any]) -> bool:
+    """Save what has changed in the config of a run at once, and not after the next page: for a token that works only
+    once, of which the next one must be safe before it is used. ``config`` is the dict that the tap's functions get, or
+    an object inside of it. True if a file was written; False for a config that came from no file.
+
+    Never raises for a file that can't be written: see :meth:`ConfigFiles.save_if_changed`.
+    """
+    found = _files_of(config)
+    return found is not None and found[0].save_if_changed(found[0].config)
+
+
+def newer_in_file(config: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """What another process has meanwhile written under some keys of a run's config into its files: the values that
+    differ from those which the files held when we last read or wrote them. ``config`` as for :func:`save_now`.
+
+    Of a file that can't be read now, or holds no JSON, nothing.
+    """
+    found = _files_of(config)
+    return {} if found is None else found[0].newer(found[1], keys)
+
+
+def _files_of(config: Mapping[str, Any]) -> tuple[ConfigFiles, Path] | None:
+    """The files of the run whose config this is, or which it is part of, and where in the config it stands."""
+    with _known_lock:
+        runs = list(_known)
+    for files in runs:
+        path = _path_of(config, files.config)
+        if path is not None:
+            return files, path
+    return None
+
+
+def _path_of(wanted: Any, node: Any, path: Path = ()) -> Path | None:
+    if node is wanted:
+        return path
+    if isinstance(node, Mapping):
+        for key, value in list(node.items()):
+            found = _path_of(wanted, value, (*path, key))
+            if found is not None:
+                return found
+    return None
+
+
 class ConfigFiles:
     """Remembers where a config came from, and saves what the tap changes in it.
 
@@ -42,6 +91,8 @@ class ConfigFiles:
     """
 
     def __init__(self, loaded: Loaded, config: Mapping[str, Any]) -> None:
+        self.config = config
+        self._lock = threading.RLock()
         # A tap may change the current folder while it runs.
         self._files = [(file.absolute(), content) for file, content in loaded.files]
         self._variables = loaded.variables
@@ -49,6 +100,8 @@ class ConfigFiles:
         self._seen = self._encode(config) or "{}"
         self._base: dict[str, Any] = json.loads(self._seen)
         self._failed: str | None = None
+        with _known_lock:
+            _known.add(self)
 
     def save_if_changed(self, config: Mapping[str, Any], *, last: bool = False) -> bool:
         """Save what has changed since the last call; True if a file was written.
@@ -57,16 +110,31 @@ class ConfigFiles:
         in the log, and the run goes on. It is tried again after the next change, and if ``last`` says that the
         run ends.
         """
-        now = self._encode(config)
-        if now is None or now == self._seen or (now == self._failed and not last):
-            return False
-        found: dict[str, Any] = json.loads(now)
-        wrote, whole = self._save(dict(_changes(self._base, found, ())))
-        if whole:
-            self._seen, self._base, self._failed = now, found, None
-        else:
-            self._failed = now
-        return wrote
+        with self._lock:
+            now = self._encode(config)
+            if now is None or now == self._seen or (now == self._failed and not last):
+                return False
+            found: dict[str, Any] = json.loads(now)
+            wrote, whole = self._save(dict(_changes(self._base, found, ())))
+            if whole:
+                self._seen, self._base, self._failed = now, found, None
+            else:
+                self._failed = now
+            return wrote
+
+    def newer(self, path: Path, keys: Iterable[str]) -> dict[str, Any]:
+        """See :func:`newer_in_file`; ``path`` leads to the object that the keys stand in."""
+        found: dict[str, Any] = {}
+        with self._lock:
+            now = [(_read(file), before) for file, before in self._files]
+            for place in ((*path, key) for key in keys):
+                if place in self._variables:  # the variable would win
+                    continue
+                # The last file that has it wins.
+                held = next(((new, old) for new, old in reversed(now) if _holds(new, place)), None)
+                if held is not None and _at(held[0], place) != _at(held[1], place):
+                    found[place[-1]] = _at(held[0], place)
+        return found
 
     def _encode(self, config: Mapping[str, Any]) -> str | None:
         try:
@@ -168,6 +236,22 @@ def _holds(content: Any, path: Path) -> bool:
             return False
         content = content[key]
     return True
+
+
+def _at(content: Any, path: Path) -> Any:
+    """What stands at a path; GONE if there is nothing."""
+    if not _holds(content, path):
+        return GONE
+    for key in path:
+        content = content[key]
+    return content
+
+
+def _read(file: FilePath) -> dict[str, Any]:
+    try:
+        return parse_object(file.read_bytes(), what="")
+    except (OSError, ConfigError):
+        return {}
 
 
 def _update(file: FilePath, keys: Mapping[Path, Any]) -> tuple[bool, dict[str, Any]]:

@@ -15,8 +15,9 @@ from burler.cli.delivery import delivery
 from burler.config import parse_spec
 from burler.errors import UsageError
 from burler.settings import Settings, markdown_table
+from burler.testing import canary
 
-SECRET = "hunter2-s3cr3t"
+SECRET = canary("config")
 SPEC = {
     "type": "object",
     "required": ["url", "token"],

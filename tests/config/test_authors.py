@@ -20,7 +20,7 @@ import voluptuous as vol
 from burler.config import load, parse_spec
 from burler.errors import ConfigError, DeclarationError
 
-SECRET = "hunter2-s3cr3t"
+SECRET = "canary-s3cr3t-config-0123456789abcdef"  # not a new one each time: it is part of names of tests
 
 
 def form(spec):
@@ -106,7 +106,7 @@ VOLUPTUOUS = vol.Schema(
     {
         vol.Required("url", description="Where the API is."): str,
         vol.Required("pages", default=10): int,
-        vol.Optional("token"): vol.All(str, vol.Length(min=30)),
+        vol.Optional("token"): vol.All(str, vol.Length(min=50)),
         vol.Optional("db"): {vol.Required("host"): str, "port": int},
         vol.Optional("tags"): [str],
     }
@@ -123,7 +123,7 @@ def test_voluptuous():
         "  config 'other': extra keys not allowed",
         "  config 'pages': expected int",
         "  config 'tags.0': expected str",
-        "  config 'token': length of value must be at least 30",
+        "  config 'token': length of value must be at least 50",
     ]
 
 
@@ -153,7 +153,7 @@ PACKAGE = schema_package.Schema(
     {
         "url": str,
         schema_package.Optional("pages", default=10): int,
-        schema_package.Optional("token"): schema_package.And(str, lambda text: len(text) > 30),
+        schema_package.Optional("token"): schema_package.And(str, lambda text: len(text) > 50),
         schema_package.Optional("kind"): schema_package.Or("a", "b", error="kind is a or b"),
         "db": {"host": str, schema_package.Optional("port"): int},
     }

@@ -11,7 +11,7 @@ import pytest
 from burler.config import load, load_config, mask, parse_spec
 from burler.errors import ConfigError, DeclarationError
 
-SECRET = "hunter2-s3cr3t"
+SECRET = "canary-s3cr3t-config-0123456789abcdef"  # not a new one each time: it is part of names of tests
 
 
 def form(spec, folder=None):
@@ -117,11 +117,11 @@ def test_a_file_is_read_when_it_is_needed(tmp_path):
         ("folder", "can't be read: Is a directory"),
     ],
 )
-def test_broken_files(tmp_path, content, says):
+def test_broken_files(tmp_path, content, says, may_hold_secrets):
     if content == "folder":
         (tmp_path / "x.json").mkdir()
     elif content is not None:
-        (tmp_path / "x.json").write_bytes(content)
+        may_hold_secrets(tmp_path / "x.json").write_bytes(content)
     with pytest.raises(
         DeclarationError, match=rf"^tap_x\.py:3: the file that config_spec names, .*x\.json {says}"
     ) as caught:

@@ -8,7 +8,7 @@ import pytest
 
 import burler
 from burler.errors import ConfigError, DeclarationError
-from burler.testing import run_tap
+from burler.testing import canary, run_tap
 
 CONTACT = {
     "type": "object",
@@ -18,7 +18,8 @@ CONTACT = {
         "address": {"type": "object", "properties": {"street": {"type": "string"}}},
     },
 }
-CONFIG = {"base_url": "https://things.example", "access_token": "hush-hush"}
+TOKEN = canary("token")
+CONFIG = {"base_url": "https://things.example", "access_token": TOKEN}
 FIRST, SECOND = "2024-05-01T00:00:00Z", "2024-05-02T00:00:00Z"
 
 
@@ -80,8 +81,8 @@ def test_the_config_spec_is_an_example_a_schema_or_a_function(spec):
     tap.sync("contacts", schema=CONTACT)(lambda client: client.get_contacts(None))
     assert not run_tap(tap, CONFIG).result.errors
     with pytest.raises(ConfigError, match="base_url") as caught:
-        run_tap(tap, {"access_token": "hush-hush"})
-    assert "hush-hush" not in str(caught.value)
+        run_tap(tap, {"access_token": TOKEN})
+    assert TOKEN not in str(caught.value)
 
 
 def test_none_requires_no_config(tap):
@@ -100,7 +101,7 @@ def test_the_client_gets_the_config_after_validation(tap):
 
     @tap.sync("contacts", schema=CONTACT)
     def get_contacts(client):
-        assert (client.base_url, client.access_token) == ("https://things.example", "hush-hush")
+        assert (client.base_url, client.access_token) == ("https://things.example", TOKEN)
         yield client.get_contacts(None)
 
     run = run_tap(tap, CONFIG)

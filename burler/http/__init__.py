@@ -1,0 +1,92 @@
+"""Reading sources over HTTP: a client that waits, tries again, keeps limits and counts, on requests and backoff.
+
+What to open for what:
+
+    client, options, request    what an author calls, what may be set, what is asked for
+    sending, exchange           one request with all its tries: the hot path; one of them over the wire
+    prepared, origins           how a request becomes bytes; who may see credentials; redirects
+    body                        reading a reply's body: size limit, gzip, replies that break off
+    waits, limits, limit_headers    when to try again; how often to ask, and what the source says about that
+    failed, masking             what is said of a reply that is none, without secrets
+    wire                        the requests.Session behind it
+    paging, paginators          pages, and how one leads to the next
+    stubs                       methods for endpoints
+    auth and its neighbours     credentials
+    conditional                 ETag and Last-Modified
+    downloading                 big bodies into files
+"""
+
+from typing import TYPE_CHECKING
+
+from burler.extras import lazy_names
+
+if TYPE_CHECKING:
+    from burler.errors import NotModified
+    from burler.http.assertion import jwt_assertion
+    from burler.http.auth import Auth, api_key, basic, bearer
+    from burler.http.client import Client
+    from burler.http.masking import mask_url
+    from burler.http.oauth import oauth2_client_credentials, oauth2_refresh
+    from burler.http.paginator_counts import Offset, PageNumber, UntilEmpty
+    from burler.http.paginator_cursor import Cursor
+    from burler.http.paginator_links import LinkHeader, NextUrl
+    from burler.http.paginators import Paginator, SinglePage
+    from burler.http.refreshing import one_time, periodic
+    from burler.http.reply import Reply
+    from burler.http.request import Request
+    from burler.http.stubs import endpoints
+
+__all__ = [
+    "Auth",
+    "Client",
+    "Cursor",
+    "LinkHeader",
+    "NextUrl",
+    "NotModified",
+    "Offset",
+    "PageNumber",
+    "Paginator",
+    "Reply",
+    "Request",
+    "SinglePage",
+    "UntilEmpty",
+    "api_key",
+    "basic",
+    "bearer",
+    "endpoints",
+    "jwt_assertion",
+    "mask_url",
+    "oauth2_client_credentials",
+    "oauth2_refresh",
+    "one_time",
+    "periodic",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Auth": "auth",
+        "Client": "client",
+        "Cursor": "paginator_cursor",
+        "LinkHeader": "paginator_links",
+        "NextUrl": "paginator_links",
+        "NotModified": "conditional",
+        "Offset": "paginator_counts",
+        "PageNumber": "paginator_counts",
+        "Paginator": "paginators",
+        "Reply": "reply",
+        "Request": "request",
+        "SinglePage": "paginators",
+        "UntilEmpty": "paginator_counts",
+        "api_key": "auth",
+        "basic": "auth",
+        "bearer": "auth",
+        "endpoints": "stubs",
+        "jwt_assertion": "assertion",
+        "mask_url": "masking",
+        "oauth2_client_credentials": "oauth",
+        "oauth2_refresh": "oauth",
+        "one_time": "refreshing",
+        "periodic": "refreshing",
+    },
+)

@@ -1,0 +1,53 @@
+"""Another client on the same connections."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import difflib
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from burler.declare.records_path import path_of
+from burler.errors import DeclarationError
+from burler.http.limits import Limiter
+from burler.http.options import Options
+
+if TYPE_CHECKING:
+    from burler.http.client import Client
+
+SomeClient = TypeVar("SomeClient", bound="Client")
+
+_LIMITS = ("requests_per_second", "requests_per_minute")
+_FIELDS = tuple(one.name for one in dataclasses.fields(Options))
+_OTHERS = ("token", "auth", "records_path")
+
+
+def changed(client: SomeClient, changes: dict[str, Any]) -> SomeClient:
+    """See :meth:`burler.http.Client.with_options`."""
+    from burler.http.client import auth_of
+
+    for name in changes:
+        if name not in (*_FIELDS, *_OTHERS):
+            close = difflib.get_close_matches(name, (*_FIELDS, *_OTHERS), n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            raise DeclarationError(f"burler.http.Client.with_options can't change '{name}'.{hint}")
+    sender = client._sender
+    options = sender.options
+    fields = {name: value for name, value in changes.items() if name in _FIELDS}
+    for name in ("headers", "params"):
+        if name in fields:
+            fields[name] = fields[name] or {}
+    options = dataclasses.replace(options, **fields)
+    limiter = sender.limiter
+    if any(name in changes for name in _LIMITS):
+        limiter = Limiter(options.requests_per_second, options.requests_per_minute)
+    auth = client.auth
+    if "token" in changes or "auth" in changes:  # auth=None: no credentials
+        auth = auth_of(changes.get("token"), changes.get("auth"))
+    other = copy.copy(client)
+    other._owns_session = False
+    if "records_path" in changes:
+        path = changes["records_path"]
+        other.records_path = None if path is None else path_of(path)
+    other._connect(sender.session, options, auth, limiter, sender.clock)
+    return other

@@ -1,0 +1,288 @@
+"""The client that authors use; ``sending`` has how it sends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+
+from burler.context import running
+from burler.declare.records_path import path_of
+from burler.errors import DeclarationError
+from burler.http.limits import Limiter
+from burler.http.masking import mask_url
+from burler.http.options import MIB, RETRY_STATUSES, Backoff, Options, check_timeout, exponential
+from burler.http.origins import joined, taken_apart
+from burler.http.prepared import is_secret_header
+from burler.http.request import Request
+from burler.http.sending import Check, Sender
+from burler.http.verbs import Paged, Verbs
+from burler.http.waits import Clock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import requests
+
+    from burler.http.auth import Auth
+    from burler.pipeline.pages import JsonPage
+
+
+class Client(Verbs):
+    """Asks an HTTP source: tries again, keeps limits, counts, and says clearly what is wrong.
+
+    One client serves all threads of a run. Credentials (``token``, ``auth``), ``headers`` and ``params`` go to the
+    origin of ``base_url`` (scheme, host, port) and nowhere else, also across redirects.
+
+    Args:
+        base_url: stands before every path; its own path stays.
+        token: a bearer token; short for ``auth=burler.http.bearer(token)``.
+        auth: credentials of burler's (``burler.http.basic``, ``oauth2_refresh``, ...), of requests, or a pair of
+            user and password.
+        headers, params: sent with every request.
+        timeout_seconds: to connect, and between two bytes.
+        retries: further tries of a request that brought no answer, at the most.
+        max_wait_seconds: all waits of one request together, at the most.
+        backoff_strategy: waits between tries, as in the package backoff (``backoff.expo``, ``backoff.fibo``, or a
+            generator function of your own), each with full jitter: between 0 and what it gives.
+        retry_statuses: statuses that may pass.
+        retry_writes: whether POST and PATCH, too, are sent again; ``retry=True`` says it for one request.
+        requests_per_second, requests_per_minute: how often the source is asked, by all threads together.
+        follow_rate_limit_headers: wait where the source says that no request remains.
+        max_response_bytes: a reply that is bigger, once unpacked, is an error.
+        max_redirects: one after the other.
+        pool_size: connections kept open to one server; as many as there are workers.
+        user_agent: by default ``burler/VERSION (NAME OF THE TAP)``.
+        verify, cert, proxies: as in requests.
+        records_path: where the rows stand in replies, for ``pages`` and ``rows``.
+        session: a requests.Session of your own; it is not closed here.
+        sleep, now, monotonic: clocks, for tests.
+
+    Raises:
+        DeclarationError: a setting that can't work.
+    """
+
+    backoff_strategy: ClassVar[Backoff | None] = None
+    """What a subclass uses where none is given."""
+
+    def __init__(
+        self,
+        base_url: str = "",
+        *,
+        token: str | None = None,
+        auth: Any = None,
+        headers: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        timeout_seconds: float | tuple[float, float] = (10.0, 60.0),
+        retries: int = 5,
+        max_wait_seconds: float = 300.0,
+        backoff_strategy: Backoff | None = None,
+        retry_statuses: Collection[int] = RETRY_STATUSES,
+        retry_writes: bool = False,
+        requests_per_second: float | None = None,
+        requests_per_minute: float | None = None,
+        follow_rate_limit_headers: bool = True,
+        max_response_bytes: int = 256 * MIB,
+        max_redirects: int = 10,
+        pool_size: int = 16,
+        user_agent: str | None = None,
+        verify: bool | str | None = None,
+        cert: str | tuple[str, str] | None = None,
+        proxies: Mapping[str, str] | None = None,
+        records_path: str | Sequence[str] | None = None,
+        session: requests.Session | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        strategy = backoff_strategy or type(self).backoff_strategy or exponential
+        base_url, of_url, user = taken_apart(base_url)
+        options = Options(
+            base_url=base_url,
+            headers=headers or {},
+            params={**of_url, **(params or {})},
+            timeout_seconds=timeout_seconds,
+            retries=retries,
+            max_wait_seconds=max_wait_seconds,
+            backoff_strategy=strategy,
+            retry_statuses=frozenset(retry_statuses),
+            retry_writes=retry_writes,
+            requests_per_second=requests_per_second,
+            requests_per_minute=requests_per_minute,
+            follow_rate_limit_headers=follow_rate_limit_headers,
+            max_response_bytes=max_response_bytes,
+            max_redirects=max_redirects,
+            user_agent=user_agent,
+            verify=verify,
+            cert=cert,
+            proxies=proxies,
+        )
+        self.records_path: str | Sequence[str] | None = None if records_path is None else path_of(records_path)
+        self._owns_session = session is None
+        if session is None:
+            from burler.http.wire import make_session
+
+            session = make_session(pool_size)
+        limiter = Limiter(requests_per_second, requests_per_minute)
+        self._connect(session, options, auth_of(token, auth or user), limiter, Clock(sleep, now, monotonic))
+
+    def _connect(self, session: requests.Session, options: Options, auth: Any, limiter: Limiter, clock: Clock) -> None:
+        if auth is None and session.auth is not None:
+            auth = auth_of(None, session.auth)
+        secret = [name for name in options.headers if is_secret_header(name)]
+        if not options.base_url and (auth is not None or secret):
+            what = f"the header '{secret[0]}'" if secret else "credentials"
+            raise DeclarationError(
+                f"burler.http.Client: {what} without a base_url: nobody can tell which server may see it. "
+                "Give base_url='https://...'."
+            )
+        self.session = session
+        self.base_url = options.base_url
+        self.headers = options.headers
+        self.params = options.params
+        self.auth = auth
+        self._sender = Sender(session, options, auth, limiter, clock)
+        if auth is not None:
+            auth.attach(self)
+
+    # One request: the verbs stand in Verbs
+
+    def url_of(self, path: str) -> str:
+        """The whole URL of a path, without parameters of the client's."""
+        return joined(self.base_url, path)
+
+    def send(self, request: Request, *, check: Check | None = None) -> requests.Response:
+        """Send a request that is made already.
+
+        Args:
+            check: called with each reply that would be an answer; ValueError says what is wrong with it, and it is
+                asked for again as a lost one is.
+        """
+        if request.timeout_seconds is not None:
+            check_timeout(request.timeout_seconds)
+        run = running()
+        if run is None or not run.source_state.automatic:
+            return self._sender.send(request, check)
+        from burler.http import conditional
+
+        request = conditional.prepare(self, request)
+        response = self._sender.send(request, check)
+        conditional.judge(self, request, response)
+        return response
+
+    # Many
+
+    def pages(self, path: str, **paged: Unpack[Paged]) -> Iterator[JsonPage]:
+        """The pages of a list as bytes, for a sync function to yield: ``yield from client.pages("/contacts")``.
+
+        They go to the typed decoder as they came. See docs/paging.md for ``paginator`` and ``records_path``.
+        """
+        from burler.http import paging
+
+        request, rest = _paged(path, dict(paged))
+        return paging.pages(self, request, **rest)
+
+    def rows(self, path: str, **paged: Unpack[Paged]) -> Iterator[dict[str, Any]]:
+        """The rows of all pages as dicts, numbers with a fraction as Decimal; arguments as of ``pages``."""
+        from burler.http import paging
+
+        request, rest = _paged(path, dict(paged))
+        return paging.rows(self, request, **rest)
+
+    def conditional(
+        self,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, Any] | None = None,
+        records_path: str | Sequence[str] | None = None,
+        source: str = "odf/polling",
+        stream: Any = None,
+        endpoint: str | None = None,
+    ) -> Iterator[JsonPage]:
+        """One resource, if it has changed since the last run: its page, or nothing. See docs/source-state.md."""
+        from burler.http import conditional
+
+        request = Request("GET", path, params=params, headers=headers, endpoint=endpoint)
+        given = self.records_path if records_path is None else records_path
+        way = None if given is None else path_of(given)
+        return conditional.conditional(self, request, records_path=way, source=source, stream=stream)
+
+    def download(
+        self,
+        path: str,
+        to: str | Path,
+        *,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, Any] | None = None,
+        max_bytes: int | None = None,
+        endpoint: str | None = None,
+        timeout_seconds: float | tuple[float, float] | None = None,
+    ) -> Mapping[str, str]:
+        """Put a body of any size into a file, which is there when it is whole; gives the reply's headers.
+
+        Args:
+            max_bytes: after unpacking; None for no limit.
+
+        Raises:
+            HttpError: as of ``request``. StorageError: the file can't be written.
+        """
+        from burler.http.downloading import download
+
+        request = Request(
+            "GET", path, params=params, headers=headers, endpoint=endpoint, timeout_seconds=timeout_seconds
+        )
+        return download(self, request, to, max_bytes=max_bytes)
+
+    @classmethod
+    def generate(cls, paths: Any, **options: Any) -> Any:
+        """A class decorator that adds methods for endpoints, named by their paths; see docs/endpoints.md
+        (specs 11.3)."""
+        from burler.http.stubs import generated
+
+        return generated(cls, paths, **options)
+
+    # The client itself
+
+    def with_options(self, **changes: Any) -> Self:
+        """The same client with some settings changed: same connections, same limits unless they are named.
+
+        Args:
+            changes: settings of the client. ``headers`` and ``params`` take the place of all that were there (add
+                to them with ``{**client.headers, ...}``). With another ``base_url`` the credentials go there, unless
+                ``auth=None`` is said.
+
+        Raises:
+            DeclarationError: a setting that is none, or can't be changed.
+        """
+        from burler.http.changing import changed
+
+        return changed(self, changes)
+
+    def close(self) -> None:
+        """Close the connections, unless they belong to a session of the author's or to another client."""
+        if self._owns_session:
+            self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {mask_url(self.base_url)}>"
+
+
+def auth_of(token: str | None, auth: Any) -> Auth | None:
+    """Credentials in the one form that is used; None if there are none."""
+    from burler.http.auth import as_auth, bearer
+
+    if token is not None and auth is not None:
+        raise DeclarationError("burler.http.Client: token and auth are both given; one of them is enough.")
+    return as_auth(auth) if token is None else bearer(token)
+
+
+def _paged(path: str, paged: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
+    rest = {name: paged.pop(name, None) for name in ("paginator", "records_path")}
+    return Request(paged.pop("method", "GET").upper(), path, **paged), rest

@@ -1,0 +1,70 @@
+"""Big bodies into files: a file is there when it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from burler.errors import StorageError
+from burler.http.body import chunks, closing_what_is_left
+
+if TYPE_CHECKING:
+    import requests
+
+    from burler.http.client import Client
+    from burler.http.request import Request
+
+_NO_LIMIT = 1 << 62
+
+
+def download(client: Client, request: Request, to: str | Path, *, max_bytes: int | None = None) -> Mapping[str, str]:
+    """Put a body into a file; see :meth:`burler.http.Client.download`.
+
+    The bytes go to a hidden file beside it, which takes the name at the end: a body that breaks off is asked for from
+    its beginning, and nobody ever sees half of it.
+
+    Raises:
+        HttpError: there is no answer. StorageError: the file can't be written.
+    """
+    path = Path(to)
+    most = _NO_LIMIT if max_bytes is None else max_bytes
+    part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.part")
+    try:
+        with open(part, "xb") as file:
+            response = client._sender.send(request, read=lambda response: _write(response, file, most))
+        part.replace(path)
+    except OSError as error:
+        raise StorageError(f"{path}: a download can't be written there: {error.strerror}.") from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+    return response.headers
+
+
+def _write(response: requests.Response, file: IO[bytes], most_bytes: int) -> int:
+    """Read a body into the file, from its beginning; gives its length.
+
+    Raises:
+        StorageError: the file can't be written. And as ``read_body``.
+    """
+    with _of_the_file(file):
+        file.seek(0)
+        file.truncate()
+    response.__dict__["_content"] = b""
+    with closing_what_is_left(response):
+        for chunk in chunks(response, most_bytes):
+            with _of_the_file(file):
+                file.write(chunk)
+    return file.tell()
+
+
+@contextlib.contextmanager
+def _of_the_file(file: IO[bytes]) -> Iterator[None]:
+    """What goes wrong here is not to be taken for a broken connection."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{file.name}: a download can't be written there: {error.strerror}.") from None

@@ -1,0 +1,134 @@
+"""OAuth 2: tokens from a refresh token, and from client credentials (RFC 6749, sections 6 and 4.4)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from burler.config.secrets import hide
+from burler.errors import DeclarationError
+from burler.http.renewing import RenewedAuth, Rules
+from burler.http.token_request import ClientAuth, TokenServer
+from burler.http.token_store import Token, TokenKeys, TokenStore, token_of
+
+
+def oauth2_refresh(
+    *,
+    token_url: str,
+    client_id: str | None = None,
+    client_secret: str | None = None,
+    refresh_token: str | None = None,
+    config: dict[str, Any] | None = None,
+    access_token_key: str | None = "access_token",
+    refresh_token_key: str | None = "refresh_token",
+    expires_at_key: str | None = "expires_at",
+    scope: str | None = None,
+    extra: Mapping[str, str] | None = None,
+    client_auth: ClientAuth = "basic",
+    headers: Mapping[str, str] | None = None,
+    header: str = "Authorization",
+    scheme: str = "Bearer",
+    margin_seconds: float = 60.0,
+    limit_seconds: float = 120.0,
+    now: Callable[[], float] = time.time,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> RenewedAuth:
+    """Access tokens by a refresh token: fetched before the first request, again ``margin_seconds`` before one runs out
+    (``expires_in`` of the reply), and once after a 401.
+
+    A server may send a new refresh token with each access token (rotation). With ``config=config`` both are written
+    into the config, and the config into its file, before the access token is used. An access token in the config is
+    used as long as the key ``expires_at`` says that it lasts.
+
+    Args:
+        refresh_token: the first one; by default what ``config`` holds under ``refresh_token_key``.
+        access_token_key: where the config keeps it; None: not at all. So for the other two.
+        extra: more form fields, such as ``{"audience": "..."}``.
+        client_auth: "basic": id and secret in a header, as the standard has it; "body": in the form.
+        margin_seconds: half of the lifetime at the most.
+        limit_seconds: for one renewal, with all its retries.
+
+    Raises:
+        DeclarationError: there is no refresh token, or an argument is wrong.
+    """
+    keys = TokenKeys(access_token_key, refresh_token_key, expires_at_key)
+    store = TokenStore(config, keys, now, refresh_token=refresh_token)
+    if not store.refresh_token:
+        place = f"config key '{refresh_token_key}'" if config is not None else "refresh_token="
+        raise DeclarationError(f"oauth2_refresh: {place} is empty. Log in once, and put the refresh token there.")
+    server = TokenServer(
+        what="oauth2_refresh", url=token_url, client_id=client_id, client_secret=client_secret, client_auth=client_auth,
+        extra=extra or {}, headers=headers or {},
+    )  # fmt: skip
+
+    def renew() -> Token:
+        # Another process with this config may have been quicker.
+        if store.take_over():
+            found = store.saved()
+            if found is not None and (found.lifetime_seconds or 0) > margin_seconds:
+                return found
+        used = store.refresh_token or ""
+        hide(used)
+        form = {"grant_type": "refresh_token", "refresh_token": used, "scope": scope}
+        token = token_of(server.ask(form, auth.client), what=str(server))
+        store.keep(token)
+        return token
+
+    rules = Rules(
+        what=str(server), header=header, scheme=scheme, margin_seconds=margin_seconds, limit_seconds=limit_seconds
+    )
+    cure = "The new token was refused, too: has this login the right to read this?"
+    auth = RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)
+    return auth
+
+
+def oauth2_client_credentials(
+    *,
+    token_url: str,
+    client_id: str,
+    client_secret: str,
+    scope: str | None = None,
+    config: dict[str, Any] | None = None,
+    access_token_key: str | None = "access_token",
+    expires_at_key: str | None = "expires_at",
+    extra: Mapping[str, str] | None = None,
+    client_auth: ClientAuth = "basic",
+    headers: Mapping[str, str] | None = None,
+    header: str = "Authorization",
+    scheme: str = "Bearer",
+    margin_seconds: float = 60.0,
+    limit_seconds: float = 120.0,
+    now: Callable[[], float] = time.time,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> RenewedAuth:
+    """Access tokens for the tap itself, by its id and secret. When they are renewed, and the arguments: as for
+    :func:`oauth2_refresh`.
+
+    With ``config=config`` a token outlives the run, for sources that allow few of them.
+
+    Raises:
+        DeclarationError: id or secret is empty, or an argument is wrong.
+    """
+    if not client_id or not client_secret:
+        empty = "client_secret" if client_id else "client_id"
+        raise DeclarationError(f"oauth2_client_credentials: {empty} is empty. Is it in the config?")
+    server = TokenServer(
+        what="oauth2_client_credentials", url=token_url, client_id=client_id, client_secret=client_secret,
+        client_auth=client_auth, extra=extra or {}, headers=headers or {},
+        cures={"invalid_grant": "Check client_id and client_secret{other}."},
+    )  # fmt: skip
+    store = TokenStore(config, TokenKeys(access_token_key, None, expires_at_key), now)
+
+    def renew() -> Token:
+        form = {"grant_type": "client_credentials", "scope": scope}
+        token = token_of(server.ask(form, auth.client), what=str(server))
+        store.keep(token)
+        return token
+
+    rules = Rules(
+        what=str(server), header=header, scheme=scheme, margin_seconds=margin_seconds, limit_seconds=limit_seconds
+    )
+    cure = "The new token was refused, too: has this client the right to read this?"
+    auth = RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)
+    return auth

@@ -1,0 +1,99 @@
+"""What may be set of a client, checked when it is made."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from burler.errors import DeclarationError
+from burler.http.masking import mask_url
+from burler.http.origins import is_absolute
+
+MIB = 1024 * 1024
+RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
+LONGEST_STEP_SECONDS = 60.0
+
+Backoff = Callable[[], Generator[Any, Any, Any]]
+
+
+def exponential() -> Generator[Any, Any, Any]:
+    """The usual waits: up to 1, 2, 4, ... 60 seconds, as backoff.expo gives them."""
+    import backoff
+
+    return backoff.expo(max_value=LONGEST_STEP_SECONDS)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Options:
+    """The settings of a client; see :class:`burler.http.Client` for what each of them means."""
+
+    base_url: str = ""
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    timeout_seconds: float | tuple[float, float] = (10.0, 60.0)
+    retries: int = 5
+    max_wait_seconds: float = 300.0
+    backoff_strategy: Backoff = exponential
+    retry_statuses: Collection[int] = RETRY_STATUSES
+    retry_writes: bool = False
+    requests_per_second: float | None = None
+    requests_per_minute: float | None = None
+    follow_rate_limit_headers: bool = True
+    max_response_bytes: int = 256 * MIB
+    max_redirects: int = 10
+    user_agent: str | None = None
+    verify: bool | str | None = None
+    cert: str | tuple[str, str] | None = None
+    proxies: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.base_url and not is_absolute(self.base_url):
+            _refuse(f"base_url '{mask_url(self.base_url)}' has no 'https://' before its host")
+        for name in ("headers", "params"):
+            if not isinstance(getattr(self, name), Mapping):
+                _refuse(f"{name} must be a mapping, not {type(getattr(self, name)).__name__}")
+        check_timeout(self.timeout_seconds)
+        for name in ("retries", "max_wait_seconds", "max_redirects"):
+            if not _is_number(getattr(self, name)) or getattr(self, name) < 0:
+                _refuse(f"{name} must be a number from 0 on, not {getattr(self, name)!r}")
+        for name in ("requests_per_second", "requests_per_minute"):
+            limit = getattr(self, name)
+            if limit is not None and (not _is_number(limit) or limit <= 0):
+                _refuse(f"{name} must be a number above 0, not {limit!r}; leave it out for no limit")
+        if not _is_number(self.max_response_bytes) or self.max_response_bytes < 1:
+            _refuse(f"max_response_bytes must be a number of bytes above 0, not {self.max_response_bytes!r}")
+        strategy: Any = self.backoff_strategy
+        if not callable(strategy):
+            _refuse("backoff_strategy must be a function that gives waits, such as backoff.expo, not what it gave")
+
+
+def timeouts(given: float | tuple[float, float]) -> tuple[float, float]:
+    """Seconds to connect, and between two bytes."""
+    return given if isinstance(given, tuple) else (given, given)
+
+
+def check_timeout(given: Any) -> None:
+    """Raise DeclarationError for anything but one or two numbers of seconds: without a limit a request may hang for
+    ever."""
+    pair = given if isinstance(given, tuple) else (given, given)
+    if len(pair) != 2 or not all(_is_number(one) and one > 0 for one in pair):
+        _refuse(f"timeout_seconds must be seconds above 0, or a pair (to connect, between two bytes), not {given!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # not NaN
+
+
+def _refuse(fact: str) -> None:
+    raise DeclarationError(f"burler.http.Client: {fact}.")
+
+
+@functools.cache
+def default_user_agent(tap_name: str) -> str:
+    """``burler/0.1.0 (tap-contacts)``."""
+    import burler
+
+    shown = "".join(letter for letter in tap_name if 32 < ord(letter) < 127 and letter not in "()")
+    return f"burler/{burler.__version__}" + (f" ({shown})" if shown else "")

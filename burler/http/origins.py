@@ -1,0 +1,66 @@
+"""Where a request goes: URLs put together, and who is who."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
+
+Origin = tuple[str, str, int | None]
+"""Scheme, host and port: credentials belong to one."""
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def origin_of(url: str) -> Origin:
+    """The origin of a URL; two URLs of one server have the same.
+
+    Raises:
+        ValueError: a port that is none.
+    """
+    parts = urlsplit(url)
+    scheme = parts.scheme.lower()
+    return scheme, (parts.hostname or "").lower(), parts.port or _PORTS.get(scheme)
+
+
+def taken_apart(base_url: str) -> tuple[str, dict[str, list[str]], tuple[str, str] | None]:
+    """A base URL without its query and its user, the query's parameters, and the user with the password: paths stand
+    behind it, and nobody should see the password in a log."""
+    whole, _, query = base_url.partition("#")[0].partition("?")
+    scheme, slashes, rest = whole.partition("//")
+    host, slash, path = rest.partition("/")
+    user, at, host = host.rpartition("@")
+    params: dict[str, list[str]] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        params.setdefault(name, []).append(value)
+    name, _, password = user.partition(":")
+    return scheme + slashes + host + slash + path, params, (unquote(name), unquote(password)) if at else None
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a path is a whole URL."""
+    return path[:8].lower().startswith(("http://", "https://"))
+
+
+def joined(base_url: str, path: str) -> str:
+    """``base_url`` with what stands behind it: the base's own path stays (``https://x/api`` and ``/a`` are
+    ``https://x/api/a``), unlike with ``urljoin``. A whole URL stands for itself."""
+    if is_absolute(path):
+        return path
+    if not path:
+        return base_url
+    if path.startswith("?"):
+        return base_url + path
+    return f"{base_url.rstrip('/')}/{path.lstrip('/')}"
+
+
+def names_in_query(url: str) -> set[str]:
+    """The names of the parameters that a URL carries already."""
+    return {unquote_plus(pair.partition("=")[0]) for pair in urlsplit(url).query.split("&") if pair}
+
+
+def shown_path(url: str, base_url: str) -> str:
+    """What METRIC lines call an endpoint that has no name: the path behind ``base_url``, without the query."""
+    whole = url.partition("#")[0].partition("?")[0]
+    base = base_url.rstrip("/")
+    if base and (whole == base or whole.startswith(base + "/")):
+        return whole[len(base) :] or "/"
+    return whole

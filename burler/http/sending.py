@@ -1,0 +1,230 @@
+"""One request with all its tries: the hot path.
+
+wait for the limits -> prepare -> credentials -> send -> read the body -> METRIC, counts
+    401: renewed credentials, once      redirect: the next target      failed: wait, and once more
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from burler.http import failed as fails
+from burler.http.exchange import Exchange, Reader
+from burler.http.failed import Failed
+from burler.http.limit_headers import pause_seconds, reset_seconds
+from burler.http.limits import Limiter
+from burler.http.masking import mask_url
+from burler.http.options import Options
+from burler.http.prepared import BadRedirect, Target, origin_as_sent, redirected, target_of
+from burler.http.request import IDEMPOTENT, Request
+from burler.http.waits import Clock, Waits, retry_after_seconds
+from burler.http.wire import is_ours
+
+if TYPE_CHECKING:
+    import requests
+
+logger = logging.getLogger(__name__)
+
+Check = Callable[["requests.Response"], None]
+"""Looks at a reply that would be an answer; ValueError says what is wrong with it. The error may have ``reason``, under
+which the retry is counted, and ``retry_after_seconds``, as long as the source wants us to wait."""
+
+_TOLD = 50  # retries of a client, one by one
+_NO_API = "Look whether base_url and the path lead to the API, and not to a page for people."
+
+
+class Sender:
+    """Sends the requests of a client; several threads use it at once."""
+
+    def __init__(self, session: requests.Session, options: Options, auth: Any, limiter: Limiter, clock: Clock) -> None:
+        self.session = session
+        self.options = options
+        self.auth = auth
+        self.limiter = limiter
+        self.clock = clock
+        self._told = 0
+        self._settings: dict[tuple[str, ...], Mapping[str, Any]] = {}
+
+    def send(self, request: Request, check: Check | None = None, *, read: Reader | None = None) -> requests.Response:
+        """The reply, its body read.
+
+        Args:
+            check: called with each reply that would be an answer; what it raises as ValueError makes the reply a bad
+                one, which is asked for again as a lost one is.
+            read: reads bodies in place of ``read_body``, after each try from the beginning.
+
+        Raises:
+            HttpError: there is no answer, for good.
+        """
+        return _Sending(self, request, check, read).run()
+
+    def settings(self, url: str) -> Mapping[str, Any]:
+        """How requests is to reach a URL: proxies (also those of the environment), certificates.
+
+        To look through the environment costs more than all else that is done for a request, so it is done once for
+        each server; not with a session of the author's, who may change it.
+        """
+        options, session = self.options, self.session
+        server = tuple(urlsplit(url)[:2])
+        settings = self._settings.get(server)
+        if settings is None:
+            verify = session.verify if options.verify is None else options.verify
+            settings = session.merge_environment_settings(
+                url, dict(options.proxies or {}), True, verify, options.cert or session.cert
+            )
+            if is_ours(session):
+                self._settings[server] = settings
+        return settings
+
+    def tell(self, outcome: Failed, number: int, seconds: float) -> None:
+        """A warning for each of the first retries, so that a run that takes long says why."""
+        self._told += 1
+        level = logging.WARNING if self._told <= _TOLD else logging.DEBUG
+        shown = (outcome.method, outcome.url, outcome.fact, number, self.options.retries, seconds)
+        logger.log(level, "%s %s: %s; retry %d of %d in %.1f s", *shown)
+        if self._told == _TOLD:
+            logger.warning("%s: further retries are not told one by one", mask_url(self.options.base_url) or "HTTP")
+
+
+class _Sending(Exchange):
+    """The tries of one request."""
+
+    def __init__(self, sender: Sender, request: Request, check: Check | None, read: Reader | None) -> None:
+        super().__init__(sender, request, read)
+        self.check = check
+        self.renewed = False
+        self.waits = Waits(self.options.backoff_strategy)
+
+    def run(self) -> requests.Response:
+        """Try until there is an answer."""
+        while True:
+            self.attempts += 1
+            outcome = self._try()
+            if not isinstance(outcome, Failed):
+                return outcome
+            seconds = self._patience(outcome)
+            self.count("retries", outcome.reason)
+            self.sender.tell(outcome, self.attempts, seconds)
+            self.sender.clock.wait(seconds)
+            self.waited_seconds += seconds
+
+    def _patience(self, outcome: Failed) -> float:
+        """Seconds to wait before the next try.
+
+        Raises:
+            HttpError: there is none.
+        """
+        options = self.options
+        if not outcome.passing:
+            raise outcome.error(self.attempts)
+        if not self._may_repeat():
+            raise outcome.error(self.attempts, cure=outcome.not_repeated() if self.request.retry is None else "")
+        asked = self._asked_seconds(outcome)
+        left = options.max_wait_seconds - self.waited_seconds
+        if self.attempts > options.retries:
+            raise outcome.error(self.attempts)
+        if asked is not None and asked > left:
+            more = f"; it asks to wait {asked:g} seconds, max_wait_seconds={options.max_wait_seconds:g} leaves {left:g}"
+            raise outcome.error(self.attempts, more, "Run again later, or give the client a greater max_wait_seconds.")
+        seconds = self.waits.next(outcome.response)
+        if seconds is None or left <= 0:
+            raise outcome.error(self.attempts)
+        if asked and outcome.status in (403, 429) and options.follow_rate_limit_headers:
+            # The other threads need not ask to hear the same.
+            self.passed = self.sender.limiter.pause(asked, f"it replied {outcome.status}", self.sender.clock)
+        return max(asked or 0.0, min(seconds, left))
+
+    def _may_repeat(self) -> bool:
+        request = self.request
+        if not target_of(request, self.options).repeatable:
+            return False
+        if request.retry is not None:
+            return request.retry
+        return request.method in IDEMPOTENT or self.options.retry_writes
+
+    def _asked_seconds(self, outcome: Failed) -> float | None:
+        """How long the source itself asks to wait."""
+        if outcome.wait_seconds is not None:
+            return outcome.wait_seconds
+        if outcome.response is None:
+            return None
+        now = self.sender.clock.now()
+        asked = retry_after_seconds(outcome.response.headers, now)
+        if asked is None and outcome.status in (403, 429) and self.options.follow_rate_limit_headers:
+            asked = reset_seconds(outcome.response.headers, now)
+        return asked
+
+    def _try(self) -> requests.Response | Failed:
+        """One try: a request, the redirects behind it, and once more with new credentials."""
+        target: Target | None = target_of(self.request, self.options)
+        history: list[requests.Response] = []
+        while target is not None:
+            reply = self.exchange(target)
+            if isinstance(reply, Failed):
+                return reply
+            reply.history = list(history)
+            if reply.status_code in self.request.allow_statuses:
+                return self._checked(reply)
+            if self._renews(reply, target):
+                continue
+            try:
+                following = redirected(target, reply)
+            except BadRedirect as bad:
+                return fails.of_reply(reply, bad.args[0], "redirects", bad.args[1], passing=False)
+            if following is None:
+                return self._judged(reply)
+            history.append(reply)
+            if len(history) > self.options.max_redirects:
+                return fails.too_many_redirects(reply, history, self.options.max_redirects)
+            target = following
+        raise AssertionError
+
+    def _renews(self, reply: requests.Response, target: Target) -> bool:
+        """Whether a 401 is asked again with new credentials: once a request."""
+        auth = self.sender.auth
+        if reply.status_code != 401 or self.renewed or auth is None or not target.repeatable:
+            return False
+        if origin_as_sent(reply.url) != self.home():
+            return False
+        self.renewed = bool(auth.refused(reply))
+        return self.renewed
+
+    def _judged(self, reply: requests.Response) -> requests.Response | Failed:
+        if not 200 <= reply.status_code < 300:
+            abroad = self._abroad(reply)
+            failed = fails.of_status(reply, self.options.retry_statuses, abroad)
+            cure = getattr(self.sender.auth, "cure", "") if reply.status_code == 401 else ""
+            cure = "If that is the source's address, give it as base_url." if abroad else cure
+            if reply.status_code == 403 and self._limited(reply):
+                return replace(failed, passing=True, cure=fails.LIMITED)
+            return replace(failed, cure=cure or failed.cure)
+        return self._checked(reply)
+
+    def _limited(self, reply: requests.Response) -> bool:
+        """Whether a 403 is no refusal but a limit that was reached: some sources say it so."""
+        now = self.sender.clock.now()
+        follows = self.options.follow_rate_limit_headers
+        return follows and (
+            retry_after_seconds(reply.headers, now) is not None or pause_seconds(reply.headers, now) is not None
+        )
+
+    def _checked(self, reply: requests.Response) -> requests.Response | Failed:
+        if self.check is not None:
+            try:
+                self.check(reply)
+            except ValueError as error:
+                failed = fails.of_reply(reply, str(error), str(getattr(error, "reason", "") or "bad body"), _NO_API)
+                return replace(failed, wait_seconds=getattr(error, "retry_after_seconds", None))
+        return reply
+
+    def _abroad(self, reply: requests.Response) -> str:
+        """Why credentials may be missing: they are not sent to where a redirect led."""
+        if reply.status_code in (401, 403) and reply.history and self.sender.auth is not None:
+            there = origin_as_sent(reply.url)
+            if there != origin_as_sent(self.options.base_url):
+                return f", where a redirect from {mask_url(self.options.base_url)} led, without the credentials"
+        return ""

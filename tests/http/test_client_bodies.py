@@ -1,0 +1,227 @@
+"""Bodies of replies: how big they may be, how they are packed, and files of them."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import random
+import socket
+import threading
+import tracemalloc
+import zlib
+
+import pytest
+import responses
+from clocks import Clock
+from faultserver import MIB, FaultServer
+from pageserver import serving
+
+from burler.errors import HttpError, NoAnswerError, NotFoundError, StorageError
+from burler.http import Client
+from burler.http.body import CHUNK_BYTES
+
+
+def got(body, headers=None, **options):
+    """What a client makes of a body."""
+    with (
+        serving(lambda asked: (200, headers or {}, body)) as server,
+        Client(server.url, retries=0, **options) as client,
+    ):
+        return client.get("/a").content
+
+
+NOISE = random.Random(1).randbytes(3 * CHUNK_BYTES + 17)
+FLAT = b"ab" * (5 * CHUNK_BYTES)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", NOISE, FLAT], ids=["empty", "one", "noise", "flat"])
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        (None, bytes),
+        ("gzip", gzip.compress),
+        ("x-gzip", gzip.compress),
+        ("GZIP", gzip.compress),
+        ("deflate", zlib.compress),
+        ("identity", bytes),
+        ("gzip", lambda data: gzip.compress(data[:7]) + gzip.compress(data[7:])),
+        ("gzip", lambda data: gzip.compress(data) + bytes(100)),
+        ("gzip", lambda data: b"" if not data else gzip.compress(data)),
+    ],
+)
+def test_packed_bodies_are_unpacked(content, encoding, pack):
+    assert got(pack(content), {"Content-Encoding": encoding} if encoding else None) == content
+
+
+def test_all_cuts_of_a_gzip_body_are_noticed():
+    packed = gzip.compress(NOISE[:50])
+    for cut in range(1, len(packed)):
+        with pytest.raises(NoAnswerError, match="its gzip breaks off"):
+            got(packed[:cut], {"Content-Encoding": "gzip"})
+
+
+def test_a_body_of_the_greatest_size_is_taken_and_one_of_a_byte_more_is_not():
+    for headers, pack in ((None, bytes), ({"Content-Encoding": "gzip"}, gzip.compress)):
+        assert len(got(pack(bytes(5000)), headers, max_response_bytes=5000)) == 5000
+        with pytest.raises(HttpError, match="its body has more than 5,000 bytes") as caught:
+            got(pack(bytes(5001)), headers, max_response_bytes=5000)
+        assert "max_response_bytes" in str(caught.value)
+
+
+def test_the_limit_can_be_another_for_one_request():
+    with serving(lambda asked: bytes(100)) as server, Client(server.url, max_response_bytes=50) as client:
+        assert len(client.get("/a", max_response_bytes=100).content) == 100
+
+
+def test_a_bomb_is_never_unpacked_whole():
+    bomb = gzip.compress(bytes(300 * MIB), 1)
+    with (
+        serving(lambda asked: (200, {"Content-Encoding": "gzip"}, bomb)) as server,
+        Client(server.url, retries=0, max_response_bytes=2 * MIB) as client,
+    ):
+        tracemalloc.start()
+        with pytest.raises(HttpError, match="2,097,152 bytes"):
+            client.get("/a")
+        _now, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 12 * MIB
+
+
+def test_a_broken_reply_leaves_no_broken_connection_behind():
+    """The next request of the same client gets its own reply, never the rest of the one before."""
+    with FaultServer(streams={"a": 10}, lasting={"bad": "huge"}) as server:
+        server.streams["bad"] = 10
+        with Client(server.url, retries=0, max_response_bytes=MIB) as client:
+            for _ in range(3):
+                with pytest.raises(HttpError):
+                    client.get("/rows/bad")
+                assert client.json("/rows/a") == server.rows("a")
+
+
+def test_replies_of_the_package_responses_are_limited_too():
+    with (
+        responses.RequestsMock() as mocked,
+        Client("https://api.example.com", max_response_bytes=10, retries=0) as client,
+    ):
+        mocked.get("https://api.example.com/a", body=b"x" * 11)
+        with pytest.raises(HttpError, match="more than 10 bytes"):
+            client.get("/a")
+
+
+# Files
+
+
+def test_a_download(tmp_path):
+    path = tmp_path / "export.csv"
+    with (
+        serving(lambda asked: (200, {"Content-Encoding": "gzip", "X-Sum": "1"}, gzip.compress(NOISE))) as server,
+        Client(server.url, max_response_bytes=10) as client,
+    ):
+        headers = client.download("/export", path, params={"part": 1})
+    assert headers["X-Sum"] == "1"
+    assert path.read_bytes() == NOISE
+    assert server.asked[0].query == {"part": "1"}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_download_that_breaks_off_begins_anew(tmp_path):
+    path = tmp_path / "rows.json"
+    with (
+        FaultServer(streams={"a": 500}, kinds=["half", "500", "half-gzip", "drop"], rate=1, in_a_row=4) as server,
+        Client(server.url, **Clock().options) as client,
+    ):
+        client.download("/rows/a", path)
+        whole = client.get("/rows/a").content
+    assert path.read_bytes() == whole
+    assert sum(server.faults.values()) >= 4
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("kind", ["half", "500", "huge"])
+def test_a_download_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, kind):
+    path = tmp_path / "rows.json"
+    path.write_text("old")
+    with (
+        FaultServer(lasting={"things": kind}) as server,
+        Client(server.url, retries=1, **Clock().options) as client,
+        pytest.raises(HttpError, match="2 tries"),
+    ):
+        client.download("/rows/things", path, max_bytes=MIB)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_page_of_an_error_is_no_download(tmp_path):
+    with (
+        serving(lambda asked: (404, {}, b"no such export")) as server,
+        Client(server.url) as client,
+        pytest.raises(NotFoundError, match="no such export"),
+    ):
+        client.download("/export", tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_can_not_be_written_is_said_at_once(tmp_path, monkeypatch):
+    class Full:
+        """A file on a disk that is full."""
+
+        def __init__(self, path, mode):
+            self._file = open(path, mode)  # noqa: SIM115
+            self.name = str(path)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_error):
+            self._file.close()
+
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def __getattr__(self, name):
+            return getattr(self._file, name)
+
+    with serving(lambda asked: b"some bytes") as server, Client(server.url, **Clock().options) as client:
+        with pytest.raises(StorageError, match="No such file or directory"):
+            client.download("/a", tmp_path / "none" / "a")
+        assert server.asked == []
+        monkeypatch.setattr("burler.http.downloading.open", Full, raising=False)
+        with pytest.raises(StorageError, match="No space left on device"):
+            client.download("/a", tmp_path / "a")
+        assert len(server.asked) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+# Stopping
+
+
+def test_a_run_that_is_stopped_in_the_middle_of_a_reply_leaves_nothing_held():
+    """What a signal raises while a body is read comes out at once; the client works on in other threads."""
+
+    class Stopped(BaseException):
+        pass
+
+    with (
+        FaultServer(streams={"a": 100}, kinds=["stalls"], rate=1, in_a_row=1) as server,
+        Client(server.url, requests_per_second=1000, pool_size=1) as client,
+    ):
+        reading = threading.Event()
+        ordinary = socket.socket.recv_into
+
+        def recv_into(self, *given):
+            if server.faults["stalls"] and threading.current_thread() is threading.main_thread():
+                reading.set()
+                raise Stopped
+            return ordinary(self, *given)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(socket.socket, "recv_into", recv_into)
+            with pytest.raises(Stopped):
+                client.get("/rows/a")
+        assert reading.is_set()
+        found = []
+        thread = threading.Thread(target=lambda: found.extend(client.json("/rows/a")), daemon=True)
+        thread.start()
+        thread.join(10)
+        assert found == server.rows("a")
