@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import logging
 import os
 import subprocess
 import zlib
@@ -200,3 +201,8 @@ def may_hold_secrets(request):
         return path
 
     return named
+
+
+def pytest_unconfigure(config):
+    """What Spark's client says when it is collected at the very end would stand behind pytest's summary."""
+    logging.raiseExceptions = False

@@ -79,9 +79,10 @@ def _counts(counts: dict[str, Any]) -> str:
 
 
 def _several(count: int, name: str) -> str:
-    """``1 request``, ``2 retries``: names of counts are plurals."""
+    """``1 request``, ``1 refresh``, ``2 retries``: names of counts are plurals."""
     if count == 1:
-        name = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
+        ends = (("ies", "y"), ("shes", "sh"), ("s", ""))
+        name = next((name.removesuffix(many) + one for many, one in ends if name.endswith(many)), name)
     return f"{count:,} {name.replace('_', ' ')}"
 
 

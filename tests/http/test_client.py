@@ -69,6 +69,12 @@ def test_a_whole_url_stands_for_itself(server):
     assert server.paths == ["/files/1?part=2&page=3"]
 
 
+def test_a_parameter_that_the_url_carries_is_not_added_again(server):
+    with Client(server.url, params={"size": 10}) as client:
+        client.get("/a?page=2&size=5", params={"page": 3, "q": "x"})
+    assert server.asked[0].pairs == [("page", "2"), ("size", "5"), ("q", "x")]
+
+
 def test_values_of_params_become_text(server):
     zone = dt.timezone(dt.timedelta(hours=2))
     params = {
@@ -149,6 +155,17 @@ def test_json_of_a_reply_that_has_none():
         assert repr(client.json("/nan")) == "{'a': nan}"
 
 
+def test_json_with_a_check_of_ones_own():
+    replies = iter([b'{"state": "busy"}', b'{"state": "done"}'])
+
+    def check(response):
+        if b"busy" in response.content:
+            raise ValueError("busy")
+
+    with serving(lambda asked: next(replies)) as server, Client(server.url, **Clock().options) as client:
+        assert client.json("/job", check=check) == {"state": "done"}
+
+
 def test_json_by_post(server):
     with Client(server.url) as client:
         assert client.json("/search", method="post", json={"q": 1}) == [{"id": 1}]
@@ -195,14 +212,18 @@ def test_each_request_is_one_metric_line(server, caplog):
         client.get("/")
         server.answer = lambda asked: 404
         client.get("/gone", allow_statuses=(404,))
+        server.answer = lambda asked: (200, {"Content-Encoding": "gzip"}, b"broken")
+        with pytest.raises(HttpError):
+            client.get("/broken", retry=False)
     lines = [record.getMessage() for record in caplog.records]
     points = [json.loads(line.removeprefix("METRIC: ")) for line in lines if line.startswith("METRIC: ")]
-    assert [(point["type"], point["metric"]) for point in points] == [("timer", "http_request_duration")] * 4
+    assert [(point["type"], point["metric"]) for point in points] == [("timer", "http_request_duration")] * 5
     assert [point["tags"] for point in points] == [
         {"endpoint": "/contacts/{id}/notes", "http_status_code": 200, "status": "succeeded"},
         {"endpoint": "/contacts", "http_status_code": 200, "status": "succeeded"},
         {"endpoint": "/", "http_status_code": 200, "status": "succeeded"},
         {"endpoint": "/gone", "http_status_code": 404, "status": "failed"},
+        {"endpoint": "/broken", "http_status_code": 200, "status": "failed"},
     ]
 
 
@@ -233,8 +254,13 @@ def test_with_options_shares_connections_and_limits(server):
         free.get("/a")
         free.get("/a")
         assert clock.waits == [1.0]
+        closed = []
+        client.session.close = lambda: closed.append("session")
         other.close()
-        client.get("/still")
+        assert closed == []
+        client.close()
+        assert closed == ["session"]
+        del client.session.close
     assert [(asked.path, asked.headers.get("b")) for asked in server.asked[:2]] == [("/a", None), ("/v2/a", "2")]
     assert server.asked[1].headers["a"] == "1"
     assert server.asked[2].headers.get("b") is None
@@ -266,6 +292,10 @@ def test_with_options_changes_credentials(server):
         ({"requests_per_second": 0}, "requests_per_second must be a number above 0"),
         ({"requests_per_minute": -1}, "requests_per_minute"),
         ({"max_response_bytes": 0}, "max_response_bytes"),
+        ({"retry_statuses": 429}, "retry_statuses must be a collection of numbers"),
+        ({"retry_statuses": ["429"]}, "retry_statuses"),
+        ({"pool_size": 0}, "pool_size must be a number of connections above 0"),
+        ({"pool_size": True}, "pool_size"),
         ({"headers": ["a"]}, "headers must be a mapping"),
         ({"backoff_strategy": backoff.expo()}, "backoff_strategy must be a function"),
         ({"token": "a", "auth": ("a", "b")}, "token and auth are both given"),

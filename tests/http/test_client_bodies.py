@@ -138,6 +138,14 @@ def test_a_download_that_breaks_off_begins_anew(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_a_broken_try_wrote_is_gone(tmp_path):
+    replies = iter([(200, {"Content-Encoding": "gzip"}, gzip.compress(NOISE)[:-20]), b"short"])
+    path = tmp_path / "a"
+    with serving(lambda asked: next(replies)) as server, Client(server.url, **Clock().options) as client:
+        client.download("/a", path)
+    assert path.read_bytes() == b"short"
+
+
 @pytest.mark.parametrize("kind", ["half", "500", "huge"])
 def test_a_download_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, kind):
     path = tmp_path / "rows.json"

@@ -9,7 +9,8 @@ from clocks import Clock
 from pageserver import serving
 
 from burler.errors import CredentialsError, HttpError
-from burler.http import Client, api_key
+from burler.http import Auth, Client, api_key
+from burler.http.prepared import origin_as_sent
 from burler.testing import canary
 
 TOKEN, KEY = canary("redirects"), canary("redirects-key")
@@ -33,7 +34,10 @@ def test_a_redirect_is_followed_with_credentials_on_the_same_server(status, wher
         target = where.format(url=server.url, host=server.url.removeprefix("http://"))
         return to(target, status) if asked.path == "/old" else [1]
 
-    with serving(answer) as server, Client(server.url, token=TOKEN, headers={"X-A": "1"}) as client:
+    with (
+        serving(answer) as server,
+        Client(server.url, token=TOKEN, headers={"X-A": "1"}, params={"p": "1"}) as client,
+    ):
         reply = client.get("/old", params={"q": "1"})
         assert reply.json() == [1]
         assert reply.url == f"{server.url}/new"
@@ -162,6 +166,27 @@ def test_what_writes_is_never_redirected_to_another_server(status, method):
     assert "base_url" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "form", ["http://{other}\\@{home}/x", "http://{other}%5C@{home}/x", "http://{home}\\@{other}/x"]
+)
+def test_addresses_that_programs_read_in_different_ways_give_nothing_away(form):
+    """What stands behind ``\\`` is the host for some, a part of the path for others."""
+
+    def answer(asked, other):
+        if asked.path == "/a":
+            return to(form.format(other=other.removeprefix("http://"), home=home.url.removeprefix("http://")), 307)
+        return []
+
+    with (
+        two_servers(answer) as (home, other),
+        Client(home.url, token=TOKEN, **Clock().options) as client,
+        contextlib.suppress(HttpError),
+    ):
+        client.put("/a", data=KEY.encode(), headers={"X-Key": KEY})
+    assert TOKEN not in repr(other.asked)
+    assert KEY not in repr(other.asked)
+
+
 def test_see_other_leads_anywhere_by_get():
     with (
         two_servers(lambda asked, other: to(f"{other}/job/1", 303)) as (home, other),
@@ -212,6 +237,7 @@ def test_broken_addresses_are_one_clear_error(where):
     ):
         client.get("/a")
     assert len(str(caught.value).splitlines()) <= 3
+    assert ("redirect" in str(caught.value)) or ("this is no address" in str(caught.value))
 
 
 def test_a_circle_is_said():
@@ -275,3 +301,57 @@ def test_addresses_in_utf8_are_read():
     ):
         assert client.json("/a") == [1]
     assert server.asked[1].path == "/%C3%A9"
+
+
+class Renewing(Auth):
+    """Credentials that say each time that they are others now."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def apply(self, prepared):
+        prepared.headers["X-Token"] = f"t{self.asked}"
+
+    def refused(self, response):
+        self.asked += 1
+        return True
+
+
+def test_credentials_are_renewed_once_a_request():
+    auth = Renewing()
+    with serving(lambda asked: 401) as server, Client(server.url, auth=auth, **Clock().options) as client:
+        for _ in range(2):
+            with pytest.raises(CredentialsError):
+                client.post("/a", json={"a": 1})
+    assert [asked.headers["x-token"] for asked in server.asked] == ["t0", "t1", "t1", "t2"]
+    assert [asked.json for asked in server.asked] == [{"a": 1}] * 4
+    assert auth.asked == 2
+
+
+def test_what_another_server_refuses_renews_nothing():
+    auth = Renewing()
+    with serving(lambda asked: 401) as other, serving(lambda asked: to(f"{other.url}/a")) as home:
+        with Client(home.url, auth=auth) as client, pytest.raises(CredentialsError):
+            client.get("/a")
+        with Client(home.url, auth=auth) as client, pytest.raises(CredentialsError):
+            client.get(f"{other.url}/a")
+    assert auth.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("https://x.io", "https://x.io:443/a", True),
+        ("http://x.io:80", "http://X.io/", True),
+        ("http://x.io", "https://x.io", False),
+        ("https://x.io", "https://x.io:8443", False),
+        ("https://x.io", "https://x.io.evil.example", False),
+        ("https://x.io", "https://x.io@evil.example", False),
+        ("https://x.io", "https://evil.example/https://x.io", False),
+        ("https://x.io", "https://evil.example#@x.io", False),
+        ("https://x.io", "https://evil.example\\@x.io", False),
+        ("https://bücher.example", "https://xn--bcher-kva.example", True),
+    ],
+)
+def test_who_is_the_same_server(one, other, same):
+    assert (origin_as_sent(one) == origin_as_sent(other)) == same

@@ -120,6 +120,12 @@ def test_urls_are_masked(url, shown):
     assert mask_url(url) == shown
 
 
+def test_a_known_secret_is_masked_wherever_it_stands_in_a_url():
+    secret = canary("in-a-path")
+    hide({"bot_token": secret}, more=True)
+    assert mask_url(f"https://x.io/bot{secret}/send?q={secret}") == "https://x.io/bot***/send?q=***"
+
+
 def test_texts_are_masked():
     assert mask_text('{"password": "a\\"b", "n": "c"}') == '{"password": "***", "n": "c"}'
     assert mask_text('{"refresh_token": "cut of') == '{"refresh_token": "***"'
@@ -242,6 +248,8 @@ def test_a_certificate_that_is_not_trusted(tmp_path):
         assert (clock.waits, len(tries)) == ([], 1)
         with Client(url, verify=str(path), retries=0) as client:
             assert client.json("/a") == []
+        listening.shutdown(socket.SHUT_RDWR)  # which ends the thread
+        thread.join(10)
     assert "its certificate is not trusted: " in str(caught.value)
     assert "verify=" in str(caught.value)
 

@@ -6,6 +6,7 @@ import pytest
 import requests
 from tokenserver import CLIENT_ID, answer, serving
 
+from burler.config.secrets import masked
 from burler.errors import CredentialsError, DeclarationError
 from burler.http import Client
 from burler.http.oauth import oauth2_client_credentials, oauth2_refresh
@@ -94,6 +95,15 @@ def test_each_rotated_refresh_token_is_the_next_one_to_be_used(server):
         server.valid.clear()
     used = [form["refresh_token"] for form in server.asked]
     assert len(set(used)) == 4 and server.refresh_token not in used
+
+
+def test_all_tokens_of_a_reply_are_masked_from_then_on(server):
+    tokens = {name: canary(name) for name in ("access_token", "refresh_token", "id_token")}
+    server.answers = [answer(tokens)]
+    auth = oauth2_refresh(**server.oauth(), refresh_token=server.refresh_token)
+    client_of(server, auth).get("/rows", allow_statuses=(401,))
+    assert [masked(token) for token in tokens.values()] == ["***"] * 3
+    assert masked(server.refresh_token) == "***", "the one that was used, too"
 
 
 def test_a_server_that_does_not_rotate(server):

@@ -157,3 +157,13 @@ def test_any_table_fits_and_is_ascii(streams: list[tuple[str, int, str | None]],
     text = report.summary(width)
     assert re.fullmatch(r"[ -~\n]*", text)
     assert all(len(line) <= width for line in text.split("\n"))
+
+
+def test_what_was_counted_stands_below_the_table():
+    report = Report(points=0)
+    counts = {"bytes": 5, "requests": 31, "retries": {"429": 3, "no answer": 1}, "refreshes": 1, "queries": 1}
+    ended = {"status": "succeeded", "rows": 0, "updated": None, "skipped": 0, "seconds": 0.0}
+    report.stream_ended("rates", **ended, bookmark_from=None, bookmark_to=None, counts=counts)
+    report.stream_ended("others", **ended, bookmark_from=None, bookmark_to=None, counts={"bytes": 1})
+    (line,) = [line for line in report.summary().splitlines() if ": " in line]
+    assert line == "rates: 31 requests, 4 retries (429: 3, no answer: 1), 1 refresh, 1 query"
