@@ -1,0 +1,40 @@
+"""Reading files of any store that fsspec knows: CSV, JSON, Parquet, packed or not; exports that are asked for first.
+
+What to open for what:
+
+    reading, contents                ``read``: from a pattern to pages, file by file; one file's pages
+    names, listing                   what a name says of a file; which files there are
+    progress                         which files were read: the source state ``burler/files``
+    unpacking, members               bytes out of gz, bz2, xz, zst; files in a zip
+    csv_options, csv_header, csv_pages   CSV to Arrow
+    text_columns                     columns of text as numbers and truth values, where that loses nothing
+    json_pages                       JSON lines and documents to pages of bytes
+    parquet_pages                    Parquet to Arrow
+    added                            columns that say which file a row comes from
+    sampling, arrow_schema           ``schema``: a schema source made from files; JSON Schema of Arrow types
+    exporting, polling, downloading  ``export``: ask for an export, wait for it, fetch it
+"""
+
+from typing import TYPE_CHECKING
+
+from burler.extras import lazy_names
+
+if TYPE_CHECKING:
+    from burler.files.csv_options import Csv
+    from burler.files.downloading import Part
+    from burler.files.exporting import export
+    from burler.files.reading import read
+    from burler.files.sampling import schema
+
+__all__ = ["Csv", "Part", "export", "read", "schema"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Csv": "csv_options",
+        "Part": "downloading",
+        "export": "exporting",
+        "read": "reading",
+        "schema": "sampling",
+    },
+)

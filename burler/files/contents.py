@@ -1,0 +1,163 @@
+"""One file's pages: opened, unpacked, read as what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from burler.errors import FileError
+from burler.files.added import Adder
+from burler.files.csv_options import Csv
+from burler.files.csv_pages import Table, csv_batches
+from burler.files.json_pages import Peeked, json_document_page, json_line_pages
+from burler.files.listing import File
+from burler.files.members import members
+from burler.files.names import FORMATS, format_of, split_name
+from burler.files.parquet_pages import parquet_batches
+from burler.files.unpacking import Unpacked, said, seekable_copy, unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How files are read; see ``read``. None of ``format`` and ``compression``: each file's name says."""
+
+    format: str | None = None
+    compression: str | None = None
+    member: str | None = None
+    csv: Csv | None = None
+    records_path: tuple[str, ...] = ()
+    add: tuple[str, ...] = ()
+    max_line_bytes: int = 1 << 28
+    max_document_bytes: int = 1 << 28
+    max_unpacked_bytes: int = 1 << 36
+
+    @property
+    def identity(self) -> str:
+        """What of this decides which rows come; limits and block sizes do not."""
+        csv = None if self.csv is None else replace(self.csv, block_bytes=1)
+        return repr((self.format, self.compression, self.member, csv, self.records_path, self.add))
+
+    def packing(self, name: str) -> str | None:
+        """How a file is packed."""
+        return None if self.compression == "none" else self.compression or split_name(name)[1]
+
+    def holds(self, name: str) -> str | None:
+        """What a file (or a member of a zip) holds; None if neither the author nor its name says."""
+        return self.format or format_of(name)
+
+    def check(self, file: File) -> None:
+        """Refuse a file of which nobody says what it holds, before any is read.
+
+        Raises:
+            FileError: so.
+        """
+        if self.holds(file.path) is None and self.packing(file.path) != "zip":
+            raise FileError(
+                f"file '{file}': its name does not say what it holds ({', '.join(FORMATS)}).\n"
+                "  Say it with format=, or narrow the pattern to files that are meant."
+            )
+
+
+class Contents:
+    """Reads files as some options say, for one stream.
+
+    Args:
+        on_footer: is given the schema of each Parquet file before its first row.
+    """
+
+    def __init__(self, options: Options, table: Table, on_footer: Callable[[Any], Any] | None = None) -> None:
+        self._options, self._table, self._on_footer = options, table, on_footer
+        self._warned: set[str] = set()
+        self.kind = ""
+        """What the page that was given last is from: one of ``FORMATS``."""
+
+    def pages(self, file: File) -> Iterator[Any]:
+        """The pages of a file.
+
+        Raises:
+            FileError: it is broken. FileNotFoundError: it is gone.
+        """
+        packing, name = self._options.packing(file.path), str(file)
+        if packing == "zip":
+            yield from self._zipped(file, name)
+            return
+        yield from self._content(
+            self._options.holds(file.path), partial(self._open, file, name, packing), file, name, file.name, packing
+        )
+
+    def _zipped(self, file: File, name: str) -> Iterator[Any]:
+        options = self._options
+        with said(name):
+            packed = file.store.open(file.path, "rb")
+        with packed:
+            for member, opened in members(
+                packed, name, options.member, given=options.format, limit_bytes=options.max_unpacked_bytes
+            ):
+                whole = f"{name}/{member}"
+                kind = options.holds(member)
+                if kind is None:
+                    raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
+                yield from self._content(kind, opened, file, whole, f"{file.name}/{member}", "zip")
+
+    def _open(self, file: File, name: str, packing: str | None) -> Unpacked:
+        with said(name):
+            raw = file.store.open(file.path, "rb")
+            try:
+                return Unpacked(unpack(raw, packing), name, self._options.max_unpacked_bytes, raw)
+            except BaseException:
+                raw.close()
+                raise
+
+    def _content(
+        self,
+        kind: str | None,
+        opened: Callable[[], Unpacked],
+        file: File,
+        name: str,
+        label: str,
+        packing: str | None,
+    ) -> Iterator[Any]:
+        adder = Adder(self._options.add, file, label)
+        make = {"csv": self._csv, "tsv": self._tsv, "jsonl": self._lines, "json": self._json}
+        if kind == "parquet":
+            pages = self._parquet(opened, file, name, packing)
+        else:
+            pages = make[kind or "csv"](opened, name)
+        for page in pages:
+            self.kind = kind or ""
+            yield adder.page(page)
+
+    def _csv(self, opened: Callable[[], Unpacked], name: str, default: Csv | None = None) -> Iterator[Any]:
+        csv = self._options.csv or default or Csv()
+        return csv_batches(opened, name, csv, self._table, max_line_bytes=self._options.max_line_bytes)
+
+    def _tsv(self, opened: Callable[[], Unpacked], name: str) -> Iterator[Any]:
+        return self._csv(opened, name, Csv(delimiter="\t"))
+
+    def _lines(self, opened: Callable[[], Unpacked], name: str) -> Iterator[Any]:
+        with opened() as source:
+            yield from json_line_pages(source, name, max_line_bytes=self._options.max_line_bytes)
+
+    def _json(self, opened: Callable[[], Unpacked], name: str) -> Iterator[Any]:
+        options = self._options
+        with opened() as source:
+            peeked = Peeked(source)
+            if not options.records_path and peeked.has_lines():
+                yield from json_line_pages(peeked, name, max_line_bytes=options.max_line_bytes)
+                return
+            yield from json_document_page(
+                peeked, name, records_path=options.records_path, max_document_bytes=options.max_document_bytes
+            )
+
+    def _parquet(self, opened: Callable[[], Unpacked], file: File, name: str, packing: str | None) -> Iterator[Any]:
+        """A packed file is copied into a nameless temporary one first: Parquet is read from its end."""
+        if packing is None:
+            with said(name):
+                source = file.store.open(file.path, "rb")
+        else:
+            with opened() as packed:
+                source = seekable_copy(packed)
+        with source:
+            yield from parquet_batches(source, name, self._table, self._warned, self._on_footer)

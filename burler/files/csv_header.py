@@ -1,0 +1,189 @@
+"""The beginning of a CSV file: its encoding, the lines to leave out, the names of its columns."""
+
+from __future__ import annotations
+
+import codecs
+import csv as python_csv
+import io
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from burler.errors import FileError
+from burler.files.csv_options import Csv
+
+NAMELESS = "\0"
+"""Begins the names of columns that have none; they are not read."""
+
+_BOM = codecs.BOM_UTF8
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_READ_BYTES = 1 << 16
+_LONGEST_HEAD_BYTES = 16 << 20
+
+
+class Utf8(io.RawIOBase):
+    """A text file's bytes in UTF-8, whatever it is written in, without byte order mark.
+
+    Args:
+        source: an object with ``read(size)``.
+    """
+
+    def __init__(self, source: Any, encoding: str) -> None:
+        super().__init__()
+        self._source = source
+        same = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+        self._decoder = None if same else codecs.getincrementaldecoder(encoding)()
+        self._ended = False
+        self._ahead = bytearray()
+        self._tail = (b"", b"")
+        self._begun = False
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """``size`` bytes, fewer only at the end.
+
+        Raises:
+            UnicodeError: it is not in that encoding.
+        """
+        self._fill(size)
+        given = bytes(self._ahead if size < 0 else memoryview(self._ahead)[:size])
+        del self._ahead[: len(given)]
+        if given:
+            self._tail = (self._tail[1], given)
+        return given
+
+    def look(self, size: int) -> bytes:
+        """The next bytes, which stay where they are."""
+        self._fill(size)
+        return bytes(memoryview(self._ahead)[:size])
+
+    def _fill(self, size: int) -> None:
+        if not self._begun:
+            self._begun = True
+            self._fill(len(_BOM))
+            if self._ahead.startswith(_BOM):
+                del self._ahead[: len(_BOM)]
+        while not self._ended and (size < 0 or len(self._ahead) < size):
+            piece: bytes = self._source.read(max(size - len(self._ahead), _READ_BYTES))
+            self._ended = not piece
+            if self._decoder is not None:
+                piece = self._decoder.decode(piece, self._ended).encode("utf-8", "surrogatepass")
+            self._ahead += piece
+
+    def more(self) -> bool:
+        """Whether anything but line ends is left."""
+        size = _READ_BYTES
+        while not (seen := self.look(size)).strip(b"\r\n"):
+            if len(seen) < size:
+                return False
+            self.read(size)
+        return True
+
+    def ends_in_quote(self, last: str, csv: Csv) -> bool:
+        """Whether the file ends within the quotes round its last value."""
+        if csv.quotechar is None or csv.escapechar is not None:
+            return False
+        quote = csv.quotechar
+        inside = (last.replace(quote, quote * 2) if csv.doublequote else last).encode("utf-8", "surrogatepass")
+        tail = b"".join(self._tail)
+        begin = len(tail) - len(inside) - 1
+        if begin < 0 or tail[begin:] != quote.encode() + inside:
+            return False
+        return begin == 0 or tail[begin - 1 : begin] in (b"\n", b"\r", csv.delimiter.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """The first row of a file: its fields, and where it stands."""
+
+    fields: list[str]
+    begins_at_byte: int
+    ends_at_byte: int
+
+
+def read_header(text: Utf8, csv: Csv, file: str) -> tuple[list[str], int] | None:
+    """The names of the columns, and how many rows stand before the first one of data; None for a file without rows.
+    What is behind them is left to be read.
+
+    Raises:
+        FileError: a name that stands twice, a row that never ends, text in another encoding.
+    """
+    try:
+        first = _first_row(text, csv, file)
+    except UnicodeError as error:
+        raise FileError(not_in(csv.encoding, file, error)) from None
+    if first is None:
+        return None
+    if csv.header is True:
+        text.read(first.ends_at_byte)
+        return _named(first.fields, file), 1
+    text.read(first.begins_at_byte)
+    if csv.header is False:
+        return [f"column{number}" for number in range(1, len(first.fields) + 1)], 0
+    if len(csv.header) != len(first.fields):
+        raise FileError(
+            f"file '{file}' has {len(first.fields)} columns, and Csv(header=...) names {len(csv.header)}.\n"
+            "  Name all columns, in the order of the file; is the delimiter right?"
+        )
+    return list(csv.header), 0
+
+
+def _first_row(text: Utf8, csv: Csv, file: str) -> _First | None:
+    size = _READ_BYTES
+    while True:
+        head = text.look(size)
+        ended = len(head) < size
+        lines = _LINE.findall(codecs.getincrementaldecoder("utf-8")().decode(head, ended))
+        found, whole = _parsed(lines, csv, file)
+        if whole or ended:
+            return found
+        if size >= _LONGEST_HEAD_BYTES:
+            raise FileError(f"file '{file}': its first row does not end within {size:,} bytes: is it CSV?")
+        size *= 4
+
+
+def _parsed(lines: list[str], csv: Csv, file: str) -> tuple[_First | None, bool]:
+    """The first row, and whether there is a line behind it, so that it is whole."""
+    before = csv.skip_rows
+    while before < len(lines) and not lines[before].strip("\r\n"):
+        before += 1
+    rows = python_csv.reader(
+        lines[before:],
+        delimiter=csv.delimiter,
+        quotechar=csv.quotechar,
+        quoting=python_csv.QUOTE_NONE if csv.quotechar is None else python_csv.QUOTE_MINIMAL,
+        doublequote=csv.doublequote,
+        escapechar=csv.escapechar,
+    )
+    try:
+        fields = next(rows, None)
+    except python_csv.Error as error:
+        raise FileError(f"file '{file}', first row: not CSV as it should be: {error}.") from None
+    if fields is None:
+        return None, False
+    after = before + rows.line_num
+    begin, end = (len("".join(lines[:count]).encode("utf-8", "surrogatepass")) for count in (before, after))
+    return _First(fields, begin, end), after < len(lines)
+
+
+def _named(fields: list[str], file: str) -> list[str]:
+    """The names of columns; those without one get a name that nobody reads."""
+    twice = next((name for i, name in enumerate(fields) if name and name in fields[:i]), None)
+    if twice is not None:
+        raise FileError(
+            f"file '{file}': two columns are named {twice[:60]!r}, and a row has one field of a name.\n"
+            "  csv=burler.files.Csv(header=(...), skip_rows=1) names the columns anew."
+        )
+    return [name or f"{NAMELESS}{i}" for i, name in enumerate(fields)]
+
+
+def not_in(encoding: str, file: str, error: UnicodeError | None = None) -> str:
+    """The sentence for text in another encoding."""
+    place = "" if error is None else f" ({getattr(error, 'reason', error)})"
+    return (
+        f"file '{file}' is no text in {encoding}{place}.\n"
+        "  Say which encoding it is in: csv=burler.files.Csv(encoding='latin-1'), 'cp1252', 'utf-16'."
+    )

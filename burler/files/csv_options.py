@@ -1,0 +1,87 @@
+"""How a CSV file is written."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from typing import Any
+
+from burler.errors import DeclarationError
+
+
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """How CSV files are written; as RFC 4180 has it if nothing is said.
+
+    Attributes:
+        delimiter: one letter between fields.
+        quotechar: one letter round fields; None: quotes are letters like others.
+        doublequote: whether a quote in a quoted field is written twice.
+        escapechar: a letter that takes the meaning from the next one; None without one.
+        encoding: of the text, as Python names it. A byte order mark is left out; UTF-8, and UTF-16 with its mark.
+        header: whether the first row has the names of the columns. A tuple of names: it has not, and these are they.
+        skip_rows: lines before the header (or before the first row) that are no CSV.
+        null_values: texts that mean null where they stand without quotes. In fields that take no plain text (numbers,
+            dates, truth values) quoted ones as well.
+        true_values, false_values: texts that mean true and false, in fields that are boolean.
+        zone: the time zone of date-times that say none: ``"UTC"``, ``"Europe/Paris"``; None: such a row does not fit.
+            An hour that a clock change leaves out or brings twice does not fit either.
+        block_bytes: how much is read at a time. A row that is longer makes it grow, up to ``max_line_bytes``.
+
+    Raises:
+        DeclarationError: an option that can't be.
+    """
+
+    delimiter: str = ","
+    quotechar: str | None = '"'
+    doublequote: bool = True
+    escapechar: str | None = None
+    encoding: str = "utf-8"
+    header: bool | tuple[str, ...] = True
+    skip_rows: int = 0
+    null_values: tuple[str, ...] = ("",)
+    true_values: tuple[str, ...] = ("true", "True", "TRUE")
+    false_values: tuple[str, ...] = ("false", "False", "FALSE")
+    zone: str | None = None
+    block_bytes: int = 1 << 18
+
+    def __post_init__(self) -> None:
+        for name in ("delimiter", "quotechar", "escapechar"):
+            value = getattr(self, name)
+            if value is None and name != "delimiter":
+                continue
+            if not isinstance(value, str) or len(value) != 1 or ord(value) > 127 or value in "\r\n":
+                raise DeclarationError(f"burler.files.Csv: {name} is one letter of ASCII, not {value!r}.")
+        if self.delimiter in (self.quotechar, self.escapechar):
+            raise DeclarationError(f"burler.files.Csv: {self.delimiter!r} can't be delimiter and quote at once.")
+        try:
+            codecs.lookup(self.encoding)
+        except (LookupError, TypeError):
+            raise DeclarationError(f"burler.files.Csv: encoding {self.encoding!r} is not known to Python.") from None
+        if not isinstance(self.header, bool):
+            object.__setattr__(self, "header", _names(self.header))
+        for name in ("null_values", "true_values", "false_values"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+        if self.skip_rows < 0 or self.block_bytes < 1:
+            raise DeclarationError("burler.files.Csv: skip_rows is 0 or more, block_bytes 1 or more.")
+        if self.zone is not None:
+            _check_zone(self.zone)
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    if isinstance(given, str) or not all(isinstance(name, str) and name for name in given) or not given:
+        raise DeclarationError(f"burler.files.Csv: header is True, False or a tuple of names, not {given!r}.")
+    names = tuple(given)
+    if len(set(names)) < len(names):
+        raise DeclarationError("burler.files.Csv: header names a column twice.")
+    return names
+
+
+def _check_zone(zone: str) -> None:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise DeclarationError(f"burler.files.Csv: zone {zone!r} is no time zone, such as 'UTC'.") from None

@@ -1,0 +1,244 @@
+"""``export``: ask a source for an export, wait until it is made, fetch it, read it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from burler.context import StreamRun, running
+from burler.declare.records_path import path_of
+from burler.errors import DeclarationError, HttpError, NotFoundError
+from burler.files.added import check_added
+from burler.files.contents import Contents, Options
+from burler.files.csv_options import Csv
+from burler.files.downloading import Part, downloaded, parts_of
+from burler.files.names import check_format, check_packing, shown
+from burler.files.polling import Polling, TooLong
+from burler.files.reading import table_of
+
+logger = logging.getLogger("burler")
+
+_KEY = "exports"
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What ``export`` was asked for, checked."""
+
+    what: str
+    request: Callable[[], Any]
+    ready: Callable[[Any], Any]
+    cancel: Callable[[Any], Any] | None
+    download: Any
+    polling: Polling
+    options: Options
+    folder: str | Path | None
+    max_download_bytes: int | None
+
+
+def export(
+    *,
+    request: Callable[[], Any],
+    ready: Callable[[Any], Any],
+    download: Any,
+    cancel: Callable[[Any], Any] | None = None,
+    what: str = "the export",
+    stream: StreamRun | None = None,
+    poll_seconds: float = 2.0,
+    backoff: float = 1.5,
+    longest_poll_seconds: float = 60.0,
+    limit_seconds: float = 3600.0,
+    keep_job: bool = False,
+    keep_seconds: float = 86_400.0,
+    format: str | None = None,
+    compression: str | None = None,
+    member: str | None = None,
+    csv: Csv | None = None,
+    records_path: str | Sequence[str] = (),
+    add: Iterable[str] = (),
+    folder: str | Path | None = None,
+    max_download_bytes: int | None = None,
+    max_line_bytes: int = 256 * _MIB,
+    max_document_bytes: int = 256 * _MIB,
+    max_unpacked_bytes: int = 64 * 1024 * _MIB,
+    sleep: Callable[[float], Any] = time.sleep,
+    monotonic: Callable[[], float] = time.monotonic,
+    now: Callable[[], float] = time.time,
+) -> Iterator[Any]:
+    """Pages of files that the source makes when it is asked to: ``yield from burler.files.export(...)``.
+
+    Args:
+        request: asks for the export and gives the job: whatever ``ready`` and ``cancel`` need to name it.
+        ready: looks at the job: None while it is not done; else a URL, a ``Part``, or a list of these (an empty one
+            is an export without rows). Raises if the job failed.
+        download: a ``burler.http.Client``, or a function ``(part, path)`` that writes the part into a file.
+        cancel: gives a job up that nobody waits for any more. Errors in it are logged.
+        what: what is asked for, in words, for errors and for ``keep_job``.
+        stream: None: the stream that is running here, if any.
+        poll_seconds, backoff, longest_poll_seconds, limit_seconds: how often to look, and for how long; see
+            ``Polling``.
+        keep_job: keep the job in ``stream.state``: a run that was ended while it waited is followed by one that waits
+            for the same job, if the same (``what``) is asked for within ``keep_seconds``. The job must be JSON.
+        format, compression, member, csv, records_path, add, max_...: as ``read`` takes them. What the files hold is
+            told by ``format``, their names, or their content type; how they are packed by their first bytes.
+        folder: where files are put while they are read; they are removed afterwards, whatever happens.
+        sleep, monotonic, now: the clocks, in seconds.
+
+    Raises:
+        DeclarationError: an option that can't be. While it runs: FileError (not ready in time, damaged, broken), and
+            whatever the functions raise.
+    """
+    check_format(format)
+    check_packing(compression)
+    for name, function in (("request", request), ("ready", ready)):
+        if not callable(function):
+            raise DeclarationError(f"burler.files.export: {name} is a function, not {type(function).__name__}.")
+    if not callable(download) and not hasattr(download, "download"):
+        raise DeclarationError("burler.files.export: download is a burler.http.Client or a function (part, path).")
+    options = Options(
+        format,
+        compression,
+        member,
+        csv,
+        path_of(records_path),
+        check_added(add),
+        max_line_bytes,
+        max_document_bytes,
+        max_unpacked_bytes,
+    )
+    polling = Polling(poll_seconds, backoff, longest_poll_seconds, limit_seconds, sleep, monotonic)
+    asked = Asked(what, request, ready, cancel, download, polling, options, folder, max_download_bytes)
+    return _pages(asked, stream, keep_seconds if keep_job else 0.0, now)
+
+
+def _pages(asked: Asked, stream: StreamRun | None, keep_seconds: float, now: Callable[[], float]) -> Iterator[Any]:
+    run = stream if stream is not None else running()
+    if keep_seconds and run is None:
+        raise DeclarationError("burler.files.export: keep_job needs a running stream: export(stream=stream, ...).")
+    kept = _Kept(run, asked, keep_seconds, now) if keep_seconds and run is not None else None
+    if kept is None:
+        yield from _read(asked, _wait_or_cancel(asked, _job(asked)), run)
+        return
+    try:
+        yield from _read(asked, (yield from _wait_for_kept(asked, kept)), run)
+    except BaseException as error:
+        if not _is_passing(error):
+            yield from kept.forget()
+        raise
+    yield from kept.forget()
+
+
+def _wait_or_cancel(asked: Asked, job: Any) -> list[Part]:
+    try:
+        return _wait(asked, job)
+    except BaseException:
+        _cancel(asked, job)
+        raise
+
+
+def _wait_for_kept(asked: Asked, kept: _Kept) -> Generator[Any, None, list[Part]]:
+    """Wait for a job that stands in the state; one of an earlier run that is gone is asked for once more."""
+    taken_up = kept.job()
+    if taken_up is not None:
+        logger.info("export: %s: the job that the last run asked for is waited for.", asked.what)
+        try:
+            return _wait(asked, taken_up)
+        except NotFoundError:
+            logger.warning("export: %s: the job of the last run is gone; it is asked for anew.", asked.what)
+    job = _job(asked)
+    yield from kept.keep(job)
+    return _wait(asked, job)
+
+
+def _job(asked: Asked) -> Any:
+    job = asked.request()
+    if job is None:
+        raise DeclarationError("burler.files.export: request() gave None; it gives the job, such as its id.")
+    logger.info("export: %s was asked for.", asked.what)
+    return job
+
+
+def _wait(asked: Asked, job: Any) -> list[Part]:
+    return parts_of(asked.polling.until(lambda: asked.ready(job), f"export: {asked.what}"))
+
+
+def _is_passing(error: BaseException) -> bool:
+    """Whether the job itself may be well: the run was ended, time was up, nobody answered."""
+    if isinstance(error, HttpError):
+        return error.status is None or error.status == 429 or error.status >= 500
+    return isinstance(error, TooLong) or not isinstance(error, Exception)
+
+
+def _cancel(asked: Asked, job: Any) -> None:
+    if asked.cancel is None:
+        return
+    try:
+        asked.cancel(job)
+    except Exception as error:
+        logger.warning("export: %s could not be cancelled: %s", asked.what, shown(str(error)))
+
+
+def _read(asked: Asked, parts: list[Part], run: StreamRun | None) -> Iterator[Any]:
+    table = table_of(run)
+    for part in parts:
+        with downloaded(part, asked.download, folder=asked.folder, max_bytes=asked.max_download_bytes) as found:
+            file, kind, packing = found
+            given = asked.options
+            kind = given.format or given.holds(part.label) or kind
+            options = replace(given, format=kind, compression=given.compression or packing or "none")
+            options.check(file)
+            if run is not None:
+                run.tally.add("files")
+            yield from Contents(options, table).pages(file)
+
+
+class _Kept:
+    """A job in ``stream.state``, until its rows are out."""
+
+    def __init__(self, run: StreamRun, asked: Asked, keep_seconds: float, now: Callable[[], float]) -> None:
+        self._run, self._asked, self._seconds, self._now = run, asked, keep_seconds, now
+
+    def _jobs(self) -> dict[str, Any]:
+        jobs = self._run.state.get(_KEY)
+        return dict(jobs) if isinstance(jobs, dict) else {}
+
+    def job(self) -> Any:
+        """The job of an earlier run, if the same was asked for and it is not too old; None else. Others that are too
+        old are forgotten."""
+        jobs, young = self._jobs(), {}
+        for what, entry in jobs.items():
+            at = entry.get("at") if isinstance(entry, dict) else None
+            if isinstance(at, int | float) and self._now() - at < self._seconds:
+                young[what] = entry
+        self._put(young)
+        found = young.get(self._asked.what)
+        return None if found is None else found.get("job")
+
+    def keep(self, job: Any) -> Iterator[list[Any]]:
+        """Put a job into the state, and let a STATE come now: the wait may be long."""
+        self._put({**self._jobs(), self._asked.what: {"job": job, "at": round(self._now())}})
+        yield from self._now_out()
+
+    def forget(self) -> Iterator[list[Any]]:
+        """Its rows are out, or there will be none."""
+        jobs = self._jobs()
+        jobs.pop(self._asked.what, None)
+        self._put(jobs)
+        yield from self._now_out()
+
+    def _now_out(self) -> Iterator[list[Any]]:
+        """Have the state taken as it stands here."""
+        if not self._run.manual:
+            self._run.save_bookmark()
+        yield []
+
+    def _put(self, jobs: dict[str, Any]) -> None:
+        if jobs:
+            self._run.state[_KEY] = jobs
+        else:
+            self._run.state.pop(_KEY, None)

@@ -1,0 +1,209 @@
+"""``schema``: a schema source made from files: Parquet from the footer, CSV and JSON from the rows of a sample."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from burler.declare.records_path import path_of
+from burler.errors import DataError, DeclarationError, FileError
+from burler.files.added import SCHEMAS, check_added
+from burler.files.arrow_schema import properties_of
+from burler.files.contents import Contents, Options
+from burler.files.csv_options import Csv
+from burler.files.csv_pages import Table
+from burler.files.listing import File, find, patterns_of
+from burler.files.names import check_format, check_packing, shown
+from burler.files.text_columns import narrowing
+from burler.pipeline.pages import JsonPage, PageError, rows_of
+from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
+
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
+
+Pattern = Any  # a path, a URL, several, or a function of the config
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A schema that is made from files; see ``schema``."""
+
+    pattern: Pattern = field(repr=False)
+    options: Options
+    sample_rows: int
+    sample_files: int
+    nullable: bool
+    map_keys: int
+    formats: tuple[str, ...]
+    storage_options: Any = field(repr=False)
+
+    def load(self, *, where: str, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The schema.
+
+        Raises:
+            DeclarationError: no file, a broken one, no row in any of them, columns that are at odds.
+        """
+        pattern = self.pattern(config) if callable(self.pattern) else self.pattern
+        more = self.storage_options(config) if callable(self.storage_options) else self.storage_options
+        patterns = patterns_of(pattern)
+        try:
+            files = find(patterns, more)
+            if not files:
+                raise FileError(f"no file fits {', '.join(shown(one) for one in patterns)}. Is the path right?")
+            files.sort(key=lambda file: (file.modified or 0, file.name), reverse=True)
+            return self._of(files[: self.sample_files])
+        except (FileError, DataError, PageError, FileNotFoundError) as error:
+            raise DeclarationError(f"{where}: burler.files.schema: {error}") from None
+
+    def _of(self, files: list[File]) -> dict[str, Any]:
+        inference = Inference(map_keys=self.map_keys, formats=self.formats)
+        found: dict[str, Any] = {}
+        for file in files:
+            self.options.check(file)
+            footers: list[Any] = []
+            contents = Contents(replace(self.options, add=()), Table({}), footers.append)
+            for page in _few(contents.pages(file), self.sample_rows):
+                if isinstance(page, JsonPage):
+                    inference.add_all(rows_of(page)[: self.sample_rows])
+                elif contents.kind != "parquet":
+                    inference.add_all(_typed(page.slice(0, self.sample_rows), self.options.csv or Csv()))
+            for footer in footers:
+                _widen(found, properties_of(footer, nullable=self.nullable), file)
+        if inference.records:
+            inferred = inference.schema(nullable=self.nullable)
+            _widen(found, inferred.get("properties", {}), files[0])
+        if not found:
+            raise FileError(f"there is no row in {', '.join(map(str, files))}, so nobody can say what the columns are.")
+        found.update({name: dict(SCHEMAS[name]) for name in self.options.add})
+        return {"type": "object", "properties": found}
+
+
+def schema(
+    pattern: Any,
+    *,
+    format: str | None = None,
+    compression: str | None = None,
+    member: str | None = None,
+    csv: Csv | None = None,
+    records_path: str | Sequence[str] = (),
+    add: Iterable[str] = (),
+    sample_rows: int = 1000,
+    sample_files: int = 3,
+    nullable: bool = True,
+    map_keys: int = DEFAULT_MAP_KEYS,
+    formats: Iterable[str] = DEFAULT_FORMATS,
+    storage_options: Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+) -> Sampled:
+    """A schema source: ``tap.schema("orders", method=burler.files.schema("in/orders-*.csv.gz"))``.
+
+    Args:
+        pattern: as ``read`` takes it, or a function of the config that gives it.
+        sample_rows: so many rows of each file are looked at (of Parquet the footer alone counts).
+        sample_files: so many files are looked at, those that changed last.
+        nullable: let every field be null: a sample does not show all.
+        map_keys, formats: as ``burler.inferred`` takes them.
+        storage_options: as ``read`` takes it, or a function of the config.
+        format, compression, member, csv, records_path, add: as ``read`` takes them.
+
+    Raises:
+        DeclarationError: an option that can't be.
+    """
+    check_format(format)
+    check_packing(compression)
+    if sample_rows < 1 or sample_files < 1:
+        raise DeclarationError("burler.files.schema: sample_rows and sample_files are 1 or more.")
+    if not callable(pattern):
+        pattern = patterns_of(pattern)
+    options = Options(format, compression, member, csv, path_of(records_path), check_added(add))
+    chosen = (formats,) if isinstance(formats, str) else tuple(formats)
+    return Sampled(pattern, options, sample_rows, sample_files, nullable, map_keys, chosen, storage_options)
+
+
+def _few(pages: Iterator[Any], rows: int) -> Iterator[Any]:
+    """Pages until they have so many rows; the file is closed then."""
+    try:
+        for page in pages:
+            yield page
+            rows -= page.data.count(b"\n") or 1 if isinstance(page, JsonPage) else page.num_rows
+            if rows <= 0:
+                return
+    finally:
+        pages.close()  # type: ignore[attr-defined]
+
+
+def _typed(batch: Any, csv: Csv) -> Iterator[dict[str, Any]]:
+    """Rows of text with numbers and truth values where a whole column is such."""
+    columns = {name: _column(batch.column(i), csv) for i, name in enumerate(batch.schema.names)}
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
+
+
+def _column(column: Any, csv: Csv) -> list[Any]:
+    texts: list[str | None] = column.to_pylist()
+    known = [text for text in texts if text is not None and text not in csv.null_values]
+    if not known:
+        return [None] * len(texts)
+    make: Callable[[str], Any] | None = None
+    if all(map(_WHOLE.fullmatch, known)):
+        make = int
+    elif all(map(_NUMBER.fullmatch, known)):
+        make = Decimal
+    elif set(known) <= {*csv.true_values, *csv.false_values}:
+        make = set(csv.true_values).__contains__
+    if make is not None:
+        return [None if text is None or text in csv.null_values else make(text) for text in texts]
+    return _dated(column, texts, csv)
+
+
+def _dated(column: Any, texts: list[Any], csv: Csv) -> list[Any]:
+    """Text; date-times without a zone with the one that the author named."""
+    if csv.zone is None:
+        return texts
+    import pyarrow as pa
+
+    narrow = narrowing({"properties": {"it": {"type": ["null", "string"], "format": "date-time"}}}, csv)
+    batches = narrow(pa.RecordBatch.from_arrays([column], names=["it"]))
+    return [value for batch in batches for value in batch.column(0).to_pylist()]
+
+
+def _widen(found: dict[str, Any], more: Mapping[str, Any], file: File) -> None:
+    """Add columns; one of two types becomes the wider one.
+
+    Raises:
+        FileError: there is none.
+    """
+    for name, node in more.items():
+        before = found.setdefault(name, node)
+        if before == node or not node.get("type"):
+            continue
+        if not before.get("type"):
+            found[name] = node
+            continue
+        first, second = (set(islice(_types(one), 8)) for one in (before, node))
+        null = {"null"} & (first | second)
+        kinds = (first | second) - {"null"}
+        if len(kinds) > 1 and kinds != {"integer", "number"}:
+            raise FileError(
+                f"column '{name}' is {_words(second)} in file '{file}' and {_words(first)} in another one.\n"
+                "  Narrow the pattern, or write the schema yourself."
+            )
+        if len(kinds) > 1:
+            found[name] = {"type": [*sorted(null), "number"] if null else "number"}
+        elif kinds & {"object", "array"}:
+            found[name] = {**before, **node, "type": [*sorted(null), *kinds] if null else node["type"]}
+        else:
+            same = {key: value for key, value in before.items() if node.get(key) == value}
+            found[name] = {**same, "type": [*sorted(null), *kinds] if null else node["type"]}
+
+
+def _types(node: Mapping[str, Any]) -> Iterator[str]:
+    named = node["type"]
+    yield from [named] if isinstance(named, str) else named
+
+
+def _words(types: set[str]) -> str:
+    return " or ".join(sorted(types - {"null"})) or "null"
