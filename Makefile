@@ -67,4 +67,4 @@ docs: $(VENV)/.for-check
 check: lint types docs
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-bench demo build docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-peers .venv-bench .venv-soap demo build docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -13,7 +13,8 @@ What to open for what:
     openapi_source, openapi_read, openapi_dialect   finding a component; the document; OpenAPI's words as JSON Schema's
     typed_source, typed_msgspec       a schema from a Python class
     simplify                          what other tools write, in the form that Singer's targets read
-    wsdl_source                       a name that is kept for later
+    wsdl_source, wsdl_find, wsdl_objects, wsdl_fields, wsdl_simple   a schema from a WSDL: names, types, fields
+    wsdl_zeep, wsdl_documents, wsdl_places, wsdl_known               reading it, only from where it may be
 """
 
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from burler.schema.sources import Generated, JsonFile, generated, json_file
     from burler.schema.type_names import check_types
     from burler.schema.typed_source import Typed, is_typed, typed
+    from burler.schema.wsdl_source import WsdlSource, wsdl
 
 __all__ = [
     "Generated",
@@ -38,6 +40,7 @@ __all__ = [
     "SchemaLike",
     "Source",
     "Typed",
+    "WsdlSource",
     "check_types",
     "generated",
     "infer_schema",
@@ -47,6 +50,7 @@ __all__ = [
     "openapi",
     "resolve_refs",
     "typed",
+    "wsdl",
 ]
 
 __getattr__ = lazy_names(
@@ -69,5 +73,7 @@ __getattr__ = lazy_names(
         "openapi": "openapi_source",
         "resolve_refs": "refs",
         "typed": "typed_source",
+        "WsdlSource": "wsdl_source",
+        "wsdl": "wsdl_source",
     },
 )

@@ -59,11 +59,11 @@ def fetch(url: str, *, where: str = "", guess: bool = False) -> tuple[Any, str]:
         DeclarationError: no answer in time, a status other than 200, more than ``MOST_BYTES``, no JSON (YAML).
     """
     named = f"{where} {shown(url)}".lstrip()
-    content, kind, final = _in_time(lambda: _get(url, named), named)
+    content, kind, final = in_time(lambda: _get(url, named), named)
     return parse(content, named=named, form=_form(urlsplit(final).path, kind, guess=guess)), final
 
 
-def _in_time(work: Callable[[], Any], named: str) -> Any:
+def in_time(work: Callable[[], Any], named: str) -> Any:
     """What ``work`` gives, if it ends in time. A server that sends a byte now and then keeps every read alive, that of
     the headers too, so the whole is timed from outside; a thread that is given up ends with its server."""
     answer: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()

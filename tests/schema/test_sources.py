@@ -53,15 +53,6 @@ def test_without_a_module_they_count_from_the_current_folder(tmp_path, monkeypat
     assert scope["source"].path == tmp_path / "a.json"
 
 
-@pytest.mark.parametrize("arguments", [(), ("api.wsdl",), ("api.wsdl", "Contact")])
-def test_wsdl_says_that_it_is_not_there_and_what_to_do(arguments):
-    with pytest.raises(DeclarationError) as caught:
-        burler.wsdl(*arguments, cache="x")
-    text = str(caught.value)
-    assert text.startswith("burler.wsdl: WSDL schemas come with burler's SOAP support, which is not there yet.")
-    assert "@tap.schema" in text and "zeep" in text and len(text.splitlines()) <= 3
-
-
 def test_a_source_of_ones_own_is_one():
     """``Source`` is what burler asks of one, no base class."""
 

@@ -1,0 +1,259 @@
+"""Page after page of a query, until the server has no more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from burler.errors import GraphQLError, PagingError
+from burler.graphql.asking import Asker, Decode, TooComplex
+from burler.graphql.paging import WAYS, Own, Paging
+from burler.graphql.plan import Plan
+from burler.graphql.raw import Found, PageInfo, decoder_of, find, found_in
+from burler.graphql.replies import Envelope, errors_of, read_whole, told
+from burler.graphql.sizes import Sizes
+from burler.graphql.spots import Path
+from burler.graphql.unwrapping import Chain, Rest, Unwrapped, silent, unwrap
+
+logger = logging.getLogger("burler")
+
+Item = tuple[str | None, Any]
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclass(slots=True)
+class _Page:
+    """One reply, as the pager sees it."""
+
+    content: bytes
+    items: list[Item]
+    infos: dict[Path, PageInfo | None]
+    rows: int
+    unwrapped: Unwrapped | None = None
+
+    def find(self, path: str) -> Any:
+        return find(self.content, path)
+
+
+class Reading:
+    """Reads the pages of a plan.
+
+    Args:
+        given: the author's variables.
+        paging: the author's way to page; None for Relay's connections, or one page.
+        page_size: the author's; None: as the text says, else 100.
+        chain: objects around the rows, for a connection in a connection.
+        cursor: where its rows go on.
+        as_dicts: give rows as lists of dicts in any case.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        asker: Asker,
+        given: Mapping[str, Any],
+        *,
+        paging: Paging | Own | None = None,
+        page_size: int | None = None,
+        chain: Chain = (),
+        cursor: Any = None,
+        as_dicts: bool = False,
+    ) -> None:
+        self._plan = plan
+        self._asker = asker
+        self._given = dict(given)
+        self._paging = paging
+        self._page_size = page_size
+        self._chain = chain
+        self._cursor = cursor
+        self._as_dicts = as_dicts
+        self._where = asker.how.where
+        self._sizes = Sizes(plan, paging, given, page_size)
+        self._nulls = 0
+        self._number = 0
+        self._sent: dict[str, Any] = {}
+
+    def pages(self) -> Iterator[Item]:
+        """``(stream, page)``: a page is a ``JsonPage`` or a list of rows. The rows of other streams come before those
+        of the stream that runs (None), so that no bookmark says more than what is out.
+
+        Raises:
+            GraphQLError, HttpError: no answer. PagingError: pages go in a circle, or can't be followed.
+        """
+        steps = self._relay() if self._paging is None else self._by_variables(self._paging)
+        for page in steps:
+            yield from self._items(page)
+        if self._nulls:
+            logger.warning("%s: %d rows are null at the server; they are left out.", self._where, self._nulls)
+
+    def page(self) -> tuple[Iterator[Item], PageInfo | None]:
+        """One page, and what its only outer connection says of the next one."""
+        page = self._ask(self._plan, {})
+        path = self._plan.outer[0].path
+        info = page.infos.get(path)
+        if info is not None and info.silent:
+            raise PagingError(silent(self._where, ".".join(path)))
+        return self._items(page), info
+
+    def one(self) -> dict[str, Any]:
+        """``data`` of one reply, whole."""
+        reply = self._reply(self._plan, {}, read_whole)
+        return reply.data if isinstance(reply.data, dict) else {}
+
+    # ---- which page is next ------------------------------------------------------------------------------
+
+    def _relay(self) -> Iterator[_Page]:
+        plan, cursors = self._plan, {}
+        names = {one.path: one.connection.cursor for one in plan.outer if one.connection is not None}
+        if self._cursor is not None:
+            cursors = dict.fromkeys(names, self._cursor)
+        seen: dict[Path, set[Any]] = {path: {cursors.get(path)} for path in names}
+        left = frozenset(names)
+        while True:
+            page = self._ask(plan, {str(names[path]): cursors[path] for path in left if path in cursors})
+            yield page
+            following: dict[Path, Any] = {}
+            for path in left:
+                cursor = self._next_cursor(path, page.infos.get(path), seen[path])
+                if cursor is not None:
+                    following[path] = cursor
+            if not following:
+                return
+            cursors, left = following, frozenset(following)
+            plan = self._plan.only(left)
+
+    def _next_cursor(self, path: Path, info: PageInfo | None, seen: set[Any]) -> Any:
+        name = ".".join(path)
+        if info is not None and info.silent:
+            raise PagingError(silent(self._where, name))
+        if info is None or not info.more:
+            return None
+        if info.cursor is None or info.cursor == "":
+            raise PagingError(f"{self._where}: '{name}' says that there is another page, and not where it begins.")
+        if info.cursor in seen:
+            raise PagingError(
+                f"{self._where}: page {self._number} of '{name}' leads to the cursor {info.cursor!r:.60} a second "
+                "time: its pages go in a circle. Ask for another order, or tell those who run the server."
+            )
+        seen.add(info.cursor)
+        return info.cursor
+
+    def _by_variables(self, paging: Paging | Own) -> Iterator[_Page]:
+        own = paging.first(self._given, self._sizes.size) if isinstance(paging, WAYS) else {}
+        seen: set[bytes] = set()
+        while True:
+            said = _encode(own)
+            if said in seen:
+                raise PagingError(
+                    f"{self._where}: page {self._number} leads to variables that were sent before "
+                    f"({said.decode():.120}): its pages go in a circle."
+                )
+            seen.add(said)
+            page = self._ask(self._plan, own)
+            sent = self._sent
+            yield page
+            try:
+                if isinstance(paging, WAYS):
+                    new: Any = paging.following(sent, page, self._sizes.size)
+                else:
+                    new = paging(sent, page)
+            except PagingError as error:
+                raise PagingError(f"{self._where}: page {self._number}: {error}.") from None
+            if new is None:
+                return
+            if not isinstance(new, Mapping):
+                raise PagingError(
+                    f"{self._where}: paging gives the variables of the next page, or None; not {type(new).__name__}."
+                )
+            own = {**own, **new}
+
+    # ---- one page ----------------------------------------------------------------------------------------
+
+    def _ask(self, plan: Plan, own: Mapping[str, Any]) -> _Page:
+        self._number += 1
+        decode = decoder_of(plan) if plan.plain and not self._as_dicts else read_whole
+        held: list[bytes] = []
+
+        def keep(content: bytes) -> Any:
+            held[:] = [content]
+            return decode(content)
+
+        reply = self._reply(plan, own, keep)
+        return self._read(plan, reply, held[0])
+
+    def _reply(self, plan: Plan, own: Mapping[str, Any], decode: Decode) -> Any:
+        """The reply to a page that may have been made smaller."""
+        while True:
+            self._sent = self._values(plan, own)
+            try:
+                reply = self._asker.ask(plan.text, plan.name, self._sent, decode)
+            except TooComplex as error:
+                if not self._sizes.shrink():
+                    raise GraphQLError(f"{self._where}: {error}.\n{self._sizes.cure}") from None
+                continue
+            self._sizes.fitted()
+            return reply
+
+    def _read(self, plan: Plan, reply: Any, content: bytes) -> _Page:
+        if isinstance(reply, Envelope):
+            made = unwrap(plan, reply.data, self._chain, self._further, where=self._where)
+            self._whole(reply, made.missing)
+            self._nulls += made.nulls
+            rows = len(made.rows.get(None, ())) if None in made.rows else sum(map(len, made.rows.values()))
+            return _Page(content, list(made.rows.items()), made.infos, rows, made)
+        found, infos = found_in(plan, reply.data)
+        self._whole(reply, {one.name for one in plan.streams} - {one.stream for one in found if not one.missing})
+        self._nulls += sum(one.nulls for one in found)
+        items: list[Item] = [(one.stream, one) for one in found]
+        main = [one.rows for one in found if one.stream is None] or [one.rows for one in found]
+        return _Page(content, items, infos, sum(main))
+
+    def _whole(self, reply: Any, missing: set[str | None]) -> None:
+        """With errors, null in place of a page is no empty page, whatever ``on_error`` says."""
+        errors = errors_of(reply.errors)
+        if errors and missing:
+            raise GraphQLError(f"{self._where}: {told(errors)}.\nNo rows came along with it.", errors)
+
+    def _items(self, page: _Page) -> Iterator[Item]:
+        items = [
+            (name, found.page() if isinstance(found, Found) else found) for name, found in page.items if _any(found)
+        ]
+        yield from (one for one in items if one[0] is not None)
+        left = page.unwrapped.rest if page.unwrapped is not None else []
+        yield from self._left(rest for rest in left if rest.stream is not None)
+        yield from (one for one in items if one[0] is None)
+        yield from self._left(rest for rest in left if rest.stream is None)
+
+    def _left(self, left: Iterable[Rest]) -> Iterator[Item]:
+        """What connections in rows did not give at once, where it is rows of a stream."""
+        for rest in left:
+            for name, rows in self._further(rest.plan, rest.values, rest.cursor, rest.chain):
+                if rows:
+                    yield name, rows
+
+    def _further(
+        self, plan: Plan, values: Mapping[str, Any], cursor: Any, chain: Chain
+    ) -> Iterator[tuple[str | None, list[Any]]]:
+        given = {**self._given, **values}
+        return Reading(
+            plan, self._asker, given, page_size=self._page_size, chain=chain, cursor=cursor, as_dicts=True
+        ).pages()
+
+    def _values(self, plan: Plan, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The variables of a request: those of the plan that have a value."""
+        values = {**self._given, **self._sizes.values(), **own, **self._sizes.fixed(own)}
+        sent = {name: value for name, value in values.items() if name in plan.variables and value is not None}
+        for name, one in plan.variables.items():
+            if one.type.kind == "non_null_type" and one.default_value is None and name not in sent:
+                raise GraphQLError(
+                    f"{self._where}: the variable ${name} must have a value. Give it: pages(client, {name}=...)."
+                )
+        return sent
+
+
+def _any(found: Any) -> bool:
+    return bool(found.rows if isinstance(found, Found) else found)

@@ -1,0 +1,129 @@
+"""Complex types of a WSDL as JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burler.errors import DeclarationError
+from burler.schema.simplify import simplify
+from burler.schema.wsdl_fields import Field, array_item, fields_of, is_complex, is_simple, list_field, text_field
+from burler.schema.wsdl_simple import nullable, simple_schema
+from burler.schema.wsdl_zeep import Wsdl
+
+OPEN: dict[str, Any] = {}
+"""A place that holds anything."""
+
+
+class ObjectSchemas:
+    """Makes schemas of the types of one WSDL.
+
+    Args:
+        recursive: what to do with a type that holds itself: "error"; "open", which admits anything there; or a number:
+            so often it may stand within itself, then the place is open.
+        where: words that errors begin with.
+    """
+
+    def __init__(self, wsdl: Wsdl, *, recursive: str | int, where: str) -> None:
+        self._wsdl = wsdl
+        self._recursive = recursive
+        self._where = where
+
+    def of(self, kind: Any, path: tuple[str, ...] = (), around: tuple[Any, ...] = ()) -> dict[str, Any]:
+        """The schema of a type.
+
+        Args:
+            kind: zeep's type.
+            path: the names that lead to it, for errors.
+            around: the types that hold it, from the outside.
+
+        Raises:
+            DeclarationError: the type holds itself, and ``recursive`` is "error".
+        """
+        if is_simple(kind):
+            return simple_schema(kind)
+        if not is_complex(kind):
+            return dict(OPEN)  # xsd:anyType
+        item = array_item(kind)
+        if item is not None:
+            return {"type": "array", "items": nullable(self.of(item, path, around))}
+        known = _identity(kind)
+        if known in around and not self._may_repeat(known, path, around):
+            return dict(OPEN)
+        around = (*around, known)
+        wrapped = list_field(kind)
+        if wrapped is not None:
+            return self._list(wrapped, path, around)
+        text = text_field(kind)
+        if text is not None:
+            return nullable(simple_schema(text.type))
+        return self._object(kind, path, around)
+
+    def record(self, kind: Any) -> dict[str, Any]:
+        """The same for a type of rows, which is an object also where it looks like the wrapper of a list."""
+        if is_complex(kind) and array_item(kind) is None:
+            return self._object(kind, (), (_identity(kind),))
+        return self.of(kind)
+
+    def _may_repeat(self, known: Any, path: tuple[str, ...], around: tuple[Any, ...]) -> bool:
+        if isinstance(self._recursive, int):
+            return around.count(known) <= self._recursive
+        if self._recursive == "open":
+            return False
+        name = str(known).rpartition("}")[2] if isinstance(known, str) else "a type without a name"
+        raise DeclarationError(
+            f"{self._where}: the type '{name}' holds itself at '{'.'.join(path)}'; a schema must end somewhere.\n"
+            '  recursive="open" admits anything there; recursive=2 describes two rounds of it.'
+        )
+
+    def _object(self, kind: Any, path: tuple[str, ...], around: tuple[Any, ...]) -> dict[str, Any]:
+        own = fields_of(kind)
+        properties = {field.name: self._field(field, path, around) for field in own}
+        required = [field.name for field in own if field.required]
+        for derived in self._derived(kind):
+            for field in fields_of(derived):
+                schema = nullable(self._field(field, path, around))
+                if field.name not in properties:
+                    properties[field.name] = schema
+                elif properties[field.name] not in (schema, self._field(field, path, around)):
+                    properties[field.name] = simplify({"anyOf": [properties[field.name], schema]})
+        out: dict[str, Any] = {"type": "object", "properties": properties}
+        if required:
+            out["required"] = required
+        return out
+
+    def _derived(self, kind: Any) -> list[Any]:
+        """Of an abstract type, all that derive from it: a value is one of them."""
+        notes = self._wsdl.notes
+        name = kind.qname.text if kind.qname is not None and kind.is_global else None
+        if name not in notes.abstract:
+            return []
+        names, queue = [], [name]
+        while queue:
+            for derived in notes.derived.get(queue.pop(0), ()):
+                if derived not in names:
+                    names.append(derived)
+                    queue.append(derived)
+        return [self._wsdl.types.get_type(name) for name in names]
+
+    def _field(self, field: Field, path: tuple[str, ...], around: tuple[Any, ...]) -> dict[str, Any]:
+        path = (*path, field.name)
+        if field.origin == "anyAttribute":
+            return {"type": ["null", "object"]}
+        if field.origin == "group":
+            parts = {part.name: nullable(self._field(part, path, around)) for part in field.parts}
+            return {"type": ["null", "array"], "items": {"type": "object", "properties": parts}}
+        if field.origin == "any":
+            return {"type": ["null", "array"]} if field.many else dict(OPEN)
+        if field.many:
+            return self._list(field, path, around)
+        schema = self.of(field.type, path, around)
+        return schema if field.required and not field.nillable else nullable(schema)
+
+    def _list(self, field: Field, path: tuple[str, ...], around: tuple[Any, ...]) -> dict[str, Any]:
+        item = self.of(field.type, path, around)
+        return {"type": ["null", "array"], "items": nullable(item) if field.nillable else item}
+
+
+def _identity(kind: Any) -> Any:
+    """What makes two types the same one: the name of a global type, else the object that zeep made."""
+    return kind.qname.text if kind.is_global and kind.qname is not None else id(kind)

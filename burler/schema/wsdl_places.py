@@ -1,0 +1,153 @@
+"""Where documents of a WSDL may lie. A WSDL names others (imports, includes), and whoever wrote it may name any file of
+this machine and any server that this machine reaches; so only what lies beside it is read, and what its author allows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
+
+from burler.errors import DeclarationError
+from burler.schema.documents import shown
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def is_web(location: str) -> bool:
+    """Whether a location is an http(s) address."""
+    return location.lower().startswith(("http://", "https://"))
+
+
+def file_of(location: str) -> Path:
+    """The path that a location names, as a path or as ``file:`` URL."""
+    if location.lower().startswith("file:"):
+        return Path(unquote(urlsplit(location).path))
+    return Path(location)
+
+
+def open_address(url: str) -> tuple[str, tuple[str, str] | None]:
+    """An address without what may be secret in it, which zeep writes into its log: without the user, which comes beside
+    it with the password, and without parameters ("?wsdl" is none)."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    name, _, password = user.partition(":")
+    query = "" if "=" in parts.query else parts.query
+    plain = urlunsplit((parts.scheme, host, parts.path, query, ""))
+    return plain, (unquote(name), unquote(password)) if at else None
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What may be read: of a WSDL on the web all of its own origin (scheme, host, port); of one in a file all files
+    below its folder; and what ``allow`` adds.
+
+    Attributes:
+        root: the WSDL: an http(s) address, or an absolute path.
+        allow: beginnings of http(s) addresses ("https://schemas.example.com/crm/"), and folders.
+    """
+
+    root: str
+    allow: tuple[str, ...] = ()
+
+    def check(self, location: str, *, what: str) -> str:
+        """The address or path to read for a location.
+
+        Args:
+            what: what errors call the document that names it: "stream 'a' (tap.py:3): WSDL crm.wsdl".
+
+        Raises:
+            DeclarationError: it may not be read.
+        """
+        if is_web(location):
+            if not self.check_web(location):
+                raise _refused(location, self._reason_web(), what=what)
+            return location
+        scheme = urlsplit(location).scheme.lower()
+        if scheme not in ("", "file") and len(scheme) > 1:  # one letter is a drive of Windows
+            raise _refused(location, f"'{scheme}:' is no place that documents are read from", what=what)
+        if scheme == "file" and urlsplit(location).netloc not in ("", "localhost"):
+            raise _refused(location, "it is a file of another machine", what=what)
+        path = os.path.realpath(file_of(location))  # a link that leads out of the folder counts as what it leads to
+        if location != self.root and not any(_below(path, folder) for folder in self._folders()):
+            reason = "a WSDL from the web names a file" if is_web(self.root) else "it is not below the WSDL's folder"
+            raise _refused(location, reason, what=what)
+        return path
+
+    def redirect(self, url: str, location: str, *, what: str) -> str:
+        """The address that a redirect leads to.
+
+        Raises:
+            DeclarationError: it is on another server, and no place that is allowed.
+        """
+        following = urljoin(url, location)
+        if not Places(url, self.allow).check_web(following):
+            raise DeclarationError(
+                f"{what} redirects to another server: {shown(following)}.\n"
+                "  Write that address instead, if it is the right one."
+            )
+        return following
+
+    def same_origin(self, url: str) -> bool:
+        """Whether an address has the root's scheme, host and port, so that it may see its credentials."""
+        return is_web(self.root) and is_web(url) and _origin(_split(url)) == _origin(_split(self.root))
+
+    def check_web(self, url: str) -> bool:
+        """Whether an http(s) address may be read."""
+        if url == self.root:
+            return True
+        parts = _split(url)
+        if ".." in unquote(unquote(parts.path)).replace("\\", "/").split("/"):
+            return False  # a server may take such steps after all beginnings were compared
+        if is_web(self.root) and _origin(parts) == _origin(_split(self.root)):
+            return True
+        return any(_begins(parts, _split(beginning)) for beginning in self.allow if is_web(beginning))
+
+    def _folders(self) -> Sequence[str]:
+        own = [] if is_web(self.root) else [str(Path(os.path.realpath(self.root)).parent)]
+        return own + [os.path.realpath(file_of(place)) for place in self.allow if not is_web(place)]
+
+    def _reason_web(self) -> str:
+        return "it is on another server" if is_web(self.root) else "a WSDL in a file names the web"
+
+
+def _refused(location: str, reason: str, *, what: str) -> DeclarationError:
+    place = location.rpartition("/")[0] + "/" if "/" in location else location
+    return DeclarationError(
+        f"{what} names the document '{shown(location)}', which is not read: {reason}.\n"
+        f"  Save it beside the WSDL and name it there, or write allow=['{shown(place)}'] if you trust that place."
+    )
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of an address as requests will send it; nothing, for what is no address. Python's own parser and the
+    one that sends do not always see the same host: ``http://a\\@b/`` has two."""
+    import requests
+
+    prepared = requests.PreparedRequest()
+    try:
+        prepared.prepare_url(url, "")
+        parts = urlsplit(prepared.url or "")
+        _ = parts.port
+    except (requests.RequestException, ValueError):
+        return urlsplit("")
+    return parts
+
+
+def _origin(parts: SplitResult) -> tuple[str, str, int | None]:
+    scheme = parts.scheme.lower()
+    return scheme, (parts.hostname or "").lower().rstrip("."), parts.port or _PORTS.get(scheme)
+
+
+def _begins(parts: SplitResult, beginning: SplitResult) -> bool:
+    """Whether an address lies at or below another: whole parts of the path, not letters of one."""
+    if _origin(parts) != _origin(beginning) or not parts.hostname:
+        return False
+    folder = beginning.path.rstrip("/")
+    return parts.path == folder or parts.path.startswith(folder + "/")
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

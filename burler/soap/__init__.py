@@ -1,0 +1,27 @@
+"""Reading SOAP services through zeep: calls with burler's own retries, limits and errors, and answers as rows.
+
+What to open for what:
+
+    client              what an author calls: a WSDL's operations, page by page
+    service             its parts: ports, addresses, signatures
+    paging              from one page to the next
+    calling             one call: the envelope, the request, the answer's body
+    faults              faults as errors
+    reading, texts      an answer's XML as rows, and texts as values
+    objects             zeep's objects as rows
+
+The WSDL itself is read by ``burler.schema`` (``wsdl_*``).
+"""
+
+from typing import TYPE_CHECKING
+
+from burler.extras import lazy_names
+
+if TYPE_CHECKING:
+    from burler.soap.client import Client
+    from burler.soap.faults import Fault
+    from burler.soap.objects import rows
+
+__all__ = ["Client", "Fault", "rows"]
+
+__getattr__ = lazy_names(__name__, {"Client": "client", "Fault": "faults", "rows": "objects"})
