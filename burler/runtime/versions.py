@@ -76,6 +76,11 @@ class Versions:
             self.continued = True
             self.now = self._previous
 
+    def leave(self) -> None:
+        """The same behind rows of a version of this run. That will never be a whole table: nothing counts that would
+        keep its rows from coming again."""
+        self.not_modified = True
+
     def restart(self, rows: int) -> None:
         """A further try; so many ``rows`` came before it."""
         self.rows_before = rows
@@ -108,7 +113,7 @@ class Versions:
         if not self._by_block and not self.not_modified and (rows or not self.only_with_rows):
             self.begin()
             self._activate()
-        self.done = True
+        self.done = self.continued or not self.not_modified
 
     def _activate(self) -> None:
         if self.now is None or self._limited:

@@ -172,11 +172,13 @@ class Writing:
         for name in line.below(stream) & self._sync.outlets.keys():
             outlet = self._sync.outlets[name]
             by_name = any(line.spec(one).emitted_by for one in line.above(name) if one != stream)
+            versions = outlet.versions
+            begun = outlet.rows > versions.rows_before and outlet.planned.versions and not versions.continued
             if by_name:
-                outlet.versions.only_with_rows = True
-            elif (
-                outlet.rows > outlet.versions.rows_before and outlet.planned.versions and not outlet.versions.continued
-            ):
+                versions.only_with_rows = True
+            elif begun and line.is_substream(stream):
+                versions.leave()  # nothing has changed for one parent, and something has for one before it
+            elif begun:
                 raise StreamError(
                     name,
                     f"stream '{name}' ({self._sync.place}): 'nothing has changed' (not_modified, 304) came behind "
@@ -184,7 +186,7 @@ class Writing:
                     "Say so, and call client.conditional for all resources, before the first row is yielded.",
                 )
             else:
-                outlet.versions.keep()
+                versions.keep()
 
     def _end(self, unit: Unit, states: mk.Snapshot) -> None:
         if unit.error is None:

@@ -398,3 +398,22 @@ def test_what_is_read_of_a_table_that_stands_counts_as_it_comes():
 
     run = run_tap(table(rows), state={"bookmarks": {"t": {"version": 5}}})
     assert [one["value"] for one in entry_of(run)] == ["1"]
+
+
+def test_a_substream_that_has_changed_for_some_parents_only_is_read_again():
+    """Its rows are in a version that nothing activates: what the source said must not keep them from coming again."""
+    tap = burler.tap("tap-t")
+    tap.sync("p", key_properties="id", schema=FIELDS)(lambda: ids(1, 2))
+
+    @tap.sync("t", parent="p", key_properties="id", schema=FIELDS)
+    def rows(parent, stream):
+        if parent["id"] == 2:
+            stream.not_modified()
+            return
+        yield from ids(10)
+        stream.source_state.set(KIND, "1", source="1")
+
+    run = run_tap(tap, state={"bookmarks": {"t": {"version": 5}}})
+    assert run.result.errors == {}
+    assert activated(run) == ["p", "p"]
+    assert entry_of(run) is None
