@@ -11,7 +11,7 @@ from burler.declare.records_path import path_of
 from burler.errors import DeclarationError
 from burler.http.limits import Limiter
 from burler.http.masking import mask_url
-from burler.http.options import MIB, RETRY_STATUSES, Backoff, Options, check_timeout, exponential
+from burler.http.options import MIB, RETRY_STATUSES, Backoff, Options, check_pool, check_timeout, exponential
 from burler.http.origins import joined, taken_apart
 from burler.http.prepared import is_secret_header
 from burler.http.request import Request
@@ -105,7 +105,7 @@ class Client(Verbs):
             retries=retries,
             max_wait_seconds=max_wait_seconds,
             backoff_strategy=strategy,
-            retry_statuses=frozenset(retry_statuses),
+            retry_statuses=retry_statuses,
             retry_writes=retry_writes,
             requests_per_second=requests_per_second,
             requests_per_minute=requests_per_minute,
@@ -122,6 +122,7 @@ class Client(Verbs):
         if session is None:
             from burler.http.wire import make_session
 
+            check_pool(pool_size)
             session = make_session(pool_size)
         limiter = Limiter(requests_per_second, requests_per_minute)
         self._connect(session, options, auth_of(token, auth or user), limiter, Clock(sleep, now, monotonic))
@@ -166,7 +167,7 @@ class Client(Verbs):
         from burler.http import conditional
 
         request = conditional.prepare(self, request)
-        response = self._sender.send(request, check)
+        response = self._sender.send(request, check or conditional.has_body)
         conditional.judge(self, request, response)
         return response
 
@@ -260,7 +261,10 @@ class Client(Verbs):
         return changed(self, changes)
 
     def close(self) -> None:
-        """Close the connections, unless they belong to a session of the author's or to another client."""
+        """Close the connections, unless they belong to a session of the author's or to another client. A renewal of
+        credentials that is under way in another thread may end first, so that nothing of it is lost."""
+        if self.auth is not None:
+            self.auth.close()
         if self._owns_session:
             self.session.close()
 

@@ -12,9 +12,9 @@ import email.utils
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.config.secrets import looks_secret
 from burler.context import StreamRun, running
 from burler.errors import BurlerError, NotModified
+from burler.http.masking import mask_url
 from burler.pipeline.pages import JsonPage
 from burler.pipeline.times import from_datetime
 from burler.source_state import ETAG, LAST_MODIFIED, POLLING, SourceStates
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 _VALIDATORS = ("if-none-match", "if-modified-since")
 # What does not decide what a resource holds: who asks, and how the bytes travel.
-_PASSING = {"authorization", "user-agent", "accept-encoding", "connection", *_VALIDATORS}
+_PASSING = {"authorization", "proxy-authorization", "cookie", "user-agent", "accept-encoding", "connection"}
+_PASSING.update(_VALIDATORS)
+_LONGEST_ETAG = 4096  # servers refuse headers of more
 
 
 def prepare(client: Client, request: Request) -> Request:
@@ -44,7 +46,7 @@ def prepare(client: Client, request: Request) -> Request:
     if not run.source_state.claim(of):
         raise BurlerError(
             f"stream '{run.name}': source_state=True is for a function that asks for one resource, and it asks for "
-            f"another one: {request.endpoint or request.path}. Leave out the option, and ask for each with "
+            f"another one: {_named(request)}. Leave out the option, and ask for each with "
             "client.conditional(path, source=...)."
         )
     return _asking(run.source_state, request, POLLING, of)
@@ -61,7 +63,7 @@ def judge(client: Client, request: Request, response: requests.Response) -> None
         return
     if response.status_code == 304:
         _say_so(run)
-        raise NotModified(f"stream '{run.name}': {request.endpoint or request.path} has not changed (304)")
+        raise NotModified(f"stream '{run.name}': {_named(request)} has not changed (304)")
     if response.status_code == 200:
         of, headers = resource(client, request), response.headers
         run.source_state.later(lambda: note(run.source_state, headers, source=POLLING, of=of))
@@ -79,8 +81,8 @@ def conditional(
     run = stream or running()
     if run is None:
         raise BurlerError(
-            f"client.conditional({request.path!r}) was called outside a running stream. Call it in a function declared "
-            "with @tap.sync; in threads of your own give it the stream: stream=stream."
+            f"client.conditional({_named(request)!r}) was called outside a running stream. Call it in a function "
+            "declared with @tap.sync; in threads of your own give it the stream: stream=stream."
         )
     if run.source_state.automatic:
         raise BurlerError(
@@ -90,10 +92,10 @@ def conditional(
     of = resource(client, request)
     if not run.source_state.claim(of, source=source):
         raise BurlerError(
-            f"stream '{run.name}': client.conditional({request.path!r}): its source '{source}' stands for another "
+            f"stream '{run.name}': client.conditional({_named(request)!r}): its source '{source}' stands for another "
             "resource already, whose entry in the state it would replace. Name each: source='...'."
         )
-    response = client.send(_asking(run.source_state, request, source, of))
+    response = client.send(_asking(run.source_state, request, source, of), check=is_whole)
     if response.status_code == 304:
         _say_so(run)
         return iter(())
@@ -103,27 +105,52 @@ def conditional(
 def _page(
     states: SourceStates, response: requests.Response, records_path: tuple[str, ...] | None, source: str, of: str
 ) -> Iterator[JsonPage]:
+    """The page. What the reply says of itself counts once the function has ended, and only if it took the page: it may
+    gather rows before it yields them."""
     yield JsonPage(response.content, records_path)
-    note(states, response.headers, source=source, of=of)
+    states.later(lambda: note(states, response.headers, source=source, of=of))
+
+
+def is_whole(response: requests.Response) -> None:
+    """Refuse a body that can't be all of a resource: one that is no JSON, or is empty and does not say that it is JSON
+    lines. Its validator would keep it for the truth.
+
+    Raises:
+        ValueError: it is none; it is asked for again then.
+    """
+    from burler.http.reply import Reply
+
+    if response.status_code == 200 and not Reply(response).is_json():
+        raise ValueError("its body is no JSON" if response.content.strip() else "its body is empty")
+
+
+def has_body(response: requests.Response) -> None:
+    """The same where the body may be of any kind: refuse one that is empty.
+
+    Raises:
+        ValueError: it is.
+    """
+    if response.request.method == "GET" and not response.content:
+        is_whole(response)
 
 
 def resource(client: Client, request: Request) -> str:
     """What decides what a resource holds, as text: its address with all parameters, and the headers that the author
-    gave, but for credentials, which change while the resource does not."""
+    gave. Credentials change while the resource does not: those of ``token`` and ``auth`` are added later, and so are
+    none of it; a parameter or header of the author's own counts, whatever its name sounds like."""
     params = sorted((str(name), str(value)) for name, value in _pairs(client.params, request.params))
     headers = sorted(
         (name.lower(), str(value))
         for name, value in _pairs(client.headers, request.headers)
-        if name.lower() not in _PASSING and not looks_secret(name)
+        if name.lower() not in _PASSING
     )
-    params = [(name, value) for name, value in params if not looks_secret(name)]
     return f"{client.url_of(request.path)}\n{params}\n{headers}"
 
 
 def note(states: SourceStates, headers: Mapping[str, str], *, source: str, of: str) -> None:
     """Save the validator of a reply: its ETag, else its Last-Modified, else none (specs 4, rule 4)."""
     etag, modified = headers.get("ETag"), _moment(headers.get("Last-Modified"))
-    if etag:
+    if etag and _may_be_sent(etag):
         states.set(ETAG, etag, source=source, of=of)
     elif modified:
         states.set(LAST_MODIFIED, modified, source=source, of=of)
@@ -134,12 +161,28 @@ def note(states: SourceStates, headers: Mapping[str, str], *, source: str, of: s
 def _asking(states: SourceStates, request: Request, source: str, of: str) -> Request:
     etag = states.get(ETAG, source=source, of=of)
     modified = states.get(LAST_MODIFIED, source=source, of=of)
+    if etag is not None and not _may_be_sent(etag):
+        etag = None
     header = {"If-None-Match": etag} if etag else {"If-Modified-Since": _imf(modified)} if modified else {}
     given = {name: value for name, value in header.items() if value}
     if not given:
         return request
     headers = {**(request.headers or {}), **given}
     return request.replace(headers=headers, allow_statuses=frozenset((*request.allow_statuses, 304)))
+
+
+def _named(request: Request) -> str:
+    """A resource for people: secrets in its address masked."""
+    return request.endpoint or mask_url(request.path)
+
+
+def _may_be_sent(etag: str) -> bool:
+    """Whether a header can hold it: what another tool has saved may be anything."""
+    return (
+        len(etag) <= _LONGEST_ETAG
+        and etag == etag.strip()
+        and all(" " <= letter <= "\xff" != "\x7f" for letter in etag)
+    )
 
 
 def _say_so(run: StreamRun) -> None:
@@ -168,7 +211,7 @@ def _moment(text: str | None) -> str | None:
     """A Last-Modified as RFC 3339 (specs 11.11); None if it is none."""
     try:
         moment = email.utils.parsedate_to_datetime(text) if text else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if moment is None:
         return None

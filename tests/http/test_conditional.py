@@ -149,7 +149,10 @@ def test_a_reply_without_validators_takes_the_entry_away(server: Server):
     assert kept(second) is None
 
 
-@pytest.mark.parametrize("header", ["", "yesterday", "Tue, 99 May 2024 09:08:07 GMT", "0"])
+@pytest.mark.parametrize(
+    "header",
+    ["", "yesterday", "Tue, 99 May 2024 09:08:07 GMT", "0", "Wed, 21 Oct 2015 07:28:00 +99999999999999999999"],
+)
 def test_a_last_modified_that_is_none(server: Server, header: str):
     server.resources["/t"] = ({"Last-Modified": header}, rows(1))
     assert kept(run_tap(one_resource(), {"url": server.url})) is None
@@ -171,6 +174,8 @@ def test_a_saved_time_that_is_none_is_ignored(server: Server, value: str):
         {"select": "t,!t.name"},
         {"config": {"client": {"params": {"lang": "de"}}}},
         {"config": {"client": {"headers": {"Accept-Language": "de"}}}},
+        {"config": {"client": {"params": {"token": "WETH"}}}},
+        {"config": {"client": {"headers": {"X-Account-Key": "acc-2"}}}},
         {"config": {"ignore_source_state": True}},
         {"limit": 5},
     ],
@@ -186,10 +191,10 @@ def test_everything_is_fetched_where_the_question_is_another(server: Server, cha
 
 def test_other_credentials_are_no_other_question(server: Server):
     server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
-    config = {"url": server.url, "client": {"token": canary("first"), "headers": {"X-Api-Key": canary("key")}}}
+    config = {"url": server.url, "client": {"token": canary("first")}}
     first = run_tap(one_resource(), config)
     assert "canary" not in json.dumps(first.states)
-    config["client"] = {"token": canary("second"), "headers": {"X-Api-Key": canary("other")}}
+    config["client"] = {"token": canary("second")}
     assert run_tap(one_resource(), config, state=first.states[-1]).types == ["SCHEMA", "STATE"]
 
 
@@ -305,3 +310,83 @@ def test_a_full_table_asks_for_all_before_its_first_row(server: Server):
     second = run_tap(tap, {"url": server.url}, state=first.states[-1])
     assert "before the first row" in str(second.result.errors["t"])
     assert kept(second) == kept(first)
+
+
+def test_rows_that_are_gathered_before_they_are_yielded(server: Server):
+    """A page that was taken is no row that is out: the validator waits for the end of the function."""
+    server.resources["/a"] = ({"ETag": '"a"'}, rows(*range(10)))
+
+    def gathered(client):
+        pages = list(client.conditional("/a"))
+        for number, row in enumerate(row for page in pages for row in json.loads(page.data)):
+            if number == 6:
+                raise ConnectionError("gone")
+            yield row
+
+    options = {"source_state": False, "replication_key": "id", "order": "asc", "bookmark_strategy": "every_n(2)"}
+    run = run_tap(one_resource(gathered, **options), {"url": server.url})
+    assert len(run.records("t")) == 6
+    assert all("source_state" not in one["bookmarks"]["t"] for one in run.states if one)
+
+
+def test_a_page_that_nobody_took_counts_for_nothing(server: Server):
+    server.resources["/a"] = ({"ETag": '"a"'}, rows(1))
+
+    def forgotten(client):
+        client.conditional("/a")
+        return []
+
+    run = run_tap(one_resource(forgotten, source_state=False), {"url": server.url})
+    assert kept(run) is None
+
+
+class Empty(Handler):
+    """Answers 200, and nothing behind it."""
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, {}))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("ETag", '"2"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+@pytest.mark.parametrize(
+    "fn", [as_content, as_pages, lambda client: client.conditional("/t")], ids=["content", "pages", "conditional"]
+)
+def test_an_empty_reply_is_not_the_truth(server: Server, fn: Any):
+    """It would empty the table at the target, and be remembered: 304 from then on."""
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+    automatic = fn in (as_content, as_pages)
+    state = run_tap(one_resource(fn, source_state=automatic), {"url": server.url}).states[-1]
+    server.RequestHandlerClass = Empty
+    server.asked.clear()
+    config = {"url": server.url, "client": {"retries": 1, "max_wait_seconds": 0.2}}
+    second = run_tap(one_resource(fn, source_state=automatic), config, state=state)
+    assert second.result.exit_code == 1
+    assert "ACTIVATE_VERSION" not in second.types
+    assert kept(second) == state["bookmarks"]["t"]["source_state"]
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", " a", "\u2028", "x" * 70_000, "\x00"])
+def test_a_saved_etag_that_no_header_can_hold_is_ignored(server: Server, value: str):
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+    state = run_tap(one_resource(), {"url": server.url}).states[-1]
+    state["bookmarks"]["t"]["source_state"][0]["value"] = value
+    second = run_tap(one_resource(), {"url": server.url}, state=state)
+    assert second.records("t") == rows(1)
+    assert server.validators()[-1] == (None, None)
+
+
+def test_addresses_in_errors_have_no_secrets(server: Server):
+    secret = canary("link")
+
+    def two(client):
+        yield from client.conditional("/a")
+        yield from client.conditional(f"/b?access_token={secret}")
+
+    server.resources = {"/a": ({}, rows(1)), "/b": ({}, rows(2))}
+    run = run_tap(one_resource(two, source_state=False, replication_key="id"), {"url": server.url})
+    assert secret not in str(run.result.errors["t"])
