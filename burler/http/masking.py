@@ -10,8 +10,9 @@ from burler.config.watched import clean
 
 _NAMES = frozenset({"key", "code", "sig", "signature", "jwt", "assertion", "otp", "pw", "sid", "ticket", "hmac"})
 _MORE = re.compile(r"session([_-]?id)?|awsaccesskeyid|x-(amz|goog)-(signature|credential)", re.IGNORECASE)
+_SHORT = 20  # characters of a code that tells an error
 _USER_INFO = re.compile(r"(?<=//)[^/?#@\s]*(?:@[^/?#@\s]*)*@")
-_JSON_FIELD = re.compile(r'"((?:[^"\\]|\\.){1,80})"(\s*:\s*)"(?:[^"\\]|\\.)*("|$)')
+_JSON_FIELD = re.compile(r'"((?:[^"\\]|\\.){1,80})"(\s*:\s*)"((?:[^"\\]|\\.)*)("|$)')
 _FORM_FIELD = re.compile(r"\b([\w.\-]{1,80})=([^&\s\"'<>]+)")
 
 
@@ -36,9 +37,17 @@ def _masked_pair(pair: str) -> str:
 
 
 def mask_text(text: str) -> str:
-    """A reply's text with ``***`` for fields of JSON and of forms whose names look secret, and all known secrets."""
+    """A reply's text with ``***`` for fields of JSON and of forms whose names look secret, and all known secrets.
+
+    In replies ``code`` and ``key`` say most often what is wrong, and where: they are masked if their value is long and
+    has no spaces.
+    """
     text = _JSON_FIELD.sub(
-        lambda found: f'"{found[1]}"{found[2]}"{MASKED}"' if is_secret_name(found[1]) else found[0], text
+        lambda found: f'"{found[1]}"{found[2]}"{MASKED}"' if _hides(found[1], found[3]) else found[0], text
     )
-    text = _FORM_FIELD.sub(lambda found: f"{found[1]}={MASKED}" if is_secret_name(found[1]) else found[0], text)
+    text = _FORM_FIELD.sub(lambda found: f"{found[1]}={MASKED}" if _hides(found[1], found[2]) else found[0], text)
     return clean(text)
+
+
+def _hides(name: str, value: str) -> bool:
+    return looks_secret(name) or (is_secret_name(name) and len(value) > _SHORT and not re.search(r"\s", value))

@@ -64,6 +64,9 @@ class Options:
                 _refuse(f"{name} must be a number above 0, not {limit!r}; leave it out for no limit")
         if not _is_number(self.max_response_bytes) or self.max_response_bytes < 1:
             _refuse(f"max_response_bytes must be a number of bytes above 0, not {self.max_response_bytes!r}")
+        statuses: Any = self.retry_statuses
+        if not isinstance(statuses, Collection) or not all(map(_is_number, statuses)):
+            _refuse(f"retry_statuses must be a collection of numbers, such as (429, 503), not {statuses!r:.60}")
         strategy: Any = self.backoff_strategy
         if not callable(strategy):
             _refuse("backoff_strategy must be a function that gives waits, such as backoff.expo, not what it gave")
@@ -80,6 +83,12 @@ def check_timeout(given: Any) -> None:
     pair = given if isinstance(given, tuple) else (given, given)
     if len(pair) != 2 or not all(_is_number(one) and one > 0 for one in pair):
         _refuse(f"timeout_seconds must be seconds above 0, or a pair (to connect, between two bytes), not {given!r}")
+
+
+def check_pool(size: Any) -> None:
+    """Raise DeclarationError for anything but a number of connections above 0."""
+    if not isinstance(size, int) or not _is_number(size) or size < 1:
+        _refuse(f"pool_size must be a number of connections above 0, not {size!r:.60}")
 
 
 def _is_number(value: Any) -> bool:

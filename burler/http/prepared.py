@@ -194,6 +194,6 @@ def _location(base: str, location: str) -> str:
 
 def _leaves(here: str, there: str) -> bool:
     try:
-        return origin_of(here) != origin_of(there)
-    except ValueError:  # a port that is none: preparing it says so
+        return origin_as_sent(here) != origin_as_sent(there)
+    except ValueError:  # no address: preparing it says so
         return True

@@ -159,7 +159,21 @@ DLT = Program(
     "extract and normalize into JSON lines in files: no messages, no pipe; the nearest it has",
     environment="dlt",
 )
-PROGRAMS = (FLOOR, BURLER, SDK, SDK_MSGSPEC, AIRBYTE, AIRBYTE_SHAPING, SINGER, DLT)
+HTTP_BURLER = Program("burler over HTTP", "tap_burler_http.py", "`burler.http.Client.pages`; the rest as above")
+HTTP_FLOOR = Program("floor over HTTP", "http_floor.py", "requests, orjson.loads, and the floor's loop")
+HTTP_AIRBYTE = Program(
+    "airbyte-cdk, declarative",
+    "tap_airbyte_http.py",
+    "a manifest with a requester, a paginator and a record selector; no schema applied (its default)",
+    environment="airbyte-cdk",
+)
+HTTP_DLT = Program(
+    "dlt, REST client", "tap_dlt_http.py", "pages of its REST client; the rest as above", environment="dlt"
+)
+PROGRAMS = (
+    *(FLOOR, BURLER, SDK, SDK_MSGSPEC, AIRBYTE, AIRBYTE_SHAPING, SINGER, DLT),
+    *(HTTP_BURLER, HTTP_FLOOR, HTTP_AIRBYTE, HTTP_DLT),
+)
 
 _PAGES, _ROWS, _KEYED = Case(BURLER, "pages"), Case(BURLER, "rows"), Case(BURLER, "keyed")
 _FLOOR = Case(FLOOR, "pages")
@@ -179,6 +193,7 @@ _KEYED_PEERS = (
     Case(AIRBYTE_SHAPING, "keyed", 0.1),
     Case(SINGER, "keyed", 0.1),
 )
+_HTTP_AIRBYTE = Case(HTTP_AIRBYTE, "pages", 0.4)
 _BYTES, _ARROW = Case(FLOOR, "bytes"), Case(FLOOR, "arrow", 0.5)
 
 RATES = (
@@ -213,6 +228,14 @@ RATES = (
         _ARROW,
         (Bar(_ARROW, 3.0, "3 x to_pylist + orjson.dumps"),),
         needs="pyarrow",
+    ),
+    RateRow(
+        "http",
+        "whole HTTP read from a local server, pages of 1,000",
+        Case(HTTP_BURLER, "pages"),
+        Case(HTTP_FLOOR, "pages"),
+        (Bar(_HTTP_AIRBYTE, 8, "8 x airbyte-cdk declarative"),),
+        (_HTTP_AIRBYTE, Case(HTTP_DLT, "pages", 0.2)),
     ),
 )
 

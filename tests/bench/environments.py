@@ -13,6 +13,7 @@ PACKAGES = {
     "airbyte-cdk": ("airbyte-cdk>=7",),
     "dlt": ("dlt>=1.20",),
     "singer-python": ("singer-python>=6.8",),
+    "meltanolabs-tap-postgres": ("meltanolabs-tap-postgres",),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import io
 import os
 import random
 import socket
@@ -12,14 +13,16 @@ import tracemalloc
 import zlib
 
 import pytest
+import requests
 import responses
+import urllib3
 from clocks import Clock
 from faultserver import MIB, FaultServer
 from pageserver import serving
 
 from burler.errors import HttpError, NoAnswerError, NotFoundError, StorageError
 from burler.http import Client
-from burler.http.body import CHUNK_BYTES
+from burler.http.body import CHUNK_BYTES, BrokenBody, read_body
 
 
 def got(body, headers=None, **options):
@@ -59,6 +62,19 @@ def test_all_cuts_of_a_gzip_body_are_noticed():
     for cut in range(1, len(packed)):
         with pytest.raises(NoAnswerError, match="its gzip breaks off"):
             got(packed[:cut], {"Content-Encoding": "gzip"})
+
+
+def test_a_body_that_is_shorter_than_it_says_is_noticed_whatever_urllib3_does():
+    """Older versions pass it on as if nothing was missing."""
+    reply = requests.Response()
+    reply.request = requests.PreparedRequest()
+    reply.headers["Content-Length"] = "10"
+    headers = {"Content-Length": "10"}
+    reply.raw = urllib3.HTTPResponse(
+        io.BytesIO(b"only"), headers, preload_content=False, enforce_content_length=False, request_method="GET"
+    )
+    with pytest.raises(BrokenBody, match="6 bytes are missing"):
+        read_body(reply, 100)
 
 
 def test_a_body_of_the_greatest_size_is_taken_and_one_of_a_byte_more_is_not():

@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "http.md"
 
 def test_snippets_of_the_page_run_in_order():
     text = PAGE.read_text(encoding="utf-8")
-    with FaultServer(streams={"orders": 250}, kinds=["503", "drop"], rate=0.3, seed=3) as server:
+    with FaultServer(streams={"orders": 250}) as server:
         scope = {"__name__": "snippet", "server": server.url, "token": canary("docs")}
         blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
         for block in blocks:

@@ -132,6 +132,17 @@ def test_texts_are_masked():
     assert mask_text("grant=x&client_secret=abc&y=1") == "grant=x&client_secret=***&y=1"
 
 
+def test_codes_of_errors_can_be_read_and_codes_of_logins_can_not():
+    assert mask_text('{"code": "THROTTLED", "key": "orders.total"}') == '{"code": "THROTTLED", "key": "orders.total"}'
+    assert (
+        mask_text('{"code": "no such field in this list of names"}')
+        == '{"code": "no such field in this list of names"}'
+    )
+    assert mask_text('{"code": "SplxlOBeZQQYbYS6WxSbIA"}') == '{"code": "***"}'
+    assert mask_text("a=1&code=SplxlOBeZQQYbYS6WxSbIA&code=12") == "a=1&code=***&code=12"
+    assert mask_url("/x?code=12") == "/x?code=***"
+
+
 def test_nobody_listens():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -170,6 +170,22 @@ def test_a_retry_after_of_no_time_does_not_make_a_hot_loop(monkeypatch):
     assert asked_with([(503, {"Retry-After": "0"}, b""), 200])[1] == [1.0]
 
 
+def test_a_retry_after_is_the_least_that_is_waited(monkeypatch):
+    monkeypatch.setattr("random.uniform", lambda least, most: most)
+    options = {"backoff_strategy": lambda: itertools.repeat(10)}
+    assert asked_with([(503, {"Retry-After": "2"}, b""), 200], options=options)[1] == [10.0]
+    assert asked_with([(503, {"Retry-After": "20"}, b""), 200], options=options)[1] == [20.0]
+
+
+def test_a_sleep_that_does_not_sleep_is_enough_for_tests():
+    """Time stands still, and no wait is asked for twice."""
+    waits = []
+    replies = Replies((429, {"Retry-After": "17"}, b""), 200)
+    with serving(replies) as server, Client(server.url, sleep=waits.append, monotonic=lambda: 0.0) as client:
+        assert client.get("/a").status_code == 200
+    assert waits == [17.0]
+
+
 def test_a_429_without_retry_after_waits_for_the_window_it_names(monkeypatch):
     monkeypatch.setattr("random.uniform", lambda least, most: most)
     headers = {"X-RateLimit-Reset": "42", "X-RateLimit-Remaining": "5"}
@@ -250,7 +266,7 @@ def test_the_usual_waits_stop_growing(monkeypatch):
 
 
 def test_a_signal_ends_a_wait():
-    """What a signal's handler raises in ``sleep`` comes out at once, and the client works on."""
+    """What a signal's handler raises in ``sleep`` comes out at once, and the client works on in other threads."""
 
     class Stopped(BaseException):
         pass
@@ -258,10 +274,13 @@ def test_a_signal_ends_a_wait():
     def sleep(seconds):
         raise Stopped
 
-    with serving(Replies(503, 200)) as server, Client(server.url, sleep=sleep, requests_per_second=1000) as client:
+    seconds = itertools.count()  # each look at the clock is a second later: no limit makes anybody wait
+    with (
+        serving(Replies(503, 200)) as server,
+        Client(server.url, sleep=sleep, monotonic=lambda: next(seconds), requests_per_second=1000) as client,
+    ):
         with pytest.raises(Stopped):
             client.get("/a")
-        client._sender.limiter._gap = 0.0
         done = []
         thread = threading.Thread(target=lambda: done.append(client.get("/a").status_code))
         thread.start()
