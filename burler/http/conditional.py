@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import email.utils
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ _VALIDATORS = ("if-none-match", "if-modified-since")
 # What does not decide what a resource holds: who asks, and how the bytes travel.
 _PASSING = {"authorization", "proxy-authorization", "cookie", "user-agent", "accept-encoding", "connection"}
 _PASSING.update(_VALIDATORS)
+_VISIBLE = re.compile("[ -~\x80-\xff]+")
 _LONGEST_ETAG = 4096  # servers refuse headers of more
 
 
@@ -178,11 +180,7 @@ def _named(request: Request) -> str:
 
 def _may_be_sent(etag: str) -> bool:
     """Whether a header can hold it: what another tool has saved may be anything."""
-    return (
-        len(etag) <= _LONGEST_ETAG
-        and etag == etag.strip()
-        and all(" " <= letter <= "\xff" != "\x7f" for letter in etag)
-    )
+    return len(etag) <= _LONGEST_ETAG and etag == etag.strip() and _VISIBLE.fullmatch(etag) is not None
 
 
 def _say_so(run: StreamRun) -> None:

@@ -198,6 +198,8 @@ class Pull:
             return
         page = as_page(item)
         if page is not None:
+            if self._levels:
+                tell_giver(self._levels[-1].iterator, item)
             item = batches(page)
             if item is None:
                 size = size_bytes(page)
@@ -281,6 +283,17 @@ class Pull:
 
 class _Ended(Exception):
     """An iterator has ended."""
+
+
+def tell_giver(iterator: Any, page: Any) -> None:
+    """Tell an iterator of pages that one of its pages has come straight here: through ``yield from``, ``return`` or
+    ``yield``, untouched by hands in between. So it knows, when it is asked for the next one, that this one is on its
+    way out (``burler.files`` keeps a state for each file)."""
+    while (inner := getattr(iterator, "gi_yieldfrom", None)) is not None:
+        iterator = inner
+    taken = getattr(iterator, "page_taken", None)
+    if taken is not None:
+        taken(page)
 
 
 def size_of_row(row: Mapping[str, Any]) -> int:

@@ -28,7 +28,7 @@ from burler.pipeline.bookmark import comparable, key_text
 from burler.pipeline.markers import Asked, CallFailed, Marker, Released, Skipped, Snapshot
 from burler.pipeline.pages import PageError, as_page
 from burler.pipeline.pages import rows_of as rows_of_page
-from burler.pipeline.pull import describe, size_of_row
+from burler.pipeline.pull import describe, size_of_row, tell_giver
 from burler.runtime.logs import short
 from burler.runtime.signals import Stop
 
@@ -292,6 +292,8 @@ def _rows(
                 yield name, item
             elif item is not None or stack:
                 page = as_page(item)
+                if page is not None and stack:
+                    tell_giver(stack[-1][1], item)
                 # Each row may be a parent, so a page of another kind becomes rows here.
                 item = item if page is None else _page_rows(page, name, member)
                 stack.append((name, _iterator(item, member, run)))
