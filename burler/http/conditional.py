@@ -110,7 +110,8 @@ def _page(
     """The page. What the reply says of itself counts once the function has ended, and only if it took the page: it may
     gather rows before it yields them."""
     yield JsonPage(response.content, records_path)
-    states.later(lambda: note(states, response.headers, source=source, of=of))
+    if response.status_code == 200:
+        states.later(lambda: note(states, response.headers, source=source, of=of))
 
 
 def is_whole(response: requests.Response) -> None:

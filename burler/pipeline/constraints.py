@@ -92,6 +92,10 @@ def _bound(holds: Callable[[Decimal, Decimal], bool], exclusive: str = "") -> Ca
 
 
 def _multiple(value: Any, step: Any, _schema: Mapping[str, Any]) -> bool:
+    if type(value) is Decimal and value.is_finite():
+        digits = _digits_of_step(step)
+        if digits is not None and -_exponent(value) <= digits:
+            return True
     number, unit = _decimal(value), _decimal(step)
     if number is None or not unit or not number:
         return True
@@ -99,6 +103,15 @@ def _multiple(value: Any, step: Any, _schema: Mapping[str, Any]) -> bool:
         return False
     exponent = min(_exponent(number), _exponent(unit))
     return _scaled(number, exponent) % _scaled(unit, exponent) == 0
+
+
+@functools.lru_cache(1024, typed=True)
+def _digits_of_step(step: Any) -> int | None:
+    """How many digits behind the point a step of 1, 0.1, 0.01, ... allows; None for any other step."""
+    unit = _decimal(step)
+    if not unit or unit < 0 or unit.as_tuple().digits != (1,):
+        return None
+    return -_exponent(unit)
 
 
 def _exponent(number: Decimal) -> int:

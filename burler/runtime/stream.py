@@ -72,7 +72,6 @@ class SyncRun:
         self.retried: Counter[str] = Counter()
         self.ending = self.abandoned = self.saved_by_hand = False
         self.since_rows = self._since_pages = self._ended_units = 0
-        self.source_changed = False
         self._since = time.monotonic()
         self._reported: dict[str, int] = {}
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)

@@ -54,8 +54,8 @@ def returned(pages):
 
 
 def in_a_loop(pages):
-    for page in pages:
-        yield page  # noqa: UP028
+    for page in pages:  # noqa: UP028
+        yield page
 
 
 def gathered(pages):

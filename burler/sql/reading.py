@@ -1,0 +1,116 @@
+"""What a running stream asks of its table: which columns, from which key on, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burler.context import StreamRun
+from burler.declare.spec import INCREMENTAL, LOG_BASED
+from burler.errors import SqlError
+from burler.sql.tables import Column, Table
+
+POSITION = "burler.sql"
+"""The name in ``stream.state`` under which the place in a table with a key of several columns is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One pass through a table.
+
+    Attributes:
+        columns: those to ask for, in the order of the stream's schema.
+        order: the columns that rows rise by; empty if the order is no matter.
+        start: values of the first columns of ``order``, at or after which rows are asked for; empty: all rows.
+    """
+
+    stream: str
+    table: Table
+    columns: tuple[Column, ...]
+    order: tuple[str, ...] = ()
+    start: tuple[Any, ...] = ()
+    resumes: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+
+def reading_of(stream: StreamRun, table: Table) -> Reading:
+    """What a running stream asks of a table.
+
+    Raises:
+        SqlError: a field or a key that the table does not have, a key that can't be read, or no field at all.
+    """
+    name = stream.name
+    columns = _columns(stream, table)
+    if stream.replication_method == LOG_BASED:
+        raise SqlError(f"stream '{name}': burler.sql reads no log. Make it FULL_TABLE or INCREMENTAL.")
+    if stream.replication_method == INCREMENTAL:
+        key = stream.replication_key
+        if key is None:
+            return Reading(name, table, columns)
+        _check_key(name, key, table)
+        start = _start(stream, table.by_name[key])
+        return Reading(name, table, columns, (key,), () if start is None else (start,))
+    key = stream.resumable_by
+    if key is None:
+        return Reading(name, table, columns)
+    _check_key(name, key, table)
+    order = table.keys if table.keys[:1] == (key,) else (key,)
+    return Reading(name, table, columns, order, _resume(stream, order), resumes=len(order) > 1)
+
+
+def _columns(stream: StreamRun, table: Table) -> tuple[Column, ...]:
+    wanted = list(stream.schema.get("properties") or ())
+    missing = [field for field in wanted if field not in table.by_name]
+    if missing:
+        raise SqlError(
+            f"stream '{stream.name}': its table has no column '{missing[0]}' (any more). Columns: "
+            f"{_some([column.name for column in table.columns])}.\n  Make the catalog anew: burler discover APP."
+        )
+    if not wanted:
+        raise SqlError(f"stream '{stream.name}': no column is selected, so there is nothing to ask for. Select one.")
+    columns = tuple(table.by_name[field] for field in wanted)
+    bad = next((column for column in columns if column.unsupported), None)
+    if bad is not None:
+        raise SqlError(f"stream '{stream.name}': column '{bad.name}': {bad.unsupported}. Deselect it.")
+    return columns
+
+
+def _check_key(stream: str, key: str, table: Table) -> None:
+    if key not in table.by_name:
+        raise SqlError(
+            f"stream '{stream}': its table has no column '{key}', by which rows should rise. Columns: "
+            f"{_some([column.name for column in table.columns])}."
+        )
+
+
+def _start(stream: StreamRun, column: Column) -> Any:
+    """The bookmark; ``start_date`` says nothing of a key that is no time."""
+    start = stream.bookmark
+    timely = column.schema.get("format") in ("date", "date-time")
+    return None if start is not None and start == stream.start_date and not timely else start
+
+
+def _resume(stream: StreamRun, order: Sequence[str]) -> tuple[Any, ...]:
+    """Where an interrupted table goes on. The state holds the first column of its key; where the place that the last
+    page ended at has the same, the whole key."""
+    first = stream.bookmark
+    if first is None:
+        stream.state.pop(POSITION, None)  # of an older table: it says nothing of this one
+        return ()
+    kept = stream.state.get(POSITION)
+    if len(order) > 1 and isinstance(kept, list) and len(kept) == len(order) and _same(kept[0], first):
+        return tuple(kept)
+    return (first,)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other) or str(one) == str(other)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:20]) + (" ..." if len(names) > 20 else "")

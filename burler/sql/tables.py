@@ -1,0 +1,55 @@
+"""A table as discovery finds it: frozen facts, no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table or view.
+
+    Attributes:
+        schema: the JSON Schema of its values; null among the types if it may be null.
+        sql_type: its type, as the database spells it.
+        naive: its times say no zone; they are read as UTC (specs 8).
+        unsupported: why its values can't be read; empty if they can.
+        type: SQLAlchemy's type; None where it knows none.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    sql_type: str = ""
+    naive: bool = False
+    unsupported: str = ""
+    type: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or a view.
+
+    Attributes:
+        schema: the schema of the database that it lies in; None for the default one of a database without schemas.
+        keys: the columns of its primary key, else of a unique constraint without nulls; empty for views.
+    """
+
+    name: str
+    schema: str | None
+    columns: tuple[Column, ...]
+    keys: tuple[str, ...] = ()
+    is_view: bool = False
+    database: str = ""
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream: ``schema.table``, or ``table``."""
+        return self.name if self.schema is None else f"{self.schema}.{self.name}"
+
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """Its columns by their names."""
+        return {column.name: column for column in self.columns}

@@ -1,0 +1,289 @@
+"""What goes wrong with a database, as an operator sees it: one clear error each, no secret in it, no hanging."""
+
+import logging
+import threading
+import time
+from urllib.parse import quote
+
+import pytest
+from pgserver import PASSWORD
+from shops import rows_of, table_tap
+
+import burler
+from burler.errors import SqlError
+from burler.testing import canary, run_tap
+
+
+def error_of(url, **more):
+    with pytest.raises(SqlError) as caught:
+        rows_of(url, "public.t", **more)
+    said = str(caught.value)
+    assert PASSWORD not in said
+    assert len(said.splitlines()) <= 3
+    return said
+
+
+def test_a_wrong_password_is_not_shown(server, adbc):
+    said = error_of(server.url(password=quote(canary("wrong") + "@:/", safe="")), adbc=adbc)
+    assert "password authentication failed" in said
+    assert "canary" not in said
+    assert "burler:***@127.0.0.1" in said
+    assert "Look at user and password" in said
+
+
+def test_a_database_that_is_not_there(server, adbc):
+    said = error_of(server.url("nope"), adbc=adbc)
+    assert 'database "nope" does not exist' in said
+    assert "Look at the database's name" in said
+
+
+def test_a_server_that_is_not_there():
+    said = error_of(f"postgresql://someone:{canary('nobody')}@127.0.0.1:1/x")
+    assert "onnection refused" in said
+    assert "Is the server up" in said
+    assert "canary" not in said
+
+
+@pytest.mark.parametrize("url", ["", "no url", "postgresql:/x", 5, None])
+def test_what_is_no_url(url):
+    with pytest.raises(SqlError, match="URL"):
+        burler.sql.Database(url)
+
+
+def test_an_unknown_kind_of_database():
+    with pytest.raises(SqlError, match="SQLAlchemy knows no database 'paradox'"):
+        burler.sql.Database(f"paradox://user:{canary('paradox')}@h/x").discover()
+
+
+def test_a_driver_that_is_not_installed():
+    with pytest.raises(SqlError, match=r"its driver '\w+' is not installed. Install it: pip install"):
+        burler.sql.Database("mysql://h/x").discover()
+
+
+@pytest.mark.parametrize(
+    "given", [{"connect_timeout_seconds": 0}, {"statement_timeout_seconds": "5"}, {"naive_times": "cet"}]
+)
+def test_settings_that_are_none(given):
+    with pytest.raises(SqlError, match=next(iter(given))):
+        burler.sql.Database("sqlite://", **given)
+
+
+def test_a_repr_shows_no_secret(server):
+    shown = repr(burler.sql.Database(server.url() + "?sslpassword=" + canary("ssl")))
+    assert shown.startswith("<Database postgresql")
+    assert "canary" not in shown
+
+
+def change_after_discovery(pg, adbc, *statements):
+    """A tap whose table changes between discovery and sync."""
+    tap = burler.tap("tap-shop")
+
+    @tap.client
+    def client():
+        return burler.sql.Database(pg.url, adbc=adbc)
+
+    @tap.discover
+    def find(client):
+        catalog = client.discover()
+        pg.execute(*statements)
+        return catalog
+
+    @tap.sync("*")
+    def rows(client, stream):
+        return client.pages(stream)
+
+    out = run_tap(tap)
+    (error,) = out.result.errors.values()
+    assert isinstance(error, SqlError)
+    return str(error)
+
+
+def test_a_table_that_was_dropped(pg, adbc):
+    pg.execute("create table t (id int)")
+    said = change_after_discovery(pg, adbc, "drop table t")
+    assert said.startswith("stream 'public.t': ")
+    assert 'relation "public.t" does not exist' in said
+    assert "discover anew" in said
+
+
+def test_a_column_that_was_dropped(pg, adbc):
+    pg.execute("create table t (id int, name text)")
+    said = change_after_discovery(pg, adbc, "alter table t drop column name")
+    assert "name" in said
+    assert "make the catalog anew" in said
+
+
+def test_a_column_of_an_old_catalog(pg, adbc):
+    pg.execute("create table t (id int)")
+    schema = {"properties": {"id": {"type": "integer"}, "gone": {"type": "string"}}}
+    entry = {"tap_stream_id": "public.t", "stream": "public.t", "schema": schema, "metadata": [
+        {"breadcrumb": [], "metadata": {"selected": True}}]}  # fmt: skip
+    out = run_tap(table_tap(pg.url, adbc=adbc), catalog={"streams": [entry]})
+    assert "its table has no column 'gone' (any more)" in str(out.result.errors["public.t"])
+
+
+def test_a_column_that_became_another_type_is_read_as_it_is_now(pg, adbc):
+    """The rows say what is wrong, if something is."""
+    pg.execute("create table t (id int)", "insert into t values (1)")
+    tap = table_tap(pg.url, adbc=adbc)
+    run_tap(tap)
+    pg.execute("alter table t alter column id type text")
+    assert run_tap(tap).records("public.t") == [{"id": "1"}]
+
+
+def test_a_statement_that_takes_too_long(pg, adbc):
+    pg.execute("create view t as select 1 as id, pg_sleep(30)::text as s")
+    begin = time.monotonic()
+    said = error_of(pg.url, adbc=adbc, database={"statement_timeout_seconds": 0.3})
+    assert "statement timeout" in said and "statement_timeout_seconds" in said
+    assert time.monotonic() - begin < 20
+
+
+def lost_tap(pg, adbc, **options):
+    """A tap whose connection is ended by the server after the first page, once."""
+    tap = burler.tap("tap-shop")
+    killed = []
+
+    @tap.client
+    def client():
+        return burler.sql.Database(pg.url, adbc=adbc)
+
+    @tap.discover
+    def find(client):
+        return client.discover(replication_keys="id")
+
+    @tap.sync("*", order="asc", bookmark_strategy="every_n(1)", **options)
+    def rows(client, stream):
+        for page in client.pages(stream):
+            yield page
+            if not killed:
+                killed.append(True)
+                pg.ask(
+                    "select pg_terminate_backend(pid) from pg_stat_activity "
+                    f"where datname = '{pg.name}' and pid <> pg_backend_pid()"
+                )
+
+    return tap
+
+
+def fill(pg, count=150_000):
+    pg.execute("create table t (id int primary key, filler text)")
+    pg.execute(f"insert into t select i, repeat('x', 100) from generate_series(1, {count}) i")
+
+
+def test_a_lost_connection_is_one_error_and_the_next_run_goes_on(pg, adbc):
+    fill(pg)
+    out = run_tap(lost_tap(pg, adbc))
+    (error,) = out.result.errors.values()
+    assert isinstance(error, SqlError)
+    assert "terminat" in str(error) or "closed the connection" in str(error) or "lost" in str(error)
+    assert PASSWORD not in str(error)
+    got = out.records("public.t")
+    assert 0 < len(got) < 150_000
+    bookmark = out.states[-1]["bookmarks"]["public.t"]["id"]
+    assert bookmark == got[-1]["id"]
+
+
+def test_a_lost_connection_may_be_tried_again(pg):
+    fill(pg)
+    out = run_tap(lost_tap(pg, True, retry_sync_on=SqlError, max_retries=2))
+    assert not out.result.errors
+    assert {row["id"] for row in out.records("public.t")} == set(range(1, 150_001))
+
+
+def test_a_function_that_stops_early_cancels_its_query(pg, adbc):
+    pg.execute("create view slow as select i as id, pg_sleep(case when i > 30000 then 1 else 0 end)::text as s, "
+               "repeat('x', 500) as filler from generate_series(1, 31000) i")  # fmt: skip
+    with burler.sql.Database(pg.url, adbc=adbc) as database:
+        pages = database.query("select * from slow")
+        next(pages)
+        begin = time.monotonic()
+        pages.close()
+        assert time.monotonic() - begin < 20
+        wait_until(lambda: pg.ask(RUNNING.format(pg.name)) == [(0,)])
+    assert not [thread for thread in threading.enumerate() if thread.name == "burler-sql"]
+
+
+def test_connections_are_used_again_and_closed_at_the_end(pg, adbc):
+    pg.execute("create table t (id int)", "insert into t values (1)")
+    connected = f"select count(distinct pid) from pg_stat_activity where datname = '{pg.name}' and pid <> pg_backend_pid() and query not like '%pg_catalog%'"  # noqa: E501
+    with burler.sql.Database(pg.url, adbc=adbc) as database:
+        for _ in range(10):
+            assert list(database.rows("select id from t")) == [{"id": 1}]
+        assert pg.ask(connected)[0][0] <= 2
+    wait_until(lambda: pg.ask(connected) == [(0,)])
+    with pytest.raises(SqlError, match="was closed"):
+        database._reader = None
+        reader = database._reads()
+        reader.close()
+        next(reader.query_pages("select 1", {}, "query"))
+
+
+RUNNING = "select count(*) from pg_stat_activity where datname = '{}' and state = 'active' and pid <> pg_backend_pid()"
+
+
+def wait_until(fact):
+    for _ in range(100):
+        if fact():
+            return
+        time.sleep(0.05)
+    pytest.fail("it never came true")
+
+
+def test_streams_run_side_by_side_on_connections_of_their_own(pg, adbc):
+    pg.execute("create table t (id int, part int)")
+    pg.execute("insert into t select i, i % 8 from generate_series(1, 8000) i")
+    tap = burler.tap("tap-shop")
+
+    @tap.client
+    def client():
+        return burler.sql.Database(pg.url, adbc=adbc)
+
+    @tap.partitions("t")
+    def parts():
+        return ({"part": i} for i in range(8))
+
+    schema = {"properties": {"id": {"type": "integer"}, "part": {"type": "integer"}}}
+
+    @tap.sync("t", key_properties="id", schema=schema, workers=4)
+    def rows(client, partition):
+        return client.query("select * from t where part = :part", partition)
+
+    out = run_tap(tap)
+    assert not out.result.errors
+    assert sorted(row["id"] for row in out.records("t")) == list(range(1, 8001))
+
+
+def test_what_a_driver_says_is_told_without_secrets():
+    import sqlalchemy as sa
+
+    from burler.sql.failures import sql_error
+
+    password = canary("in-words") + "/+"
+    url = sa.make_url(f"postgresql://u:{quote(password, safe='')}@h/x?sslpassword=hidden")
+    for way in (password, quote(password, safe="")):
+        said = str(sql_error(RuntimeError(f"cannot use {way!r} or hidden for u"), "discovery", url))
+        assert said == "discovery: postgresql://u:***@h/x?sslpassword=***: cannot use '***' or *** for u."
+
+
+def test_a_query_that_fails_names_its_stream(pg, adbc):
+    tap = burler.tap("tap-shop")
+
+    @tap.client
+    def client():
+        return burler.sql.Database(pg.url, adbc=adbc)
+
+    @tap.sync("totals", schema={"properties": {"a": {"type": "integer"}}})
+    def totals(client):
+        return client.query("select 1 / 0 as a")
+
+    said = str(run_tap(tap).result.errors["totals"])
+    assert said.startswith("stream 'totals': query: postgresql")
+    assert "division by zero" in said
+
+
+def test_no_secret_is_in_any_log_line(pg, adbc, caplog):
+    caplog.set_level(logging.DEBUG)
+    pg.execute("create table t (id int, k timestamp)", "insert into t values (1, 'infinity')")
+    run_tap(table_tap(pg.url, adbc=adbc))
+    assert PASSWORD not in caplog.text

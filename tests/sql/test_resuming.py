@@ -1,0 +1,141 @@
+"""Full tables that are interrupted and go on: by a key of one column and of several."""
+
+import pytest
+
+import burler
+from burler.sql import database as burler_sql_database
+from burler.testing import run_tap
+
+
+class Broken(Exception):
+    """What stands for a lost network."""
+
+
+def parts_tap(url, adbc, *, fail_after=None, resumable_by="a", strategy="every_n(1)"):
+    """A tap of one table that is resumable; its pages are small, and break off after some rows."""
+    tap = burler.tap("tap-parts")
+
+    @tap.client
+    def client():
+        return burler.sql.Database(url, adbc=adbc)
+
+    @tap.discover
+    def find(client):
+        return client.discover(tables="parts")
+
+    @tap.sync("public.*", resumable_by=resumable_by, bookmark_strategy=strategy)
+    def parts(client, stream):
+        given = 0
+        for page in client.pages(stream):
+            if fail_after is not None and given >= fail_after:
+                raise Broken("gone away")
+            yield page
+            given += 7
+
+    return tap
+
+
+@pytest.fixture
+def small_pages(monkeypatch):
+    """Pages of some rows each, of both drivers."""
+    from burler.sql import postgres_links
+
+    fetch = postgres_links.AdbcLink.fetch
+
+    def cut(self, sql):
+        for batch in fetch(self, sql):
+            yield from (batch.slice(i, 7) for i in range(0, batch.num_rows, 7))
+
+    monkeypatch.setattr(postgres_links.AdbcLink, "fetch", cut)
+    monkeypatch.setattr(postgres_links, "_FIRST_ROWS", 7)
+    monkeypatch.setattr(postgres_links, "_MOST_ROWS", 7)
+
+
+def ids(out):
+    return [(row["a"], row.get("b")) for row in out.records("public.parts")]
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("kind", ["bigint", "text", 'text collate "en-x-icu"', "uuid", "timestamptz", "numeric(20,4)"])
+def test_a_table_goes_on_at_its_key(pg, adbc, kind):
+    value = {
+        'text collate "en-x-icu"': "chr(64 + i)",
+        "bigint": "i", "text": "chr(64 + i)", "timestamptz": "'2024-01-01'::timestamptz + i * interval '1 min'",
+        "uuid": "('0000000' || to_hex(i / 16) || '-0000-0000-0000-00000000000' || to_hex(i % 16))::uuid",
+        "numeric(20,4)": "i / 3.0",
+    }[kind]  # fmt: skip
+    pg.execute(f"create table parts (a {kind} primary key, b int)")
+    pg.execute(f"insert into parts select {value}, i from generate_series(1, 50) i order by random()")
+    first = run_tap(parts_tap(pg.url, adbc, fail_after=20))
+    assert first.result.errors
+    assert [b for _a, b in ids(first)] == list(range(1, 22))
+    second = run_tap(parts_tap(pg.url, adbc), state=first.states[-1])
+    assert not second.result.errors
+    assert [b for _a, b in ids(second)] == list(range(21, 51))
+    versions = {m["version"] for out in (first, second) for m in out.messages if m["type"] == "RECORD"}
+    assert len(versions) == 1
+    assert second.types[-2:] == ["ACTIVATE_VERSION", "STATE"]
+    assert "full_table" not in second.states[-1]["bookmarks"]["public.parts"]
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_a_key_of_several_columns_goes_on_at_the_whole_key(pg, adbc):
+    """Else all rows of an account would come again, and there may be millions."""
+    pg.execute("create table parts (a int, b int, c text, primary key (a, b))")
+    pg.execute("insert into parts select i / 30, i, 'x' from generate_series(0, 89) i order by random()")
+    first = run_tap(parts_tap(pg.url, adbc, fail_after=50))
+    assert ids(first) == [(i / 30 // 1, i) for i in range(56)]
+    second = run_tap(parts_tap(pg.url, adbc), state=first.states[-1])
+    assert not second.result.errors
+    assert ids(second)[0] == (1, 48)  # what the last page but one ended with: its rows are surely out
+    assert sorted({*ids(first), *ids(second)}) == [(i // 30, i) for i in range(90)]
+    assert "stream_state" not in second.states[-1]["bookmarks"]["public.parts"]
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_a_place_of_an_older_table_is_not_gone_on_with(pg, adbc):
+    """A fresh run that breaks off at once must not leave behind the place of the one before it."""
+    pg.execute("create table parts (a int, b int, primary key (a, b))")
+    pg.execute("insert into parts select 1, i from generate_series(0, 29) i")
+    first = run_tap(parts_tap(pg.url, adbc, fail_after=21))
+    state = first.states[-1]
+    assert state["bookmarks"]["public.parts"]["stream_state"]
+    del state["bookmarks"]["public.parts"]["full_table"]
+    again = run_tap(parts_tap(pg.url, adbc, fail_after=7), state=state)
+    assert ids(again) == [(1, i) for i in range(7)]
+    whole = run_tap(parts_tap(pg.url, adbc), state=again.states[-1])
+    assert set(ids(again)) | set(ids(whole)) == {(1, i) for i in range(30)}
+
+
+def test_without_resumable_by_no_order_is_asked_for(pg, adbc, monkeypatch):
+    pg.execute("create table parts (a int primary key, b int)", "insert into parts values (1, 1)")
+    asked = []
+    reading_of = burler_sql_database.reading_of
+    monkeypatch.setattr(burler_sql_database, "reading_of", lambda *args: asked.append(reading_of(*args)) or asked[-1])
+    run_tap(parts_tap(pg.url, adbc, resumable_by=None, strategy="end_of_sync"))
+    run_tap(parts_tap(pg.url, adbc))
+    assert [one.order for one in asked] == [(), ("a",)]
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize(
+    "kind, value",
+    [
+        ("bytea", "decode(md5(i::text), 'hex')"),
+        ("inet", "'10.0.0.0'::inet + i"),
+        ("timetz", "'10:00+02'::timetz + i * interval '1 s'"),
+        ("char(4)", "chr(96 + i)"),
+        ("mood", "('m' || i)::mood"),
+        ("date", "'2024-01-01'::date + i"),
+    ],
+)
+def test_keys_of_types_without_an_order_of_their_own_rise_by_their_text(pg, adbc, kind, value):
+    labels = ", ".join(f"'m{i}'" for i in range(1, 31))
+    pg.execute(f"create type mood as enum ({labels})", f"create table parts (a {kind} primary key, b int)")
+    pg.execute(f"insert into parts select {value}, i from generate_series(1, 30) i order by random()")
+    first = run_tap(parts_tap(pg.url, adbc, fail_after=20, resumable_by="*"))
+    assert "gone away" in str(first.result.errors)
+    second = run_tap(parts_tap(pg.url, adbc, resumable_by="*"), state=first.states[-1])
+    assert not second.result.errors
+    assert len(ids(first)) == 21 and len(ids(second)) == 10
+    assert sorted(b for _a, b in {*ids(first), *ids(second)}) == list(range(1, 31))
