@@ -75,10 +75,13 @@ def is_arrow(item: Any) -> bool:
     return pyarrow is not None and isinstance(item, pyarrow.RecordBatch | pyarrow.Table)
 
 
+_RESPONSE = "yield its .content (JSON as the source sent it), or client.pages(...), which follows the pages as well."
 _MISUSED = {
     "pyarrow": "yield Arrow tables or batches (Table.from_arrays, Table.from_struct_array), or its to_pylist().",
     "pandas": "yield pyarrow.Table.from_pandas(frame, preserve_index=False): Arrow tables need no detour.",
     "polars": "yield frame.to_arrow(): Arrow tables need no detour.",
+    "requests": _RESPONSE,
+    "httpx": _RESPONSE,
 }
 
 

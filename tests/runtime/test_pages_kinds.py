@@ -327,3 +327,21 @@ def test_a_parent_may_yield_documents():
     child = {"type": "object", "properties": {"of": {"type": "integer"}}}
     tap.sync("children", parent="rows", schema=child)(lambda parent: [{"of": parent["id"]}])
     assert run_tap(tap).records("children") == [{"of": 1}, {"of": 2}]
+
+
+@pytest.mark.parametrize("how", ["yielded", "returned", "behind a row"])
+def test_a_response_is_told_from_its_content(how):
+    """The first mistake that everyone makes: a Response is iterated in pieces of 128 bytes."""
+    import requests
+
+    response = requests.Response()
+    response._content, response.status_code = b'[{"id": 1}]', 200
+
+    def rows():
+        if how == "behind a row":
+            yield {"id": 0}
+        yield response
+
+    tap = burler.tap("tap-t")
+    tap.sync("t", schema={"properties": {"id": {"type": "integer"}}})((lambda: response) if how == "returned" else rows)
+    assert "yield its .content" in str(run_tap(tap).result.errors["t"])
