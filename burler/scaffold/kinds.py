@@ -40,9 +40,9 @@ KINDS = {
         ),
         Kind(
             "database",
-            about="tables and views of a database, with SQLAlchemy",
+            about="tables and views of a database",
             description="Singer tap for the tables of a database",
-            dependencies=("SQLAlchemy>=2.0", "tzdata"),
+            dependencies=("SQLAlchemy>=2.0",),  # drivers of other databases than SQLite: its README says which
             prepare="python sample_database.py",
             chosen="updated_at",
         ),
@@ -50,6 +50,7 @@ KINDS = {
             "file",
             about="CSV and JSON lines files of a folder",
             description="Singer tap for the files of a folder",
+            dependencies=("fsspec>=2024.12", "pyarrow>=15"),
             package_data=("schemas/*.json",),
         ),
     )

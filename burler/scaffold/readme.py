@@ -42,8 +42,9 @@ def fill(readme: str, package: Path, kind: Kind) -> str:
 def _of_tables(tap: Tap, key: str) -> str:
     """The promises of streams that are found, whose replication key the user chooses."""
     spec = tap.seal()["*"]
-    table = replace(spec, tap_stream_id="table", key_properties=("id",))
-    followed = replace(table, replication_method=INCREMENTAL, replication_key=key)
+    first = "id" if spec.resumable_by else None  # a pattern's "*" is the first field of the key
+    table = replace(spec, tap_stream_id="table", key_properties=("id",), resumable_by=first)
+    followed = replace(table, replication_method=INCREMENTAL, replication_key=key, resumable_by=None)
     parts = {
         "A full table with the primary key `id`": delivery(table),
         f"The same table with the replication key `{key}`": delivery(followed),
