@@ -271,6 +271,15 @@ def running() -> StreamRun | None:
     return _RUN.get(None)
 
 
+def beside(run: StreamRun | None) -> contextvars.Context:
+    """A context for work that a stream causes and that is none of its own (a renewal of credentials): what is counted
+    there belongs to the stream, and its requests are not those that ``source_state`` speaks of."""
+    context = contextvars.copy_context()
+    if run is not None:
+        context.run(_RUN.set, StreamRun(run.tap, run.name, config=run.config, tally=run.tally))
+    return context
+
+
 def bind(run: StreamRun) -> Any:
     """Set the variable in the current context; gives the token. Only ``pipeline.pull`` and tests call it."""
     return _RUN.set(run)

@@ -46,6 +46,19 @@ def save_now(config: Mapping[str, Any]) -> bool:
     return found is not None and found[0].save_if_changed(found[0].config)
 
 
+def has_file(config: Mapping[str, Any]) -> bool:
+    """Whether a config, or the one that it is part of, came from a file."""
+    return _files_of(config) is not None
+
+
+def is_apart(config: Mapping[str, Any]) -> bool:
+    """Whether runs of this process have config files, and none of them this config: then it is a copy of one, and what
+    is written into it is never saved."""
+    with _known_lock:
+        some = len(_known) > 0
+    return some and _files_of(config) is None
+
+
 def newer_in_file(config: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     """What another process has meanwhile written under some keys of a run's config into its files: the values that
     differ from those which the files held when we last read or wrote them. ``config`` as for :func:`save_now`.

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from burler.config.secrets import hide
-from burler.errors import DeclarationError
+from burler.errors import CredentialsError, DeclarationError
 from burler.http.renewing import RenewedAuth, Rules
 from burler.http.token_request import ClientAuth, TokenServer
 from burler.http.token_store import Token, TokenKeys, TokenStore, token_of
+
+_OTHERS_SECONDS = 3.0  # for another process that has used up the refresh token, to save its next one
 
 
 def oauth2_refresh(
@@ -68,6 +70,16 @@ def oauth2_refresh(
             found = store.saved()
             if found is not None and (found.lifetime_seconds or 0) > margin_seconds:
                 return found
+        try:
+            return asked()
+        except CredentialsError as error:
+            # Another process may have used this refresh token up a moment ago, and be about to save the next one.
+            if "invalid_grant" not in str(error) or not store.taken_over_soon(_OTHERS_SECONDS):
+                raise
+        found = store.saved()
+        return found if found is not None and (found.lifetime_seconds or 0) > margin_seconds else asked()
+
+    def asked() -> Token:
         used = store.refresh_token or ""
         hide(used)
         form = {"grant_type": "refresh_token", "refresh_token": used, "scope": scope}

@@ -6,7 +6,6 @@ middle of one can wait a moment for it: the reply may hold a refresh token that 
 
 from __future__ import annotations
 
-import contextvars
 import logging
 import threading
 import time
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from burler.config.secrets import masked
-from burler.context import running
+from burler.context import beside, running
 from burler.errors import BurlerError, CredentialsError, DeclarationError
 from burler.http.auth import Auth, fit_for_header
 from burler.http.token_store import Token, TokenStore
@@ -215,8 +214,7 @@ class RenewedAuth(Auth):
 
     def _begin(self, seen: int) -> _Renewal:
         renewal = _Renewal(seen)
-        # Its requests are counted in the stream that runs here.
-        context = contextvars.copy_context()
+        context = beside(running())
         renewal.thread = threading.Thread(
             target=context.run, args=(self._work, renewal), name="burler-renewal", daemon=True
         )

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import math
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from burler.config.secrets import hide, raw_secrets
-from burler.config.writeback import newer_in_file, save_now
+from burler.config.writeback import has_file, is_apart, newer_in_file, save_now
 from burler.errors import CredentialsError, DeclarationError
 from burler.http.auth import fit_for_header
 
+logger = logging.getLogger(__name__)
+
 Config = dict[str, Any]
+_LOOK_SECONDS = 0.2
 _YEAR_SECONDS = 366 * 86400.0
 
 
@@ -101,6 +106,11 @@ class TokenStore:
                     self.config.pop(self._keys.expires_at, None)  # it spoke of the old one
             self.config.update(changes)  # in one step: another thread may be saving the config just now
         save_now(self.config)
+        if token.refresh_token and is_apart(self.config):
+            logger.critical(
+                "a new refresh token is NOT SAVED: config= was given a copy of the tap's config, which no file belongs "
+                "to. Give it the dict that the client function gets, or an object inside of it"
+            )
 
     def keep_own(self) -> Token:
         """Save what the author's refresh function has itself put into the config, and give it."""
@@ -130,6 +140,15 @@ class TokenStore:
                 hide(changed[name or ""])
         self.config.update(changed)
         return bool(changed)
+
+    def taken_over_soon(self, seconds: float) -> bool:
+        """The same, for a while: a process that has just got new tokens saves them within moments."""
+        until = time.monotonic() + seconds
+        while not self.take_over():
+            if self.config is None or not has_file(self.config) or time.monotonic() >= until:
+                return False
+            time.sleep(_LOOK_SECONDS)
+        return True
 
     def _held(self, key: str | None) -> Any:
         return None if key is None or self.config is None else self.config.get(key)

@@ -390,3 +390,20 @@ def test_addresses_in_errors_have_no_secrets(server: Server):
     server.resources = {"/a": ({}, rows(1)), "/b": ({}, rows(2))}
     run = run_tap(one_resource(two, source_state=False, replication_key="id"), {"url": server.url})
     assert secret not in str(run.result.errors["t"])
+
+
+def test_a_login_by_get_is_none_of_the_streams_requests(server: Server):
+    server.resources = {"/t": ({"ETag": '"1"'}, rows(1)), "/login": ({"ETag": '"9"'}, {"session": canary("session")})}
+
+    def login(client):
+        return client.json("/login")["session"]
+
+    tap = burler.tap("tap-t", config_spec={"type": "object"})
+    tap.client(lambda config: burler.http.Client(config["url"], auth=burler.http.one_time(login)))
+    tap.sync("t", key_properties="id", source_state=True, schema=ROW)(as_content)
+    first = run_tap(tap, {"url": server.url})
+    assert first.result.errors == {}
+    server.asked.clear()
+    second = run_tap(tap, {"url": server.url}, state=first.states[-1])
+    assert second.types == ["SCHEMA", "STATE"]
+    assert sorted(server.validators(), key=str) == [('"1"', None), (None, None)]

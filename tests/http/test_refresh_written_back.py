@@ -171,6 +171,76 @@ def test_messages_reports_and_metrics_of_such_a_run_hold_no_secret(server, confi
     assert not [find for text in (out, err, report) for find in canaries_in(text)]
 
 
+def waiting_for(server, count):
+    until = time.monotonic() + 40
+    while server.waiting < count and time.monotonic() < until:
+        time.sleep(0.005)
+    assert server.waiting == count
+
+
+def test_two_runs_with_one_login_ask_at_the_same_time(server, config):
+    """One of them uses the refresh token up; the other one takes over what that puts into the file."""
+    server.gate.clear()
+    processes = [started(config), started(config)]
+    try:
+        waiting_for(server, 2)
+        server.gate.set()
+        ended = [process.communicate(timeout=60) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate(timeout=30)
+    assert [process.returncode for process in processes] == [0, 0], ended
+    assert [out.count('"RECORD"') for out, _err in ended] == [3, 3]
+    assert held(config)["refresh_token"] == server.refresh_token
+
+
+def test_a_copy_of_the_config_is_said_not_to_be_saved(server, config):
+    tap = config.parent / "tap_renewed.py"
+    tap.write_text(tap.read_text().replace("config=config)", "config=dict(config))"))
+    with started(config) as process:
+        _out, err = process.communicate(timeout=60)
+    assert "CRITICAL a new refresh token is NOT SAVED: config= was given a copy" in err
+
+
+SECOND_STREAM = """
+    import threading
+
+    begun = threading.Event()
+
+    @tap.sync("more", key_properties="id", schema={"properties": {"id": {"type": "integer"}}, "type": "object"})
+    def more(client):
+        begun.set()
+        yield client.json("/rows")
+
+    @tap.sync("first", key_properties="id", schema={"properties": {"id": {"type": "integer"}}, "type": "object"})
+    def first():
+        while True:
+            time.sleep(0.05)
+            yield {"id": 1}
+"""
+
+
+def test_stopped_while_a_worker_waits_for_the_reply(server, config):
+    tap = config.parent / "tap_renewed.py"
+    text = tap.read_text().replace("tap.cli()", "")
+    tap.write_text(text + textwrap.dedent(SECOND_STREAM) + "tap.cli()\n")
+    config.write_text(json.dumps({**held(config), "workers": 2}))
+    server.gate.clear()
+    process = started(config, "--select", "first,more")
+    try:
+        waiting_for(server, 1)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        server.gate.set()
+        _out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    assert held(config)["refresh_token"] == server.refresh_token, err
+
+
 # ---- without a process -----------------------------------------------------------------------------
 
 
