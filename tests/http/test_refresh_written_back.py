@@ -231,7 +231,7 @@ def test_stopped_while_a_worker_waits_for_the_reply(server, config):
     try:
         waiting_for(server, 1)
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
+        time.sleep(2.5)  # longer than workers have for their last words
         server.gate.set()
         _out, err = process.communicate(timeout=30)
     finally:
