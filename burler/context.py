@@ -43,6 +43,9 @@ class Channel:
         """The source says that nothing has changed."""
         raise self._refused(stream, "not_modified")
 
+    def source_dropped(self, stream: str) -> None:
+        """What was saved of a source of the stream no longer counts."""
+
     def _refused(self, stream: str, what: str) -> BurlerError:
         return BurlerError(
             f"stream '{stream}': {what}() works inside a running sync function only: not in other functions of the "
@@ -116,6 +119,7 @@ class StreamRun:
         self.tally = tally or Tally()
         self.source_state = source_state or SourceStates(name)
         self._channel = Channel()
+        self.source_state.told_by(lambda: self._channel.source_dropped(name))
         self.manual = manual
         self._in_block = False
         self._in_parts = in_parts or partition is not None

@@ -51,9 +51,11 @@ class SourceStates:
         self._schema = schema
         self._ignored = ignored
         self._refused = refused
+        self._tell: Callable[[], None] = lambda: None
         self._saved = _entries(saved)
         self._now = list(self._saved)
         self._fresh: set[str] = set()  # sources that were set in this run: they count although others are ignored
+        self._gone: set[str] = set()  # sources whose saved entry no longer counts, in further tries neither
         self._later: list[Callable[[], None]] = []
         self._claimed: dict[str, str] = {}
         self.changed = False
@@ -71,6 +73,8 @@ class SourceStates:
         for entry in self._now:
             if _source_of(entry) == source:
                 usable = not self._ignored or source in self._fresh
+                if not usable and entry.get("kind") == kind:
+                    self.drop(source)
                 fits = entry.get("for") == self._for(of) or (foreign and "for" not in entry)
                 match = fits and entry.get("kind") == kind
                 value = entry.get("value")
@@ -100,7 +104,23 @@ class SourceStates:
         self._check()
         self._put(source, None)
 
+    def drop(self, source: str = POLLING) -> None:
+        """What was saved no longer counts: rows of another fetch follow, and a run that ends among them must not leave
+        word of the one before. Unlike ``forget``, it holds at once."""
+        self._check()
+        left = [entry for entry in self._now if _source_of(entry) != source]
+        if len(left) < len(self._now):
+            self._now, self.changed = left, True
+            self._gone.add(source)
+            self._fresh.add(source)
+            self._tell()
+
     # ---- for the engine and the HTTP client ------------------------------------------------------------
+
+    def told_by(self, tell: Callable[[], None]) -> None:
+        """What is called when an entry stops counting before rows that it does not speak of go out: a STATE without it
+        must be out before them."""
+        self._tell = tell
 
     def claim(self, of: str, *, source: str = POLLING) -> bool:
         """Whether this resource is the one that a source's entry is about: the first that is asked for."""
@@ -118,7 +138,8 @@ class SourceStates:
 
     def restart(self) -> None:
         """A further try: as it was at the beginning."""
-        self._now, self.changed = list(self._saved), False
+        self._now = [entry for entry in self._saved if _source_of(entry) not in self._gone]
+        self.changed = False
         self._claimed.clear()
         self._later.clear()
         self._fresh.clear()

@@ -67,6 +67,7 @@ def judge(client: Client, request: Request, response: requests.Response) -> None
         _say_so(run)
         raise NotModified(f"stream '{run.name}': {_named(request)} has not changed (304)")
     if response.status_code == 200:
+        run.source_state.drop()  # a run that ends among the rows that follow must not leave word of those before
         of, headers = resource(client, request), response.headers
         run.source_state.later(lambda: note(run.source_state, headers, source=POLLING, of=of))
 
@@ -101,6 +102,7 @@ def conditional(
     if response.status_code == 304:
         _say_so(run)
         return iter(())
+    run.source_state.drop(source)  # a run that ends among the rows that follow must not leave word of those before
     return _page(run.source_state, response, records_path, source, of)
 
 

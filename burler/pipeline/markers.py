@@ -118,6 +118,14 @@ class VersionEnds(Marker):
 
 
 @dataclass(slots=True)
+class SourceDropped(Marker):
+    """What was saved of a source no longer counts. ``left``: the entries that still do."""
+
+    stream: str
+    left: tuple[Any, ...]
+
+
+@dataclass(slots=True)
 class NotModified(Marker):
     """The source says that nothing has changed."""
 

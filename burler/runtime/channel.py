@@ -75,6 +75,12 @@ class LaneChannel(Channel):
         """The full table has ended."""
         self._lane.pull.put(mk.VersionEnds(stream, whole))
 
+    def source_dropped(self, stream: str) -> None:
+        """What was saved of a source of the stream no longer counts."""
+        if self._lane.unit is self._unit:
+            states = self._unit.members[stream].run.source_state
+            self._lane.pull.put(mk.SourceDropped(stream, states.entries()))
+
     def not_modified(self, stream: str) -> None:
         """The source says that nothing has changed."""
         self._check(stream, "not_modified")

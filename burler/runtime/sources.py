@@ -52,6 +52,8 @@ def save(unit: Unit, state: dict[str, Any]) -> None:
     """Put into a state what sources said of what is out. Of a full table that is nothing before it is whole: 304 would
     else be the answer to a table whose rows no ACTIVATE_VERSION has followed. Rows that belong to the table as it
     stands wait for none."""
+    for name, left in unit.dropped.items():
+        entries.put(state, name, entries.SOURCES, list(left) or None, unit.key)
     changed = unit.changed_sources
     if not changed:
         return

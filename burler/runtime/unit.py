@@ -80,6 +80,7 @@ class Unit:
         self._original = self.states()
         self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
         self.safe_sources = self._original.sources
+        self.dropped: dict[str, tuple[Any, ...]] = {}  # streams with entries that no longer count: those that do
 
     # ---- what is called --------------------------------------------------------------------------------
 
@@ -200,16 +201,28 @@ class Unit:
         author's own can't be held back to where they are."""
         if not self.held:
             self.safe_states = msgspec.json.decode(states.positions)
-            if states.sources != self.safe_sources:
-                self.safe_sources = states.sources
-                self._sync.source_changed = True
+            self._sync.source_changed |= states.sources != self.safe_sources
+            self.safe_sources = states.sources
+
+    def drop_sources(self, stream: str, left: tuple[Any, ...]) -> None:
+        """Entries of a stream no longer count, whatever else may be said of it."""
+        self.dropped[stream] = left
 
     @property
     def changed_sources(self) -> dict[str, list[Any]]:
         """The source states of each stream that it has other ones of than the state, where that may be said."""
         before, now = self._original.sources, self.safe_sources
         names = before.keys() | now.keys()
-        return {name: list(now.get(name, ())) for name in names if now.get(name, ()) != before.get(name, ())}
+        changed = {name for name in names if now.get(name, ()) != before.get(name, ())}
+        return {name: self._still(name, now.get(name, ())) for name in changed | self.dropped.keys()}
+
+    def _still(self, stream: str, kept: tuple[Any, ...]) -> list[Any]:
+        """Entries without those that were dropped. One that was saved anew is another object, if an equal one."""
+        if stream not in self.dropped:
+            return list(kept)
+        left = {id(entry) for entry in self.dropped[stream]}
+        gone = {id(entry) for entry in self._original.sources.get(stream, ())} - left
+        return [entry for entry in kept if id(entry) not in gone]
 
     def observe(self, name: str, keys: list[Any]) -> None:
         """Take the bookmark values of rows that are written. Those of the root wait, where it has substreams, until

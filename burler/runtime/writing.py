@@ -160,6 +160,9 @@ class Writing:
             self._guarded(unit, self._save_here, marker)
         elif isinstance(marker, mk.NotModified):
             self._guarded(unit, self._not_modified, marker.stream)
+        elif isinstance(marker, mk.SourceDropped):
+            unit.drop_sources(marker.stream, marker.left)
+            sync.save_state()
         elif isinstance(marker, mk.VersionBegins):
             sync.outlets[marker.stream].versions.begin_block()
         elif isinstance(marker, mk.VersionEnds):
