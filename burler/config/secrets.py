@@ -27,7 +27,8 @@ _OPEN = re.compile(
 )
 # A number is a secret only below such a name, or where it is marked.
 _OF_NUMBERS = re.compile(r"pass(word|wd|phrase|code)|pass$|pwd|secret|token$|pin$|key$", re.IGNORECASE)
-_IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
+# Up to the last "@": people forget to encode one in a password, or a "/". A port is none.
+_IN_URL = re.compile(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))([^\s]+)@")
 _SHORTEST = 4  # a shorter value would mask half of every sentence
 _PART = 8  # so much of a secret, as one of its lines or before a cut, is hidden as well
 _CUT = re.compile(r"\s*(\.\.\.|…|['\"`:;,]|$)")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
+
+from burler.errors import DeclarationError
 
 Origin = tuple[str, str, int | None]
 """Scheme, host and port: credentials belong to one."""
@@ -24,6 +27,7 @@ def origin_of(url: str) -> Origin:
 def taken_apart(base_url: str) -> tuple[str, dict[str, list[str]], tuple[str, str] | None]:
     """A base URL without its query and its user, the query's parameters, and the user with the password: paths stand
     behind it, and nobody should see the password in a log."""
+    _check_password(base_url)
     whole, _, query = base_url.partition("#")[0].partition("?")
     scheme, slashes, rest = whole.partition("//")
     host, slash, path = rest.partition("/")
@@ -33,6 +37,22 @@ def taken_apart(base_url: str) -> tuple[str, dict[str, list[str]], tuple[str, st
         params.setdefault(name, []).append(value)
     name, _, password = user.partition(":")
     return scheme + slashes + host + slash + path, params, (unquote(name), unquote(password)) if at else None
+
+
+def _check_password(base_url: str) -> None:
+    """Refuse a password with signs that end it for a parser: the half of it would be taken for a path, and shown.
+
+    Raises:
+        DeclarationError: it has; the text of the URL is not in it.
+    """
+    rest = base_url.partition("://")[2]
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    name, colon, port = authority.partition(":")
+    if colon and "@" not in authority and "@" in rest and not port.isdecimal() and not name.startswith("["):
+        raise DeclarationError(
+            "burler.http.Client: base_url has a sign in its user or password that ends it. Write '/' as %2F, '#' as "
+            "%23, '?' as %3F, or give them apart: auth=burler.http.basic(user, password)."
+        )
 
 
 def is_absolute(path: str) -> bool:

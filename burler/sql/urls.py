@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ def parsed(url: Any) -> sa.URL:
     sqlalchemy = require("sqlalchemy", extra="sql", needed_for=_NEEDED)
     if not isinstance(url, str | sqlalchemy.URL):
         raise refuse_misuse(url, "the database's URL", "text")
+    if isinstance(url, str):
+        _check_password(url)
     try:
         made: sa.URL = sqlalchemy.make_url(url)
     except (sqlalchemy.exc.ArgumentError, ValueError):
@@ -34,6 +37,23 @@ def parsed(url: Any) -> sa.URL:
     if made.drivername in ("postgres", "postgresql"):
         made = made.set(drivername="postgresql+psycopg")
     return made
+
+
+def _check_password(url: str) -> None:
+    """Refuse a password with signs that end it for a parser: what is left of it would be taken for a host, and shown.
+
+    Raises:
+        SqlError: it has; the text of the URL is not in it.
+    """
+    rest = url.partition("://")[2]
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    _name, colon, port = authority.partition(":")
+    ended = "@" not in authority and "@" in rest and bool(colon) and not port.isdecimal()
+    if (ended or rest.partition("?")[0].count("@") > 1) and not url.startswith("sqlite"):
+        raise SqlError(
+            "the database's URL has a sign in its user or password that ends it: write '@' as %40, '/' as %2F, '#' as "
+            "%23, '?' as %3F (urllib.parse.quote(password, safe='') does it)."
+        )
 
 
 def engine_of(url: sa.URL, connect_seconds: float) -> sa.Engine:

@@ -10,6 +10,7 @@ import pytest
 
 from burler import tally
 from burler.config import looks_secret, mask, scrub, secret_values, watched
+from burler.config.secrets import raw_secrets
 
 
 @pytest.mark.parametrize(
@@ -195,3 +196,18 @@ def test_metric_lines_stay_json(logs, monkeypatch):
     point = json.loads(record.getMessage().removeprefix("METRIC: "))
     assert point["value"] == 1000
     assert point["tags"] == {"job_type": "sync", "endpoint": "***"}
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("postgresql://me:se@cret@localhost:5999/shop", ["se@cret"]),
+        ("http://me:pa/ss#word@host/x", ["pa/ss#word"]),
+        ("http://host:8080/users/@me", []),
+        ("http://me:12345@host/x", ["12345"]),
+        ("http://host:80/a?b=c@d", []),
+    ],
+)
+def test_passwords_in_urls_that_somebody_forgot_to_encode(url, found):
+    assert list(raw_secrets({"url": url})) == found
+    assert not any(one in mask({"url": url})["url"] for one in found)

@@ -204,6 +204,27 @@ def test_one_connection_serves_request_after_request():
     assert len(ports) == 1
 
 
+def test_connections_of_all_workers_stay_open(caplog):
+    """As many as ask at once, and not a warning for each that is closed again."""
+    ports, all_there = set(), threading.Barrier(40, timeout=20)
+
+    def answer(asked):
+        ports.add(asked.port)
+        all_there.wait()
+        return []
+
+    with serving(answer) as server, Client(server.url) as client:
+        for _ in range(3):
+            threads = [threading.Thread(target=client.get, args=("/a",)) for _ in range(40)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    assert len(server.asked) == 120
+    assert len(ports) == 40
+    assert "pool is full" not in caplog.text
+
+
 def test_each_request_is_one_metric_line(server, caplog):
     caplog.set_level(logging.INFO, logger="burler")
     with Client(server.url + "/api", **Clock().options) as client:
@@ -493,3 +514,12 @@ def test_a_check_may_say_how_long_the_source_wants_us_to_wait():
     run_tap(tap)
     assert clock.waits == [17.0]
     assert found == [{"THROTTLED": 1}]
+
+
+@pytest.mark.parametrize("sign", ["/", "#", "?"])
+def test_a_password_in_the_base_url_that_is_not_encoded_is_refused_and_not_shown(sign):
+    secret = f"pa{sign}{canary('ss')}"
+    with pytest.raises(DeclarationError, match="base_url has a sign in its user or password") as caught:
+        Client(f"http://me:{secret}@127.0.0.1:1/x")
+    assert "canary" not in str(caught.value)
+    Client("http://127.0.0.1:80/users/@me").close()

@@ -287,3 +287,11 @@ def test_no_secret_is_in_any_log_line(pg, adbc, caplog):
     pg.execute("create table t (id int, k timestamp)", "insert into t values (1, 'infinity')")
     run_tap(table_tap(pg.url, adbc=adbc))
     assert PASSWORD not in caplog.text
+
+
+@pytest.mark.parametrize("sign", ["@", "/", "#", "?"])
+def test_a_password_that_is_not_encoded_is_refused_and_not_shown(sign):
+    secret = f"pa{sign}{canary('ss')}"
+    with pytest.raises(SqlError, match="write '@' as %40") as caught:
+        burler.sql.Database(f"postgresql://me:{secret}@localhost:1/shop")
+    assert "canary" not in str(caught.value)
