@@ -153,8 +153,6 @@ class SourceStates:
         self._fresh.add(source)
         if entry is None and not before:
             return
-        if entry is not None and before == [entry]:
-            return
         at = self._now.index(before[0]) if before else len(self._now)
         left = [one for one in self._now if _source_of(one) != source]
         self._now = [*left[:at], *([entry] if entry is not None else []), *left[at:]]

@@ -66,8 +66,8 @@ def judge(client: Client, request: Request, response: requests.Response) -> None
     if response.status_code == 304:
         _say_so(run)
         raise NotModified(f"stream '{run.name}': {_named(request)} has not changed (304)")
+    run.source_state.drop()  # a run that ends among the rows that follow must not leave word of those before
     if response.status_code == 200:
-        run.source_state.drop()  # a run that ends among the rows that follow must not leave word of those before
         of, headers = resource(client, request), response.headers
         run.source_state.later(lambda: note(run.source_state, headers, source=POLLING, of=of))
 
@@ -143,13 +143,15 @@ def resource(client: Client, request: Request) -> str:
     """What decides what a resource holds, as text: its address with all parameters, and the headers that the author
     gave. Credentials change while the resource does not: those of ``token`` and ``auth`` are added later, and so are
     none of it; a parameter or header of the author's own counts, whatever its name sounds like."""
-    params = sorted((str(name), str(value)) for name, value in _pairs(client.params, request.params))
+    session = client.session
+    params = sorted((name, str(value)) for name, value in _pairs(session.params, client.params, request.params))
     headers = sorted(
         (name.lower(), str(value))
-        for name, value in _pairs(client.headers, request.headers)
+        for name, value in _pairs(session.headers, client.headers, request.headers)
         if name.lower() not in _PASSING
     )
-    return f"{client.url_of(request.path)}\n{params}\n{headers}"
+    body = repr((request.json, request.data)) if (request.json, request.data) != (None, None) else ""
+    return f"{client.url_of(request.path)}\n{params}\n{headers}\n{body}"
 
 
 def note(states: SourceStates, headers: Mapping[str, str], *, source: str, of: str) -> None:

@@ -18,6 +18,7 @@ from burler.runtime import entries
 from burler.runtime.flat import Flat
 from burler.runtime.partition_source import PartitionSource
 from burler.runtime.rising import Rising
+from burler.runtime.sources import forget_others
 from burler.runtime.tracking import save
 from burler.runtime.unit import Unit
 
@@ -88,6 +89,7 @@ class One:
         """What may be said only once the whole table counts."""
         if self._ended is not None:
             self.save(self._ended)
+            forget_others(self._ended, self._sync.engine.state)
 
 
 class Partitions:

@@ -64,6 +64,20 @@ def save(unit: Unit, state: dict[str, Any]) -> None:
         entries.put(state, name, entries.SOURCES, kept or None, unit.key)
 
 
+def forget_others(unit: Unit, state: dict[str, Any]) -> None:
+    """After an ACTIVATE_VERSION of this run: what an earlier run heard of sources that this one did not read no longer
+    counts, since targets have dropped their rows. Entries of other tools, which do not say what they speak of, stay."""
+    tables = [unit.outlets[name].versions for name, one in unit.line.planned.items() if one.versions]
+    if not any(table.activated for table in tables):
+        return
+    for name, before in unit.sources_before.items():
+        old = {id(entry) for entry in before}
+        now = unit.safe_sources.get(name, ())
+        kept = [entry for entry in now if id(entry) not in old or "for" not in entry]
+        if len(kept) < len(now):
+            entries.put(state, name, entries.SOURCES, kept or None, unit.key)
+
+
 def guarded(member: Member, call: Callable[[], Any]) -> Any:
     """What a function gives. Where its requests are conditional, 304 ends it there, and is no error."""
     if not member.run.source_state.automatic:

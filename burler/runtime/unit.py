@@ -209,6 +209,11 @@ class Unit:
         self.dropped[stream] = left
 
     @property
+    def sources_before(self) -> Mapping[str, tuple[Any, ...]]:
+        """The source states of each stream that has any, as the state had them."""
+        return self._original.sources
+
+    @property
     def changed_sources(self) -> dict[str, list[Any]]:
         """The source states of each stream that it has other ones of than the state, where that may be said."""
         before, now = self._original.sources, self.safe_sources

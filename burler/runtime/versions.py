@@ -50,6 +50,7 @@ class Versions:
         self.continued = False  # rows belong to the table as it stands
         self.rows_before = 0  # those of earlier tries
         self.only_with_rows = False  # a table without rows is none
+        self.activated = False
         self.done = False  # nothing more is to be said of it in this run
         self.now: int | None = None
         if planned.versions:
@@ -119,5 +120,6 @@ class Versions:
         if self.now is None or self._limited:
             return
         self._sink.write(ActivateVersion(self._planned.stream, self.now))
+        self.activated = True
         st.set_bookmark(self._state, self._name, "version", self.now)
         self._previous = self.now

@@ -478,3 +478,76 @@ def test_a_retry_forgets_what_the_failed_try_heard(server: Server):
     run = run_tap(one_resource(once_more, retry_sync_on=TimeoutError), {"url": server.url})
     assert len(tries) == 2
     assert kept(run) is None
+
+
+@pytest.mark.parametrize("status", [203, 204, 404])
+def test_an_answer_that_is_neither_takes_the_entry_away(server: Server, status: int):
+    """It brings no rows, and the target drops those it has: a later 304 must not keep them away."""
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+
+    def read(client):
+        reply = client.get("/t", allow_statuses=(404,))
+        return reply.json() if reply.status_code == 200 else []
+
+    state = run_tap(one_resource(read), {"url": server.url}).states[-1]
+    answers = {203: b"[]", 204: b"", 404: b"{}"}
+
+    class Other(Handler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(answers[status])))
+            self.end_headers()
+            self.wfile.write(answers[status])
+
+    server.RequestHandlerClass = Other
+    second = run_tap(one_resource(read), {"url": server.url}, state=state)
+    assert kept(second) is None
+    server.RequestHandlerClass = Handler
+    assert run_tap(one_resource(read), {"url": server.url}, state=second.states[-1]).records("t") == rows(1)
+
+
+def test_a_source_that_was_left_out_of_a_whole_table_is_read_again(server: Server):
+    server.resources = {"/a": ({"ETag": '"a"'}, rows(1)), "/b": ({"ETag": '"b"'}, rows(2))}
+    first = run_tap(several({"a": "/a", "b": "/b"}), {"url": server.url})
+    server.resources["/a"] = ({"ETag": '"a2"'}, rows(3))
+    second = run_tap(several({"a": "/a"}), {"url": server.url}, state=first.states[-1])
+    assert second.types[-2:] == ["ACTIVATE_VERSION", "STATE"]
+    assert [one["source"] for one in kept(second)] == ["a"]
+    third = run_tap(several({"a": "/a", "b": "/b"}), {"url": server.url}, state=second.states[-1])
+    assert rows(2)[0] in third.records("t")
+
+
+def test_a_function_that_returns_early_in_one_run(server: Server):
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+
+    def read(client, config):
+        return [] if config.get("off") else client.json("/t")
+
+    state = run_tap(one_resource(read), {"url": server.url}).states[-1]
+    second = run_tap(one_resource(read), {"url": server.url, "off": True}, state=state)
+    assert run_tap(one_resource(read), {"url": server.url}, state=second.states[-1]).records("t") == rows(1)
+
+
+@pytest.mark.parametrize("change", ["body", "session params", "session headers"])
+def test_more_of_what_is_another_question(server: Server, change: str):
+    import requests
+
+    server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
+
+    def tap(other: bool) -> burler.Tap:
+        session = requests.Session()
+        if other and change == "session params":
+            session.params = {"lang": "de"}
+        if other and change == "session headers":
+            session.headers["Accept-Language"] = "de"
+        body = {"q": "b"} if other and change == "body" else {"q": "a"}
+        tap = burler.tap("tap-t", config_spec={"type": "object"})
+        tap.client(lambda config: burler.http.Client(config["url"], session=session))
+        tap.sync("t", key_properties="id", source_state=True, schema=ROW)(
+            lambda client: [client.get("/t", json=body).content]
+        )
+        return tap
+
+    state = run_tap(tap(False), {"url": server.url}).states[-1]
+    assert run_tap(tap(False), {"url": server.url}, state=state).types == ["SCHEMA", "STATE"]
+    assert run_tap(tap(True), {"url": server.url}, state=state).records("t") == rows(1)
