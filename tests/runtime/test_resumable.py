@@ -313,7 +313,12 @@ def test_it_is_for_full_tables_alone():
 
 @pytest.mark.parametrize(
     ("keys", "kind", "field"),
-    [(["id"], "integer", "id"), (["id", "n"], ["null", "string"], "id"), (["id"], "boolean", None), ([], "integer", None)],
+    [
+        (["id"], "integer", "id"),
+        (["id", "n"], ["null", "string"], "id"),
+        (["id"], "boolean", None),
+        ([], "integer", None),
+    ],
 )
 def test_the_first_field_of_the_key_of_each_stream_that_is_found(keys: list[str], kind: Any, field: str | None):
     tap = burler.tap("tap-db")
