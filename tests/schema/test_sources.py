@@ -8,7 +8,6 @@ import pytest
 
 import burler
 import burler.schema
-from burler.errors import DeclarationError
 
 MODULE = """\
 import functools
