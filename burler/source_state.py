@@ -73,8 +73,6 @@ class SourceStates:
         for entry in self._now:
             if _source_of(entry) == source:
                 usable = not self._ignored or source in self._fresh
-                if not usable and entry.get("kind") == kind:
-                    self.drop(source)
                 fits = entry.get("for") == self._for(of) or (foreign and "for" not in entry)
                 match = fits and entry.get("kind") == kind
                 value = entry.get("value")

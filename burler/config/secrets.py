@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +33,9 @@ _IN_URL = re.compile(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))([^\s]+)@")
 _SHORTEST = 4  # a shorter value would mask half of every sentence
 _PART = 8  # so much of a secret, as one of its lines or before a cut, is hidden as well
 _CUT = re.compile(r"\s*(\.\.\.|…|['\"`:;,]|$)")
+
+_UNICODE = re.compile(r"[/+&<>'=]")
+_PERCENT = re.compile("%[0-9A-F]{2}")
 
 MASKED = "***"
 
@@ -139,13 +143,22 @@ def spellings(text: str) -> set[str]:
 
 def _spelled(text: str) -> set[str]:
     plain = text.encode(errors="replace").decode()
-    return {
+    escaped, encoded = json.dumps(text)[1:-1], quote(plain, safe="")
+    found = {
         text,
-        json.dumps(text)[1:-1],
+        escaped,
         json.dumps(text, ensure_ascii=False)[1:-1],
+        escaped.replace("/", "\\/"),  # as PHP has it
+        _UNICODE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", escaped),  # as .NET has it
+        _UNICODE.sub(lambda sign: f"\\u{ord(sign[0]):04X}", escaped),
         repr(text)[1:-1],
         quote_plus(plain),
-    } | {quote(plain, safe=""), quote(plain), *in_base64(plain.encode())}
+        encoded,
+        _PERCENT.sub(lambda code: code[0].lower(), encoded),
+        quote(plain),
+        html.escape(text),
+    }
+    return found | in_base64(plain.encode())
 
 
 def in_base64(secret: bytes) -> set[str]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from burler.context import StreamRun, running
-from burler.errors import BurlerError, NotModified
+from burler.errors import BurlerError, NotModified, PagingError
 from burler.http.masking import mask_url
 from burler.pipeline.pages import JsonPage
 from burler.pipeline.times import from_datetime
@@ -102,6 +102,11 @@ def conditional(
     if response.status_code == 304:
         _say_so(run)
         return iter(())
+    if response.links.get("next"):
+        raise PagingError(
+            f"stream '{run.name}': client.conditional({_named(request)!r}): the reply names a next page (its header "
+            "Link), and what changes there does not change the first one's ETag. Use client.pages."
+        )
     run.source_state.drop(source)  # a run that ends among the rows that follow must not leave word of those before
     return _page(run.source_state, response, records_path, source, of)
 

@@ -39,6 +39,25 @@ def states_of(sync: SyncRun, spec: StreamSpec, key: str | None) -> SourceStates:
     )
 
 
+def forget_all(sync: SyncRun) -> bool:
+    """Take away what was saved of the sources of a line, where the operator wants everything to be fetched: a run that
+    ends half way must not leave it to the next one. True if there was something. Entries of other tools stay."""
+    engine, some = sync.engine, False
+    if not engine.settings.ignore_source_state or engine.limit is not None:
+        return False
+    for name in sync.line.names:
+        for key in (None, *entries.partitions_of(engine.state, name)):
+            before = entries.value_of(engine.state, name, entries.SOURCES, key)
+            if before is None:
+                continue
+            listed = before if isinstance(before, list) else [before]
+            left = [entry for entry in listed if not isinstance(entry, dict) or "for" not in entry]
+            if len(left) < len(listed):
+                entries.put(engine.state, name, entries.SOURCES, left or None, key)
+                some = True
+    return some
+
+
 def digest(line: Line) -> str:
     """What is emitted in the run of a line, as a short text: the schema's hash (specs 2); of several streams, the hash
     of their hashes. A field or a substream more, and the source has to be read again."""

@@ -60,6 +60,11 @@ class States:
         wanted = self.size if self.size <= _BIG_STATE else _TIMES * self.size
         return self.bytes_since >= wanted or (self.bytes_since > 0 and self.seconds_since >= _LATEST_SECONDS)
 
+    @property
+    def is_small(self) -> bool:
+        """Whether a STATE costs next to nothing."""
+        return self.size <= _BIG_STATE
+
     def write(self) -> None:
         """STATE, if it differs from the last one. A run up to a limit has none: it leaves rows out."""
         engine = self._engine
@@ -75,7 +80,7 @@ class States:
     def write_between(self) -> None:
         """STATE between two streams. Where there are thousands of small ones and the line is big, it is put off until
         the rows since the last one outweigh it or some time has passed; the run's last STATE always comes."""
-        if self.size <= _BIG_STATE or self.has_room() or self.seconds_since >= _SOON_SECONDS:
+        if self.is_small or self.has_room() or self.seconds_since >= _SOON_SECONDS:
             self.write()
 
 

@@ -56,6 +56,7 @@ class SyncRun:
         self.began = engine.now()
         self.interrupted = interrupted(engine.state, self.line)
         self._forgot = self.interrupted is None and engine.limit is None and forget(engine.state, self.line)
+        self._forgot |= sources.forget_all(self)
         self.outlets = {stream.tap_stream_id: self._outlet(stream) for stream in planned.streams}
         self.tallies: dict[str, Tally] = defaultdict(Tally)
         self.source_changed = False

@@ -162,7 +162,10 @@ class Writing:
             self._guarded(unit, self._not_modified, marker.stream)
         elif isinstance(marker, mk.SourceDropped):
             unit.drop_sources(marker.stream, marker.left)
-            sync.save_state()
+            if sync.engine.states.is_small:
+                sync.save_state()
+            else:  # of thousands of partitions each would write all of them: it goes with the next one that is due
+                sync.source_changed = True
         elif isinstance(marker, mk.VersionBegins):
             sync.outlets[marker.stream].versions.begin_block()
         elif isinstance(marker, mk.VersionEnds):

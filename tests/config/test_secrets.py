@@ -211,3 +211,18 @@ def test_metric_lines_stay_json(logs, monkeypatch):
 def test_passwords_in_urls_that_somebody_forgot_to_encode(url, found):
     assert list(raw_secrets({"url": url})) == found
     assert not any(one in mask({"url": url})["url"] for one in found)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        r"abcd\/efgh+ijkl\/mnop==",
+        r"abcd\u002fefgh\u002bijkl\u002fmnop\u003d\u003d",
+        r"abcd\u002Fefgh\u002Bijkl\u002Fmnop\u003D\u003D",
+        "abcd%2fefgh%2bijkl%2fmnop%3d%3d",
+    ],
+)
+def test_a_secret_as_other_programs_spell_it(shown):
+    assert (
+        scrub(f"token {shown} is bad", tuple(secret_values({"token": "abcd/efgh+ijkl/mnop=="}))) == "token *** is bad"
+    )

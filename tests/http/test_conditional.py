@@ -551,3 +551,9 @@ def test_more_of_what_is_another_question(server: Server, change: str):
     state = run_tap(tap(False), {"url": server.url}).states[-1]
     assert run_tap(tap(False), {"url": server.url}, state=state).types == ["SCHEMA", "STATE"]
     assert run_tap(tap(True), {"url": server.url}, state=state).records("t") == rows(1)
+
+
+def test_a_resource_in_pages_is_none(server: Server):
+    server.resources["/t"] = ({"ETag": '"1"', "Link": '</t?page=2>; rel="next"'}, rows(1))
+    run = run_tap(one_resource(lambda client: client.conditional("/t"), source_state=False), {"url": server.url})
+    assert "Use client.pages" in str(run.result.errors["t"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -417,3 +418,53 @@ def test_a_substream_that_has_changed_for_some_parents_only_is_read_again():
     assert run.result.errors == {}
     assert activated(run) == ["p", "p"]
     assert entry_of(run) is None
+
+
+@pytest.mark.parametrize("config", [{}, {"ignore_source_state": True}])
+def test_states_stay_small_beside_rows_where_all_partitions_have_changed(config: dict[str, Any]):
+    """specs 11.29: STATE is spaced, also where what was saved of thousands of sources stops counting."""
+
+    def rows(stream, partition):
+        stream.source_state.get(KIND)
+        stream.source_state.drop()
+        yield {"id": partition["a"]}
+        stream.source_state.set(KIND, "y")
+
+    tap = table(rows, replication_key="id")
+    tap.partitions("t")(lambda: [{"a": number} for number in range(600)])
+    first = run_tap(tap)
+    second = run_tap(tap, config, state=first.states[-1])
+    assert len(second.states) < 20
+    parts = second.states[-1]["bookmarks"]["t"]["partitions"]
+    assert [one["source_state"][0]["value"] for one in parts.values()] == ["y"] * 600
+
+
+def test_an_ignoring_run_forgets_before_its_first_row():
+    first = run_tap(table(blocks(3), replication_key="id"))
+    second = run_tap(table(blocks(3), replication_key="id"), {"ignore_source_state": True}, state=first.states[-1])
+    assert second.types[:3] == ["SCHEMA", "STATE", "RECORD"]
+    assert "source_state" not in second.states[0]["bookmarks"]["t"]
+    assert entry_of(second) == entry_of(first)
+
+
+def test_a_source_may_be_called_sourcename():
+    """As the later schema of the RFC has it."""
+    first = run_tap(table(blocks(3)))
+    state = first.states[-1]
+    entry = state["bookmarks"]["t"]["source_state"][0]
+    entry["sourceName"] = entry.pop("source")
+    assert run_tap(table(blocks(3)), state=state).records("t") == []
+
+
+def test_a_changed_source_makes_a_state_due_while_the_stream_runs():
+    """specs 11.11: also where no row came and the strategy asks for none."""
+
+    def rows(stream):
+        for number in range(3):
+            stream.source_state.set(KIND, str(number))
+            yield from ids(number)
+            time.sleep(1.1)
+
+    run = run_tap(table(rows, replication_key="id"), {"page_max_rows": 1})
+    values = [one["bookmarks"]["t"]["source_state"][0]["value"] for one in run.states if "bookmarks" in one]
+    assert len(set(values)) > 1
