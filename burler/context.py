@@ -105,6 +105,7 @@ class StreamRun:
         source_state: SourceStates | None = None,
         schemas: Mapping[str, Mapping[str, Any]] | None = None,
         resumable_by: str | None = None,
+        sends_versions: bool = False,
     ) -> None:
         self.tap = tap
         self.name = name
@@ -116,6 +117,7 @@ class StreamRun:
         self.partition = partition
         self.start_date = start_date
         self.resumable_by = resumable_by
+        self.sends_versions = sends_versions
         self.tally = tally or Tally()
         self.source_state = source_state or SourceStates(name)
         self._channel = Channel()

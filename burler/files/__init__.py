@@ -2,8 +2,9 @@
 
 What to open for what:
 
-    reading, contents                ``read``: from a pattern to pages, file by file; one file's pages
-    names, listing                   what a name says of a file; which files there are
+    reading, pages, contents         ``read``; from a pattern to pages, file by file; one file's pages
+    names, listing, finding          what a name says of a file; which files there are; what a store lists
+    store_errors                     what a store's errors mean: gone, or broken
     progress                         which files were read: the source state ``burler/files``
     unpacking, members               bytes out of gz, bz2, xz, zst; files in a zip
     csv_options, csv_header, csv_pages   CSV to Arrow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from burler.files.csv_pages import Table, csv_batches
 from burler.files.json_pages import Peeked, json_document_page, json_line_pages
 from burler.files.listing import File
 from burler.files.members import members
-from burler.files.names import FORMATS, format_of, split_name
+from burler.files.names import FORMATS, format_of, printable, split_name
 from burler.files.parquet_pages import parquet_batches
 from burler.files.unpacking import Unpacked, said, seekable_copy, unpack
 
@@ -48,12 +48,17 @@ class Options:
         return self.format or format_of(name)
 
     def check(self, file: File) -> None:
-        """Refuse a file of which nobody says what it holds, before any is read.
+        """Refuse a file of which nobody says what it holds, or that options do not fit, before any is read.
 
         Raises:
             FileError: so.
         """
-        if self.holds(file.path) is None and self.packing(file.path) != "zip":
+        if self.records_path and self.holds(file.label) == "jsonl":
+            raise FileError(
+                f"file '{file}': records_path leads into a JSON document, and this is JSON lines, each of them a row.\n"
+                "  Leave it out, or say format='json'."
+            )
+        if self.holds(file.label) is None and self.packing(file.label) != "zip":
             raise FileError(
                 f"file '{file}': its name does not say what it holds ({', '.join(FORMATS)}).\n"
                 "  Say it with format=, or narrow the pattern to files that are meant."
@@ -73,18 +78,18 @@ class Contents:
         self.kind = ""
         """What the page that was given last is from: one of ``FORMATS``."""
 
-    def pages(self, file: File) -> Iterator[Any]:
+    def pages(self, file: File) -> Generator[Any, None, None]:
         """The pages of a file.
 
         Raises:
             FileError: it is broken. FileNotFoundError: it is gone.
         """
-        packing, name = self._options.packing(file.path), str(file)
+        packing, name = self._options.packing(file.label), str(file)
         if packing == "zip":
             yield from self._zipped(file, name)
             return
         yield from self._content(
-            self._options.holds(file.path), partial(self._open, file, name, packing), file, name, file.name, packing
+            self._options.holds(file.label), partial(self._open, file, name, packing), file, name, file.label, packing
         )
 
     def _zipped(self, file: File, name: str) -> Iterator[Any]:
@@ -99,7 +104,7 @@ class Contents:
                 kind = options.holds(member)
                 if kind is None:
                     raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
-                yield from self._content(kind, opened, file, whole, f"{file.name}/{member}", "zip")
+                yield from self._content(kind, opened, file, whole, f"{file.label}/{printable(member)}", "zip")
 
     def _open(self, file: File, name: str, packing: str | None) -> Unpacked:
         with said(name):

@@ -84,15 +84,40 @@ class Utf8(io.RawIOBase):
 
     def ends_in_quote(self, last: str, csv: Csv) -> bool:
         """Whether the file ends within the quotes round its last value."""
-        if csv.quotechar is None or csv.escapechar is not None:
+        if csv.quotechar is None:
             return False
-        quote = csv.quotechar
-        inside = (last.replace(quote, quote * 2) if csv.doublequote else last).encode("utf-8", "surrogatepass")
-        tail = b"".join(self._tail)
-        begin = len(tail) - len(inside) - 1
-        if begin < 0 or tail[begin:] != quote.encode() + inside:
+        tail, value = b"".join(self._tail), last.encode("utf-8", "surrogatepass")
+        whole, quote = tail.rstrip(b"\r\n"), csv.quotechar.encode()
+        if whole.endswith(quote) and _opens(value, whole[:-1], csv):
             return False
-        return begin == 0 or tail[begin - 1 : begin] in (b"\n", b"\r", csv.delimiter.encode())
+        return _opens(value, tail, csv)
+
+
+def _opens(value: bytes, tail: bytes, csv: Csv) -> bool:
+    """Whether text ends with a value and the quote that opens it."""
+    begin = _begin_of(value, tail, csv) - 1
+    if begin < 0 or tail[begin : begin + 1] != (csv.quotechar or "").encode():
+        return False
+    return begin == 0 or tail[begin - 1 : begin] in (b"\n", b"\r", csv.delimiter.encode())
+
+
+def _begin_of(value: bytes, tail: bytes, csv: Csv) -> int:
+    """Where a value begins that text ends with, as it is written within quotes; 0 if it does not end so."""
+    quote = (csv.quotechar or "").encode()
+    if csv.escapechar is None:
+        written = value.replace(quote, quote * 2) if csv.doublequote else value
+        return len(tail) - len(written) if tail.endswith(written) else 0
+    escape, at = ord(csv.escapechar), len(tail)
+    for byte in reversed(value):
+        at -= 1
+        if at < 0 or tail[at] != byte:
+            return 0
+        before = tail[at - 1] if at else -1
+        if before == escape or (byte == ord(quote) == before and csv.doublequote):
+            at -= 1
+        elif byte == ord(quote):
+            return 0
+    return at
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +163,8 @@ def _first_row(text: Utf8, csv: Csv, file: str) -> _First | None:
         ended = len(head) < size
         lines = _LINE.findall(codecs.getincrementaldecoder("utf-8")().decode(head, ended))
         found, whole = _parsed(lines, csv, file)
+        if ended and not whole:
+            _check_ended(lines, csv, file)
         if whole or ended:
             return found
         if size >= _LONGEST_HEAD_BYTES:
@@ -150,14 +177,7 @@ def _parsed(lines: list[str], csv: Csv, file: str) -> tuple[_First | None, bool]
     before = csv.skip_rows
     while before < len(lines) and not lines[before].strip("\r\n"):
         before += 1
-    rows = python_csv.reader(
-        lines[before:],
-        delimiter=csv.delimiter,
-        quotechar=csv.quotechar,
-        quoting=python_csv.QUOTE_NONE if csv.quotechar is None else python_csv.QUOTE_MINIMAL,
-        doublequote=csv.doublequote,
-        escapechar=csv.escapechar,
-    )
+    rows = _reader(lines[before:], csv)
     try:
         fields = next(rows, None)
     except python_csv.Error as error:
@@ -167,6 +187,30 @@ def _parsed(lines: list[str], csv: Csv, file: str) -> tuple[_First | None, bool]
     after = before + rows.line_num
     begin, end = (len("".join(lines[:count]).encode("utf-8", "surrogatepass")) for count in (before, after))
     return _First(fields, begin, end), after < len(lines)
+
+
+def _check_ended(lines: list[str], csv: Csv, file: str) -> None:
+    """Refuse a first row that goes to the end of the file because its quote never ends: all rows are in it."""
+    try:
+        list(_reader(lines[csv.skip_rows :], csv, strict=True))
+    except python_csv.Error as error:
+        if "unexpected end" in str(error):
+            raise FileError(
+                f"file '{file}': its first row has a quote that never ends: the file is cut off, or a quote in it is a "
+                "letter like others (csv=Csv(quotechar=None))."
+            ) from None
+
+
+def _reader(lines: list[str], csv: Csv, *, strict: bool = False) -> Any:
+    return python_csv.reader(
+        lines,
+        delimiter=csv.delimiter,
+        quotechar=csv.quotechar,
+        quoting=python_csv.QUOTE_NONE if csv.quotechar is None else python_csv.QUOTE_MINIMAL,
+        doublequote=csv.doublequote,
+        escapechar=csv.escapechar,
+        strict=strict,
+    )
 
 
 def _named(fields: list[str], file: str) -> list[str]:

@@ -55,7 +55,8 @@ class Csv:
         if self.delimiter in (self.quotechar, self.escapechar):
             raise DeclarationError(f"burler.files.Csv: {self.delimiter!r} can't be delimiter and quote at once.")
         try:
-            codecs.lookup(self.encoding)
+            if not codecs.lookup(self.encoding)._is_text_encoding:  # "base64" and the like are codecs, too
+                raise LookupError
         except (LookupError, TypeError):
             raise DeclarationError(f"burler.files.Csv: encoding {self.encoding!r} is not known to Python.") from None
         if not isinstance(self.header, bool):

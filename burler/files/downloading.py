@@ -142,4 +142,4 @@ def _packing(path: Path) -> str | None:
 def _file(path: Path, part: Part) -> File:
     store = require("fsspec", extra="files", needed_for="burler.files.export").filesystem("file")
     stat = path.stat()
-    return File(str(path), part.label, stat.st_size, None, store=store)
+    return File(str(path), part.label, stat.st_size, None, store=store, title=part.label)

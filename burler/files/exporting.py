@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from burler.context import StreamRun, running
 from burler.declare.records_path import path_of
-from burler.errors import DeclarationError, HttpError, NotFoundError
+from burler.errors import BurlerError, DeclarationError, HttpError, NotFoundError
 from burler.files.added import check_added
 from burler.files.contents import Contents, Options
 from burler.files.csv_options import Csv
 from burler.files.downloading import Part, downloaded, parts_of
 from burler.files.names import check_format, check_packing, shown
+from burler.files.pages import table_of
 from burler.files.polling import Polling, TooLong
-from burler.files.reading import table_of
 
 logger = logging.getLogger("burler")
 
-_KEY = "exports"
+_KEY = "burler/exports"
+"""In ``stream.state``, which is the author's own otherwise."""
 _MIB = 1 << 20
+_UNNAMED = "the export"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def export(
     ready: Callable[[Any], Any],
     download: Any,
     cancel: Callable[[Any], Any] | None = None,
-    what: str = "the export",
+    what: str = _UNNAMED,
     stream: StreamRun | None = None,
     poll_seconds: float = 2.0,
     backoff: float = 1.5,
@@ -78,7 +81,8 @@ def export(
             is an export without rows). Raises if the job failed.
         download: a ``burler.http.Client``, or a function ``(part, path)`` that writes the part into a file.
         cancel: gives a job up that nobody waits for any more. Errors in it are logged.
-        what: what is asked for, in words, for errors and for ``keep_job``.
+        what: what is asked for, in words, for errors; for ``keep_job`` it is the job's name, and must say all that
+            decides what the export holds.
         stream: None: the stream that is running here, if any.
         poll_seconds, backoff, longest_poll_seconds, limit_seconds: how often to look, and for how long; see
             ``Polling``.
@@ -100,6 +104,11 @@ def export(
             raise DeclarationError(f"burler.files.export: {name} is a function, not {type(function).__name__}.")
     if not callable(download) and not hasattr(download, "download"):
         raise DeclarationError("burler.files.export: download is a burler.http.Client or a function (part, path).")
+    if keep_job and (not isinstance(what, str) or what in ("", _UNNAMED)):
+        raise DeclarationError(
+            "burler.files.export: keep_job needs what='...': a job that an earlier run asked for is found by it, so it "
+            "says what is asked for, with its parameters."
+        )
     options = Options(
         format,
         compression,
@@ -125,12 +134,12 @@ def _pages(asked: Asked, stream: StreamRun | None, keep_seconds: float, now: Cal
         yield from _read(asked, _wait_or_cancel(asked, _job(asked)), run)
         return
     try:
-        yield from _read(asked, (yield from _wait_for_kept(asked, kept)), run)
+        yield from _read(asked, _wait_for_kept(asked, kept), run)
     except BaseException as error:
         if not _is_passing(error):
-            yield from kept.forget()
+            kept.forget()
         raise
-    yield from kept.forget()
+    kept.done()
 
 
 def _wait_or_cancel(asked: Asked, job: Any) -> list[Part]:
@@ -141,7 +150,7 @@ def _wait_or_cancel(asked: Asked, job: Any) -> list[Part]:
         raise
 
 
-def _wait_for_kept(asked: Asked, kept: _Kept) -> Generator[Any, None, list[Part]]:
+def _wait_for_kept(asked: Asked, kept: _Kept) -> list[Part]:
     """Wait for a job that stands in the state; one of an earlier run that is gone is asked for once more."""
     taken_up = kept.job()
     if taken_up is not None:
@@ -151,7 +160,7 @@ def _wait_for_kept(asked: Asked, kept: _Kept) -> Generator[Any, None, list[Part]
         except NotFoundError:
             logger.warning("export: %s: the job of the last run is gone; it is asked for anew.", asked.what)
     job = _job(asked)
-    yield from kept.keep(job)
+    kept.keep(job)
     return _wait(asked, job)
 
 
@@ -210,32 +219,43 @@ class _Kept:
     def job(self) -> Any:
         """The job of an earlier run, if the same was asked for and it is not too old; None else. Others that are too
         old are forgotten."""
-        jobs, young = self._jobs(), {}
-        for what, entry in jobs.items():
-            at = entry.get("at") if isinstance(entry, dict) else None
-            if isinstance(at, int | float) and self._now() - at < self._seconds:
-                young[what] = entry
-        self._put(young)
-        found = young.get(self._asked.what)
-        return None if found is None else found.get("job")
+        jobs = {what: entry for what, entry in self._jobs().items() if self._is_young(entry)}
+        self._put(jobs)
+        return jobs[self._asked.what]["job"] if self._asked.what in jobs else None
 
-    def keep(self, job: Any) -> Iterator[list[Any]]:
+    def _is_young(self, entry: Any) -> bool:
+        at = entry.get("at") if isinstance(entry, dict) and "job" in entry else None
+        return isinstance(at, int | float) and self._now() - at < self._seconds
+
+    def keep(self, job: Any) -> None:
         """Put a job into the state, and let a STATE come now: the wait may be long."""
         self._put({**self._jobs(), self._asked.what: {"job": job, "at": round(self._now())}})
-        yield from self._now_out()
+        self._now_out()
 
-    def forget(self) -> Iterator[list[Any]]:
+    def forget(self) -> None:
         """Its rows are out, or there will be none."""
         jobs = self._jobs()
         jobs.pop(self._asked.what, None)
         self._put(jobs)
-        yield from self._now_out()
+        self._now_out()
 
-    def _now_out(self) -> Iterator[list[Any]]:
+    def done(self) -> None:
+        """Its rows are out.
+
+        Raises:
+            BurlerError: so are those of another one of this name: after a kill, one would take up the other's job.
+        """
+        self.forget()
+        if not self._run.source_state.claim(uuid4().hex, source=f"{_KEY}: {self._asked.what}"):
+            raise BurlerError(
+                f"stream '{self._run.name}': burler.files.export: what='{shown(self._asked.what)}' was asked for twice "
+                "in one run of its function, and keep_job finds a job by it.\n  Name each: what='orders of 2024'."
+            )
+
+    def _now_out(self) -> None:
         """Have the state taken as it stands here."""
         if not self._run.manual:
             self._run.save_bookmark()
-        yield []
 
     def _put(self, jobs: dict[str, Any]) -> None:
         if jobs:

@@ -6,21 +6,26 @@ import datetime as dt
 import hashlib
 import logging
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from burler.config.secrets import mask
+from burler.config.secrets import hide, mask, raw_secrets
 from burler.errors import DeclarationError, FileError
 from burler.extras import require
-from burler.files.names import shown
+from burler.files.finding import listed, marks_of
+from burler.files.names import is_web, printable, shown, without_query
+from burler.files.store_errors import fact, is_gone
 
 logger = logging.getLogger("burler")
 
 # How stores call the time of a file's last change, and its content tag.
 _TIME_KEYS = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "modified", "modify")
-_TAG_KEYS = ("ETag", "etag", "md5Hash", "content_md5")
+_TAG_KEYS = ("ETag", "etag", "md5Hash", "content_md5", "CRC", "sha", "blob_id")
+_FTP_TIME = re.compile(r"(\d{14})(?:\.\d+)?")  # MLSD, in UTC
+_HTTP_DAY = re.compile("[A-Z][a-z]{2}, ")
 _DIGEST_LETTERS = 11  # 66 bits: two of a million files look alike once in a hundred million listings
 
 
@@ -33,8 +38,9 @@ class File:
         name: without the folder that all files of the pattern share.
         size_bytes: None where the store does not say.
         modified: the last change, in microseconds since 1970; None where the store does not say.
-        tag: the store's tag of the content (ETag), "" where there is none.
+        tag: the store's tag of the content (ETag), or a time of change that nobody can read; "" where there is none.
         pattern: that found it, without passwords.
+        title: what people call it, if that is not its path.
     """
 
     path: str
@@ -44,12 +50,25 @@ class File:
     tag: str = ""
     pattern: str = ""
     store: Any = field(repr=False, compare=False, default=None)
+    title: str = ""
 
     @property
     def digest(self) -> str:
         """Eleven letters for pattern, name, size, time and tag: any change of these makes another one."""
         known = "\0".join((self.pattern, self.name, str(self.size_bytes), str(self.modified), self.tag))
         return text_digest(known)
+
+    @property
+    def label(self) -> str:
+        """The name as states and rows show it: without the query of a web address, which may be signed, and in letters
+        that can be written."""
+        return printable(without_query(self.name) if self.path.startswith(("http://", "https://")) else self.name)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the store says anything by which a change can be seen. The size alone is nothing: a correction may
+        be of the same length (specs 4: what has no validator has no state)."""
+        return self.modified is not None or bool(self.tag)
 
     def differs(self, other: File) -> bool:
         """Whether something that is known of both is not the same."""
@@ -64,7 +83,7 @@ class File:
         return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=self.modified)
 
     def __str__(self) -> str:
-        return shown(self.path)
+        return shown(self.title or self.path)
 
 
 def text_digest(text: str) -> str:
@@ -87,27 +106,55 @@ def patterns_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
     return tuple(str(os.fspath(one)) for one in several)
 
 
-def find(patterns: Sequence[str], storage_options: Mapping[str, Any] | None = None) -> list[File]:
-    """The files of some patterns, each once, in the order of their names. Folders, and names that begin with a dot,
-    are none.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is: the ``files``, and the patterns (as people may see them) whose folder is ``missing``."""
+
+    files: list[File]
+    missing: tuple[str, ...] = ()
+
+
+def find(patterns: Sequence[str], storage_options: Mapping[str, Any] | None = None) -> Found:
+    """The files of some patterns, each once (also where links lead to it), in the order of their names. Folders, and
+    names that begin with a dot, are none.
 
     Args:
         storage_options: what fsspec passes on to the store (keys, endpoints).
 
     Raises:
-        MissingExtra: fsspec, or the store's own package, is not there.
-        FileError: the store can't be listed.
-        DeclarationError: a URL of a kind that no store has.
+        MissingExtra: fsspec is not there.
+        FileError: the store can't be listed, its own package is not there, or no store has such URLs.
     """
     found: dict[tuple[int, str], File] = {}
+    linked: set[tuple[int, str]] = set()
+    missing = []
     for pattern in patterns:
         store, path = _store_of(pattern, storage_options)
         root, pattern_shown = _folder(path), str(mask(pattern))
-        for info in _listed(store, path, pattern):
+        infos = listed(store, path, pattern)
+        if infos is None:
+            missing.append(shown(pattern))
+        for info in _followed(store, infos or ()):
             file = _file(store, info, root, pattern_shown)
             if file is not None:
                 found.setdefault((id(store), file.path), file)
-    return sorted(found.values(), key=lambda file: (file.name, file.path))
+                if info.get("linked"):
+                    linked.add((id(store), file.path))
+    files = sorted(found.items(), key=lambda item: (item[1].name, item[1].path))
+    if linked:
+        files = _once(files, linked)
+    return Found([file for _, file in files], tuple(missing))
+
+
+def _once(
+    files: list[tuple[tuple[int, str], File]], linked: set[tuple[int, str]]
+) -> list[tuple[tuple[int, str], File]]:
+    """Files without those that are only another way to one of them."""
+    real = {key: (key[0], os.path.realpath(key[1])) for key, _ in files}
+    ways: dict[tuple[int, str], tuple[int, str]] = {}
+    for key, _ in sorted(files, key=lambda item: item[0] in linked):  # the straight way before the others
+        ways.setdefault(real[key], key)
+    return [(key, file) for key, file in files if ways[real[key]] == key]
 
 
 def again(file: File) -> File | None:
@@ -123,42 +170,37 @@ def again(file: File) -> File | None:
 
 def _store_of(pattern: str, storage_options: Mapping[str, Any] | None) -> tuple[Any, str]:
     core = require("fsspec.core", extra="files", needed_for="burler.files")
+    for secret in raw_secrets(pattern):  # "s3://KEY:SECRET@bucket": the store would say it, without the "s3://"
+        hide(secret)
+    if is_web(pattern) and "?" in pattern:
+        hide(pattern.partition("?")[2])
     try:
         store, path = core.url_to_fs(pattern, **dict(storage_options or {}))
     except ImportError as error:  # fsspec says which package the store needs
-        raise DeclarationError(f"burler.files: '{shown(pattern)}': {error}") from None
+        raise FileError(f"'{shown(pattern)}' can't be opened: {shown(str(error))}.") from None
     except (ValueError, TypeError) as error:
-        raise DeclarationError(
-            f"burler.files: '{shown(pattern)}' can't be opened: {shown(str(error))}. Are URL and storage_options right?"
+        raise FileError(
+            f"'{shown(pattern)}' can't be opened: {shown(str(error))}. Are URL and storage_options right?"
         ) from None
     except Exception as error:  # some stores connect at once
-        raise FileError(f"'{shown(pattern)}' can't be reached: {_fact(error)}.") from error
+        raise FileError(f"'{shown(pattern)}' can't be reached: {fact(error)}.") from None
     return store, path
 
 
-def _listed(store: Any, path: str, pattern: str) -> list[dict[str, Any]]:
-    """What the store lists for a pattern, links followed."""
-    try:
-        store.invalidate_cache()  # a listing of an earlier run in this process
-        listed = store.glob(path, detail=True)
-    except FileNotFoundError:
-        return []
-    except Exception as error:  # stores have errors of their own
-        raise FileError(
-            f"'{shown(pattern)}' can't be listed: {_fact(error)}.\n  Are the path and the rights to it right?"
-        ) from error
-    infos = []
-    for info in listed.values():
+def _followed(store: Any, infos: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the store lists, links followed."""
+    found = []
+    for info in infos:
         if info.get("islink"):
             try:
-                info = {**store.info(info["name"]), "name": info["name"]}
+                info = {**store.info(info["name"]), "name": info["name"], "linked": True}
             except OSError:
                 logger.warning("files: '%s' is a link that leads nowhere; it is left out.", shown(info["name"]))
                 continue
         elif info.get("type") == "file" and not any(info.get(key) for key in ("size", *_TIME_KEYS, *_TAG_KEYS)):
             info = _asked(store, info)  # a web server's list of links has names alone
-        infos.append(info)
-    return infos
+        found.append(info)
+    return found
 
 
 def _asked(store: Any, info: dict[str, Any]) -> dict[str, Any]:
@@ -166,13 +208,9 @@ def _asked(store: Any, info: dict[str, Any]) -> dict[str, Any]:
     try:
         return {**info, **store.info(info["name"]), "name": info["name"]}
     except Exception as error:
-        if isinstance(error, FileNotFoundError):
+        if isinstance(error, FileNotFoundError) and is_gone(error):
             return info
-        raise FileError(f"file '{shown(info['name'])}': its store can't be asked: {_fact(error)}.") from error
-
-
-def _fact(error: Exception) -> str:
-    return shown(getattr(error, "strerror", None) or str(error) or type(error).__name__)[:300]
+        raise FileError(f"file '{shown(info['name'])}': its store can't be asked: {fact(error)}.") from None
 
 
 def _file(store: Any, info: Mapping[str, Any], root: str, pattern: str) -> File | None:
@@ -181,38 +219,51 @@ def _file(store: Any, info: Mapping[str, Any], root: str, pattern: str) -> File 
         return None
     name = path[len(root) :] if path.startswith(root) else path
     size = info.get("size")
-    tag = next((str(info[key]) for key in _TAG_KEYS if info.get(key)), "")
-    return File(path, name, size if isinstance(size, int) else None, _modified(store, info), tag, pattern, store)
+    moment = _moment(store, info)
+    modified = _micros(moment)
+    unread = moment if modified is None and isinstance(moment, str) else ""
+    tag = next((str(info[key]) for key in _TAG_KEYS if info.get(key)), unread)
+    return File(path, name, size if isinstance(size, int) else None, modified, tag, pattern, store)
 
 
-def _modified(store: Any, info: Mapping[str, Any]) -> int | None:
-    """The time of the last change in microseconds since 1970."""
+def _moment(store: Any, info: Mapping[str, Any]) -> Any:
+    """The time of the last change as the store says it; None where it does not."""
     value = next((info[key] for key in _TIME_KEYS if info.get(key)), None)
     if value is None:
         try:
             value = store.modified(info["name"])
         except (NotImplementedError, OSError, KeyError, AttributeError):
             return None
+    return value
+
+
+def _micros(value: Any) -> int | None:
+    """A time in microseconds since 1970; None for one that can't be read."""
     if isinstance(value, str):
         value = _parsed(value)
     if isinstance(value, dt.datetime):
-        value = (value if value.tzinfo else value.replace(tzinfo=dt.UTC)) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-        return value // dt.timedelta(microseconds=1)
+        moment = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+        return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
     return round(value * 1_000_000) if isinstance(value, int | float) else None
 
 
 def _parsed(text: str) -> dt.datetime | None:
     from email.utils import parsedate_to_datetime
 
-    for parse in (dt.datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            return parse(text)
-        except ValueError:
-            continue
-    return None
+    digits = _FTP_TIME.fullmatch(text)
+    try:
+        if digits:
+            return dt.datetime.strptime(digits[1], "%Y%m%d%H%M%S").replace(tzinfo=dt.UTC)
+        return parsedate_to_datetime(text) if _HTTP_DAY.match(text) else dt.datetime.fromisoformat(text)
+    except (ValueError, TypeError):
+        return None
 
 
 def _folder(path: str) -> str:
-    """The folder that all files of a pattern share, with the slash at its end."""
-    first = min((path.find(mark) for mark in "*?[" if mark in path), default=len(path))
+    """The folder that all files of a pattern share, with the slash at its end. That of a web address is above its
+    query."""
+    marks = marks_of(path)
+    first = min((path.find(mark) for mark in marks if mark in path), default=len(path))
+    if "?" not in marks:
+        first = min(first, len(without_query(path)))
     return path[: path.rfind("/", 0, first) + 1]

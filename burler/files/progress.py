@@ -8,13 +8,13 @@ nor a time says that a file was there before. What a file was when it was read s
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from burler.errors import BurlerError
 from burler.files.listing import File
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ KIND = "burler/files"
 ETAG = "odf/etag"
 _LETTERS = 11
 _PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 60.0
 
 
 class Progress:
@@ -36,6 +37,9 @@ class Progress:
         source: the name of the source.
         of: what else decides which rows come: patterns, options.
         monotonic: a clock, in seconds.
+
+    Raises:
+        BurlerError: the source's name stands for something else already.
     """
 
     def __init__(
@@ -47,10 +51,11 @@ class Progress:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._states: Any = None if stream is None else stream.source_state
+        self._name = "" if stream is None else stream.name
         self._source, self._of, self._monotonic = source, of, monotonic
         self._read: dict[str, None] = {}
         self._last = ""
-        self._saved_at, self._bytes = monotonic(), 0
+        self._saved_at, self._bytes, self._new = monotonic(), 0, 0
         self._unsaved = False
         self.mark: str | None = None
         """The name of the last file that another tool took (kamu's ``odf/etag``); None without one."""
@@ -61,6 +66,12 @@ class Progress:
     def _load(self) -> None:
         if self._states is None:
             return
+        if not self._states.claim(self._of, source=self._source):
+            raise BurlerError(
+                f"stream '{self._name}': burler.files.read: its source '{self._source}' stands for other files (or "
+                "another resource) already, whose entry in the state it would replace.\n"
+                "  Name each: burler.files.read(..., source='...')."
+            )
         value = self._states.get(KIND, source=self._source, of=self._of)
         if value is not None:
             saved = parse(value)
@@ -68,8 +79,21 @@ class Progress:
             digests, self._last = saved or ([], "")
             self._read = dict.fromkeys(digests)
             return
+        self._say_what_does_not_count()
         self.mark = _foreign(self._states, self._source, self._of)
         self.known = self.mark is not None
+
+    def _say_what_does_not_count(self) -> None:
+        """Files come again that were read before: nobody else would say why."""
+        for entry in self._states.entries():
+            if entry.get("kind") == KIND and entry.get("source") == self._source:
+                digests, _ = parse(str(entry.get("value"))) or ([], "")
+                logger.warning(
+                    "stream '%s': files: %d files were read before, with another pattern, other options, other fields "
+                    "(or --ignore-source-state): that does not count, and all files are read.",
+                    self._name,
+                    len(digests),
+                )
 
     def is_read(self, file: File) -> bool:
         """Whether a file, as it is now, was read before."""
@@ -77,31 +101,48 @@ class Progress:
             return _at_or_before(file, self.mark)
         return file.digest in self._read
 
-    def begin(self, files: Iterable[File]) -> list[File]:
-        """The files that are to be read, of all that there are; the others are kept in mind, what is gone is not."""
+    @property
+    def count(self) -> int:
+        """How many files were read and not forgotten."""
+        return len(self._read)
+
+    def begin(self, files: Iterable[File], *, forget: bool = True) -> list[File]:
+        """The files that are to be read, of all that there are; the others are kept in mind, what is gone is not.
+
+        Args:
+            forget: False: keep in mind what is gone, too.
+        """
         new: list[File] = []
-        kept: dict[str, None] = {}
+        kept: dict[str, None] = {} if forget else dict(self._read)
         for file in files:
-            if self.is_read(file):
-                kept[file.digest] = None
-            else:
+            if not self.is_read(file):
                 new.append(file)
+            elif file.is_told:
+                kept[file.digest] = None
         self._unsaved = self.mark is not None or kept.keys() != self._read.keys()
         self._read, self.mark = kept, None
         return new
 
     def done(self, file: File) -> bool:
-        """A file's last row was yielded; says whether that was saved. A long list beside small files is saved once a
-        second at the most, so that states stay small beside rows: what is not saved is read once more after a kill,
-        and never lost."""
+        """A file's last row was yielded; says whether that was saved.
+
+        A long list beside small files is saved where a quarter of it is new, once a second at the most and once a
+        minute at the least, so that states stay small beside rows: what is not saved is read once more after a kill,
+        and never lost. A file of which the store says nothing by which a
+        change can be seen is not noted: it is read in each run (specs 4: what has no validator has no state).
+        """
+        if not file.is_told:
+            return False
         self._read[file.digest] = None
-        self._last = file.name
+        self._last = file.label
         self._unsaved = True
         self._bytes += file.size_bytes or 0
+        self._new += 1
         now = self._monotonic()
-        if self._bytes < 2 * _LETTERS * len(self._read) and now - self._saved_at < _PAUSE_SECONDS:
+        pause = _PAUSE_SECONDS if 4 * self._new >= len(self._read) else _LONGEST_PAUSE_SECONDS
+        if self._bytes < 2 * _LETTERS * len(self._read) and now - self._saved_at < pause:
             return False
-        self._saved_at, self._bytes = now, 0
+        self._saved_at, self._bytes, self._new = now, 0, 0
         return self.save()
 
     def save(self) -> bool:
@@ -133,9 +174,7 @@ def parse(value: str) -> tuple[list[str], str] | None:
 
 def _foreign(states: Any, source: str, of: str) -> str | None:
     """The file name that another tool has left as ``odf/etag``. Its states do not say what they speak of."""
-    takes_foreign = "foreign" in inspect.signature(states.get).parameters
-    more = {"foreign": True} if takes_foreign else {}
-    found: str | None = states.get(ETAG, source=source, of=of, **more)
+    found: str | None = states.get(ETAG, source=source, of=of, foreign=True)
     if found is None or not found.strip() or found.startswith(('"', "W/")):  # a validator of HTTP, no name
         return None
     return found

@@ -51,7 +51,7 @@ class Sampled:
         more = self.storage_options(config) if callable(self.storage_options) else self.storage_options
         patterns = patterns_of(pattern)
         try:
-            files = find(patterns, more)
+            files = find(patterns, more).files
             if not files:
                 raise FileError(f"no file fits {', '.join(shown(one) for one in patterns)}. Is the path right?")
             files.sort(key=lambda file: (file.modified or 0, file.name), reverse=True)

@@ -186,11 +186,11 @@ def _in_zone(zone: str, nulls: Narrow) -> Narrow:
             return text
         try:
             moment = dt.datetime.fromisoformat(text)
-        except ValueError:
+            early, late = (moment.replace(tzinfo=where, fold=fold) for fold in (0, 1))
+            if early.utcoffset() != late.utcoffset():  # an hour that comes twice, or never: whoever made it must say
+                return text
+            return early.astimezone(dt.UTC).isoformat()
+        except (ValueError, OverflowError):  # no moment, or one before the year 1 or behind 9999 in UTC
             return text
-        early, late = (moment.replace(tzinfo=where, fold=fold) for fold in (0, 1))
-        if early.utcoffset() != late.utcoffset():  # an hour that comes twice, or never: whoever made it must say
-            return text
-        return early.astimezone(dt.UTC).isoformat()
 
     return lambda column: pa.array([one(text) for text in nulls(column).to_pylist()], pa.string())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, BinaryIO
 
 from burler.errors import FileError
 from burler.extras import require
 from burler.files.names import shown
+from burler.files.store_errors import check_gone
 
 PIECE_BYTES = 1 << 20
 
@@ -75,7 +77,10 @@ def said(name: str) -> Iterator[None]:
     ``FileNotFoundError``."""
     try:
         yield
-    except (FileError, FileNotFoundError):
+    except FileError:
+        raise
+    except FileNotFoundError as error:
+        check_gone(error, name)
         raise
     except EOFError:
         raise FileError(_cut_off(name)) from None
@@ -83,7 +88,7 @@ def said(name: str) -> Iterator[None]:
         fact = getattr(error, "strerror", None) or str(error) or type(error).__name__
         if "Truncated" in fact or "ended before" in fact:
             raise FileError(_cut_off(name)) from None
-        raise FileError(f"file '{name}' can't be read: {shown(fact)[:300]}.") from error
+        raise FileError(f"file '{name}' can't be read: {shown(fact)[:300]}.") from None
 
 
 def _cut_off(name: str) -> str:
@@ -127,13 +132,28 @@ def _gzip(file: BinaryIO) -> Any:
 
 
 def seekable_copy(file: Unpacked) -> Any:
-    """A nameless temporary copy of what a file holds, which can be read from any place."""
-    copy = tempfile.TemporaryFile()  # noqa: SIM115  (whoever asked closes it)
+    """A nameless temporary copy of what a file holds, which can be read from any place.
+
+    Raises:
+        FileError: it is broken, or there is no room for the copy.
+    """
+    copy = _written(tempfile.TemporaryFile)
     try:
         while piece := file.read(PIECE_BYTES):
-            copy.write(piece)
-        copy.seek(0)
+            _written(partial(copy.write, piece))
+        _written(partial(copy.seek, 0))
     except BaseException:
-        copy.close()
+        with suppress(OSError):  # what it could not write before, it can't now
+            copy.close()
         raise
     return copy
+
+
+def _written(act: Callable[[], Any]) -> Any:
+    try:
+        return act()
+    except OSError as error:
+        raise FileError(
+            f"packed Parquet is copied into a temporary file before it is read, and that failed: {error.strerror}.\n"
+            f"  The folder for temporary files is '{tempfile.gettempdir()}'; TMPDIR names another one."
+        ) from error

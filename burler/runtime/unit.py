@@ -169,6 +169,7 @@ class Unit:
             tally=self._sync.tallies[name],
             schemas=self.line.schemas,
             resumable_by=planned.resume_key if planned else None,
+            sends_versions=any(one.versions for one in self.line.planned.values()),
             source_state=sources.states_of(self._sync, spec, self.key),
         )
 

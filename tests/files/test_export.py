@@ -188,6 +188,12 @@ def test_size_and_checksums_are_held_against_what_came(server, client, clock, wr
     assert fact in str(out.result.errors["orders"]) and ids(out) == []
 
 
+def test_errors_name_the_part_and_not_the_temporary_file(server, client, clock):
+    server[1].files = {"orders.csv": b"id,name\n1\n"}
+    said = str(run_tap(tap_for(client, clock)).result.errors["orders"])
+    assert "file 'orders.csv', row 2" in said and "burler-export" not in said
+
+
 def test_more_than_allowed_is_not_fetched(server, client, clock):
     server[1].files = {"a.csv": b"id\n" + b"1\n" * 100_000}
     out = run_tap(tap_for(client, clock, max_download_bytes=10_000))
@@ -248,7 +254,7 @@ def test_a_run_that_ended_while_it_waited_is_followed_by_one_that_waits_for_the_
     exports.files, exports.looks_needed = {"a.csv": b"id\n1\n"}, 4
     tap, first = stopped_run(client, clock)
     assert ids(first) == [] and "cancel job-1" not in exports.log
-    kept = first.states[-1]["bookmarks"]["orders"]["stream_state"]["exports"]
+    kept = first.states[-1]["bookmarks"]["orders"]["stream_state"]["burler/exports"]
     assert kept == {"all orders": {"job": "job-1", "at": 1000}}
     second = run_tap(tap, state=first.states[-1])
     assert ids(second) == [1] and [line for line in exports.log if line.startswith("ask")] == ["ask job-1"]
@@ -260,11 +266,13 @@ def test_a_job_is_kept_in_a_state_that_is_out_before_the_wait(server, client, cl
     server[1].looks_needed = 10**9
     tap = tap_for(client, clock)
     with bind_stream(tap, "orders") as stream:
-        pages = asked(client, clock, stream=stream, keep_job=True, what="w")
-        assert next(pages) == [], "the engine takes the state where a function stands at a yield"
-        assert stream.state == {"exports": {"w": {"job": "job-1", "at": 1000}}}
-        assert server[1].log == ["ask job-1"]
-        pages.close()
+        seen = []
+        clock.on_sleep = lambda count: seen.append((dict(stream.state), list(stream._channel.saved)))
+        server[1].looks_needed, server[1].files = 2, {"a.csv": b"id\n1\n"}
+        pages = list(asked(client, clock, stream=stream, keep_job=True, what="w"))
+        assert seen[0] == ({"burler/exports": {"w": {"job": "job-1", "at": 1000}}}, [None]), "a STATE was due"
+        assert [page.num_rows for page in pages] == [1], "nothing stands among the pages that is none"
+        assert stream.state == {}
 
 
 def test_a_kept_job_that_is_gone_is_asked_for_anew(server, client, clock, caplog):
@@ -301,6 +309,7 @@ def test_a_job_that_was_asked_for_otherwise_or_long_ago_is_not_taken_up(server, 
     [
         (FileError("it failed"), False),
         (NotFoundError("gone", status=404, url="u", method="GET", body=b"", attempts=1), False),
+        (HttpError("slower", status=429, url="u", method="GET", body=b"", attempts=1), True),
         (HttpError("busy", status=503, url="u", method="GET", body=b"", attempts=1), True),
         (HttpError("nobody", status=None, url="u", method="GET", body=b"", attempts=1), True),
     ],
@@ -312,7 +321,7 @@ def test_a_job_that_failed_is_forgotten_and_one_whose_server_was_away_is_not(ser
     out = run_tap(tap_for(client, clock, keep_job=True, ready=failed))
     assert out.result.errors
     last = out.states[-1].get("bookmarks", {}).get("orders", {})
-    assert ("exports" in last.get("stream_state", {})) is stays
+    assert ("burler/exports" in last.get("stream_state", {})) is stays
 
 
 def test_one_that_is_late_stays_for_the_next_run(server, client, clock):
@@ -324,8 +333,9 @@ def test_one_that_is_late_stays_for_the_next_run(server, client, clock):
     assert ids(second) == [1]
 
 
-@pytest.mark.parametrize("state", [{"exports": 5}, {"exports": {"all orders": 5}}, {"exports": {"all orders": {}}}])
+@pytest.mark.parametrize("state", [5, {"all orders": 5}, {"all orders": {}}, {"all orders": {"at": 1000}}])
 def test_a_state_that_says_nothing_is_no_job(server, client, clock, state):
+    state = {"burler/exports": state}
     server[1].files = {"a.csv": b"id\n1\n"}
     tap = tap_for(client, clock, keep_job=True)
     out = run_tap(tap, state={"bookmarks": {"orders": {"stream_state": state}}})
@@ -362,4 +372,4 @@ def test_functions_that_give_something_else(clock):
         with pytest.raises(DeclarationError, match="ready"):
             list(export(request=lambda: 1, ready=lambda job, found=found: found, download=fetch))
     with pytest.raises(DeclarationError, match="keep_job needs a running stream"):
-        list(export(request=lambda: 1, ready=lambda job: [], download=fetch, keep_job=True))
+        list(export(request=lambda: 1, ready=lambda job: [], download=fetch, keep_job=True, what="w"))

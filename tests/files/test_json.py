@@ -122,3 +122,10 @@ def test_duckdb_reads_the_same_rows(box):
     out = run_tap(tap_of(box["a.jsonl.gz"]))
     assert [(row["id"], row["name"], row["total"]) for row in out.records("orders")] == wanted
     assert ids(out) == list(range(5000))
+
+
+def test_a_records_path_into_json_lines_is_refused(box):
+    """Each line would be a row without any of the fields that are asked for."""
+    box.put("a.jsonl", '{"data": [{"id": 1}, {"id": 2}]}\n')
+    assert "records_path leads into a JSON document" in error(box["a.jsonl"], records_path="data")
+    assert [row["id"] for row in rows(box["a.jsonl"], records_path="data", format="json")] == [1, 2]
