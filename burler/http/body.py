@@ -32,7 +32,7 @@ def read_body(response: requests.Response, most_bytes: int) -> int:
     """Read the whole body, so that ``response.content`` has it, and give the connection back; gives its length.
 
     Bytes are counted as they are after decompression, while they come: a small body that unpacks to a huge one ends
-    early. gzip is unpacked here because a gzip body that ends early passes unnoticed elsewhere.
+    early. gzip and deflate are unpacked here: elsewhere a body that ends early passes unnoticed.
 
     Raises:
         TooBig, BrokenBody, and what urllib3 raises while it reads.
@@ -69,7 +69,9 @@ def chunks(response: requests.Response, most_bytes: int) -> Iterator[bytes]:
     if declared.isdigit() and int(declared) > most_bytes and response.request.method != "HEAD":
         raise TooBig(most_bytes)
     size = 0
-    for chunk in _gunzipped(response.raw) if encoding in ("gzip", "x-gzip") else _as_sent(response):
+    encoding = encoding.removeprefix("x-")
+    packed = encoding in ("gzip", "deflate") and hasattr(response.raw, "stream")
+    for chunk in _unpacked(response.raw, encoding, most_bytes) if packed else _as_sent(response):
         size += len(chunk)
         if size > most_bytes:
             raise TooBig(most_bytes)
@@ -87,26 +89,49 @@ def _as_sent(response: requests.Response) -> Iterator[bytes]:
         yield from response.iter_content(CHUNK_BYTES)
 
 
-def _gunzipped(raw: Any) -> Iterator[bytes]:
-    unpacker = zlib.decompressobj(_GZIP)
-    begun = False
+def _unpacked(raw: Any, encoding: str, most_bytes: int) -> Iterator[bytes]:
+    """gzip or deflate, unpacked. A gzip body may have several members, and zeros behind the last one.
+
+    Raises:
+        BrokenBody: it is none, or ends early; something else stands behind it. TooBig: endless zeros do.
+    """
+    name = "gzip" if encoding == "gzip" else "deflate"
+    unpacker: Any = None
+    ended, padding, held = False, 0, b""
     try:
         for data in raw.stream(CHUNK_BYTES, decode_content=False):
-            while True:
-                begun = begun or bool(data)
+            data, held = held + data, b""
+            more = False
+            while data or more:
+                if ended:  # what a finished unpacker is given, it keeps: none is given any more
+                    left = data.lstrip(b"\0")
+                    padding += len(data) - len(left)
+                    data = left
+                    if padding > most_bytes:
+                        raise TooBig(most_bytes)
+                    if not data:
+                        break
+                if ended or unpacker is None:
+                    if len(data) < 2:
+                        held = data
+                        break
+                    if ended and (name != "gzip" or not data.startswith(_GZIP_BEGINS)):
+                        raise BrokenBody(f"something else stands behind its {name}")
+                    unpacker, ended = zlib.decompressobj(_window(name, data)), False
                 piece = unpacker.decompress(data, CHUNK_BYTES)
                 if piece:
                     yield piece
-                if unpacker.eof:
-                    data = unpacker.unused_data
-                    if not data.startswith(_GZIP_BEGINS):  # padding, which gunzip passes over as well
-                        break
-                    unpacker = zlib.decompressobj(_GZIP)
-                    continue
-                data = unpacker.unconsumed_tail
-                if not data and len(piece) < CHUNK_BYTES:
-                    break
+                more, ended = len(piece) == CHUNK_BYTES, unpacker.eof
+                data = unpacker.unused_data if ended else unpacker.unconsumed_tail
     except zlib.error as error:
-        raise BrokenBody(f"it is not gzip as its headers say ({error})") from None
-    if begun and not unpacker.eof:
-        raise BrokenBody("its gzip breaks off")
+        raise BrokenBody(f"it is not {name} as its headers say ({error})") from None
+    if held or (unpacker is not None and not ended):
+        raise BrokenBody(f"its {name} breaks off")
+
+
+def _window(name: str, data: bytes) -> int:
+    """zlib's word for a form. Some servers send deflate without the header of zlib, which RFC 9110 wants."""
+    if name == "gzip":
+        return _GZIP
+    has_header = data[0] & 0x0F == 8 and int.from_bytes(data[:2]) % 31 == 0
+    return zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS

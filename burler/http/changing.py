@@ -11,6 +11,7 @@ from burler.declare.records_path import path_of
 from burler.errors import DeclarationError
 from burler.http.limits import Limiter
 from burler.http.options import Options
+from burler.http.wire import with_cookies_of_its_own
 
 if TYPE_CHECKING:
     from burler.http.client import Client
@@ -18,8 +19,19 @@ if TYPE_CHECKING:
 SomeClient = TypeVar("SomeClient", bound="Client")
 
 _LIMITS = ("requests_per_second", "requests_per_minute")
-_FIELDS = tuple(one.name for one in dataclasses.fields(Options))
+_FIELDS = tuple(one.name for one in dataclasses.fields(Options) if one.name != "of_session")
 _OTHERS = ("token", "auth", "records_path")
+
+
+def bare(client: SomeClient) -> SomeClient:
+    """A client on the same connections for a server of others, such as a token server: it gets no credentials, headers,
+    parameters and cookies of the client or its session, and has limits of its own. (The client's may be waited for by
+    all workers, and these for a token.)"""
+    nothing: dict[str, Any] = {"base_url": "", "auth": None, "headers": {}, "params": {}}
+    other = changed(client, {**nothing, **dict.fromkeys(_LIMITS)})
+    sender = other._sender
+    sender.options = dataclasses.replace(sender.options, of_session=False)
+    return other
 
 
 def changed(client: SomeClient, changes: dict[str, Any]) -> SomeClient:
@@ -49,5 +61,8 @@ def changed(client: SomeClient, changes: dict[str, Any]) -> SomeClient:
     if "records_path" in changes:
         path = changes["records_path"]
         other.records_path = None if path is None else path_of(path)
-    other._connect(sender.session, options, auth, limiter, sender.clock)
+    session = sender.session
+    if auth is not None and auth is not client.auth:
+        session = with_cookies_of_its_own(session)
+    other._connect(session, options, auth, limiter, sender.clock)
     return other

@@ -11,9 +11,10 @@ from burler.declare.records_path import path_of
 from burler.errors import DeclarationError
 from burler.http.limits import Limiter
 from burler.http.masking import mask_url
+from burler.http.misspelt import names_options, request_of
 from burler.http.options import MIB, RETRY_STATUSES, Backoff, Options, check_pool, check_timeout, exponential
 from burler.http.origins import joined, taken_apart
-from burler.http.prepared import is_secret_header
+from burler.http.prepared import hide_given, is_secret_header
 from burler.http.request import Request
 from burler.http.sending import Check, Sender
 from burler.http.verbs import Paged, Verbs
@@ -51,7 +52,7 @@ class Client(Verbs):
         follow_rate_limit_headers: wait where the source says that no request remains.
         max_response_bytes: a reply that is bigger, once unpacked, is an error.
         max_redirects: one after the other.
-        pool_size: connections kept open to one server; as many as there are workers.
+        pool_size: connections kept open to one server; None: as many as there are workers that ask at once.
         user_agent: by default ``burler/VERSION (NAME OF THE TAP)``.
         verify, cert, proxies: as in requests.
         records_path: where the rows stand in replies, for ``pages`` and ``rows``.
@@ -65,6 +66,7 @@ class Client(Verbs):
     backoff_strategy: ClassVar[Backoff | None] = None
     """What a subclass uses where none is given."""
 
+    @names_options("burler.http.Client")
     def __init__(
         self,
         base_url: str = "",
@@ -84,7 +86,7 @@ class Client(Verbs):
         follow_rate_limit_headers: bool = True,
         max_response_bytes: int = 256 * MIB,
         max_redirects: int = 10,
-        pool_size: int = 16,
+        pool_size: int | None = None,
         user_agent: str | None = None,
         verify: bool | str | None = None,
         cert: str | tuple[str, str] | None = None,
@@ -125,11 +127,11 @@ class Client(Verbs):
             check_pool(pool_size)
             session = make_session(pool_size)
         limiter = Limiter(requests_per_second, requests_per_minute)
-        self._connect(session, options, auth_of(token, auth or user), limiter, Clock(sleep, now, monotonic))
+        credentials = auth_of(token, auth or user) or auth_of(None, session.auth)
+        self._connect(session, options, credentials, limiter, Clock(sleep, now, monotonic))
 
     def _connect(self, session: requests.Session, options: Options, auth: Any, limiter: Limiter, clock: Clock) -> None:
-        if auth is None and session.auth is not None:
-            auth = auth_of(None, session.auth)
+        hide_given(options, session)
         secret = [name for name in options.headers if is_secret_header(name)]
         if not options.base_url and (auth is not None or secret):
             what = f"the header '{secret[0]}'" if secret else "credentials"
@@ -180,16 +182,17 @@ class Client(Verbs):
         """
         from burler.http import paging
 
-        request, rest = _paged(path, dict(paged))
+        request, rest = _paged("pages", path, dict(paged))
         return paging.pages(self, request, **rest)
 
     def rows(self, path: str, **paged: Unpack[Paged]) -> Iterator[dict[str, Any]]:
         """The rows of all pages as dicts, numbers with a fraction as Decimal; arguments as of ``pages``."""
         from burler.http import paging
 
-        request, rest = _paged(path, dict(paged))
+        request, rest = _paged("rows", path, dict(paged))
         return paging.rows(self, request, **rest)
 
+    @names_options("client.conditional")
     def conditional(
         self,
         path: str,
@@ -209,6 +212,7 @@ class Client(Verbs):
         way = None if given is None else path_of(given)
         return conditional.conditional(self, request, records_path=way, source=source, stream=stream)
 
+    @names_options("client.download")
     def download(
         self,
         path: str,
@@ -287,6 +291,6 @@ def auth_of(token: str | None, auth: Any) -> Auth | None:
     return as_auth(auth) if token is None else bearer(token)
 
 
-def _paged(path: str, paged: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
+def _paged(call: str, path: str, paged: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
     rest = {name: paged.pop(name, None) for name in ("paginator", "records_path")}
-    return Request(paged.pop("method", "GET").upper(), path, **paged), rest
+    return request_of(call, paged.pop("method", "GET"), path, paged, [*rest, "method"]), rest

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from burler.http.endpoint_own import OwnSource, own_options
 from burler.http.endpoint_paths import PathTemplate
+from burler.http.misspelt import did_you_mean
+from burler.http.paginators import Paginator
 from burler.http.request import Request
+from burler.pipeline.pages import JsonPage
 
 VERBS = ("get", "pages", "rows", "post", "put", "patch", "delete")
 KNOWN_VERBS = ("get", "head", "pages", "rows", "post", "put", "patch", "delete")
 PAGING = ("pages", "rows")
+
+
+class _Requests:
+    """The package in annotations: it is loaded when somebody resolves them."""
+
+    def __getattr__(self, name: str) -> Any:
+        import requests
+
+        return getattr(requests, name)
+
+
+requests = _Requests()
+_IN_ANNOTATIONS = (Collection, Iterator, JsonPage, Mapping, Paginator, Sequence)  # found by whoever resolves them
 
 _PATH_VALUE = "str | int"
 _REQUEST_OPTIONS = {
@@ -78,7 +94,7 @@ def make_method(endpoint: Endpoint, verb: str, owner: str, module: str) -> Calla
         try:
             bound = signature.bind(self, *args, **given)
         except TypeError as error:
-            raise TypeError(_misfit(name, endpoint, signature, str(error))) from None
+            raise TypeError(_misfit(name, endpoint, signature, str(error), given)) from None
         values = {key: value for key, value in bound.arguments.items() if key not in ("self", rest)} | bound.kwargs
         path = endpoint.path.fill({key: values.pop(key) for key in endpoint.path.names}, name)
         return send(self, path, values)
@@ -151,11 +167,17 @@ def _paging(endpoint: Endpoint, verb: str) -> Callable[[Any, str, dict[str, Any]
     return send
 
 
-def _misfit(name: str, endpoint: Endpoint, signature: inspect.Signature, fact: str) -> str:
+def _misfit(name: str, endpoint: Endpoint, signature: inspect.Signature, fact: str, given: Mapping[str, Any]) -> str:
     """What is wrong with a call, with the names there are."""
-    known = ", ".join(one for one in signature.parameters if one != "self")
+    known = [one for one in signature.parameters if one != "self"]
     places = ", ".join(f"'{one}'" for one in endpoint.path.names) or "no value"
-    return f"{name}(): {fact}. The path {endpoint.path.text} takes {places}; the method takes {known}."
+    hint = ""
+    unknown = next((one for one in given if one not in known), None)
+    if unknown is not None and f"'{unknown}'" not in fact:
+        fact = f"{fact}, and there is no '{unknown}'"
+    if unknown is not None:
+        hint = did_you_mean(unknown, known)
+    return f"{name}(): {fact}.{hint} The path {endpoint.path.text} takes {places}; the method takes {', '.join(known)}."
 
 
 def _doc(endpoint: Endpoint, verb: str, options: dict[str, inspect.Parameter]) -> str:

@@ -139,13 +139,16 @@ def _refused(response: Any, where: str) -> HttpError:
     return HttpError(message, status=response.status_code, url=mask_url(response.url), method="", body=b"", attempts=1)
 
 
-def with_backoff(request: Callable[..., Any], strategy: Callable[[], Any]) -> Callable[..., Any]:
+def with_backoff(
+    request: Callable[..., Any], strategy: Callable[[], Any], *, of_client: bool = False
+) -> Callable[..., Any]:
     """The author's ``request``, called again while the source does not answer: no connection, no reply, a status such
     as 429 or 503, raised or given back. A POST or PATCH is never sent twice.
 
     Args:
         strategy: gives the waits, as ``backoff.expo``; each is shortened by chance (full jitter). ``Retry-After`` comes
             before it. At the most five tries follow the first, within five minutes of waits.
+        of_client: it is of a Client, whose HttpErrors come behind tries of its own: they are not tried again.
     """
 
     @functools.wraps(request)
@@ -159,7 +162,8 @@ def with_backoff(request: Callable[..., Any], strategy: Callable[[], Any]) -> Ca
             except Exception as caught:
                 error = caught
             response = getattr(error, "response", None) if error is not None else found
-            reason = _passing(error, found, response)
+            tried = of_client and isinstance(error, HttpError)
+            reason = "" if tried else _passing(error, found, response)
             if reason and tries < RETRIES and method.upper() in IDEMPOTENT:
                 headers = getattr(response, "headers", None) or {}
                 asked = retry_after_seconds(headers, _clock.now())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,12 @@ from burler.http.body import BrokenBody, TooBig, read_body
 from burler.http.failed import Failed
 from burler.http.limit_headers import pause_seconds
 from burler.http.limits import TooLong
+from burler.http.masking import mask_path
 from burler.http.options import timeouts
 from burler.http.origins import Origin, joined, shown_path
 from burler.http.prepared import Target, origin_as_sent, prepare
 from burler.http.request import Request
+from burler.http.wire import is_ours
 from burler.tally import metric
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ class Exchange:
         self.attempts = 0
         self.waited_seconds = 0.0
         self.passed = float("-inf")  # pauses up to here have been waited for
+        self.origin: Origin | None = None  # whom the last try asked
 
     def exchange(self, target: Target) -> requests.Response | Failed:
         """Send, and read the reply's body.
@@ -52,12 +56,15 @@ class Exchange:
         import urllib3
 
         sender, clock = self.sender, self.sender.clock
-        self._wait_for_limits(target)
         try:
-            prepared, at_home = prepare(target, self.options, sender.session, self.home(), self._tap_name())
+            prepared, origin = prepare(target, self.options, sender.session, self.home(), self._tap_name())
         except (ValueError, requests.RequestException) as error:  # a URL or a header that is none
             return fails.unsendable(error, target.method, target.url, prepared=False)
-        if at_home and sender.auth is not None:  # not in the "try": what goes wrong in an author's own code is his
+        self.origin = origin
+        self._wait_for_limits(target)
+        if not is_ours(sender.session):
+            prepared.register_hook("response", self._read_redirect)  # type: ignore[no-untyped-call]
+        if sender.auth is not None and origin == self.home():  # no "try": what goes wrong in an author's code is his
             sender.auth.apply(prepared)
             prepared.prepare_content_length(prepared.body)
         began = clock.monotonic()
@@ -78,6 +85,8 @@ class Exchange:
             outcome = fails.of_reply(reply, str(error), "too big", cure)  # type: ignore[arg-type]
         except BrokenBody as error:
             outcome = fails.of_reply(reply, str(error), "no answer", fails.SOURCE_FAILS)  # type: ignore[arg-type]
+        except requests.exceptions.InvalidHeader as error:  # ours were looked at before: it is the reply's
+            outcome = fails.of_exception(error, target.method, url, self.timeout, None)
         except ValueError as error:  # also some of requests' and urllib3's
             outcome = fails.unsendable(error, target.method, url, prepared=True)
         except (requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
@@ -87,8 +96,14 @@ class Exchange:
         if reply is not None and self.options.follow_rate_limit_headers:
             pause = pause_seconds(reply.headers, clock.now())
             if pause is not None:
-                sender.limiter.pause(pause, "no request remains, say its rate limit headers", clock)
+                sender.limiter.pause(pause, "no request remains, say its rate limit headers", clock, origin)
         return outcome
+
+    def _read_redirect(self, reply: requests.Response, **_options: Any) -> None:
+        """requests reads the bodies of redirects whole, to say where they lead; nobody needs them."""
+        if reply.is_redirect:
+            with contextlib.suppress(Exception):
+                read_body(reply, self.most_bytes)
 
     def home(self) -> Origin:
         """Who may see credentials."""
@@ -101,7 +116,7 @@ class Exchange:
     def _wait_for_limits(self, target: Target) -> None:
         left = self.options.max_wait_seconds - self.waited_seconds
         try:
-            self.waited_seconds += self.sender.limiter.wait(self.sender.clock, left, self.passed)
+            self.waited_seconds += self.sender.limiter.wait(self.sender.clock, left, self.passed, self.origin)
         except TooLong as error:
             raise fails.no_more_requests(
                 target.method,
@@ -114,7 +129,8 @@ class Exchange:
             ) from None
 
     def _measure(self, target: Target, reply: requests.Response | None, seconds: float, *, good: bool) -> None:
-        tags: dict[str, Any] = {"endpoint": self.request.endpoint or shown_path(target.url, self.options.base_url)}
+        path = self.request.endpoint or mask_path(shown_path(target.url, self.options.base_url))
+        tags: dict[str, Any] = {"endpoint": path}
         if reply is not None:
             tags["http_status_code"] = reply.status_code
         succeeded = good and reply is not None and reply.status_code < 400

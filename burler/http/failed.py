@@ -38,6 +38,7 @@ _CURES = {
 }
 SOURCE_FAILS = "The source fails; run again later. More patience: retries= and max_wait_seconds= of the client."
 LIMITED = _CURES[429]
+_REACH = "Look at base_url, and whether the source can be reached from here (network, proxy)."
 _NO_RETRY = "It was not sent again: a {method} could do its work twice. If it may be repeated, say retry=True."
 
 
@@ -87,6 +88,8 @@ class Failed:
 
     def not_repeated(self) -> str:
         """The cure for a request that was not tried again because it writes."""
+        if self.cure == _REACH and not self.fact.startswith("no reply"):  # nothing was sent at all
+            return self.cure
         return _NO_RETRY.format(method=self.method)
 
     def _kind(self) -> type[HttpError]:
@@ -130,6 +133,18 @@ def of_reply(response: requests.Response, fact: str, reason: str, cure: str, *, 
         method=response.request.method or "",
         url=mask_url(response.url),
     )
+
+
+def none_sent(status: int, *, has_some: bool) -> str:
+    """The cure for a refusal of a request without credentials.
+
+    Args:
+        has_some: the client has credentials, for another server.
+    """
+    if has_some:
+        return "The client's credentials were not sent: they go to the server of base_url, and nowhere else."
+    cure = "No credentials were sent: the client has no token= and no auth=, no header or parameter looks like some."
+    return cure + (" If it wants none, this address may not ask." if status == 403 else "")
 
 
 def too_many_redirects(reply: requests.Response, history: list[requests.Response], most: int) -> Failed:
@@ -207,7 +222,7 @@ def _network(causes: list[BaseException], timeout: tuple[float, float], *, begun
     def caused(*kinds: type[BaseException]) -> BaseException | None:
         return next((one for one in reversed(causes) if isinstance(one, kinds)), None)
 
-    reach = "Look at base_url, and whether the source can be reached from here (network, proxy)."
+    reach = _REACH
     longer = "Ask for less at once, or say timeout_seconds=(to connect, between two bytes)."
     if found := caused(ssl.SSLCertVerificationError):
         said = clean(str(getattr(found, "verify_message", "") or "it could not be checked"))
@@ -230,6 +245,10 @@ def _network(causes: list[BaseException], timeout: tuple[float, float], *, begun
         return "the reply is not compressed as its headers say", SOURCE_FAILS, True
     if begun:
         return "the reply broke off", SOURCE_FAILS, True
+    if caused(lib.InvalidHeader):
+        return "its reply has two lengths (Content-Length)", SOURCE_FAILS, True
+    if any(type(one) in (http.client.HTTPException, http.client.LineTooLong) for one in causes):
+        return "its reply has more headers, or longer ones, than can be read", SOURCE_FAILS, True
     if caused(ConnectionError, http.client.RemoteDisconnected):
         return "the connection was closed before the reply was complete", SOURCE_FAILS, True
     if caused(http.client.HTTPException, lib.ProtocolError):
@@ -242,7 +261,9 @@ def unsendable(error: Exception, method: str, url: str, *, prepared: bool) -> Fa
     """A request that the libraries refuse to send. Their words quote headers, which may be secret."""
     import requests
 
-    if prepared or isinstance(error, requests.exceptions.InvalidHeader):
+    if isinstance(error, requests.exceptions.InvalidProxyURL):
+        fact, cure = "the address of its proxy is none", "Look at proxies=, and at HTTPS_PROXY and its like."
+    elif prepared or isinstance(error, requests.exceptions.InvalidHeader):
         fact = "a header can't be sent: it holds letters that no header may hold"
         cure = "Look at headers= and at the credentials: is there a line end behind the token?"
     else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from burler.errors import DeclarationError
@@ -14,6 +16,7 @@ from burler.http.origins import is_absolute
 MIB = 1024 * 1024
 RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 LONGEST_STEP_SECONDS = 60.0
+_LONGEST_TIMEOUT_SECONDS = 1_000_000.0  # eleven days; systems count in milliseconds that must fit into 31 bits
 
 Backoff = Callable[[], Generator[Any, Any, Any]]
 
@@ -47,6 +50,8 @@ class Options:
     verify: bool | str | None = None
     cert: str | tuple[str, str] | None = None
     proxies: Mapping[str, str] | None = None
+    of_session: bool = True
+    """Whether headers, parameters and cookies of the session are sent: not to servers of others, see ``bare``."""
 
     def __post_init__(self) -> None:
         if self.base_url and not is_absolute(self.base_url):
@@ -54,13 +59,20 @@ class Options:
         for name in ("headers", "params"):
             if not isinstance(getattr(self, name), Mapping):
                 _refuse(f"{name} must be a mapping, not {type(getattr(self, name)).__name__}")
+        for name, files in (("verify", [self.verify]), ("cert", _several(self.cert))):
+            missing = next((one for one in files if isinstance(one, str) and not Path(one).exists()), None)
+            if missing is not None:
+                _refuse(f"{name}='{missing}' is not there")
+        odd = next((name for name in self.headers if not isinstance(name, str | bytes)), None)
+        if odd is not None:
+            _refuse(f"headers has a name that is no text: {odd!r:.60}")
         check_timeout(self.timeout_seconds)
         for name in ("retries", "max_wait_seconds", "max_redirects"):
             if not _is_number(getattr(self, name)) or getattr(self, name) < 0:
                 _refuse(f"{name} must be a number from 0 on, not {getattr(self, name)!r}")
         for name in ("requests_per_second", "requests_per_minute"):
             limit = getattr(self, name)
-            if limit is not None and (not _is_number(limit) or limit <= 0):
+            if limit is not None and not (_is_number(limit) and 0 < limit < math.inf):
                 _refuse(f"{name} must be a number above 0, not {limit!r}; leave it out for no limit")
         if not _is_number(self.max_response_bytes) or self.max_response_bytes < 1:
             _refuse(f"max_response_bytes must be a number of bytes above 0, not {self.max_response_bytes!r}")
@@ -78,21 +90,27 @@ def timeouts(given: float | tuple[float, float]) -> tuple[float, float]:
 
 
 def check_timeout(given: Any) -> None:
-    """Raise DeclarationError for anything but one or two numbers of seconds: without a limit a request may hang for
-    ever."""
+    """Raise DeclarationError for anything but one or two numbers of seconds, a million at the most: without a limit a
+    request may hang for ever."""
     pair = given if isinstance(given, tuple) else (given, given)
-    if len(pair) != 2 or not all(_is_number(one) and one > 0 for one in pair):
+    if len(pair) != 2 or not all(_is_number(one) and 0 < one <= _LONGEST_TIMEOUT_SECONDS for one in pair):
         _refuse(f"timeout_seconds must be seconds above 0, or a pair (to connect, between two bytes), not {given!r}")
 
 
 def check_pool(size: Any) -> None:
-    """Raise DeclarationError for anything but a number of connections above 0."""
+    """Raise DeclarationError for anything but None and a number of connections above 0."""
+    if size is None:
+        return
     if not isinstance(size, int) or not _is_number(size) or size < 1:
         _refuse(f"pool_size must be a number of connections above 0, not {size!r:.60}")
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # not NaN
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    return given if isinstance(given, tuple) else (given,)
 
 
 def _refuse(fact: str) -> None:

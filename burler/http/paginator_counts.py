@@ -7,6 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from burler.http.masking import mask_url
+from burler.http.misspelt import options_named
 from burler.http.paginator_parts import (
     Into,
     allowing,
@@ -67,6 +69,7 @@ class _Counting:
         return count == 0 or (self.until == "short" and count < (size or 0))
 
 
+@options_named
 @dataclass(frozen=True, slots=True)
 class PageNumber(_Counting):
     """Pages have numbers: ``PageNumber(size=100, size_param="per_page")`` asks for ``page=1``, ``page=2`` and so on. A
@@ -116,6 +119,13 @@ class PageNumber(_Counting):
         total = total_of(reply, self.total_pages)
         if total is None:
             if self._is_end(count_of(reply, "PageNumber"), self.size):
+                if self.total_pages is not None and number > self.first_page:
+                    logger.warning(
+                        "%s: page %d is taken for the end: it has no rows, and nothing at '%s'",
+                        request.endpoint or mask_url(request.path),
+                        number,
+                        dotted(self.total_pages),
+                    )
                 return None
         elif number >= self.first_page + total - 1:
             return None
@@ -125,6 +135,7 @@ class PageNumber(_Counting):
         return where_it_begins(request, self.param, self.into, self.first_page, "PageNumber")
 
 
+@options_named
 @dataclass(frozen=True, slots=True)
 class Offset(_Counting):
     """Rows are asked for by their place: ``Offset(100)`` asks for ``offset=0&limit=100``, then ``offset=100`` and so
@@ -177,7 +188,7 @@ class Offset(_Counting):
         elif not count:
             logger.warning(
                 "%s: no more rows from %s %d on, though '%s' says that there are %d",
-                request.endpoint or request.path,
+                request.endpoint or mask_url(request.path),
                 self.offset_param,
                 offset,
                 dotted(self.total or ()),
@@ -190,6 +201,7 @@ class Offset(_Counting):
         return where_it_begins(request, self.offset_param, self.into, 0, "Offset")
 
 
+@options_named
 @dataclass(frozen=True, slots=True)
 class UntilEmpty:
     """The pages of another paginator up to the first one without rows: for sources that name a next page behind the

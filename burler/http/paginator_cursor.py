@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import PagingError
+from burler.http.misspelt import options_named
 from burler.http.paginator_parts import Into, allowing, check_into, check_path, check_several, dotted, ended, put, shown
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from burler.http.request import Request
 
 
+@options_named
 @dataclass(frozen=True, slots=True)
 class Cursor:
     """The reply names a cursor, and the next request carries it: ``Cursor("meta.next_cursor", param="cursor")``.

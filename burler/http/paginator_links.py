@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urldefrag, urljoin, urlsplit, urlunsplit
 
 from burler.errors import PagingError
+from burler.http.misspelt import options_named
 from burler.http.paginator_parts import check_path, check_several, shown
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def _query(url: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
 
 
+@options_named
 @dataclass(frozen=True, slots=True)
 class LinkHeader(_Following):
     """The ``Link`` header of the reply says where it goes on, as GitHub's does: ``<URL>; rel="next"`` (RFC 8288).
@@ -100,6 +102,7 @@ def _links(header: str) -> Iterator[tuple[str, list[str]]]:
                 break  # a second rel does not count (RFC 8288, 3.3)
 
 
+@options_named
 @dataclass(frozen=True, slots=True)
 class NextUrl(_Following):
     """The body has the URL of the next page: ``NextUrl("paging.next")``. null, "" or nothing there is the end.
@@ -135,8 +138,8 @@ def next_url(target: str, reply: Reply, allow_hosts: Collection[str] = (), *, ke
         parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
         home = urlsplit(reply.origin or reply.url)
         there, here = _origin(parts), _origin(home)
-    except ValueError as error:
-        raise PagingError(f"the next URL {shown(target)} is none: {error}.") from None
+    except ValueError:  # whose words may quote a user and a password
+        raise PagingError(f"the next URL {shown(target)} is none.") from None
     if not (here[0] or there[0] or there[1]):
         return urlunsplit(parts)  # an author's own request knows what stands before a path
     if there[0] not in _PORTS or not there[1]:

@@ -7,8 +7,10 @@ from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
+from burler.config.secrets import mask
 from burler.declare.records_path import path_of
 from burler.errors import PagingError
+from burler.http.masking import mask_url
 
 if TYPE_CHECKING:
     from burler.http.reply import Reply
@@ -83,7 +85,10 @@ def dotted(path: str | tuple[str, ...]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as messages show it."""
+    """A value as messages show it; secrets are masked where names tell them: it may be a URL, or hold one."""
+    value = mask(value)
+    if isinstance(value, str) and ("//" in value or "?" in value):
+        value = mask_url(value)
     return f"{value!r:.{_GLIMPSE}}"
 
 

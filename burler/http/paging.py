@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
@@ -13,23 +12,20 @@ import msgspec
 from burler.config.watched import clean
 from burler.context import running
 from burler.declare.records_path import path_of
-from burler.errors import NotModified, PagingError, SourceError
+from burler.errors import HttpError, NotModified, PagingError, SourceError
 from burler.http.masking import is_secret_name, mask_url
 from burler.http.origins import joined
 from burler.http.paginators import Paginator, PagingFunction, coerce_paginator
-from burler.http.reply import Reply
+from burler.http.paging_hints import tell_of_more
+from burler.http.reply import EmptyBody, Reply
 from burler.patterns.progress import spec_of
 from burler.pipeline.pages import JsonPage, PageError, as_page, json_rows
 
 if TYPE_CHECKING:
     from burler.http.request import Request
 
-logger = logging.getLogger(__name__)
-
 _GLIMPSE = 100
 _PAGE_WORDS = ("page", "cursor", "next", "continu", "offset", "after", "start")
-_MOST_TOLD = 1000
-_told: set[tuple[str, ...]] = set()
 
 RecordsPath = str | Sequence[str] | None
 
@@ -71,7 +67,8 @@ def pages(
         HttpError: a request that was not answered, from the page on that it was for.
         PagingError: the pages go in a circle, or one leads to another host.
     """
-    return (page for page, _ in _loop(source, request, coerce_paginator(paginator), _path(source, records_path)))
+    way = _path(source, records_path)
+    return (page for page, _ in _loop(source, request, coerce_paginator(paginator), way, said=paginator is not None))
 
 
 def rows(
@@ -89,7 +86,8 @@ def rows(
     Raises:
         SourceError: a page that can't be read, behind the rows before the place. And see ``pages``.
     """
-    return _rows(_loop(source, request, coerce_paginator(paginator), _path(source, records_path)))
+    way = _path(source, records_path)
+    return _rows(_loop(source, request, coerce_paginator(paginator), way, said=paginator is not None))
 
 
 def _rows(found: Iterator[tuple[JsonPage, str]]) -> Iterator[dict[str, Any]]:
@@ -117,9 +115,9 @@ def _path_of_stream() -> tuple[str, ...]:
 
 
 def _loop(
-    source: Source, first: Request, paginator: Paginator, path: tuple[str, ...] | None
+    source: Source, first: Request, paginator: Paginator, path: tuple[str, ...] | None, *, said: bool
 ) -> Iterator[tuple[JsonPage, str]]:
-    """Pages, each with a word on where it came from."""
+    """Pages, each with a word on where it came from. ``said``: the paginator is the author's own choice."""
     seen = _Seen(paginator, source.base_url)
     request: Request | None = first
     number = 0
@@ -137,6 +135,8 @@ def _loop(
             if number > 1:
                 raise
             return
+        except HttpError as error:
+            raise _of_page(error, number) from None
         if reply.is_page:
             page = as_page(reply.content)
             yield (page if path is None else JsonPage(page.data, path)), where
@@ -146,9 +146,18 @@ def _loop(
         except PagingError as error:
             raise PagingError(f"{where}: {clean(str(error))}") from None
         if number == 1 and following is None:
-            _tell(source, request, paginator, reply)
+            tell_of_more(source.base_url, request, paginator if said else None, reply)
         request = following
         del reply
+
+
+def _of_page(error: HttpError, number: int) -> HttpError:
+    """The error, with the page it happened at: its address may be one that nobody wrote."""
+    if number > 1:
+        first, *others = str(error).split("\n")
+        said = f"{first.removesuffix('.')} (page {number}, to which the page before it led)."
+        error.args = ("\n".join([said, *others]),)
+    return error
 
 
 def _reply(source: Source, request: Request, path: tuple[str, ...]) -> Reply:
@@ -159,7 +168,7 @@ def _reply(source: Source, request: Request, path: tuple[str, ...]) -> Reply:
     def check(response: Any) -> None:
         reply = Reply(response, path, origin)
         if reply.is_page and not reply.is_json():
-            raise ValueError("its body is no JSON")
+            raise ValueError("its body is no JSON") if reply.content.strip() else EmptyBody("its body is empty")
         checked[:] = [reply]
 
     response = source.send(request, check=check)
@@ -257,26 +266,3 @@ def _pair(name: str, value: Any) -> str:
     """A parameter; one that says how to go on is shown although it may be called a token."""
     hidden = is_secret_name(name) and not any(word in name.lower() for word in _PAGE_WORDS)
     return f"{name}=***" if hidden else f"{name}={clean(str(value))[:_GLIMPSE]}"
-
-
-def _tell(source: Source, request: Request, paginator: Paginator, reply: Reply) -> None:
-    """Say where a first reply has nothing in the place that should name the next page: that is so where there is one
-    page, and also where the author misspelt the place. Once for replies of one form: there may be an endpoint for each
-    of a thousand parents."""
-    path = getattr(paginator, "path", None)
-    if path is None or not reply.is_page or str(path).lower().startswith("header:"):
-        return
-    names = path_of(path)
-    way, there = reply.names_at(names)
-    if len(way) >= len(names) or names[len(way)] in there:
-        return
-    form = (source.base_url, *names, "", *there[:10])
-    if form not in _told and len(_told) < _MOST_TOLD:
-        _told.add(form)
-        logger.info(
-            "%s %s: one page; nothing at '%s' of the reply names a next one. Names there: %s",
-            request.method,
-            request.endpoint or mask_url(request.path),
-            ".".join(names),
-            clean(", ".join(f"'{name:.40}'" for name in there[:10])) or "none",
-        )

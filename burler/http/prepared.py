@@ -15,7 +15,8 @@ from urllib.parse import urlencode, urljoin
 
 import msgspec
 
-from burler.http.masking import is_secret_name, mask_url
+from burler.config.secrets import hide
+from burler.http.masking import is_secret_name, mask_url, secrets_in
 from burler.http.options import Options, default_user_agent
 from burler.http.origins import Origin, is_absolute, joined, names_in_query, origin_of
 from burler.http.request import Request, as_text, query_pairs
@@ -84,8 +85,8 @@ def origin_as_sent(url: str) -> Origin:
 
 def prepare(
     target: Target, options: Options, session: requests.Session, home: Origin, tap_name: str
-) -> tuple[requests.PreparedRequest, bool]:
-    """The request as it goes over the wire, without credentials, and whether it goes to ``home``.
+) -> tuple[requests.PreparedRequest, Origin]:
+    """The request as it goes over the wire, without credentials, and where it goes to.
 
     Raises:
         requests.exceptions.RequestException: the URL or a header can't be sent.
@@ -99,7 +100,8 @@ def prepare(
     own = [pair for pair in target.params if pair[0] not in carried]
     # As text: of anything else requests asks first whether it is a file, which costs more than all the rest.
     prepared.prepare_url(target.url, urlencode(own))
-    at_home = origin_of(prepared.url or "") == home
+    origin = origin_of(prepared.url or "")
+    at_home = origin == home
     headers: CaseInsensitiveDict[Any] = CaseInsensitiveDict()
     headers["User-Agent"] = options.user_agent or default_user_agent(tap_name)
     headers["Accept"] = "application/json, */*;q=0.8"
@@ -109,7 +111,8 @@ def prepare(
         given[:0] = [_of_session(session, options), options.headers]
         if target.first:
             carried |= {name for name, _value in own}
-            more = [*query_pairs(_mapping(session.params)), *query_pairs(options.params)]
+            of_session = _mapping(session.params) if options.of_session else {}
+            more = [*query_pairs(of_session), *query_pairs(options.params)]
             more = [pair for pair in more if pair[0] not in carried]
             if more:
                 prepared.prepare_url(prepared.url, urlencode(more))
@@ -121,25 +124,56 @@ def prepare(
         if value is not None
     }
     prepared.prepare_headers(texts)
-    prepared.prepare_cookies(session.cookies)
+    if at_home and options.of_session:
+        prepared.prepare_cookies(_cookies_of(session, options))
     if target.body is None:
         prepared.prepare_content_length(None)
     else:
         prepared.prepare_body(target.body, None)
     prepared.prepare_hooks(session.hooks)
-    return prepared, at_home
+    return prepared, origin
 
 
 def _of_session(session: requests.Session, options: Options) -> Mapping[str, Any]:
     """The headers of a session of the author's; without a base_url nobody can tell who may see the secret ones."""
     if options.base_url:
         return session.headers
+    if not options.of_session:
+        return {}
     return {name: value for name, value in session.headers.items() if not is_secret_header(name)}
+
+
+def _cookies_of(session: requests.Session, options: Options) -> Any:
+    """The cookies for the origin of ``base_url``. Without one, only those that say whose they are: a cookie that the
+    author put into a session without a domain would go to every server that is asked."""
+    cookies: Any = session.cookies
+    if options.base_url:
+        return cookies
+    with cookies._cookies_lock:  # replies in other threads add some
+        found = list(cookies)
+    if all(cookie.domain for cookie in found):
+        return cookies
+    from requests.cookies import RequestsCookieJar
+
+    known = RequestsCookieJar()
+    for cookie in found:
+        if cookie.domain:
+            known.set_cookie(cookie)
+    return known
 
 
 def is_secret_header(name: str) -> bool:
     """Whether a header shows who asks."""
     return is_secret_name(name) or name.lower() == "cookie"
+
+
+def hide_given(options: Options, session: requests.Session) -> None:
+    """Keep the secrets among headers and parameters of a client out of logs and errors: a source may repeat them."""
+    for given in (options.headers, options.params, session.headers, _mapping(session.params)):
+        for name, value in given.items():
+            for one in value if isinstance(value, list | tuple) else (value,):
+                for text in secrets_in(str(name), one):
+                    hide(text)
 
 
 def _mapping(params: Any) -> Mapping[str, Any]:

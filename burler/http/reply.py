@@ -26,6 +26,15 @@ _lines = msgspec.json.Decoder(msgspec.Raw)
 _value = msgspec.json.Decoder(float_hook=Decimal)
 
 
+class EmptyBody(ValueError):
+    """A page of nothing at all."""
+
+    cure = (
+        "An empty list is [] in JSON. If the source has JSON lines and does not say so, say it: "
+        "headers={'Accept': 'application/x-ndjson'}."
+    )
+
+
 class Reply:
     """A response with JSON in its body.
 
@@ -98,6 +107,18 @@ class Reply:
                 return way[:length], list(parts)
         return (), []
 
+    def size_at(self, path: tuple[str, ...]) -> int:
+        """Bytes of what stands at a path; 0 where that is not known."""
+        node = self._at(path)
+        return memoryview(node).nbytes if isinstance(node, msgspec.Raw) else 0
+
+    def begins_at(self, path: tuple[str, ...]) -> bytes:
+        """The first letters of what stands at a path, without reading it; b"" where nothing does."""
+        node = self._at(path)
+        if not isinstance(node, msgspec.Raw):
+            return b"" if node is _ABSENT else json.dumps(node, default=str).encode()[:64]
+        return bytes(memoryview(node)[:64]).strip()
+
     def rows_found(self) -> int:
         """How many rows there are at ``records_path``: items of an array, or JSON lines. 0 if there is null or nothing.
 
@@ -122,12 +143,11 @@ class Reply:
         return hash(bytes(node) if isinstance(node, msgspec.Raw) else self.content)
 
     def is_json(self) -> bool:
-        """Whether the body is JSON or JSON lines as a whole. Nothing at all may be no lines, but it is no JSON: where
-        that was promised, something was lost on the way."""
+        """Whether the body is JSON or JSON lines as a whole. Nothing at all may be no lines, where the reply or the
+        request says that there are lines; else something was lost on the way, as with load balancers in trouble."""
         content = self.content.strip()
         if not content:
-            kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
-            return not (kind == "application/json" or kind.endswith("+json"))
+            return self._says_lines() or self._asked_for_lines()
         if self._parts(()) is not None:
             return True
         try:
@@ -137,8 +157,14 @@ class Reply:
         return True
 
     def _says_lines(self) -> bool:
-        kind = (self.headers.get("Content-Type") or "").lower()
-        return any(name in kind for name in ("ndjson", "jsonl", "json-lines", "jsonlines", "json-seq"))
+        return _of_lines(self.headers.get("Content-Type"))
+
+    def _asked_for_lines(self) -> bool:
+        """Whether the author's Accept wants lines, and the reply does not say that it is anything else in JSON."""
+        asked = self.response.request
+        kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+        said = kind == "application/json" or kind.endswith("+json")
+        return not said and _of_lines((getattr(asked, "headers", None) or {}).get("Accept"))
 
     def _at(self, path: tuple[str, ...]) -> Any:
         """The node at a path: ``msgspec.Raw`` or, of JSON that msgspec does not take, a value; or _ABSENT."""
@@ -160,6 +186,10 @@ class Reply:
             self._nodes[path] = _split(node) if isinstance(node, msgspec.Raw) else node
         parts = self._nodes[path]
         return parts if isinstance(parts, dict | list) else None
+
+
+def _of_lines(kind: Any) -> bool:
+    return any(name in str(kind or "").lower() for name in ("ndjson", "jsonl", "json-lines", "jsonlines", "json-seq"))
 
 
 def _split(raw: msgspec.Raw) -> Any:

@@ -7,10 +7,12 @@ wait for the limits -> prepare -> credentials -> send -> read the body -> METRIC
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import msgspec
 
 from burler.http import failed as fails
 from burler.http.exchange import Exchange, Reader
@@ -19,7 +21,8 @@ from burler.http.limit_headers import pause_seconds, reset_seconds
 from burler.http.limits import Limiter
 from burler.http.masking import mask_url
 from burler.http.options import Options
-from burler.http.prepared import BadRedirect, Target, origin_as_sent, redirected, target_of
+from burler.http.origins import names_in_query
+from burler.http.prepared import BadRedirect, Target, is_secret_header, origin_as_sent, redirected, target_of
 from burler.http.request import IDEMPOTENT, Request
 from burler.http.waits import Clock, Waits, retry_after_seconds
 from burler.http.wire import is_ours
@@ -31,9 +34,10 @@ logger = logging.getLogger(__name__)
 
 Check = Callable[["requests.Response"], None]
 """Looks at a reply that would be an answer; ValueError says what is wrong with it. The error may have ``reason``, under
-which the retry is counted, and ``retry_after_seconds``, as long as the source wants us to wait."""
+which the retry is counted, ``retry_after_seconds``, as long as the source wants us to wait, and ``cure``."""
 
 _TOLD = 50  # retries of a client, one by one
+_PART = "206 Partial Content: it is a part, and all was asked for"
 _NO_API = "Look whether base_url and the path lead to the API, and not to a page for people."
 
 
@@ -135,7 +139,8 @@ class _Sending(Exchange):
             raise outcome.error(self.attempts)
         if asked and outcome.status in (403, 429) and options.follow_rate_limit_headers:
             # The other threads need not ask to hear the same.
-            self.passed = self.sender.limiter.pause(asked, f"it replied {outcome.status}", self.sender.clock)
+            why = f"it replied {outcome.status}"
+            self.passed = self.sender.limiter.pause(asked, why, self.sender.clock, self.origin)
         return max(asked or 0.0, min(seconds, left))
 
     def _may_repeat(self) -> bool:
@@ -165,7 +170,7 @@ class _Sending(Exchange):
         while target is not None:
             reply = self.exchange(target)
             if isinstance(reply, Failed):
-                return reply
+                return replace(reply, fact=reply.fact + _led(history))
             reply.history = list(history)
             if reply.status_code in self.request.allow_statuses:
                 return self._checked(reply)
@@ -196,12 +201,17 @@ class _Sending(Exchange):
     def _judged(self, reply: requests.Response) -> requests.Response | Failed:
         if not 200 <= reply.status_code < 300:
             abroad = self._abroad(reply)
-            failed = fails.of_status(reply, self.options.retry_statuses, abroad)
+            failed = fails.of_status(reply, self.options.retry_statuses, abroad or _led(reply.history))
             cure = getattr(self.sender.auth, "cure", "") if reply.status_code == 401 else ""
-            cure = "If that is the source's address, give it as base_url." if abroad else cure
+            if abroad:
+                cure = "If that is the source's address, give it as base_url."
+            elif reply.status_code in (401, 403) and not self._showed_who(reply):
+                cure = fails.none_sent(reply.status_code, has_some=self.sender.auth is not None)
             if reply.status_code == 403 and self._limited(reply):
                 return replace(failed, passing=True, cure=fails.LIMITED)
             return replace(failed, cure=cure or failed.cure)
+        if reply.status_code == 206 and "Range" not in reply.request.headers:
+            return fails.of_reply(reply, _PART, "bad body", fails.SOURCE_FAILS)
         return self._checked(reply)
 
     def _limited(self, reply: requests.Response) -> bool:
@@ -216,10 +226,20 @@ class _Sending(Exchange):
         if self.check is not None:
             try:
                 self.check(reply)
-            except ValueError as error:
-                failed = fails.of_reply(reply, str(error), str(getattr(error, "reason", "") or "bad body"), _NO_API)
+            except (ValueError, msgspec.MsgspecError) as error:  # older ones of msgspec are no ValueErrors
+                reason, cure = str(getattr(error, "reason", "") or "bad body"), getattr(error, "cure", _NO_API)
+                failed = fails.of_reply(reply, str(error), reason, cure)
                 return replace(failed, wait_seconds=getattr(error, "retry_after_seconds", None))
         return reply
+
+    def _showed_who(self, reply: requests.Response) -> bool:
+        """Whether something in a request looks like credentials; a body may be the form of a login."""
+        if self.options.cert or self.sender.session.cert or self.request.data or self.request.json:
+            return True
+        if self.sender.auth is not None and origin_as_sent(reply.url) == self.home():
+            return True
+        names = [*reply.request.headers, *names_in_query(reply.request.url or "")]
+        return any(is_secret_header(name) for name in names)
 
     def _abroad(self, reply: requests.Response) -> str:
         """Why credentials may be missing: they are not sent to where a redirect led."""
@@ -228,3 +248,8 @@ class _Sending(Exchange):
             if there != origin_as_sent(self.options.base_url):
                 return f", where a redirect from {mask_url(self.options.base_url)} led, without the credentials"
         return ""
+
+
+def _led(history: Sequence[requests.Response]) -> str:
+    """How a request came to an address that nobody wrote."""
+    return f", where a redirect from {mask_url(history[0].url)} led" if history else ""

@@ -163,9 +163,9 @@ def _decorated(cls: type, base: type | None, declared: list[Endpoint], backoff_s
     elif not is_client:
         cls = _as_client(cls, base or Client, place)
     if backoff_strategy is not None and own is not None:
-        own = with_backoff(own, backoff_strategy)
+        own = with_backoff(own, backoff_strategy, of_client=is_client)
         cls.request = own  # type: ignore[attr-defined]
-    elif backoff_strategy is not None:
+    if backoff_strategy is not None and (own is None or is_client):
         cls.backoff_strategy = staticmethod(backoff_strategy)  # type: ignore[attr-defined]
     for endpoint in declared:
         _add(cls, endpoint, own, place)

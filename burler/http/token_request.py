@@ -114,13 +114,14 @@ class TokenServer:
 
 
 def _post(url: str, form: Mapping[str, str], headers: Mapping[str, str], client: Client | None) -> requests.Response:
+    from burler.http.changing import bare
     from burler.http.client import Client as NewClient
 
     with contextlib.ExitStack() as stack:
         if client is None:
-            bare = stack.enter_context(NewClient())
+            sending = stack.enter_context(NewClient())
         else:
-            bare = client.with_options(base_url="", auth=None, headers={}, params={})
+            sending = bare(client)
         # Asked again after a lost reply, too: that one may have used up the refresh token, but then it is lost anyway.
         request = Request(
             "POST",
@@ -132,7 +133,7 @@ def _post(url: str, form: Mapping[str, str], headers: Mapping[str, str], client:
             allow_statuses=_REFUSALS,
         )
         # Past methods that the author may have replaced, and past what the running stream knows of its source.
-        return bare._sender.send(request)
+        return sending._sender.send(request)
 
 
 def _decoded(response: requests.Response) -> Any:

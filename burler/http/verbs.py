@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from burler.http.decoding import decode_json
-from burler.http.request import Request
+from burler.http.misspelt import request_of
 
 if TYPE_CHECKING:
     import requests
 
+    from burler.http.request import Request
     from burler.http.sending import Check
 
 
@@ -69,7 +70,7 @@ class Verbs:
         Raises:
             NotFoundError, CredentialsError, NoAnswerError, HttpError: there is no answer.
         """
-        return self.send(Request(method.upper(), path, **asked), check=check)
+        return self.send(request_of(method.lower(), method, path, asked, ["check"]), check=check)
 
     def get(self, path: str, **asked: Unpack[Checked]) -> requests.Response:
         """Ask with GET; see ``request``."""
@@ -114,5 +115,5 @@ class Verbs:
             if check is not None:
                 check(response)
 
-        self.send(Request(method.upper(), path, **asked), check=read)
+        self.send(request_of("json", method, path, asked, ["method", "check"]), check=read)
         return found[0]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import requests
 
 
-def make_session(pool_size: int) -> requests.Session:
-    """A session that keeps up to ``pool_size`` connections to a server open, follows no redirect and tries nothing
-    again by itself, so that there is one place that does (``sending``)."""
+_AS_MANY_AS_ASK = 256  # more threads than a run has: a pool has no connections but those that were needed at once
+_SERVERS = 16  # whose connections are kept
+
+
+def make_session(pool_size: int | None) -> requests.Session:
+    """A session that keeps up to ``pool_size`` connections to a server open (None: as many as there are threads that
+    ask), follows no redirect and tries nothing again by itself, so that there is one place that does (``sending``)."""
     import requests
     from requests.adapters import HTTPAdapter
 
@@ -22,10 +27,22 @@ def make_session(pool_size: int) -> requests.Session:
 
     session = Session()
     session.headers.clear()
-    adapter = HTTPAdapter(pool_connections=pool_size, pool_maxsize=pool_size, max_retries=0)
+    adapter = HTTPAdapter(pool_connections=_SERVERS, pool_maxsize=pool_size or _AS_MANY_AS_ASK, max_retries=0)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
     return session
+
+
+def with_cookies_of_its_own(session: requests.Session) -> requests.Session:
+    """A session on the same connections for another account, whose cookies are others. One of the author's stays as it
+    is: who made it knows what is in it."""
+    if not is_ours(session):
+        return session
+    from requests.cookies import RequestsCookieJar
+
+    other = copy.copy(session)
+    other.cookies = RequestsCookieJar()
+    return other
 
 
 def is_ours(session: requests.Session) -> bool:

@@ -21,6 +21,8 @@ class Asked:
     pairs: list[tuple[str, str]]
     headers: dict[str, str]
     body: bytes
+    port: int
+    """Of the connection it came on, at the other end."""
 
     @property
     def query(self) -> dict[str, str]:
@@ -32,6 +34,7 @@ class Asked:
 
 
 Answer = Callable[[Asked], Any]
+_MOST_ASKED = 5000
 
 
 @dataclass
@@ -68,9 +71,11 @@ def serving(answer: Answer) -> Iterator[PageServer]:
             url = urlsplit(self.path)
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            asked = Asked(self.command, url.path, parse_qsl(url.query, keep_blank_values=True), headers, body)
+            pairs = parse_qsl(url.query, keep_blank_values=True)
+            asked = Asked(self.command, url.path, pairs, headers, body, self.client_address[1])
             state.asked.append(asked)
-            status, more, content = _whole(state.answer(asked))
+            # Whoever goes in a circle should fail, and not hang.
+            status, more, content = _whole(state.answer(asked) if len(state.asked) < _MOST_ASKED else 418)
             content = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
             for name, value in more.items():

@@ -18,7 +18,7 @@ from pageserver import serving
 
 import burler
 from burler.errors import DeclarationError, HttpError
-from burler.http import Client
+from burler.http import Client, oauth2_client_credentials
 from burler.testing import canary, run_tap
 
 TOKEN, ONE, TWO, PASSWORD, QUERY = map(canary, ("token", "one", "two", "password", "query"))
@@ -287,6 +287,20 @@ def test_with_options_shares_connections_and_limits(server):
     assert server.asked[2].headers.get("b") is None
 
 
+def test_another_account_has_cookies_of_its_own():
+    def answer(asked):
+        return 200, {"Set-Cookie": f"sid={asked.headers['authorization'][-4:]}; Path=/"}, b"[]"
+
+    with serving(answer) as server, Client(server.url, token="token-of-ann") as ann:
+        ann.get("/a")
+        bob = ann.with_options(token="token-of-bob")
+        for client in (bob, bob, ann, bob.with_options(headers={"X-A": "1"})):
+            client.get("/b")
+    cookies = [asked.headers.get("cookie") for asked in server.asked]
+    assert cookies == [None, None, "sid=-bob", "sid=-ann", "sid=-bob"]
+    assert len({asked.port for asked in server.asked}) == 1
+
+
 def test_with_options_changes_credentials(server):
     with Client(server.url, token=ONE) as client:
         client.with_options(token=TWO).get("/a")
@@ -317,6 +331,12 @@ def test_with_options_changes_credentials(server):
         ({"retry_statuses": ["429"]}, "retry_statuses"),
         ({"pool_size": 0}, "pool_size must be a number of connections above 0"),
         ({"pool_size": True}, "pool_size"),
+        ({"timeout_seconds": float("inf")}, "timeout_seconds must be seconds above 0"),
+        ({"timeout_seconds": (1, 1e10)}, "timeout_seconds must be seconds above 0"),
+        ({"requests_per_minute": float("inf")}, "requests_per_minute must be a number above 0"),
+        ({"headers": {5: "a"}}, "headers has a name that is no text: 5"),
+        ({"verify": "/no/ca.pem"}, "verify='/no/ca.pem' is not there"),
+        ({"cert": ("/", "/no/key.pem")}, "cert='/no/key.pem' is not there"),
         ({"headers": ["a"]}, "headers must be a mapping"),
         ({"backoff_strategy": backoff.expo()}, "backoff_strategy must be a function"),
         ({"token": "a", "auth": ("a", "b")}, "token and auth are both given"),
@@ -374,6 +394,36 @@ def test_an_authors_session_is_used_and_stays_open(server):
     assert (first.headers["x-mine"], first.query["mine"], first.headers["cookie"]) == ("1", "2", "chip=3")
     assert first.headers["authorization"].startswith("Basic ")
     assert len(server.asked) == 2
+
+
+def test_a_token_server_gets_nothing_of_the_client_and_waits_for_none_of_its_limits(server):
+    """All workers may stand in the row of the client's limits, and wait for the token."""
+    clock = Clock()
+    session = requests.Session()
+    session.headers["X-Tenant"], session.params, session.auth = ONE, {"tenant": ONE}, ("ann", PASSWORD)
+    session.cookies.set("sid", ONE)
+    session.cookies.set("sid", TWO, domain="127.0.0.1")
+    with serving(lambda asked: {"access_token": TOKEN}) as tokens:
+        auth = oauth2_client_credentials(token_url=f"{tokens.url}/token", client_id="x", client_secret=QUERY)
+        options = {"headers": {"X-Own": ONE}, "params": {"own": ONE}, "requests_per_minute": 1, **clock.options}
+        with Client(server.url, session=session, auth=auth, **options) as client:
+            client.get("/a")
+            auth.refused(client.get("/b"))
+            client.get("/c")
+    assert [asked.headers["authorization"] for asked in server.asked] == [f"Bearer {TOKEN}"] * 3
+    assert len(tokens.asked) == 2
+    assert not any(value in repr(tokens.asked) for value in (ONE, TWO, PASSWORD))
+    assert clock.passed == 120
+
+
+def test_a_token_of_the_source_itself_does_not_wait_in_the_row_of_its_requests():
+    clock = Clock()
+    with serving(lambda asked: {"access_token": TOKEN} if asked.path == "/token" else []) as server:
+        auth = oauth2_client_credentials(token_url=f"{server.url}/token", client_id="x", client_secret=QUERY)
+        with Client(server.url, auth=auth, requests_per_minute=1, **clock.options) as client:
+            client.get("/a")
+    assert [asked.path for asked in server.asked] == ["/token", "/a"]
+    assert clock.passed == 0
 
 
 def test_cookies_are_kept():
@@ -438,6 +488,13 @@ def test_proxies(server, monkeypatch, how):
     with Client("http://nowhere.invalid", **given) as client:
         assert client.json("/a") == [{"id": 1}]
     assert server.asked[0].headers["host"] == "nowhere.invalid"
+
+
+def test_a_proxy_that_has_no_address_is_said(server):
+    with Client(server.url, proxies={"http": "http:///x"}) as client, pytest.raises(HttpError) as caught:
+        client.get("/a")
+    assert "the address of its proxy is none" in str(caught.value)
+    assert "proxies=" in str(caught.value)
 
 
 def test_the_package_responses_stands_in_for_a_server():

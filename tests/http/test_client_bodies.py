@@ -11,6 +11,7 @@ import socket
 import threading
 import tracemalloc
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
@@ -22,7 +23,7 @@ from pageserver import serving
 
 from burler.errors import HttpError, NoAnswerError, NotFoundError, StorageError
 from burler.http import Client
-from burler.http.body import CHUNK_BYTES, BrokenBody, read_body
+from burler.http.body import CHUNK_BYTES, BrokenBody, TooBig, _unpacked, read_body
 
 
 def got(body, headers=None, **options):
@@ -62,6 +63,92 @@ def test_all_cuts_of_a_gzip_body_are_noticed():
     for cut in range(1, len(packed)):
         with pytest.raises(NoAnswerError, match="its gzip breaks off"):
             got(packed[:cut], {"Content-Encoding": "gzip"})
+
+
+def deflated(data, bits):
+    packer = zlib.compressobj(wbits=bits)
+    return packer.compress(data) + packer.flush()
+
+
+@pytest.mark.parametrize("content", [b"x", NOISE, FLAT], ids=["one", "noise", "flat"])
+@pytest.mark.parametrize("bits", [15, -15], ids=["zlib", "bare"])
+def test_both_forms_of_deflate_are_unpacked_and_their_cuts_noticed(content, bits):
+    """Some servers leave out the header that RFC 9110 wants."""
+    packed, headers = deflated(content, bits), {"Content-Encoding": "deflate"}
+    assert got(packed, headers) == content
+    for cut in {1, 2, len(packed) // 2, len(packed) - 1}:
+        with pytest.raises(NoAnswerError, match="its deflate breaks off"):
+            got(packed[:cut], headers)
+
+
+@pytest.mark.parametrize(
+    "behind", [b"x", b"\0" * 10 + b"x", b"\x1f", b"\x1f\x8c", gzip.compress(b"[]")[:-1], b"more" * 10]
+)
+def test_what_stands_behind_a_gzip_body_and_is_none_makes_it_no_answer(behind):
+    """It may be the rest of the rows, damaged."""
+    with pytest.raises(NoAnswerError, match="its gzip"):
+        got(gzip.compress(b"[1]") + behind, {"Content-Encoding": "gzip"})
+
+
+def test_a_gzip_body_whose_parts_come_in_any_pieces_is_unpacked():
+    packed = b"".join(gzip.compress(bytes([65 + number])) for number in range(5)) + bytes(3)
+    for size in (1, 2, 3, 7):
+        pieces = (packed[at : at + size] for at in range(0, len(packed), size))
+        assert b"".join(_unpacked(Pieces(pieces), "gzip", 100)) == b"ABCDE"
+
+
+class Pieces:
+    """What urllib3 gives of a body, piece by piece."""
+
+    def __init__(self, pieces):
+        self.pieces = pieces
+
+    def stream(self, amount, decode_content):
+        return self.pieces
+
+
+@pytest.mark.parametrize("behind", [bytes(CHUNK_BYTES), b"x" * CHUNK_BYTES], ids=["zeros", "rubbish"])
+def test_the_limit_holds_behind_the_end_of_a_gzip_body_too(behind):
+    taken = []
+
+    def pieces():
+        yield gzip.compress(b"[]")
+        for number in range(400):
+            taken.append(number)
+            yield behind
+
+    tracemalloc.start()
+    with pytest.raises((TooBig, BrokenBody)):
+        list(_unpacked(Pieces(pieces()), "gzip", MIB))
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(taken) <= 6
+    assert peak < 4 * MIB
+
+
+def test_a_part_that_nobody_asked_for_is_no_answer():
+    part = (206, {"Content-Range": "bytes 0-1/10"}, b"[1")
+    replies = iter([part, b"[1]", part])
+    with serving(lambda asked: next(replies)) as server, Client(server.url, **Clock().options) as client:
+        assert client.get("/a").content == b"[1]"
+        assert client.get("/a", headers={"Range": "bytes=0-1"}).status_code == 206
+
+
+@pytest.mark.parametrize(
+    ("headers", "fact"),
+    [
+        ({"Content-Length": ["2", "3"]}, "its reply has two lengths"),
+        ({f"X-{number}": "1" for number in range(150)}, "more headers, or longer ones, than can be read"),
+        ({"X-Long": "x" * 70_000}, "more headers, or longer ones, than can be read"),
+    ],
+    ids=["two lengths", "many headers", "long header"],
+)
+def test_headers_that_can_not_be_read_are_the_replys_and_may_pass(headers, fact):
+    replies = iter([(200, headers, b"[]"), b"[]", *[(200, headers, b"[]")] * 6])
+    with serving(lambda asked: next(replies)) as server, Client(server.url, **Clock().options) as client:
+        assert client.get("/a").content == b"[]"
+        with pytest.raises(NoAnswerError, match=fact):
+            client.get("/a")
 
 
 def test_a_body_that_is_shorter_than_it_says_is_noticed_whatever_urllib3_does():
@@ -249,3 +336,48 @@ def test_a_run_that_is_stopped_in_the_middle_of_a_reply_leaves_nothing_held():
         thread.start()
         thread.join(10)
         assert found == server.rows("a")
+
+
+def test_what_killed_downloads_left_is_removed_by_a_later_one(tmp_path):
+    old, new, other = (tmp_path / f".{name}.part" for name in ("a.0123456789ab", "a.0123456789ac", "b.0123456789ab"))
+    for path in (old, new, other):
+        path.write_bytes(b"half")
+    for path in (old, other):
+        os.utime(path, (1, 1))
+    with serving(lambda asked: b"all") as server, Client(server.url) as client:
+        client.download("/a", tmp_path / "a")
+    assert {path.name for path in tmp_path.iterdir()} == {"a", new.name, other.name}
+
+
+def test_a_part_that_nobody_asked_for_is_no_file(tmp_path):
+    replies = iter([(206, {"Content-Range": "bytes 0-1/4"}, b"ha"), b"half"])
+    with serving(lambda asked: next(replies)) as server, Client(server.url, **Clock().options) as client:
+        client.download("/a", tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == b"half"
+
+
+@pytest.mark.parametrize("status", [204, 205])
+def test_a_reply_without_content_is_no_file(tmp_path, status):
+    path = tmp_path / "a"
+    path.write_text("old")
+    with serving(lambda asked: status) as server, Client(server.url, **Clock().options) as client:
+        with pytest.raises(HttpError, match=f"{status} .*: there is nothing to put into a file"):
+            client.download("/a", path)
+        assert len(server.asked) == 1
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_downloads_to_one_name_at_once_do_not_mix_and_touch_no_file_of_others(tmp_path):
+    other = tmp_path / "a.part"
+    other.write_text("someone's")
+    path = tmp_path / "a"
+    both = threading.Barrier(2, timeout=20)
+
+    def answer(asked):
+        both.wait()
+        return asked.query["of"].encode() * 2_000_000
+
+    with serving(answer) as server, Client(server.url) as client, ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda of: client.download("/a", path, params={"of": of}), "xy"))
+    assert path.read_bytes() in (b"x" * 2_000_000, b"y" * 2_000_000)
+    assert other.read_text() == "someone's" and set(tmp_path.iterdir()) == {path, other}

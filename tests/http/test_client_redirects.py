@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 
 import pytest
+import requests
 from clocks import Clock
 from pageserver import serving
 
 from burler.errors import CredentialsError, HttpError
-from burler.http import Auth, Client, api_key
+from burler.http import Auth, Client, api_key, mask_url
+from burler.http.body import read_body
 from burler.http.prepared import origin_as_sent
 from burler.testing import canary
 
@@ -187,6 +190,51 @@ def test_addresses_that_programs_read_in_different_ways_give_nothing_away(form):
     assert KEY not in repr(other.asked)
 
 
+def test_an_error_at_a_place_that_nobody_wrote_says_what_led_there():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}/x?token={KEY}"
+        with (
+            serving(lambda asked: to(nobody)) as server,
+            Client(server.url, retries=0) as client,
+            pytest.raises(HttpError) as caught,
+        ):
+            client.get("/login", params={"token": KEY})
+    assert str(caught.value).splitlines()[0] == (
+        f"GET {mask_url(nobody)}: the connection was refused, where a redirect from {server.url}/login?token=*** led."
+    )
+    with (
+        serving(lambda asked: 404 if asked.path == "/new" else to("/new")) as server,
+        Client(server.url) as client,
+        pytest.raises(HttpError) as caught,
+    ):
+        client.get("/old")
+    assert str(caught.value).splitlines()[0] == (
+        f"GET {server.url}/new: 404 Not Found, where a redirect from {server.url}/old led."
+    )
+
+
+def test_the_body_of_a_redirect_is_not_read_whole_with_an_authors_session_either(monkeypatch):
+    """requests reads it before it gives the reply."""
+    read = []
+
+    def counted(reply, most_bytes):
+        try:
+            return read_body(reply, most_bytes)
+        finally:
+            read.append(len(reply.content))
+
+    monkeypatch.setattr("burler.http.exchange.read_body", counted)
+    session = requests.Session()
+    with (
+        serving(lambda asked: [1] if asked.path == "/new" else (302, {"Location": "/new"}, bytes(3_000_000))) as server,
+        Client(server.url, session=session, max_response_bytes=1000) as client,
+    ):
+        assert client.json("/old") == [1]
+    assert read == [0, 0, 3]
+    session.close()
+
+
 def test_see_other_leads_anywhere_by_get():
     with (
         two_servers(lambda asked, other: to(f"{other}/job/1", 303)) as (home, other),
@@ -355,3 +403,48 @@ def test_what_another_server_refuses_renews_nothing():
 )
 def test_who_is_the_same_server(one, other, same):
     assert (origin_as_sent(one) == origin_as_sent(other)) == same
+
+
+# Cookies
+
+
+def session_with(**cookies):
+    """A session as authors make it: ``session.cookies.set(name, value)``, which says no domain."""
+    session = requests.Session()
+    for name, value in cookies.items():
+        session.cookies.set(name, value)
+    return session
+
+
+def test_cookies_of_an_authors_session_go_to_the_source_alone():
+    with (
+        two_servers(lambda asked, other: to(f"{other.replace('127.0.0.1', 'localhost')}/b")) as (home, other),
+        Client(home.url, session=session_with(sid=KEY)) as client,
+    ):
+        client.get("/a")
+        client.get(f"{other.url}/c")
+        client.with_options(base_url="").get(f"{other.url}/d")
+    assert home.asked[0].headers["cookie"] == f"sid={KEY}"
+    assert [asked.path for asked in other.asked] == ["/b", "/c", "/d"]
+    assert KEY not in repr(other.asked)
+
+
+def test_cookies_that_the_source_set_stay_with_it():
+    """Another port of the same machine is another server; cookies know nothing of ports."""
+
+    def answer(asked, other):
+        return (200, {"Set-Cookie": f"sid={KEY}; Path=/"}, b"[]") if asked.path == "/login" else to(f"{other}/b")
+
+    with two_servers(answer) as (home, other), Client(home.url) as client:
+        client.get("/login")
+        client.get("/a")
+    assert home.asked[1].headers["cookie"] == f"sid={KEY}"
+    assert KEY not in repr(other.asked)
+
+
+def test_without_a_base_url_cookies_go_where_their_domain_says():
+    session = session_with(sid=KEY)
+    session.cookies.set("plain", "1", domain="127.0.0.1")
+    with serving(lambda asked: []) as server, Client(session=session) as client:
+        client.get(f"{server.url}/a")
+    assert server.asked[0].headers["cookie"] == "plain=1"

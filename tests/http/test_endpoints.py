@@ -2,19 +2,25 @@
 
 import datetime
 import inspect
+import itertools
 import pickle
 import subprocess
 import sys
 import textwrap
+import typing
 import uuid
+from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
+import requests
 from pageserver import serving
 
 import burler
 from burler.errors import DeclarationError, HttpError, NotFoundError, PagingError
 from burler.http import Client, Cursor, NextUrl, PageNumber, endpoints
+from burler.http.endpoint_methods import KNOWN_VERBS
+from burler.pipeline.pages import JsonPage
 from burler.testing import run_tap
 
 
@@ -246,6 +252,16 @@ def test_signatures_name_the_places_of_the_path():
     assert inspect.signature(Crm.pages_notes).return_annotation == "Iterator[JsonPage]"
     assert "json" in inspect.signature(Crm.post_notes).parameters
     assert Crm.get_notes.__annotations__["return"] == "requests.Response"
+
+
+@pytest.mark.parametrize("verb", KNOWN_VERBS)
+def test_types_can_be_resolved_by_other_tools(verb):
+    """As pydantic and typer do."""
+    every = declare(notes="/contacts/{id}/notes", verbs=KNOWN_VERBS)
+    hints = typing.get_type_hints(getattr(every, f"{verb}_notes"))
+    assert hints["id"] == str | int
+    gives = {"pages": Iterator[JsonPage], "rows": Iterator[dict[str, typing.Any]]}
+    assert hints["return"] == gives.get(verb, requests.Response)
 
 
 def test_help_reads_well():
@@ -628,3 +644,16 @@ def test_types_come_through(tmp_path):
     assert done.returncode == 0, done.stdout
     assert 'Revealed type is "typed.Crm"' in done.stdout
     assert 'Revealed type is "int"' in done.stdout.replace("builtins.", "")
+
+
+def test_a_client_with_a_request_of_its_own_tries_as_often_as_any():
+    """It calls the Client's, which has tried again already."""
+
+    @endpoints(things="/things", backoff_strategy=lambda: itertools.repeat(0))
+    class Named(Client):
+        def request(self, method, path, **options):
+            return super().request(method, path, headers={"X-Name": "me"}, **options)
+
+    with serving(lambda asked: 503) as server, pytest.raises(HttpError):
+        Named(server.url).get_things()
+    assert len(server.asked) == 6

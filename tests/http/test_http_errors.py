@@ -41,8 +41,8 @@ def error_of(reply, path="/a", *, method="GET", base="", options=None, **asked):
     ("status", "kind", "cure"),
     [
         (400, HttpError, "compare params and body"),
-        (401, CredentialsError, "does not accept the credentials"),
-        (403, CredentialsError, "may not read this"),
+        (401, CredentialsError, "No credentials were sent: the client has no token="),
+        (403, CredentialsError, "If it wants none, this address may not ask"),
         (404, NotFoundError, "allow_statuses=(404,)"),
         (410, NotFoundError, "gone for good"),
         (429, HttpError, "requests_per_second"),
@@ -58,6 +58,39 @@ def test_statuses(status, kind, cure):
     assert cure in str(error)
     assert (error.status, error.method, error.url, error.attempts) == (status, "GET", f"{url}/a", 1)
     assert error.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({"token": SECRET}, {}),
+        ({"auth": ("ann", SECRET)}, {}),
+        ({"auth": lambda prepared: prepared}, {}),
+        ({"headers": {"X-API-Key": SECRET}}, {}),
+        ({"params": {"api_key": SECRET}}, {}),
+        ({}, {"params": {"access_token": SECRET}}),
+        ({}, {"headers": {"Cookie": f"sid={SECRET}"}}),
+        ({}, {"json": {"user": "ann", "pass": SECRET}}),
+        ({}, {"data": {"user": "ann", "pass": SECRET}}),
+    ],
+)
+@pytest.mark.parametrize("status", [401, 403])
+def test_credentials_that_were_sent_are_not_said_to_be_missing(options, asked, status):
+    with (
+        serving(lambda asked: status) as server,
+        Client(server.url, **options) as client,
+        pytest.raises(CredentialsError) as caught,
+    ):
+        client.post("/a", **asked)
+    assert len(str(caught.value).splitlines()) == 2
+    assert "No credentials" not in str(caught.value) and "were not sent" not in str(caught.value)
+
+
+def test_a_whole_url_of_another_server_is_asked_without_credentials_and_the_refusal_says_so():
+    with serving(lambda asked: 401) as other, serving(lambda asked: []) as home:
+        with Client(home.url, token=SECRET) as client, pytest.raises(CredentialsError) as caught:
+            client.get(f"{other.url}/a")
+        assert str(caught.value).endswith("were not sent: they go to the server of base_url, and nowhere else.")
 
 
 def test_the_first_words_of_the_reply():
@@ -306,3 +339,15 @@ def test_an_error_in_a_stream_names_it_and_ends_with_1():
     assert isinstance(error, CredentialsError)
     assert "401 Unauthorized" in str(error)
     assert SECRET not in str(error)
+
+
+def test_a_post_that_reached_nobody_is_not_said_to_have_done_its_work():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        with Client(f"http://127.0.0.1:{port}") as client, pytest.raises(NoAnswerError) as caught:
+            client.post("/a", json={})
+    assert str(caught.value).splitlines() == [
+        f"POST http://127.0.0.1:{port}/a: the connection was refused.",
+        "Look at base_url, and whether the source can be reached from here (network, proxy).",
+    ]

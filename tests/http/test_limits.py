@@ -12,6 +12,7 @@ from burler.errors import HttpError
 from burler.http import Client
 from burler.http.limit_headers import pause_seconds, reset_seconds
 from burler.http.limits import Limiter, TooLong
+from burler.http.origins import origin_of
 from burler.http.waits import Clock as ClientClock
 
 
@@ -83,6 +84,133 @@ def test_a_pause_holds_up_whoever_comes_and_whoever_waits_already():
 
     limiter.wait(ClientClock(sleep, clock.now, clock.monotonic), 100)
     assert clock.passed == 20
+
+
+class Together:
+    """Threads that wait on one clock, which goes on to the next moment at which one of them has waited enough."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.began: list[tuple[float, str]] = []
+        self._until: dict[int, float] = {}
+        self._count = 0
+        self._changed = threading.Condition()
+        self._events: list = []
+
+    def at(self, time, call):
+        """Call something at a time."""
+        self._events.append((time, call))
+
+    def run(self, limiter, times, name=str):
+        """So many waits for ``limiter`` in each of several threads."""
+        clock = ClientClock(self._sleep, lambda: self.time, lambda: self.time)
+
+        def ask(thread):
+            for _ in range(times[thread]):
+                limiter.wait(clock, 1e9)
+                self.began.append((self.time, name(thread)))
+            with self._changed:
+                self._count -= 1
+                self._go_on()
+
+        self._count = len(times)
+        threads = [threading.Thread(target=ask, args=(number,), daemon=True) for number in range(len(times))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+        return [round(time, 6) for time, _name in sorted(self.began)]
+
+    def _sleep(self, seconds):
+        with self._changed:
+            me, until = threading.get_ident(), self.time + seconds
+            self._until[me] = until
+            self._go_on()
+            assert self._changed.wait_for(lambda: self.time >= until - 1e-9, 30)
+            del self._until[me]
+
+    def _go_on(self):
+        """Under the lock: all threads wait for a later moment, so that comes."""
+        while self._count and len(self._until) == self._count and min(self._until.values()) > self.time:
+            due = min([min(self._until.values()), *(time for time, _call in self._events)])
+            self.time = max(self.time, due)
+            for event in [event for event in self._events if event[0] <= self.time]:
+                self._events.remove(event)
+                event[1]()
+            self._changed.notify_all()
+
+
+def most_within(seconds, times):
+    """The most of them in any window of so many seconds."""
+    return max(sum(begin <= other < begin + seconds - 1e-6 for other in times) for begin in times)
+
+
+def test_turns_that_were_waited_for_when_a_pause_came_do_not_begin_all_at_once():
+    together, limiter = Together(), Limiter(per_second=2)
+    own = ClientClock(None, None, lambda: together.time)
+    together.at(0.2, lambda: limiter.pause(6, "because", own))
+    assert together.run(limiter, [1] * 10) == pytest.approx([0, *(6.2 + number / 2 for number in range(9))])
+
+
+@pytest.mark.parametrize("pause", [5, 100])
+def test_a_minute_behind_a_pause_has_no_more_than_any_other(pause):
+    together, limiter = Together(), Limiter(per_minute=10)
+    own = ClientClock(None, None, lambda: together.time)
+    together.at(1, lambda: limiter.pause(pause, "because", own))
+    began = together.run(limiter, [2] * 20)
+    assert len(began) == 40
+    assert most_within(60, began) == 10
+    assert began[10] == max(60, 1 + pause)
+
+
+def test_whoever_waits_keeps_the_place_when_pauses_come():
+    """A source that says after each reply that nothing remains: one thread can't always be overtaken by the other."""
+    together, limiter = Together(), Limiter(per_second=0.1)
+    own = ClientClock(None, None, lambda: together.time)
+    for time in range(1, 200, 3):
+        together.at(time, lambda: limiter.pause(1, "because", own))
+    together.run(limiter, [5, 5, 5])
+    names = [name for _time, name in sorted(together.began)]
+    assert all(len(set(names[at : at + 3])) == 3 for at in (1, 4, 7))  # the first may go before the others have come
+
+
+def test_a_turn_that_nobody_waits_for_any_more_holds_up_nobody():
+    """The run was told to stop while a thread waited."""
+    clock, limiter = Clock(), Limiter(per_minute=1)
+    own = ClientClock(**clock.options)
+    limiter.wait(own, 0)
+
+    def stop(seconds):
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            limiter.wait(ClientClock(stop, clock.now, clock.monotonic), 0)
+    limiter.wait(own, 0)
+    assert clock.passed == 60
+
+
+def test_each_server_has_limits_of_its_own():
+    clock, limiter = Clock(), Limiter(per_second=0.1)
+    own = ClientClock(**clock.options)
+    one, other = ("https", "x.io", 443), ("https", "y.io", 443)
+    limiter.pause(50, "because", own, one)
+    assert limiter.wait(own, 0, origin=other) == 0
+    assert limiter.wait(own, 100, origin=one) == 50
+    assert clock.passed == 50
+
+
+def test_servers_that_were_asked_once_are_forgotten():
+    """A thousand redirects may lead to a thousand of them."""
+    clock, limiter = Clock(), Limiter(per_minute=5)
+    own = ClientClock(**clock.options)
+    limiter.pause(10_000, "because", own, ("https", "slow.example", 443))
+    for number in range(1000):
+        limiter.wait(own, 0, origin=("https", f"{number}.example", 443))
+        clock.sleep(1)
+    assert len(limiter._books) <= 160
+    assert limiter.wait(own, 10_000, origin=("https", "slow.example", 443)) == 9000
 
 
 def test_a_shorter_pause_does_not_end_a_longer_one():
@@ -171,6 +299,38 @@ def test_the_client_waits_where_nothing_remains():
         assert clock.waits == [40.0]
 
 
+def test_what_another_server_says_of_its_limits_is_not_about_the_source():
+    """A server for files that a redirect leads to; a token server is the same."""
+    clock = Clock()
+    with (
+        serving(limited) as other,
+        serving(lambda asked: (302, {"Location": f"{other.url}/f"}, b"") if asked.path == "/f" else []) as home,
+        Client(home.url, **clock.options) as client,
+    ):
+        client.get("/f")
+        client.get("/x")
+        assert clock.waits == []
+        client.get("/f")
+    assert clock.waits == [40.0]
+
+
+def test_a_429_of_another_server_is_not_about_the_source():
+    clock, waited = Clock(), []
+
+    def sleep(seconds):  # while this request waits, another thread asks the source
+        waited.append(client._sender.limiter.wait(client._sender.clock, 0, origin=origin_of(home.url)))
+        clock.sleep(seconds)
+
+    replies = iter([(429, {"Retry-After": "7"}, b""), 200])
+    with (
+        serving(lambda asked: next(replies)) as other,
+        serving(lambda asked: (302, {"Location": f"{other.url}/f"}, b"")) as home,
+        Client(home.url, **{**clock.options, "sleep": sleep}) as client,
+    ):
+        client.get("/f")
+    assert (waited, clock.waits) == ([0], [7.0])
+
+
 def test_the_headers_can_be_left_alone():
     clock = Clock()
     with (
@@ -226,7 +386,7 @@ def test_a_limit_with_403_that_lasts_is_no_question_of_rights():
             client.get("/a")
         with (
             Client(server.url, retries=1, follow_rate_limit_headers=False, **clock.options) as client,
-            pytest.raises(HttpError, match="may not read this") as refused,
+            pytest.raises(HttpError, match="this address may not ask") as refused,
         ):
             client.get("/a")
     assert "Ask less often" in str(caught.value)

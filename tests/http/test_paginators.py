@@ -538,6 +538,20 @@ def test_a_total_that_promises_more_than_comes_is_a_warning(serve, caplog):
     assert "/things: no more rows from offset 7 on, though 'total' says that there are 10" in caplog.text
 
 
+def test_a_page_without_content_where_others_said_a_total_is_told(serve, caplog):
+    def answer(asked):
+        number = int(asked.query["page"])
+        return 204 if number == 3 else {"items": [{"id": number}], "pages": 5}
+
+    client = client_of(serve(answer), records_path="items")
+    found = list(client.rows("/things", paginator=PageNumber(total_pages="pages")))
+    assert found == [{"id": 1}, {"id": 2}]
+    assert "/things: page 3 is taken for the end: it has no rows, and nothing at 'pages'" in caplog.text
+    caplog.clear()
+    assert list(client_of(serve(lambda asked: 204)).rows("/things", paginator=PageNumber(total_pages="pages"))) == []
+    assert caplog.records == []
+
+
 def test_until_short_saves_a_request(serve):
     server = serve(lambda asked: ROWS[int(asked.query["offset"]) :][:3])
     assert len(ids(client_of(server), paginator=Offset(3, until="short"))) == 7
@@ -550,7 +564,6 @@ def test_until_short_saves_a_request(serve):
         ({"a": {"b": ROWS}}, "a.b", 7),
         ({"a": None}, "a", 0),
         (None, "", 0),
-        (b"", "", 0),
         (b'{"id": 1}\n{"id": 2}\n', "", 2),
         (b'[{"id": 1, "x": NaN}]', "", 1),
         (b'{"items": [{"id": 1, "x": "\\ud800"}]}', "items", 1),
@@ -558,7 +571,7 @@ def test_until_short_saves_a_request(serve):
     ],
 )
 def test_rows_are_counted_wherever_they_are(serve, body, path, count):
-    empty = b"" if not path else {"a": {"b": []}, "items": []}
+    empty = [] if not path else {"a": {"b": []}, "items": []}
     server = serve(lambda asked: (200, {}, body if asked.query["page"] == "1" else empty))
     found = list(client_of(server).pages("/things", paginator=PageNumber(), records_path=path))
     assert len(server.asked) == (2 if count else 1)

@@ -1,7 +1,6 @@
 """Pages in a tap: bytes to the typed decoder, workers, broken replies, circles."""
 
 import gc
-import logging
 import threading
 import weakref
 
@@ -11,8 +10,8 @@ import responses
 from pageserver import serving
 
 import burler
-from burler.errors import HttpError, NotModified, PagingError, SourceError
-from burler.http import Client, Cursor, Offset, PageNumber, Request
+from burler.errors import HttpError, NotFoundError, NotModified, PagingError, SourceError
+from burler.http import Client, Cursor, NextUrl, Offset, PageNumber, Request
 from burler.http.paging import pages
 from burler.pipeline.pages import JsonPage
 from burler.testing import canary, run_tap
@@ -145,14 +144,34 @@ def test_heads_alone_are_no_pages(serve):
 
 @pytest.mark.parametrize(
     ("kind", "requests"),
-    [("application/json", 2), ("Application/HAL+JSON; charset=utf-8", 2), ("application/x-ndjson", 1), (None, 1)],
+    [
+        ("application/json", 2),
+        ("Application/HAL+JSON; charset=utf-8", 2),
+        ("text/plain", 2),
+        (None, 2),
+        ("application/x-ndjson", 1),
+    ],
 )
-def test_nothing_at_all_is_no_json_where_json_was_promised(serve, kind, requests):
-    """With the body its links may be lost, too."""
+def test_nothing_at_all_is_asked_for_again_unless_lines_may_be_none(serve, kind, requests):
+    """With the body its links may be lost, too; and a full table would be taken for an empty one."""
     first = [(200, {"Content-Type": kind} if kind else {}, b"")]
     server = serve(lambda asked: first.pop() if first else [{"id": 1}])
     assert list(client_of(server).rows("/things")) == ([{"id": 1}] if requests == 2 else [])
     assert len(server.asked) == requests
+
+
+def test_an_empty_table_in_lines_can_be_asked_for(serve):
+    """Of a source that does not say that it has lines."""
+    server = serve(lambda asked: (200, {"Content-Type": "text/plain"}, b""))
+    asking = {"headers": {"Accept": "application/x-ndjson"}}
+    assert list(client_of(server).rows("/things", **asking)) == []
+    assert len(server.asked) == 1
+    with pytest.raises(HttpError, match="its body is empty, after 6 tries") as caught:
+        list(client_of(server).rows("/things"))
+    assert "application/x-ndjson" in str(caught.value)
+    server = serve(lambda asked: (200, {"Content-Type": "application/json"}, b""))
+    with pytest.raises(HttpError, match="its body is empty"):
+        list(client_of(server).rows("/things", **asking))
 
 
 @pytest.mark.parametrize("body", [b"<html>Maintenance</html>", b'{"items": [{"id": 1}, {"i', b"[1, 2", b"oops"])
@@ -355,21 +374,6 @@ def test_a_page_is_let_go_before_the_next_one_is_asked_for(serve):
     assert len(alive) == 3 and alive[0] == alive[1] == alive[2] == 0
 
 
-def test_where_a_next_page_should_be_named_and_nothing_is_there_the_log_says_so_once(serve, caplog):
-    caplog.set_level(logging.INFO)
-    server = serve(lambda asked: {"items": [], "pagination": {"nxt": None}})
-    client = client_of(server)
-    for path in ("/things", "/things", "/things/1", "/things/2"):
-        list(client.pages(path, paginator=Cursor("pagination.next"), records_path="items"))
-    said = [record.getMessage() for record in caplog.records if "one page" in record.getMessage()]
-    assert said == [
-        "GET /things: one page; nothing at 'pagination.next' of the reply names a next one. Names there: 'nxt'"
-    ]
-    caplog.clear()
-    list(client.pages("/others", paginator=Cursor("pagination.nxt"), records_path="items"))
-    assert "one page" not in caplog.text
-
-
 def test_a_list_that_has_not_changed_gives_nothing(serve):
     """``source_state=True``: the first reply's ETag is sent by the next run; a list of several pages is refused."""
 
@@ -441,3 +445,13 @@ def test_pages_of_several_threads_do_not_mix(serve):
         thread.join()
     assert set(map(tuple, got.values())) == {tuple(range(10))} and len(got) == 4
     assert isinstance(client.session, requests.Session)
+
+
+def test_an_error_behind_the_first_page_names_its_page(serve):
+    server = serve(lambda asked: 404 if asked.path == "/c5" else {"items": [{"id": 1}], "next": "c5"})
+    with pytest.raises(NotFoundError) as caught:
+        list(client_of(server).rows("/things", paginator=NextUrl("next"), records_path="items"))
+    assert str(caught.value).splitlines()[0] == (
+        f"GET {server.url}/c5: 404 Not Found (page 2, to which the page before it led)."
+    )
+    assert caught.value.status == 404

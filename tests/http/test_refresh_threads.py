@@ -70,6 +70,18 @@ def test_a_401_for_a_token_that_was_renewed_meanwhile_renews_nothing(server):
     assert len(server.asked) == 2
 
 
+def test_who_comes_just_behind_a_renewal_uses_its_token(server):
+    """A thread that found the token to be due, and was held up while another one renewed it."""
+    auth = oauth2_client_credentials(**server.oauth())
+    client = client_of(server, auth)
+    client.get("/rows")
+    assert auth._count == 1
+    auth._renewed(0)
+    assert len(server.asked) == 1
+    auth._renewed(1)
+    assert len(server.asked) == 2
+
+
 def test_a_failed_renewal_fails_all_with_one_error_and_is_not_repeated(server):
     server.slow_seconds = 0.2
     server.answers = [refusal(400, "invalid_grant") for _ in range(50)]
