@@ -10,7 +10,6 @@ What to open for what:
     failed, masking             what is said of a reply that is none, without secrets
     wire                        the requests.Session behind it
     paging, paginators          pages, and how one leads to the next
-    paging_hints, paging_signs  a next page that nobody asked for
     changing, misspelt          other clients on the same connections; options that are none
     paging_hints, paging_signs  what is said where one page was read and there may be more
     misspelt                    options that there are not
