@@ -12,7 +12,6 @@ What to open for what:
     paging, paginators          pages, and how one leads to the next
     changing, misspelt          other clients on the same connections; options that are none
     paging_hints, paging_signs  what is said where one page was read and there may be more
-    misspelt                    options that there are not
     stubs                       methods for endpoints
     auth and its neighbours     credentials
     conditional                 ETag and Last-Modified
