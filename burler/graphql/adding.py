@@ -15,12 +15,15 @@ CURSOR_VARIABLE = "burlerAfter"
 
 
 def outer_connections(root: Spot) -> tuple[Spot, ...]:
-    """Connections that stand in no other one, on the way to a stream's rows: variables of the query page them."""
+    """Connections that stand in no other one, on the way to a stream's rows: variables of the query page them. One
+    that is a list in a row that goes out is not among them: the row holds all of it."""
     found = []
     for spot in root.walk():
         around = [root.find(spot.path[:n]) for n in range(1, len(spot.path))]
         within = any(one is not None and one.connection is not None for one in around)
-        if spot.connection is not None and not within and any(one.emitted is not None for one in spot.walk()):
+        in_row = spot.emitted is None and any(one is not None and one.emitted is not None for one in around)
+        leads_on = any(one.emitted is not None for one in spot.walk())
+        if spot.connection is not None and not within and not in_row and leads_on:
             found.append(spot)
     return tuple(found)
 
@@ -30,7 +33,7 @@ def anchor_of(root: Spot, path: Path) -> Path | None:
     for by it."""
     for n in range(len(path) - 1, 0, -1):
         spot = root.find(path[:n])
-        if spot is not None and "id" in spot.leaves:
+        if spot is not None and spot.id_key in spot.leaves:
             return path[:n]
     return None
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from burler.config.secrets import hide, masked
 from burler.context import running
 from burler.errors import GraphQLError, HttpError
 from burler.graphql.replies import codes_of, errors_of, first_line, glimpse, has_code, read_whole, told, wait_seconds
 from burler.http.failed import of_status
+from burler.http.masking import secrets_in
 
 if TYPE_CHECKING:
     import requests
@@ -141,6 +143,8 @@ class Asker:
                     "Ask less often: requests_per_second= of the client, or a smaller page_size.",
                     throttled[0],
                 ) from None
+            if self.how.method == "GET":
+                _shorten(error)
             if error.status in _TOO_MUCH_STATUSES:
                 raise TooComplex(first_line(error)) from error
             raise
@@ -193,6 +197,33 @@ class Asker:
         logger.warning("%s: rows go out with null where the server failed: %s.", self.how.where, told(errors))
 
 
+def hide_secrets(variables: Any, name: str = "", *, but: Collection[str | None] = ()) -> None:
+    """Hide what stands in variables of names that look secret: a server may repeat it, and GET sends it in the URL.
+
+    Args:
+        but: names of variables that hold a page's cursor, whatever they are called.
+    """
+    if isinstance(variables, Mapping):
+        for key, value in variables.items():
+            if key not in but:
+                hide_secrets(value, str(key))
+    elif isinstance(variables, list | tuple):
+        for value in variables:
+            hide_secrets(value, name)
+    else:
+        for text in secrets_in(name, variables):
+            if masked(text) == text:
+                hide(text)
+
+
+def _shorten(error: HttpError) -> None:
+    """A URL with the whole query in it makes nobody wiser."""
+    short = error.url.partition("?")[0]
+    if short:
+        error.args = (str(error).replace(error.url, short), *error.args[1:])
+        error.url = short
+
+
 def _read(content: bytes, decode: Decode) -> Any:
     """A reply; one whose rows are of another shape than the query's text suggests is read whole."""
     try:
@@ -202,10 +233,10 @@ def _read(content: bytes, decode: Decode) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A variable's value as JSON has it: date-times in UTC as RFC 3339 has them."""
+    """A variable's value as JSON has it: date-times in UTC as RFC 3339 has them; one without a zone is taken as UTC."""
     if isinstance(value, dt.datetime):
         if value.tzinfo is None:
-            return value.isoformat()
+            value = value.replace(tzinfo=dt.UTC)
         return value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}

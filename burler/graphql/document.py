@@ -164,6 +164,19 @@ def variable_in(value: Any) -> str | None:
     return value.name.value if isinstance(value, core().VariableNode) else None
 
 
+def argument_variables(field: FieldNode) -> set[str]:
+    """The names of the variables in a field's arguments, at any depth."""
+    found: set[str] = set()
+    left: list[Any] = [one.value for one in field.arguments or ()]
+    while left:
+        value = left.pop()
+        if isinstance(value, core().VariableNode):
+            found.add(value.name.value)
+        left += getattr(value, "values", None) or ()
+        left += [one.value for one in getattr(value, "fields", None) or ()]
+    return found
+
+
 def variables_in(node: Any) -> set[str]:
     """The names of all variables that a part of a query uses."""
     graphql = core()

@@ -14,7 +14,9 @@ Variables = dict[str, Any]
 class Seen(Protocol):
     """What a page is judged by."""
 
-    rows: int
+    @property
+    def rows(self) -> int:
+        """The entries of the list that is paged: also those that are null, and those that hold the rows."""
 
     def find(self, path: str) -> Any:
         """What stands at a path of ``data``: names with dots between; None where nothing does."""
@@ -82,12 +84,17 @@ class Offset:
     def following(self, now: Variables, seen: Seen, size: int) -> Variables | None:
         """The variables of the next page, None after the last one."""
         done = now[self.variable] + seen.rows
-        if not seen.rows:
-            return None
         if self.total is not None:
-            if done >= _count(seen, self.total):
+            total = _count(seen, self.total)
+            if done >= total:
                 return None
-        elif self.until == "short" and seen.rows < now[self.limit]:
+            if not seen.rows:
+                raise PagingError(
+                    f"'{self.total}' says that there are {total} rows, and none come after {done}.\n"
+                    "Many servers give so many and no more: ask for parts, by a date for example. If it counts rows "
+                    "that nobody gets, leave total= out"
+                )
+        elif not seen.rows or (self.until == "short" and seen.rows < now[self.limit]):
             return None
         return {self.variable: done, self.limit: size}
 

@@ -17,7 +17,7 @@ from burler.graphql.adding import (
 )
 from burler.graphql.document import changed, core, name_node, response_key, selected_in, selection_set
 from burler.graphql.rewriting import Rewriter
-from burler.graphql.spots import TYPE_KEY, Emitted, Path, Spot, spots_of
+from burler.graphql.spots import LISTED, TYPE_KEY, Emitted, Path, Spot, spots_of
 
 if TYPE_CHECKING:
     from graphql import OperationDefinitionNode
@@ -65,6 +65,30 @@ class Plan:
         return outer_connections(self.root) if self.paged else ()
 
     @cached_property
+    def idle(self) -> frozenset[Path]:
+        """Places from which nothing goes into any row: whether they are whole is nobody's concern."""
+        paths = [one.path for one in self.streams]
+        return frozenset(
+            spot.path
+            for spot in self.root.walk()
+            if not any(one == spot.path[: len(one)] or spot.path == one[: len(spot.path)] for one in paths)
+        )
+
+    @cached_property
+    def beside(self) -> frozenset[Path]:
+        """The connections of the query that do not lead to the rows of the stream that runs: they are read to their
+        end before those go out, whose bookmark says where all of the query is asked from the next time."""
+        main = next((one.path for one in self.streams if one.name is None), None)
+        return frozenset(one.path for one in self.outer if main is not None and main[: len(one.path)] != one.path)
+
+    @cached_property
+    def has_beside(self) -> bool:
+        """Whether rows of other streams stand beside those of the stream that runs, neither in nor around them."""
+        main = next((one.path for one in self.streams if one.name is None), None)
+        others = [one.path for one in self.streams if one.name is not None] if main is not None else []
+        return any(main[: len(one)] != one and one[: len(main)] != main for one in others if main is not None)
+
+    @cached_property
     def variables(self) -> dict[str, Any]:
         """The definitions of the variables, by name."""
         return {one.variable.name.value: one for one in self.operation.variable_definitions or ()}
@@ -77,14 +101,6 @@ class Plan:
             one.connection.size for one in self.root.walk() if one.connection is not None and one.path not in outer
         ]
         return tuple(dict.fromkeys(name for name in names if name is not None))
-
-    @cached_property
-    def sure(self) -> frozenset[str]:
-        """The fields on the way to rows that each reply has, be they null: no directive, no fragment makes them
-        optional."""
-        wanted = frozenset(one.path[0] for one in self.streams)
-        fields = [one for one in selected_in(self.operation) if isinstance(one, core().FieldNode)]
-        return wanted.intersection(response_key(one) for one in fields if not one.directives)
 
     @cached_property
     def plain(self) -> bool:
@@ -122,7 +138,9 @@ class Plan:
             any(one.path[: len(path)] == path for path in paths) for one in self.streams
         ):
             return self
-        return self.changed(_Only(paths).operation(self.operation, self.root, None))
+        # Rows around a connection are whole on its first page, and come once.
+        streams = [one for one in self.streams if any(one.path[: len(path)] == path for path in paths)]
+        return self.changed(_Only(paths).operation(self.operation, self.root, None), streams)
 
     def rest(self, path: Path, kind: str) -> Plan | None:
         """The plan that asks for the further rows of a connection in a connection: the author's, or one that asks
@@ -173,7 +191,7 @@ class Plan:
         inside = [one for one in self.streams if one.path[: len(path)] == path]
         streams = [Emitted(one.name, ("node", *one.path[len(anchor) :]), one.add) for one in inside]
         if not any(one.path == path for one in inside):
-            streams.append(Emitted(None, ("node", *path[len(anchor) :]), {}))
+            streams.append(Emitted(LISTED, ("node", *path[len(anchor) :]), {}))
         operation = Rewriter().operation(operation, spots_of(operation, streams), None)
         return Plan(operation, tuple(streams), _moved(self.follow, len(anchor)))
 

@@ -108,7 +108,8 @@ def _needed(plan: Plan, wanted: Wanted) -> set[tuple[Path, str]]:
             continue
         anchor = anchor_of(plan.root, spot.path)
         if anchor is not None:
-            needed.add((anchor, "id"))
+            named = plan.root.find(anchor)
+            needed.add((anchor, named.id_key if named is not None else "id"))
         if spot.path in plan.follow:
             for name in plan.follow[spot.path].variables:
                 holder = source_of(plan.root, spot.path, name)

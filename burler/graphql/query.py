@@ -12,10 +12,11 @@ from burler.declare.place import caller
 from burler.errors import DeclarationError, GraphQLError
 from burler.graphql.adding import with_additions
 from burler.graphql.asking import Asker, How
+from burler.graphql.checks import check_added, check_edges, check_follow, followed
 from burler.graphql.document import read_operation
 from burler.graphql.paging import WAYS, Own, Paging
 from burler.graphql.plan import Plan
-from burler.graphql.pruning import Wanted, pruned, source_of, wanted_by
+from burler.graphql.pruning import Wanted, pruned, wanted_by
 from burler.graphql.reading import Reading
 from burler.graphql.replies import THROTTLED, TOO_COMPLEX
 from burler.graphql.spots import Emitted, Path, Rows, Spot, only_rows, resolve, spots_of
@@ -86,6 +87,7 @@ class Query:
         if operation.name is not None:
             object.__setattr__(self, "where", f"GraphQL query '{operation.name.value}' ({caller().place})")
         root = spots_of(operation, connections=self.connections)
+        check_edges(root, where=self.where)
         streams = self._emitted(root)
         root = spots_of(operation, streams, connections=self.connections)
         operation = with_additions(operation, root, paged=self.paging is None, where=self.where)
@@ -135,12 +137,7 @@ class Query:
         for name, given in self.streams.items():
             rows = given if isinstance(given, Rows) else Rows(given)
             path = resolve(root, rows.path, what=f"the path of '{name}'", where=self.where)
-            for source in rows.add.values():
-                if source_of(root, path, source) is None:
-                    raise DeclarationError(
-                        f"{self.where}: rows of '{name}' get '{source}', which no object around '{'.'.join(path)}' is "
-                        "asked for. Add it to the query."
-                    )
+            check_added(root, path, rows.add, name, where=self.where)
             found.append(Emitted(name, path, dict(rows.add)))
         paths = [one.path for one in found]
         if len(set(paths)) < len(paths):
@@ -168,10 +165,8 @@ class Query:
             if spot is None or spot.connection is None:
                 raise DeclarationError(f"{self.where}: follow: '{path}' is no connection.")
             query = given if isinstance(given, Query) else Query(given)
-            emitted = spot.emitted.name if spot.emitted is not None else None
-            add = spot.emitted.add if spot.emitted is not None else {}
-            streams = [Emitted(emitted, one.path, add) if one.name is None else one for one in query._plan.streams]
-            plans[at] = query._plan.changed(query._plan.operation, streams)
+            check_follow(query._plan, query.paging, path, spot.connection, where=self.where)
+            plans[at] = followed(query._plan, spot, path, where=self.where)
         return plans
 
     def _check_variables(self, plan: Plan) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,12 @@ _MOST_PEEKED = 8
 
 @dataclass(frozen=True, slots=True)
 class PageInfo:
-    """What a connection says of the page after this one."""
+    """What a connection says of the page after this one. ``absent``: null stands in place of its rows."""
 
     more: bool | None
     cursor: Any
     rows: int
+    absent: bool = False
 
     @property
     def silent(self) -> bool:
@@ -67,7 +68,7 @@ def _decoder_of(plan: Plan) -> Callable[[bytes], Any]:
     envelope = msgspec.defstruct(
         "Reply",
         [
-            ("data", _object(plan.root, wanted, plan.sure) | None, None),
+            ("data", _object(plan.root, wanted) | None, None),
             ("errors", Any, None),
             ("extensions", Any, None),
         ],
@@ -75,8 +76,8 @@ def _decoder_of(plan: Plan) -> Callable[[bytes], Any]:
     return msgspec.json.Decoder(envelope).decode
 
 
-def _object(spot: Spot, wanted: set[Path], sure: Collection[str] = ()) -> Any:
-    """The type of an object; one that lacks a field that is ``sure`` to be there is refused, and read whole."""
+def _object(spot: Spot, wanted: set[Path]) -> Any:
+    """The type of an object; one that lacks a field that is sure to be there is refused, and read whole."""
     fields: list[Any] = []
     names: dict[str, str] = {}
     for number, (key, child) in enumerate(spot.children.items()):
@@ -91,7 +92,7 @@ def _object(spot: Spot, wanted: set[Path], sure: Collection[str] = ()) -> Any:
             kind, default = msgspec.Raw, msgspec.Raw(b"null")
         else:
             kind = _connection(child.connection) | None
-        fields.append((name, kind) if key in sure else (name, kind, default))
+        fields.append((name, kind) if key in spot.sure else (name, kind, default))
     fields.sort(key=len)
     return msgspec.defstruct("Object", fields, rename=names) if fields else _Nothing
 
@@ -131,12 +132,13 @@ def found_in(plan: Plan, data: Any) -> tuple[list[Found], dict[Path, PageInfo | 
         info = getattr(value, "info", None)
         rows = (value.rows if value is not None else None) or []
         said = (info.more, info.cursor) if info else (None, None)
-        infos[spot.path] = None if value is None else PageInfo(said[0], said[1], len(rows))
+        absent = value is None or value.rows is None
+        infos[spot.path] = None if value is None else PageInfo(said[0], said[1], len(rows), absent)
         if spot.connection.node_key is not None:
             rows = [b"null" if one is None else one.node for one in rows]
         kept = [one for one in rows if len(one) != 4 or bytes(one) != b"null"]
         data_bytes = b"[" + b",".join(kept) + b"]"
-        found.append(Found(wanted[spot.path], data_bytes, len(kept), len(rows) - len(kept), value is None))
+        found.append(Found(wanted[spot.path], data_bytes, len(kept), len(rows) - len(kept), absent))
     return found, infos
 
 

@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from burler.errors import GraphQLError, PagingError
-from burler.graphql.asking import Asker, Decode, TooComplex
+from burler.graphql.asking import Asker, Decode, TooComplex, hide_secrets
+from burler.graphql.paged import Page, Paged, check_page, paged_in
 from burler.graphql.paging import WAYS, Own, Paging
-from burler.graphql.plan import Plan
-from burler.graphql.raw import Found, PageInfo, decoder_of, find, found_in
+from burler.graphql.plan import ID_VARIABLE, Plan
+from burler.graphql.raw import Found, PageInfo, decoder_of, found_in
 from burler.graphql.replies import Envelope, errors_of, read_whole, told
 from burler.graphql.sizes import Sizes
-from burler.graphql.spots import Path
-from burler.graphql.unwrapping import Chain, Rest, Unwrapped, silent, unwrap
+from burler.graphql.spots import Path, Spot
+from burler.graphql.unwrapping import Chain, Rest, lost, silent, unwrap
 
 logger = logging.getLogger("burler")
 
 Item = tuple[str | None, Any]
 _encode = msgspec.json.Encoder(order="deterministic").encode
-
-
-@dataclass(slots=True)
-class _Page:
-    """One reply, as the pager sees it."""
-
-    content: bytes
-    items: list[Item]
-    infos: dict[Path, PageInfo | None]
-    rows: int
-    unwrapped: Unwrapped | None = None
-
-    def find(self, path: str) -> Any:
-        return find(self.content, path)
 
 
 class Reading:
@@ -73,9 +59,13 @@ class Reading:
         self._as_dicts = as_dicts
         self._where = asker.how.where
         self._sizes = Sizes(plan, paging, given, page_size)
+        if not chain:
+            own = {one.connection.cursor for one in plan.outer if one.connection is not None}
+            hide_secrets(given, but={*own, *(paging.names() if isinstance(paging, WAYS) else ())})
         self._nulls = 0
         self._number = 0
         self._sent: dict[str, Any] = {}
+        self._paged: Paged | None = None
 
     def pages(self) -> Iterator[Item]:
         """``(stream, page)``: a page is a ``JsonPage`` or a list of rows. The rows of other streams come before those
@@ -95,8 +85,7 @@ class Reading:
         page = self._ask(self._plan, {})
         path = self._plan.outer[0].path
         info = page.infos.get(path)
-        if info is not None and info.silent:
-            raise PagingError(silent(self._where, ".".join(path)))
+        self._check_info(self._plan.outer[0], info)
         return self._items(page), info
 
     def one(self) -> dict[str, Any]:
@@ -106,30 +95,57 @@ class Reading:
 
     # ---- which page is next ------------------------------------------------------------------------------
 
-    def _relay(self) -> Iterator[_Page]:
+    def _relay(self) -> Iterator[Page]:
         plan, cursors = self._plan, {}
+        spots = {one.path: one for one in plan.outer}
         names = {one.path: one.connection.cursor for one in plan.outer if one.connection is not None}
         if self._cursor is not None:
             cursors = dict.fromkeys(names, self._cursor)
         seen: dict[Path, set[Any]] = {path: {cursors.get(path)} for path in names}
         left = frozenset(names)
+        beside = plan.beside
+        held: list[Page] = []
+        waiting: dict[Path, Any] = {}
         while True:
             page = self._ask(plan, {str(names[path]): cursors[path] for path in left if path in cursors})
+            if beside:
+                page, own = page.parted()
+                held.append(own)
             yield page
             following: dict[Path, Any] = {}
             for path in left:
-                cursor = self._next_cursor(path, page.infos.get(path), seen[path])
+                info = page.infos.get(path)
+                self._check_info(spots[path], info)
+                cursor = self._next_cursor(path, info, seen[path])
                 if cursor is not None:
                     following[path] = cursor
+            if beside.isdisjoint(following):
+                yield from held
+                following, waiting, held = {**waiting, **following}, {}, []
+            else:  # What stands beside the rows is read to its end before they go out.
+                waiting |= {path: cursor for path, cursor in following.items() if path not in beside}
+                following = {path: cursor for path, cursor in following.items() if path in beside}
             if not following:
                 return
             cursors, left = following, frozenset(following)
             plan = self._plan.only(left)
 
-    def _next_cursor(self, path: Path, info: PageInfo | None, seen: set[Any]) -> Any:
-        name = ".".join(path)
+    def _check_info(self, spot: Spot, info: PageInfo | None) -> None:
+        """A connection is whole, or says that it goes on. Null is no page of one that the server said goes on.
+
+        Raises:
+            PagingError: it does not.
+        """
+        name = ".".join(spot.path)
         if info is not None and info.silent:
             raise PagingError(silent(self._where, name))
+        cursor = self._sent.get(spot.connection.cursor or "") if spot.connection is not None else None
+        behind = cursor is not None and cursor != ""
+        if (behind and (info is None or info.absent)) or (info is not None and info.absent and info.more):
+            raise PagingError(lost(self._where, name, self._sent.get(ID_VARIABLE)))
+
+    def _next_cursor(self, path: Path, info: PageInfo | None, seen: set[Any]) -> Any:
+        name = ".".join(path)
         if info is None or not info.more:
             return None
         if info.cursor is None or info.cursor == "":
@@ -142,9 +158,10 @@ class Reading:
         seen.add(info.cursor)
         return info.cursor
 
-    def _by_variables(self, paging: Paging | Own) -> Iterator[_Page]:
+    def _by_variables(self, paging: Paging | Own) -> Iterator[Page]:
         own = paging.first(self._given, self._sizes.size) if isinstance(paging, WAYS) else {}
         seen: set[bytes] = set()
+        held: list[Page] = []
         while True:
             said = _encode(own)
             if said in seen:
@@ -153,9 +170,14 @@ class Reading:
                     f"({said.decode():.120}): its pages go in a circle."
                 )
             seen.add(said)
+            self._paged = paged_in(self._plan, paging, own)
             page = self._ask(self._plan, own)
             sent = self._sent
+            if self._plan.has_beside:  # nobody can ask for the one without the other: they are kept
+                page, own_rows = page.parted()
+                held.append(own_rows)
             yield page
+            check_page(paging, page, self._number, where=self._where)
             try:
                 if isinstance(paging, WAYS):
                     new: Any = paging.following(sent, page, self._sizes.size)
@@ -164,6 +186,10 @@ class Reading:
             except PagingError as error:
                 raise PagingError(f"{self._where}: page {self._number}: {error}.") from None
             if new is None:
+                more = [".".join(path) for path, info in page.infos.items() if info is not None and info.more]
+                if more:
+                    logger.warning("%s: reading ends, and '%s' says that it has more rows.", self._where, more[0])
+                yield from held
                 return
             if not isinstance(new, Mapping):
                 raise PagingError(
@@ -173,9 +199,10 @@ class Reading:
 
     # ---- one page ----------------------------------------------------------------------------------------
 
-    def _ask(self, plan: Plan, own: Mapping[str, Any]) -> _Page:
+    def _ask(self, plan: Plan, own: Mapping[str, Any]) -> Page:
         self._number += 1
-        decode = decoder_of(plan) if plan.plain and not self._as_dicts else read_whole
+        plain = plan.plain and not self._as_dicts and (self._paged is None or self._paged.whole(plan))
+        decode = decoder_of(plan) if plain else read_whole
         held: list[bytes] = []
 
         def keep(content: bytes) -> Any:
@@ -198,19 +225,24 @@ class Reading:
             self._sizes.fitted()
             return reply
 
-    def _read(self, plan: Plan, reply: Any, content: bytes) -> _Page:
+    def _read(self, plan: Plan, reply: Any, content: bytes) -> Page:
+        streams, paged = {one.name for one in plan.streams}, self._paged
         if isinstance(reply, Envelope):
-            made = unwrap(plan, reply.data, self._chain, self._further, where=self._where)
+            fields = paged.fields if paged is not None else ()
+            made = unwrap(plan, reply.data, self._chain, self._further, where=self._where, paged=fields)
             self._whole(reply, made.missing)
             self._nulls += made.nulls
-            rows = len(made.rows.get(None, ())) if None in made.rows else sum(map(len, made.rows.values()))
-            return _Page(content, list(made.rows.items()), made.infos, rows, made)
+            entries = paged.entries(plan.root, reply.data) if paged is not None else 0
+            return Page(content, list(made.rows.items()), made.infos, entries, made.missing == streams, made)
         found, infos = found_in(plan, reply.data)
-        self._whole(reply, {one.name for one in plan.streams} - {one.stream for one in found if not one.missing})
+        missing = streams - {one.stream for one in found if not one.missing}
+        self._whole(reply, missing)
         self._nulls += sum(one.nulls for one in found)
         items: list[Item] = [(one.stream, one) for one in found]
-        main = [one.rows for one in found if one.stream is None] or [one.rows for one in found]
-        return _Page(content, items, infos, sum(main))
+        counted = {path for path, _ in paged.ways} if paged is not None else set()
+        paths = {one.name: one.path for one in plan.streams}
+        lengths = [one.rows + one.nulls for one in found if paths[one.stream] in counted]
+        return Page(content, items, infos, max(lengths, default=0), missing == streams)
 
     def _whole(self, reply: Any, missing: set[str | None]) -> None:
         """With errors, null in place of a page is no empty page, whatever ``on_error`` says."""
@@ -218,7 +250,7 @@ class Reading:
         if errors and missing:
             raise GraphQLError(f"{self._where}: {told(errors)}.\nNo rows came along with it.", errors)
 
-    def _items(self, page: _Page) -> Iterator[Item]:
+    def _items(self, page: Page) -> Iterator[Item]:
         items = [
             (name, found.page() if isinstance(found, Found) else found) for name, found in page.items if _any(found)
         ]

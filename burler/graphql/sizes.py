@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from burler.graphql.paging import Offset, PageNumber
+from burler.graphql.paged import sizes_on_the_way
+from burler.graphql.paging import WAYS, Offset, PageNumber
 from burler.graphql.plan import Plan
 
 USUAL = 100
@@ -25,10 +26,13 @@ class Sizes:
         outer = [one.connection.size for one in plan.outer if one.connection is not None and one.connection.size]
         if isinstance(paging, Offset):
             outer.append(paging.limit)
-        self._fixed = isinstance(paging, PageNumber)  # pages of another size would be other pages
+        # Pages of another size would be other pages; of a function nobody knows.
+        self._fixed = paging is not None and (isinstance(paging, PageNumber) or not isinstance(paging, WAYS))
         own = [paging.size] if isinstance(paging, PageNumber) and paging.size else []
+        own += sizes_on_the_way(plan) if self._fixed else ()
         self._outer = {name: _begin(plan, name, given, page_size) for name in [*outer, *own]}
-        self._inner = {name: _begin(plan, name, given, page_size) for name in plan.inner_sizes}
+        inner = [name for name in plan.inner_sizes if name not in self._outer]
+        self._inner = {name: _begin(plan, name, given, page_size) for name in inner}
         self._most = {**self._outer, **self._inner}
         self._offset = paging.limit if isinstance(paging, Offset) else None
         self._now = dict(self._most)
@@ -73,6 +77,8 @@ class Sizes:
         """What to do where nothing can be smaller."""
         if not self._most:
             return "Make the number of rows a variable ('first: $first'): burler then asks for fewer. Or select less."
+        if self._fixed and self._outer:
+            return "Pages that are counted keep their size: say a smaller page_size=. Or select less."
         return "The smallest page is too much. Select fewer fields, or ask for less in each row."
 
 

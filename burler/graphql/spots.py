@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import DeclarationError
 from burler.graphql.connections import Connection, connection_of
-from burler.graphql.document import fields_in, response_key, selected_in
+from burler.graphql.document import argument_variables, fields_in, response_key, selected_in
 
 if TYPE_CHECKING:
     from graphql import FieldNode
 
 Path = tuple[str, ...]
+LISTED = "\0"  # in place of a stream's name: rows that go into a list in a row
 TYPE_KEY = "burler_type"  # __typename where the pager needs it
 _INSIDE = ("edges", "node", "nodes")
 
@@ -53,6 +54,10 @@ class Spot:
         children: fields that have fields; ``leaves``: all others.
         emitted: the stream whose rows stand here.
         inner: whether a connection or a stream's rows stand below.
+        variables: the names of those in its arguments.
+        sure: those of the children that each object has, be they null: no directive, no fragment makes them optional.
+        twice: names that a connection's edges and their nodes both have.
+        id_key: the name under which the reply has the object's ``id``; "" where the query does not ask for it.
     """
 
     path: Path
@@ -61,6 +66,10 @@ class Spot:
     leaves: frozenset[str]
     emitted: Emitted | None
     inner: bool
+    variables: frozenset[str] = frozenset()
+    sure: frozenset[str] = frozenset()
+    twice: frozenset[str] = frozenset()
+    id_key: str = ""
 
     def walk(self) -> Iterator[Spot]:
         """This one and all below, from above."""
@@ -82,6 +91,14 @@ def spots_of(operation: Any, streams: Sequence[Emitted] = (), *, connections: bo
     return _spot((), [operation], None, {one.path: one for one in streams}, find)
 
 
+def _id_key(groups: Mapping[str, Sequence[FieldNode]], connection: Connection | None) -> str:
+    """An alias may call another field "id", and the id something else; the id of an edge is not the row's."""
+    keys = [key for key, fields in groups.items() if all(one.name.value == "id" for one in fields)]
+    if connection is not None:
+        keys = [key for key in keys if key not in connection.edge_keys]
+    return "id" if "id" in keys else next(iter(keys), "")
+
+
 def _spot(
     path: Path,
     holders: Sequence[Any],
@@ -99,7 +116,40 @@ def _spot(
         if fields[0].selection_set is not None
     }
     inner = any(one.inner or one.connection is not None or one.emitted is not None for one in children.values())
-    return Spot(path, connection, children, frozenset(groups) - set(children), streams.get(path), inner)
+    variables = {name for one in holders if path for name in argument_variables(one)}
+    return Spot(
+        path,
+        connection,
+        children,
+        frozenset(groups) - set(children),
+        streams.get(path),
+        inner,
+        frozenset(variables),
+        _sure(holders, connection) & children.keys(),
+        _twice(holders, connection),
+        _id_key(groups, connection),
+    )
+
+
+def _sure(holders: Sequence[Any], connection: Connection | None) -> frozenset[str]:
+    if connection is not None:
+        return frozenset()
+    found = [
+        frozenset(response_key(one) for one in selected_in(holder) if hasattr(one, "alias") and not one.directives)
+        for holder in holders
+    ]
+    return found[0].intersection(*found[1:]) if found else frozenset()
+
+
+def _twice(holders: Sequence[Any], connection: Connection | None) -> frozenset[str]:
+    if connection is None or connection.node_key is None:
+        return frozenset()
+    edges = [
+        edge for one in holders for edge in fields_in(selected_in(one)) if response_key(edge) == connection.rows_key
+    ]
+    nodes = [one for edge in edges for one in fields_in(selected_in(edge)) if response_key(one) == connection.node_key]
+    own = {response_key(one) for node in nodes for one in fields_in(selected_in(node))}
+    return frozenset(own.intersection(connection.edge_keys))
 
 
 def _row_fields(holder: Any, connection: Connection | None) -> Iterator[FieldNode]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from burler.graphql.connections import Connection
 from burler.graphql.plan import ID_VARIABLE, Plan
 from burler.graphql.raw import PageInfo
 from burler.graphql.replies import shown
-from burler.graphql.spots import TYPE_KEY, Emitted, Path, Spot
+from burler.graphql.spots import LISTED, TYPE_KEY, Emitted, Path, Spot
 
 Row = dict[str, Any]
 Chain = tuple[Row, ...]
@@ -49,29 +49,29 @@ class Unwrapped:
     missing: set[str | None] = field(default_factory=set)
 
 
-def unwrap(plan: Plan, data: Any, chain: Chain, further: Further, *, where: str) -> Unwrapped:
+def unwrap(
+    plan: Plan, data: Any, chain: Chain, further: Further, *, where: str, paged: Collection[Path] = ()
+) -> Unwrapped:
     """The rows of a reply's ``data``.
 
     Args:
         chain: objects around it, from the outside in: rows get fields of theirs (``add``).
         further: asks for the pages behind a cursor of a connection whose rows go into a row.
+        paged: connections whose pages the author turns.
 
     Raises:
         GraphQLError: a list where an object should be, and the like. PagingError: a connection that has more rows than
             it gives, and no way to ask for them.
     """
-    walk = _Walk(plan, further, where)
-    if isinstance(data, dict):
-        absent = [name for name in plan.sure if name not in data]
-        if absent:
-            raise GraphQLError(f"{where}: the query asks for '{absent[0]}', and the reply's data does not have it.")
+    walk = _Walk(plan, further, where, paged)
     walk.root(data, chain)
     return walk.out
 
 
 class _Walk:
-    def __init__(self, plan: Plan, further: Further, where: str) -> None:
+    def __init__(self, plan: Plan, further: Further, where: str, paged: Collection[Path]) -> None:
         self._plan = plan
+        self._paged = paged
         self._further = further
         self._where = where
         self._outer = {one.path for one in plan.outer}
@@ -95,14 +95,18 @@ class _Walk:
             below = (None,) * len(holders)
             return [self.value(spot, one, chain, below, listed=True) for one in value]
         if value is None:
-            return None
+            return self._none(spot, listed=listed)
         return self._object(spot, self._dict(spot, value, "an object"), chain, holders, listed=listed)
+
+    def _none(self, spot: Spot, *, listed: bool) -> None:
+        """Null, or nothing, where rows of streams should be, unless it is only one row that lacks them."""
+        if not listed:
+            self.out.missing.update(one.emitted.name for one in spot.walk() if one.emitted is not None)
 
     def _rows(self, spot: Spot, value: Any, chain: Chain, holders: Any, *, listed: bool) -> list[Row]:
         """Rows that stand in no connection: a list, or one object."""
         if value is None:
-            if spot.emitted is not None and not listed:
-                self.out.missing.add(spot.emitted.name)
+            self._none(spot, listed=listed)
             return []
         if isinstance(value, list):
             holders = (None,) * len(holders)
@@ -121,7 +125,17 @@ class _Walk:
         row = dict(value)
         around = (*holders, value)
         for key, child in spot.children.items():
-            if key not in row or not (child.inner or child.connection is not None or child.emitted is not None):
+            if not (child.inner or child.connection is not None or child.emitted is not None):
+                continue
+            if child.path in self._plan.idle:
+                continue
+            if key not in row:
+                if key in spot.sure:
+                    at = ".".join(spot.path) or "data"
+                    raise GraphQLError(
+                        f"{self._where}: the query asks for '{key}', and '{at}' of the reply does not have it."
+                    )
+                self._none(child, listed=listed)
                 continue
             new = self.value(child, value[key], inside, around, listed=listed)
             if child.emitted is None:
@@ -138,14 +152,14 @@ class _Walk:
         if value is None:
             if outer:
                 self.out.infos[spot.path] = None
-            if spot.emitted is not None and not listed:
-                self.out.missing.add(spot.emitted.name)
-            return None
+            return self._none(spot, listed=listed)
         nodes = self._nodes(spot, connection, self._dict(spot, value, "a connection"))
         below = (None,) * len(holders)
         rows = [self._object(spot, one, chain, below, listed=True) for one in nodes]
-        info = self._info(spot, connection, value, len(rows))
-        if outer:
+        info = self._info(spot, connection, value)
+        if info.absent:
+            self._none(spot, listed=listed)
+        if outer or (spot.path in self._paged and not listed):
             self.out.infos[spot.path] = info
         elif info.more or info.silent:
             rest = self._rest(spot, info, chain, holders)
@@ -178,17 +192,19 @@ class _Walk:
                 nodes.append({**self._dict(spot, node, "rows"), **extra})
         return nodes
 
-    def _info(self, spot: Spot, connection: Connection, value: Row, rows: int) -> PageInfo:
+    def _info(self, spot: Spot, connection: Connection, value: Row) -> PageInfo:
         info = value.get(connection.info_key)
+        listed = value[connection.rows_key]
+        rows, absent = len(listed or ()), listed is None
         if not isinstance(info, dict):
-            return PageInfo(None, None, rows)
+            return PageInfo(None, None, rows, absent)
         more, cursor = info.get(connection.more_key), info.get(connection.cursor_key)
         if not isinstance(more, bool | None) or not isinstance(cursor, str | int | None):
             raise PagingError(
                 f"{self._where}: '{'.'.join(spot.path)}' does not say as connections do whether there are more rows: "
                 f"{shown(info)}."
             )
-        return PageInfo(more, cursor, rows)
+        return PageInfo(more, cursor, rows, absent)
 
     def _rest(self, spot: Spot, info: PageInfo, chain: Chain, holders: tuple[Row | None, ...]) -> Rest:
         """How to ask for what a connection in a connection did not give.
@@ -199,6 +215,8 @@ class _Walk:
         name = ".".join(spot.path)
         if info.silent:
             raise PagingError(silent(self._where, name))
+        if info.absent:
+            raise PagingError(lost(self._where, name))
         if info.cursor in (None, ""):
             raise PagingError(f"{self._where}: '{name}' says that there are more rows, and not where they begin.")
         anchor = anchor_of(self._plan.root, spot.path)
@@ -206,19 +224,24 @@ class _Walk:
         kind, own = (holder or {}).get(TYPE_KEY), spot.path in self._plan.follow
         plan = self._plan.rest(spot.path, str(kind)) if own or (holder is not None and kind) else None
         if plan is None:
+            own_way = "" if self._plan.paged else " If it is what paging= is for: connections=False."
             raise PagingError(
                 f"{self._where}: '{name}' has more rows than the page of it that one of its parents brought.\n"
                 "Ask for the parent's 'id' beside it: then burler reads the rest by the server's node(id:). Or say "
-                f"how, follow={{'{name}': a query}}; or ask for more at once."
+                f"how, follow={{'{name}': a query}}; or ask for more at once.{own_way}"
             )
         stream = None if spot.emitted is None else spot.emitted.name
-        values = _around(plan, chain) if own else {ID_VARIABLE: (holder or {}).get("id")}
+        values = _around(plan, chain) if own else {ID_VARIABLE: self._id_of(anchor, holder)}
         return Rest(stream, plan, values, info.cursor, chain)
+
+    def _id_of(self, anchor: Path | None, holder: Row | None) -> Any:
+        spot = None if anchor is None else self._plan.root.find(anchor)
+        return None if spot is None or holder is None else holder.get(spot.id_key)
 
     def _all(self, rest: Rest) -> list[Row]:
         rows: list[Row] = []
         for stream, found in self._further(rest.plan, rest.values, rest.cursor, rest.chain):
-            if stream is None:
+            if stream == LISTED:
                 rows += found
             else:
                 self.out.rows.setdefault(stream, []).extend(found)
@@ -253,4 +276,17 @@ def silent(where: str, name: str) -> str:
     return (
         f"{where}: '{name}' has rows and does not say whether there are more: its pageInfo is null.\n"
         "If it is no connection with pages, say connections=False."
+    )
+
+
+def lost(where: str, name: str, parent: Any = None) -> str:
+    """What is wrong with a page that is null although there are rows on it, or were, when the server announced it.
+
+    Args:
+        parent: the id by which it was asked for.
+    """
+    of = "" if parent is None else f" of the object {parent!r:.60}"
+    return (
+        f"{where}: the server says that '{name}'{of} has another page, and null stands where its rows should be.\n"
+        "Run again; if it stays so, tell those who run the server: the rows from there on can't be read."
     )

@@ -10,6 +10,8 @@ from burler.schema.wsdl_fields import Field, array_item, fields_of, is_complex, 
 from burler.schema.wsdl_simple import nullable, simple_schema
 from burler.schema.wsdl_zeep import Wsdl
 
+MOST_FIELDS = 100_000
+MOST_LEVELS = 64
 OPEN: dict[str, Any] = {}
 """A place that holds anything."""
 
@@ -27,6 +29,7 @@ class ObjectSchemas:
         self._wsdl = wsdl
         self._recursive = recursive
         self._where = where
+        self._fields = 0
 
     def of(self, kind: Any, path: tuple[str, ...] = (), around: tuple[Any, ...] = ()) -> dict[str, Any]:
         """The schema of a type.
@@ -107,6 +110,7 @@ class ObjectSchemas:
 
     def _field(self, field: Field, path: tuple[str, ...], around: tuple[Any, ...]) -> dict[str, Any]:
         path = (*path, field.name)
+        self._count(path)
         if field.origin == "anyAttribute":
             return {"type": ["null", "object"]}
         if field.origin == "group":
@@ -118,6 +122,20 @@ class ObjectSchemas:
             return self._list(field, path, around)
         schema = self.of(field.type, path, around)
         return schema if field.required and not field.nillable else nullable(schema)
+
+    def _count(self, path: tuple[str, ...]) -> None:
+        """A few types that hold each other can stand for more fields than there is memory for."""
+        self._fields += 1
+        if self._fields > MOST_FIELDS:
+            fact = f"has more than {MOST_FIELDS:,} fields, types within types counted each time"
+        elif len(path) > MOST_LEVELS:
+            fact = f"is nested deeper than {MOST_LEVELS} levels, at '{'.'.join(path[:4])}...'"
+        else:
+            return
+        raise DeclarationError(
+            f"{self._where}: the schema {fact}.\n"
+            "  Take a smaller part with element=... or rows=..., or give a schema of your own with parse=...."
+        )
 
     def _list(self, field: Field, path: tuple[str, ...], around: tuple[Any, ...]) -> dict[str, Any]:
         item = self.of(field.type, path, around)

@@ -31,6 +31,7 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "base64Binary": {"type": "string", "contentEncoding": "base64"},
     "anySimpleType": {},
 }
+_LINE = {ord(sign): " " for sign in "\t\n\r"}
 _MOST_DIGITS = 300  # beyond, 10**-digits is no float any more, and no service means it
 
 
@@ -43,6 +44,19 @@ def builtin_name(kind: Any) -> str:
     return "anySimpleType"
 
 
+def collapsed(text: str) -> str:
+    """A text as XSD reads it where white space says nothing: tokens, names, addresses."""
+    return " ".join(part for part in normalized(text).split(" ") if part)
+
+
+def normalized(text: str) -> str:
+    """A text of one line."""
+    return text.translate(_LINE)
+
+
+_SPACES: dict[str, Callable[[str], str]] = {"string": str, "normalizedString": normalized}
+
+
 def simple_schema(kind: Any) -> dict[str, Any]:
     """The JSON Schema of a simple type of zeep. A value may not be null; see ``nullable``."""
     if hasattr(kind, "item_type"):
@@ -52,7 +66,7 @@ def simple_schema(kind: Any) -> dict[str, Any]:
     name = builtin_name(kind)
     schema = _integer(name) if name in _BOUNDS else dict(_PLAIN.get(name, {"type": "string"}))
     for facets in facets_of(kind):
-        _narrow(schema, facets)
+        _narrow(schema, facets, _SPACES.get(name, collapsed))
     return schema
 
 
@@ -80,9 +94,13 @@ def _integer(name: str) -> dict[str, Any]:
     return out
 
 
-def _narrow(schema: dict[str, Any], facets: Mapping[str, list[str]]) -> None:
+def _narrow(schema: dict[str, Any], facets: Mapping[str, list[str]], text: Callable[[str], str]) -> None:
     """Bring one restriction into a schema. What JSON Schema has no word for, or what can't be read, stays out: a wider
-    schema loses nothing."""
+    schema loses nothing.
+
+    Args:
+        text: treats the white space of a value as its type does.
+    """
     kind = schema.get("type")
     if kind in ("integer", "number"):
         _digits(schema, facets)
@@ -93,7 +111,7 @@ def _narrow(schema: dict[str, Any], facets: Mapping[str, list[str]]) -> None:
             if value is not None:
                 schema[word] = _tighter(word, schema.get(word), value)
     elif kind == "string" and "format" not in schema and "contentEncoding" not in schema:
-        parse = str
+        parse = text
         for facet, words in (("length", ("minLength", "maxLength")), ("minLength", ("minLength",)),
                              ("maxLength", ("maxLength",))):  # fmt: skip
             length = facets.get(facet, [""])[-1].strip()
@@ -132,7 +150,7 @@ def _number(text: str) -> int | float | None:
         exact = Decimal(text.strip())
     except InvalidOperation:
         return None
-    if not exact.is_finite():
+    if not exact.is_finite() or abs(exact.adjusted()) > _MOST_DIGITS:
         return None
     if exact == exact.to_integral_value() and abs(exact) < Decimal(10) ** 40:
         return int(exact)

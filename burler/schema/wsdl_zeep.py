@@ -75,7 +75,7 @@ def read_wsdl(location: str, documents: Documents, *, where: str, needed_for: st
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zeep's, of operations that a port type lacks: such are not there
             root = etree.fromstring(
-                documents.load(location), etree.XMLParser(resolve_entities=False, remove_comments=True)
+                documents.load(location), etree.XMLParser(resolve_entities=False, remove_comments=True, remove_pis=True)
             )
             kind = etree.QName(root).localname
             if kind == "schema":

@@ -7,10 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from burler.errors import SoapError
+from burler.errors import HttpError, SoapError
 from burler.http.masking import mask_url
 from burler.schema.wsdl_documents import DoctypeError, check_prolog
 from burler.soap.faults import body_of, fault_error, fault_in
+from burler.soap.multiref import put_in_place
 
 if TYPE_CHECKING:
     import requests
@@ -41,6 +42,7 @@ class Sending:
         repeat: the operation only reads: it may be sent again.
         answer: what came.
         made: zeep has made the envelope: the parameters fit.
+        answers: the operation answers something: nothing is no answer.
     """
 
     http: Any
@@ -52,6 +54,7 @@ class Sending:
     plugins: list[Any] = field(default_factory=list)
     answer: Answer | None = None
     made: bool = False
+    answers: bool = True
 
     @property
     def transport(self) -> Sending:
@@ -91,6 +94,8 @@ class Sending:
             Fault: it is one.
         """
         if not response.content and response.status_code in (200, 201, 202, 204):
+            if self.answers:
+                raise ValueError("nothing at all")
             self.answer = Answer(response, None, None, None)
             return
         envelope = parse_envelope(response)
@@ -177,6 +182,10 @@ def call(sending: Sending, operation: Any, params: dict[str, Any], headers: Any 
     options = {"address": sending.address}
     try:
         operation.binding.send(sending, options, operation.name, (), given)
+    except HttpError as error:
+        said = str(error).replace("If it may be repeated, say retry=True.", "If it only reads, name it in safe=[...].")
+        error.args = (f"SOAP operation '{operation.name}': {said}", *error.args[1:])
+        raise
     except (TypeError, AttributeError, zeep.exceptions.Error) as error:
         if sending.made:
             raise
@@ -194,9 +203,10 @@ def _arrange(answer: Answer, operation: Any) -> None:
     if answer.body is None:
         return
     if operation.style == "rpc":
-        from zeep.wsdl.messages.multiref import process_multiref
-
-        process_multiref(answer.body)  # what stands elsewhere in the body (href="#id1") is put in its place
+        try:
+            put_in_place(answer.body)
+        except ValueError as error:
+            raise SoapError(f"SOAP operation '{operation.name}': the answer can't be read: {error}.") from None
         answer.element = next(iter(answer.body), None)
     elif getattr(operation.output, "_is_body_wrapped", False):  # several parts, side by side in the body
         answer.element = answer.body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,13 @@ from burler.schema.wsdl_find import Way, operation_of, records_at, way_to
 from burler.schema.wsdl_places import Places, file_of, is_web, open_address
 from burler.schema.wsdl_zeep import Wsdl, read_wsdl
 from burler.soap.calling import Answer, Sending, call
+from burler.soap.elements import open_value
 from burler.soap.paging import Paging, with_param
-from burler.soap.reading import Reader, open_value
+from burler.soap.reading import Reader
 from burler.soap.service import elements_at, known_names, listed, port_of, raw_settings, root_of, same_origin, token
+from burler.soap.strangers import stranger
+
+logger = logging.getLogger("burler")
 
 Row = dict[str, Any]
 
@@ -117,7 +122,9 @@ class Client:
         """
         found = self._operation(operation)
         way = self._way(found, rows)
-        return self._rows_at(self._send(found, {**(params or {}), **named}), way)
+        page, count = self._rows_at(found, self._send(found, {**(params or {}), **named}), way)
+        self._say_nulls(operation, count - len(page))
+        return page
 
     def pages(
         self,
@@ -159,18 +166,20 @@ class Client:
         turn: Mapping[str, Any] | None = dict(params or {})
         if page_param is not None and first_page is not None:
             turn = with_param(turn or {}, page_param, first_page)
-        value = first_page
+        value, nulls = first_page, 0
         while turn is not None:
             paging.note(turn)
             answer = self._send(found, turn)
-            page = self._rows_at(answer, way)
+            page, count = self._rows_at(found, answer, way)
+            nulls += count - len(page)
             if page:
                 yield page
             if following is not None:
                 turn = following(self._whole(found, answer), dict(turn))
                 continue
             said = None if next_way is None else next(iter(self._values_at(answer, next_way)), None)
-            turn, value = paging.next(turn, value, len(page), said)
+            turn, value = paging.next(turn, value, count, said)
+        self._say_nulls(operation, nulls)
 
     def close(self) -> None:
         """Close the connections, if no client was given."""
@@ -242,14 +251,31 @@ class Client:
     def _send(self, operation: Any, params: Mapping[str, Any]) -> Answer:
         name = operation.name
         sending = Sending(self.http, name, name in self._safe, self.address, self._settings, self._wsse)
+        sending.answers = operation.output is not None and operation.output.body is not None
         return call(sending, operation, dict(params), self._soap_headers)
 
-    def _rows_at(self, answer: Answer, way: Way) -> list[Row]:
+    def _rows_at(self, operation: Any, answer: Answer, way: Way) -> tuple[list[Row], int]:
+        """The rows of an answer, and the number of its elements: null and empty ones are no rows.
+
+        Raises:
+            SoapError: it is another answer than the WSDL's, so that having no rows would mean nothing.
+        """
+        fact = stranger(operation, answer, way)
+        if fact:
+            raise SoapError(
+                f"SOAP operation '{operation.name}': the answer is not the one of the WSDL: {fact}.\n"
+                "  Look at what the service sends, and whether its WSDL is a newer one."
+            )
         read = self._reader.record(way.kind)
+        elements = elements_at(answer, way)
         try:
-            return [row for row in map(read, elements_at(answer, way)) if row is not None]
+            return [row for row in map(read, elements) if row is not None], len(elements)
         except RecursionError:
             raise self._too_deep() from None
+
+    def _say_nulls(self, operation: str, nulls: int) -> None:
+        if nulls:
+            logger.warning("SOAP operation '%s': %d rows are null or empty; they are left out.", operation, nulls)
 
     def _values_at(self, answer: Answer, way: Way) -> Iterator[Any]:
         return map(self._reader.value(way.kind), elements_at(answer, way))

@@ -9,7 +9,7 @@ from typing import Any
 from burler.extras import require
 from burler.schema.wsdl_fields import Field, fields_of, is_complex, is_simple, list_field, text_field
 from burler.schema.wsdl_simple import builtin_name
-from burler.soap.reading import open_value
+from burler.soap.elements import open_value
 from burler.soap.texts import empty_value
 
 Change = Callable[[Any], Any]

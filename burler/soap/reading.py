@@ -7,30 +7,18 @@ zeep's objects are not built: they cost many times as much, and can't tell an em
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from burler.schema.wsdl_fields import Field, array_item, fields_of, is_complex, is_simple, list_field, text_field
+from burler.soap.elements import OF_SOAP, XSI, add, is_nil, local_name, open_value
+from burler.soap.slots import Read, Slot, Step, free, into_groups
 from burler.soap.texts import converter, empty_value
 
-XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
-_NIL = f"{XSI}nil"
 _TYPE = f"{XSI}type"
-
-Read = Callable[[Any], Any]
-"""Makes a value of an element."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """Where the value of an element goes."""
-
-    name: str
-    read: Read
-    many: bool
-    group: str = ""  # the field of the group that it belongs to
-    branch: int = 0
+logger = logging.getLogger("burler")
 
 
 @dataclass(slots=True)
@@ -39,7 +27,7 @@ class _Plan:
 
     empty: dict[str, Any]
     lists: tuple[str, ...]
-    slots: dict[str, list[_Slot]]
+    slots: dict[str, list[Slot]]
     attributes: dict[str, tuple[str, Callable[[str], Any]]]
     open_attributes: str
     open_elements: tuple[str, bool]
@@ -60,11 +48,12 @@ class Reader:
         self._plans: dict[int, _Plan] = {}
         self._kept: list[Any] = []  # types whose id is a key may not go away
         self._named: dict[str, Any] = {}
+        self._left_out: set[str] = set()
 
     def record(self, kind: Any) -> Read:
-        """What makes a row of an element of a complex type; it gives None for one that is null or empty."""
-        plan = self._plan(kind)
-        return lambda element: self._row(element, plan)
+        """What makes a row of an element of a complex type, or of the type that it says it has; it gives None for one
+        that is null or empty."""
+        return self._typed(kind)
 
     def value(self, kind: Any) -> Read:
         """What makes a value of an element of any type: a row, a list, a text, ..."""
@@ -77,7 +66,7 @@ class Reader:
             return self._list(self._late(item))
         wrapped = list_field(kind)
         if wrapped is not None:
-            return self._list(self._late(wrapped.type))
+            return self._list(self._of_field(wrapped))
         text = text_field(kind)
         if text is not None:
             return self._simple(text.type)
@@ -101,16 +90,27 @@ class Reader:
         convert, nothing = converter(kind, self._zone), empty_value(kind)
 
         def read(element: Any) -> Any:
+            if element.attrib and self._more(element):
+                return None
+            if len(element):
+                return open_value(element)  # no text: this does not fit, and the error shows it
             text = element.text
-            if text is not None:
-                return convert(text)
-            return None if _is_nil(element) else nothing
+            return nothing if text is None else convert(text)
 
         return read
 
+    def _more(self, element: Any) -> bool:
+        """Whether a text is null. Other attributes have no place in it, which is said once of each."""
+        for name in element.attrib:
+            place = f"{local_name(element.tag)}/@{local_name(name)}"
+            if not name.startswith(OF_SOAP) and place not in self._left_out:
+                self._left_out.add(place)
+                logger.warning("SOAP: the WSDL does not know the attribute '%s' of a text; it is left out.", place)
+        return element.text is None and is_nil(element)
+
     def _list(self, item: Read) -> Read:
         def read(element: Any) -> Any:
-            return None if _is_nil(element) else [item(child) for child in element]
+            return None if is_nil(element) else [item(child) for child in element]
 
         return read
 
@@ -143,7 +143,7 @@ class Reader:
 
     def _open(self, element: Any) -> Any:
         """A value of which the WSDL says nothing: an object of what is in it, or its text."""
-        if _is_nil(element):
+        if is_nil(element):
             return None
         if element.get(_TYPE) is not None:
             own = self._type_named(element)
@@ -152,29 +152,36 @@ class Reader:
         return open_value(element)
 
     def _row(self, element: Any, plan: _Plan) -> dict[str, Any] | None:
-        if not len(element) and element.text is None and (not element.attrib or _is_nil(element)):
+        if not len(element) and element.text is None and (not element.attrib or is_nil(element)):
             return None
         row = plan.empty.copy()
         for name in plan.lists:
             row[name] = []
-        if plan.text is not None and element.text is not None:
-            row[plan.text[0]] = plan.text[1](element.text)
+        text = element.text
+        if plan.text is not None and text is not None:
+            row[plan.text[0]] = plan.text[1](text)
+        elif text is not None and not text.isspace():
+            add(row, "value" if "value" not in row else "_value", text)  # the WSDL knows no text there
         slots = plan.slots
-        branches: dict[str, int] = {}
+        rounds: dict[tuple[str, ...], Step] = {}
+        at = 0
         for child in element:
             tag = child.tag
             found = slots.get(tag[tag.find("}") + 1 :])
             if found is None:
                 self._unknown(row, child, plan)
                 continue
-            slot = found[0] if len(found) == 1 else _free(found, row)
-            if slot.group:
-                _into_group(row[slot.group], slot, slot.read(child), branches)
+            slot = found[0] if len(found) == 1 else free(found, row, at)
+            at = slot.position
+            if slot.groups:
+                into_groups(row, slot, slot.read(child), rounds)
             elif slot.many:
                 row[slot.name].append(slot.read(child))
-            else:
+            elif row[slot.name] is None:
                 row[slot.name] = slot.read(child)
-        if plan.attributes or plan.open_attributes:
+            else:  # once too often: a list does not fit, and the error shows it
+                row[slot.name] = [row[slot.name], slot.read(child)]
+        if element.attrib:
             _take_attributes(row, element.attrib, plan)
         return row
 
@@ -183,9 +190,9 @@ class Reader:
         schema does not know, which burler counts and reports."""
         name, many = plan.open_elements
         if not name:
-            row[child.tag.rpartition("}")[2]] = self._open(child)
+            add(row, local_name(child.tag), self._open(child))
             return
-        value = {child.tag.rpartition("}")[2]: self._open(child)}
+        value = {local_name(child.tag): self._open(child)}
         if many:
             row[name].append(value)
         else:
@@ -202,11 +209,12 @@ class Reader:
     def _made(self, fields: tuple[Field, ...]) -> _Plan:
         plan = _Plan({field.name: None for field in fields}, (), {}, {}, "", ("", False), None)
         lists = []
-        for field in fields:
+        for position, field in enumerate(fields):
             if field.many:
                 lists.append(field.name)
             if field.origin == "element":
-                plan.slots.setdefault(field.local, []).append(_Slot(field.name, self._soon(field.type), field.many))
+                slot = Slot(field.name, self._of_field(field), field.many, position)
+                plan.slots.setdefault(field.local, []).append(slot)
             elif field.origin == "attribute":
                 convert = converter(field.type, self._zone) if is_simple(field.type) else str
                 plan.attributes[field.local] = (field.name, convert)
@@ -217,55 +225,34 @@ class Reader:
             elif field.origin == "any":
                 plan.open_elements = (field.name, field.many)
             else:
-                for part in field.parts:
-                    slot = _Slot(part.name, self._soon(part.type), part.many, field.name, part.branch)
-                    plan.slots.setdefault(part.local, []).append(slot)
+                self._add_group(plan, field, position, ())
         plan.lists = tuple(lists)
         return plan
 
+    def _add_group(self, plan: _Plan, group: Field, position: int, around: tuple[Step, ...]) -> None:
+        """The places of what stands in a group that repeats, and in those in it."""
+        for at, part in enumerate(group.parts):
+            groups = (*around, (group.name, part.branch, at))
+            if part.origin == "group":
+                self._add_group(plan, part, position, groups)
+            else:
+                slot = Slot(part.name, self._of_field(part), part.many, position, groups)
+                plan.slots.setdefault(part.local, []).append(slot)
 
-def open_value(element: Any) -> Any:
-    """An element without a type: its text, or an object of its elements and attributes; a name that comes again holds
-    a list."""
-    if _is_nil(element):
-        return None
-    out: dict[str, Any] = {
-        name.rpartition("}")[2]: value for name, value in element.attrib.items() if not name.startswith(XSI)
-    }
-    if not len(element):
-        if not out:
-            return element.text
-        return {**out, "value": element.text} if element.text and element.text.strip() else out
-    seen: dict[str, list[Any]] = {}
-    for child in element:
-        seen.setdefault(child.tag.rpartition("}")[2], []).append(open_value(child))
-    for name, values in seen.items():
-        out[name] = values[0] if len(values) == 1 else values
-    return out
+    def _of_field(self, field: Field) -> Read:
+        """What makes the value of a field's element. An empty one that may not be null is an object of nothing."""
+        read, kind = self._soon(field.type), field.type
+        if not is_complex(kind) or field.nillable or not (field.required or field.many):
+            return read
 
+        def filled(element: Any) -> Any:
+            value = read(element)
+            if value is not None or is_nil(element):
+                return value
+            plan = self._plan(kind)
+            return {**plan.empty, **{name: [] for name in plan.lists}}
 
-def _is_nil(element: Any) -> bool:
-    return element.get(_NIL) in ("true", "1")
-
-
-def _free(slots: list[_Slot], row: Mapping[str, Any]) -> _Slot:
-    """Of several places of one name ("a", "b", "a") the first that is still empty."""
-    for slot in slots:
-        if slot.many or slot.group or row[slot.name] is None:
-            return slot
-    return slots[-1]
-
-
-def _into_group(rounds: list[dict[str, Any]], slot: _Slot, value: Any, branches: dict[str, int]) -> None:
-    """Put a value into the last round of a group, or begin a round with it: where the name is there already, or
-    another branch of the choice begins."""
-    if not rounds or (slot.name in rounds[-1] and not slot.many) or branches[slot.group] != slot.branch:
-        rounds.append({})
-        branches[slot.group] = slot.branch
-    if slot.many:
-        rounds[-1].setdefault(slot.name, []).append(value)
-    else:
-        rounds[-1][slot.name] = value
+        return filled
 
 
 def _take_attributes(row: dict[str, Any], attributes: Any, plan: _Plan) -> None:
@@ -273,8 +260,11 @@ def _take_attributes(row: dict[str, Any], attributes: Any, plan: _Plan) -> None:
     for name, text in attributes.items():
         known = plan.attributes.get(name)
         if known is not None:
-            row[known[0]] = known[1](text)
-        elif not name.startswith(XSI):
+            add(row, known[0], known[1](text))
+        elif plan.open_attributes and not name.startswith(XSI):
             rest[name] = text
-    if rest and plan.open_attributes:
+        elif not name.startswith(OF_SOAP):
+            local = local_name(name)
+            row[local if local not in row else f"attr__{local}"] = text
+    if rest:
         row[plan.open_attributes] = rest

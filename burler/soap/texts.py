@@ -1,7 +1,7 @@
 """Texts of XML as values, by the simple types of a WSDL.
 
-A text that is not what its type says stays text: the row does not fit its schema then, and burler's error shows the
-value. (zeep makes None of it, with a line in the log.)
+A text that is not what its type says stays text (what is no base64: in an object), so that the row does not fit its
+schema, and burler's error shows the value. (zeep makes None of it, with a line in the log.)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from burler.schema.wsdl_simple import builtin_name
+from burler.schema.wsdl_simple import builtin_name, collapsed, normalized
 
 Convert = Callable[[str], Any]
 
@@ -37,7 +37,7 @@ _INTEGERS = frozenset(
         "unsignedByte",
     ]
 )
-_AS_IT_IS = frozenset(("string", "normalizedString", "anySimpleType", "anyType"))
+_AS_IT_IS = frozenset(("string", "anySimpleType", "anyType"))
 _NEVER_EMPTY = frozenset(
     [
         "boolean",
@@ -69,7 +69,7 @@ def converter(kind: Any, zone: datetime.tzinfo | None) -> Convert:
         item = converter(kind.item_type, zone)
         return lambda text: [item(part) for part in text.split()]
     if hasattr(kind, "item_types"):
-        return converter(kind.item_class(), zone) if kind.item_class else str.strip
+        return converter(kind.item_class(), zone) if kind.item_class else collapsed
     name = builtin_name(kind)
     if name in _INTEGERS:
         return _integer
@@ -77,7 +77,7 @@ def converter(kind: Any, zone: datetime.tzinfo | None) -> Convert:
         return lambda text: _in_zone(text.strip(), zone)
     if name in _AS_IT_IS:
         return _same
-    return _BY_NAME.get(name, str.strip)
+    return _BY_NAME.get(name, collapsed)
 
 
 def empty_value(kind: Any) -> Any:
@@ -137,7 +137,7 @@ def _bytes(text: str) -> Any:
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
-        return text
+        return {"no base64": text}  # any text would do for the schema: this does not fit, and the error shows it
 
 
 def _in_zone(text: str, zone: datetime.tzinfo) -> str:
@@ -164,4 +164,5 @@ _BY_NAME: dict[str, Convert] = {
     "date": _date,
     "dateTime": _date_time,
     "base64Binary": _bytes,
+    "normalizedString": normalized,
 }

@@ -160,7 +160,7 @@ def test_a_reply_that_is_none_is_asked_for_again_and_then_an_error(server, body)
     [
         ([], "'data' of the reply should be an object and is []"),
         ("x", "'data' of the reply should be an object and is 'x'"),
-        ({}, "the query asks for 'fleet', and the reply's data does not have it"),
+        ({}, "the query asks for 'fleet', and 'data' of the reply does not have it"),
         ({"fleet": 5}, "'fleet' of the reply should be an object and is 5"),
         ({"fleet": {"ships": "x"}}, "'fleet.ships' of the reply should be a connection and is 'x'"),
         ({"fleet": {"ships": {}}}, "'nodes' of 'fleet.ships' should be a list and is not there"),
@@ -308,3 +308,26 @@ def test_what_went_wrong_is_counted_for_the_report(server):
     counts = run.tally.to_json()
     assert counts["graphql_errors"] == {"SCALES": 1}
     assert counts["retries"] == {"throttled": 1} and counts["requests"] == 2
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_secrets_in_variables_show_in_no_error(server, method, caplog):
+    """GET sends them in the URL, and a server may repeat them; a cursor is none, whatever it is called."""
+    key, inner = canary("api-key"), canary("inner")
+    text = (
+        "query Q($apiKey: String, $login: Login, $pageToken: String) "
+        "{ ships(key: $apiKey, by: $login, after: $pageToken) { nodes { id } pageInfo { hasNextPage endCursor } } }"
+    )
+    query = Query(text, method=method)
+    given = {"apiKey": key, "login": {"password": [inner]}, "pageToken": "cursor-of-the-page"}
+    in_turn(server, (500, f"no {key} and {inner} at cursor-of-the-page".encode()))
+    with pytest.raises(HttpError) as caught:
+        read(server, query, given, retries=2)
+    said = f"{caught.value} {caught.value.url} {caplog.text}"
+    assert key not in said and inner not in said and "cursor-of-the-page" in str(caught.value)
+    assert caught.value.url == server.url and f"{method} {server.url}: 500" in str(caught.value)
+    assert json.dumps(server.variables).count(key) == 3  # it is sent all the same
+    in_turn(server, refusal("X", f"bad key {key}, {inner}"))
+    with pytest.raises(GraphQLError) as failed:
+        read(server, query, given)
+    assert key not in str(failed.value) and inner not in str(failed.value)

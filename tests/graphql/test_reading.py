@@ -197,8 +197,9 @@ def test_rows_in_lists_of_lists(server):
 def test_variables_are_sent_as_values(server):
     server.answer = lambda query, variables: {"data": {"list": []}}
     query = Query(
-        "query Q($since: DateTime, $day: Date, $amount: Decimal, $names: [String!], $variables: JSON, $none: Int) "
-        "{ list(a: $since, b: $day, c: $amount, d: $names, e: $variables, f: $none) { id } }"
+        "query Q($since: DateTime, $day: Date, $amount: Decimal, $names: [String!], $variables: JSON, $none: Int, "
+        "$naive: DateTime) "
+        "{ list(g: $naive, a: $since, b: $day, c: $amount, d: $names, e: $variables, f: $none) { id } }"
     )
     at = dt.datetime(2024, 1, 2, 5, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     list(
@@ -206,6 +207,7 @@ def test_variables_are_sent_as_values(server):
             server.client(),
             {"variables": {"at": at}},
             since=at,
+            naive=dt.datetime(2024, 1, 2, 3),  # noqa: DTZ001
             day=dt.date(2024, 1, 2),
             amount=Decimal("0.10"),
             names=("a", '"} { id'),
@@ -215,6 +217,7 @@ def test_variables_are_sent_as_values(server):
     assert server.variables == [
         {
             "since": "2024-01-02T03:00:00Z",
+            "naive": "2024-01-02T03:00:00Z",
             "day": "2024-01-02",
             "amount": 0.1,
             "names": ["a", '"} { id'],

@@ -389,3 +389,50 @@ def test_a_stream_with_a_schema_from_a_wsdl():
     assert not out.result.errors
     assert out.records("contacts")[0]["Modified"] == "2024-01-02T02:04:05Z"
     assert out.messages[0]["schema"]["properties"]["Rating"] == CONTACT["Rating"]
+
+
+# ---- sizes and oddities -------------------------------------------------------------------------------------------
+
+
+def test_types_that_stand_for_more_fields_than_there_is_memory_for_are_an_error(xsd):
+    """2.5 kB of XSD: each type has two fields of the next, which makes 2**40 of the last."""
+    types = "".join(
+        f'<xs:complexType name="T{n}"><xs:sequence><xs:element name="a" type="t:T{n + 1}"/>'
+        f'<xs:element name="b" type="t:T{n + 1}"/></xs:sequence></xs:complexType>'
+        for n in range(40)
+    )
+    last = '<xs:complexType name="T40"><xs:sequence><xs:element name="x" type="xs:int"/></xs:sequence></xs:complexType>'
+    with pytest.raises(DeclarationError, match=r"has more than 100,000 fields(.|\n)*Take a smaller part with element="):
+        xsd(f'{types}{last}<xs:element name="Row" type="t:T0"/>')
+
+
+def test_types_that_are_nested_too_deep_are_an_error(xsd):
+    types = "".join(
+        f'<xs:complexType name="T{n}"><xs:sequence><xs:element name="a" type="t:T{n + 1}"/></xs:sequence>'
+        "</xs:complexType>"
+        for n in range(70)
+    )
+    last = '<xs:complexType name="T70"><xs:sequence><xs:element name="x" type="xs:int"/></xs:sequence></xs:complexType>'
+    with pytest.raises(DeclarationError, match=r"nested deeper than 64 levels, at 'a.a.a.a...'"):
+        xsd(f'{types}{last}<xs:element name="Row" type="t:T0"/>')
+
+
+def test_values_of_facets_are_read_as_their_type_reads_them(xsd):
+    def row(base, facets):
+        kind = f'<xs:simpleType><xs:restriction base="xs:{base}">{facets}</xs:restriction></xs:simpleType>'
+        inside = f'<xs:element name="a">{kind}</xs:element>'
+        found = xsd(f'<xs:complexType name="Row"><xs:sequence>{inside}</xs:sequence></xs:complexType>')
+        return found["properties"]["a"]
+
+    value = '<xs:enumeration value=" a &#9; b "/>'
+    assert row("token", value)["enum"] == ["a b"]
+    assert row("normalizedString", value)["enum"] == [" a   b "]
+    assert row("string", value)["enum"] == [" a \t b "]
+    assert "minimum" not in row("decimal", '<xs:minInclusive value="1e999999999"/>')
+    assert "maximum" not in row("decimal", '<xs:maxInclusive value="1e-999999999"/>')
+
+
+def test_instructions_for_other_programs_are_passed_over(xsd):
+    field = '<xs:element name="a" type="xs:int"/>'
+    row = f'<xs:complexType name="Row"><xs:sequence><?a b?>{field}</xs:sequence></xs:complexType>'
+    assert list(xsd(f"<?pi x?>{row}")["properties"]) == ["a"]

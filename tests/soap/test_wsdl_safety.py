@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 import time
 
 import pytest
@@ -107,6 +108,16 @@ def test_a_file_reads_nothing_outside_of_its_folder(tmp_path, form, how):
         return
     assert "it is not below the WSDL's folder" in text
     assert "Id" in load(root, allow=[tmp_path / "outside"])["properties"]
+
+
+def test_a_folder_whose_name_begins_alike_is_another_folder(tmp_path):
+    for name in ("tap", "tap-secret"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "tap-secret" / "other.xsd").write_text(OTHER)
+    root = tmp_path / "tap" / "a.xsd"
+    root.write_text(importing("../tap-secret/other.xsd"))
+    assert "it is not below the WSDL's folder" in refusal(root)
+    assert "it is not below the WSDL's folder" in refusal(root, allow=[tmp_path / "tap-sec"])
 
 
 def test_files_below_the_folder_are_read(tmp_path):
@@ -419,6 +430,18 @@ def test_a_cache_keeps_copies_for_as_long_as_it_is_told(web, tmp_path):
     for copy in (tmp_path / "wsdl").iterdir():
         copy.write_bytes(b"")  # as after a full disk
     assert "is no XML" in refusal(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+
+
+def test_a_copy_from_the_future_is_fetched_anew(web, tmp_path):
+    """After a clock went wrong it would else be good for ever."""
+    server = web()
+    server.pages["/a.wsdl"] = XSD.format(inside="", field="")
+    load(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+    (copy,) = (tmp_path / "wsdl").iterdir()
+    os.utime(copy, (4_000_000_000, 4_000_000_000))
+    load(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+    load(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+    assert server.paths == ["/a.wsdl", "/a.wsdl"]
 
 
 def test_a_page_that_is_no_xml_is_not_kept(web, tmp_path):
