@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Generator
+import time
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,15 +23,63 @@ class _Failed:
         self.error = error
 
 
+class NothingCame(Exception):
+    """No item came for as long as one may take."""
+
+
+class InHand:
+    """What the fetching thread works with, so that another one can end that.
+
+    Args:
+        stop: ends what a link does, from any thread.
+    """
+
+    def __init__(self, stop: Callable[[Any], None]) -> None:
+        self._stop = stop
+        self._lock = threading.Lock()
+        self._link: Any = None
+        self.cancelled = False
+
+    @contextlib.contextmanager
+    def holding(self, link: Any) -> Iterator[None]:
+        """A block in which a link is used; behind it the link may be another's."""
+        with self._lock:
+            self._link = link
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._link = None
+
+    def cancel(self) -> None:
+        """End what runs."""
+        with self._lock:
+            if self._link is not None:
+                self.cancelled = True
+                with contextlib.suppress(Exception):  # it has just ended, or knows no such thing
+                    self._stop(self._link)
+
+
 def fetch_ahead(
-    source: Generator[T, None, None], cancel: Callable[[], None], *, depth: int = 2
+    source: Generator[T, None, None],
+    cancel: Callable[[], None],
+    *,
+    depth: int = 2,
+    patience_seconds: float | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> Generator[T, None, None]:
     """The items of ``source``, which a thread of its own goes through, ``depth`` of them ahead.
 
     Whoever waits for an item can be stopped by a signal, which a driver's own call can't. When the iterator is closed
-    early, ``cancel`` is called until the thread has ended; it must be safe in any thread and at any time.
+    early, ``cancel`` is called until the thread has ended; it must be safe in any thread and at any time. Where the
+    server says nothing any more, both threads are left behind after some seconds.
+
+    Args:
+        patience_seconds: how long to wait for one item; None: for ever. The time between two of them, which is that of
+            whoever takes them, is not in it.
 
     Raises:
+        NothingCame: see ``patience_seconds``.
         Exception: what ``source`` raises, behind the items before it.
     """
     items: queue.Queue[Any] = queue.Queue(depth)
@@ -40,7 +89,7 @@ def fetch_ahead(
     ended = False
     try:
         while True:
-            item = _next(items, thread)
+            item = _next(items, thread, patience_seconds, monotonic)
             if item is _END or isinstance(item, _Failed):
                 ended = True
             if item is _END:
@@ -76,21 +125,32 @@ def _put(item: Any, items: queue.Queue[Any], stopped: threading.Event) -> bool:
     return False
 
 
-def _next(items: queue.Queue[Any], thread: threading.Thread) -> Any:
+def _next(
+    items: queue.Queue[Any], thread: threading.Thread, patience_seconds: float | None, monotonic: Callable[[], float]
+) -> Any:
     """The next item, waited for in steps: in worker threads nothing else can wake who waits."""
+    began = monotonic()
     while True:
+        step = _STEP_SECONDS
+        if patience_seconds is not None:
+            step = max(0.001, min(step, began + patience_seconds - monotonic()))
         try:
-            return items.get(timeout=_STEP_SECONDS)
+            return items.get(timeout=step)
         except queue.Empty:
+            if patience_seconds is not None and monotonic() - began >= patience_seconds:
+                raise NothingCame from None
             if not thread.is_alive() and items.empty():
                 return _Failed(RuntimeError("the thread that fetches pages has died"))
 
 
 def _join(thread: threading.Thread, cancel: Callable[[], None] | None) -> None:
-    """Wait for the thread; a cancelled query that does not end is left behind."""
+    """Wait for the thread; a cancelled query that does not end is left behind. To cancel is to ask the server over a
+    connection of its own, and that may hang as well."""
+    asking: threading.Thread | None = None
     for _ in range(_PATIENCE):
-        if cancel is not None and thread.is_alive():
-            cancel()
+        if cancel is not None and thread.is_alive() and (asking is None or not asking.is_alive()):
+            asking = threading.Thread(target=cancel, name="burler-sql-cancel", daemon=True)
+            asking.start()
         thread.join(_STEP_SECONDS)
         if not thread.is_alive():
             return

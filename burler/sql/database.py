@@ -49,7 +49,7 @@ class Database:
     Args:
         url: as SQLAlchemy has it: ``postgresql://user:password@host:5432/database``, ``sqlite:///shop.db``, ...
         connect_timeout_seconds: how long to wait for the server, at least 2.
-        statement_timeout_seconds: after which PostgreSQL gives a statement up; None: the server's own setting.
+        statement_timeout_seconds: how long PostgreSQL's next rows may take; None: as long as the server lets them.
         adbc: read PostgreSQL through ADBC; None: if its driver is installed.
         naive_times: ``"warn"`` (default), or ``"utc"``: you know that times without a zone are in UTC, so that burler
             need not say that it takes them for that (specs 8).
@@ -147,8 +147,9 @@ class Database:
         return found[0]
 
     def _read_tables(self, schemas: list[str] | None, patterns: list[str], *, views: bool) -> list[Table]:
+        engine = self._connected()
         try:
-            with self._connected().connect() as connection:
+            with engine.connect() as connection:
                 return discovery.read_tables(connection, schemas, patterns, views=views)
         except SqlError as error:
             raise SqlError(f"{shown(self.url)}: {error}") from None

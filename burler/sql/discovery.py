@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from burler.errors import SqlError
 from burler.singer.catalog import Catalog, CatalogEntry
 from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNSUPPORTED, MetadataMap
+from burler.sql import sqlite
 from burler.sql.json_types import json_type, nullable
 from burler.sql.tables import Column, Table
 
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 _SYSTEM = ("information_schema",)
 _SHOWN = 10
+_CLOSED = "the user has no right to read this column"
 _COLUMNS_OF_POSTGRES = """
 select n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attndims, c.relispartition,
        has_schema_privilege(n.oid, 'USAGE') and has_column_privilege(c.oid, a.attnum, 'SELECT')
@@ -65,6 +67,12 @@ def read_tables(
         names = list(_names(inspector, schema, patterns, views=views))
         if names:
             found += _read(connection, inspector, dialect, schema, names)
+    closed = [table.stream for table in found if all(column.unsupported == _CLOSED for column in table.columns)]
+    if closed:
+        logger.warning(
+            "the user may read no column of %s; left out. To have them: GRANT SELECT ON them TO the user", _some(closed)
+        )
+        found = [table for table in found if table.stream not in closed]
     if not found:
         raise SqlError(_nothing_fits(inspector, schemas, patterns))
     return sorted(found, key=lambda table: (table.schema or "", table.name))
@@ -114,7 +122,17 @@ def _read(
     asked: dict[str, Any] = {"schema": schema, "filter_names": names, "kind": ObjectKind.ANY}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sa.exc.SAWarning)  # of types that it does not know: they are told of below
-        columns = inspector.get_multi_columns(**asked)
+        try:
+            columns = inspector.get_multi_columns(**asked)
+        except sa.exc.OperationalError as error:
+            if dialect != "sqlite" or "no such" not in str(error.orig):
+                raise
+            if len(names) == 1:  # a view of a table or column that is gone: SQLite keeps it
+                logger.warning("'%s' can't be read (%s); it is left out", names[0], error.orig)
+            else:
+                for name in names:
+                    yield from _read(connection, inspector, dialect, schema, [name])
+            return
         primary = inspector.get_multi_pk_constraint(**asked)
         unique = inspector.get_multi_unique_constraints(**asked)
     views = {*inspector.get_view_names(schema=schema), *_materialized(inspector, schema)}
@@ -125,6 +143,8 @@ def _read(
         if not given:
             logger.info("table '%s' has no columns; it is left out", name)
             continue
+        solid = sqlite.never_null(connection, name, schema, primary.get(at)) if dialect == "sqlite" else ""
+        given = [{**one, "nullable": False} if one["name"] == solid else one for one in given]
         made = tuple(_column(column, dialect, known.get(name, {}).get(column["name"])) for column in given)
         keys = _keys(given, primary.get(at), unique.get(at) or ())
         unreadable = {column.name for column in made if column.unsupported}
@@ -157,13 +177,13 @@ def _column(given: Mapping[str, Any], dialect: str, known: _Known | None) -> Col
     if made is None:
         why = f"values of the type {_spelled(kind, dialect)} have no form in JSON that burler knows"
     if known is not None and not known.readable:
-        why = "the user has no right to read this column"
+        why = _CLOSED
     schema = made if made is not None else {}
     return Column(
         given["name"],
         nullable(schema) if given.get("nullable", True) else schema,
         known.sql_type if known else _spelled(kind, dialect),
-        naive=isinstance(kind, sa.DateTime) and not kind.timezone,
+        naive=isinstance(kind, sa.DateTime) and not kind.timezone and type(kind).__name__ != "DATETIMEOFFSET",
         unsupported=why,
         type=kind,
     )

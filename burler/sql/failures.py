@@ -21,10 +21,13 @@ _CURES = (
     ("42703", "It was dropped or renamed: make the catalog anew (burler discover APP)"),
     ("42P18", "Say of which type it is: cast(:name as int)"),
     ("42501", "Let the user read it: GRANT SELECT ON it TO the user"),
+    ("22P02", "If it is the state's bookmark: that is no value of this key; take it out of the state"),
+    ("22007", "If it is the state's bookmark: that is no value of this key; take it out of the state"),
     ("57014", "It took longer than statement_timeout_seconds, or somebody cancelled it: an index may help"),
     ("57P", "The server went down or ended the connection; run again"),
     ("53", "The server has no more connections or memory to give; run again later"),
     ("08", "The connection was lost; run again"),
+    ("25006", "burler.sql lets only through what reads"),
 )  # fmt: skip
 _SAID = (
     ('database "', "3D000"),
@@ -43,6 +46,9 @@ _SAID = (
     ("connection refused", "08001"),
     ("connection failed", "08001"),
     ("database is locked", "55P03"),
+    ("readonly database", "25006"),
+    ("not authorized", "25006"),
+    ("authorization denied", "25006"),
 )
 _MORE_CURES = {
     "08001": "Is the server up, and are host and port right?",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _SMALL, _NORMAL, _BIG = 15, 31, 63  # bits of an integer beside its sign
+_MOST_SCALE = 300  # a step of more digits is no float any more
 _BASE64 = {"type": "string", "contentEncoding": "base64"}
 _DATE_TIME = {"type": "string", "format": "date-time"}
 
@@ -30,12 +31,12 @@ def json_type(kind: Any, dialect: str, dimensions: int = 1) -> dict[str, Any] | 
         return _array(kind, dialect, dimensions)
     if isinstance(kind, sa.Boolean):
         return {"type": "boolean"}
-    if isinstance(kind, sa.Integer):
-        return _integer(kind, dialect)
     if _is_float(kind):
         return {"type": "number"}
-    if isinstance(kind, sa.Numeric):
+    if isinstance(kind, sa.Numeric):  # Oracle's NUMBER is an Integer, too, whatever its digits
         return _numeric(kind, dialect)
+    if isinstance(kind, sa.Integer):
+        return _integer(kind, dialect)
     if isinstance(kind, sa.DateTime):
         return dict(_DATE_TIME)
     if isinstance(kind, sa.Date):
@@ -64,6 +65,8 @@ def _by_name(kind: Any, dialect: str) -> dict[str, Any] | None:
         return {"type": "string"}
     if name == "YEAR":
         return {"type": "integer"}
+    if name in ("MONEY", "SMALLMONEY"):  # SQL Server's
+        return {"type": "number", "multipleOf": 0.0001}
     return {"type": "string"} if name in ("SET", "INTERVAL", "UNIQUEIDENTIFIER", "SQL_VARIANT", "XML") else None
 
 
@@ -89,7 +92,7 @@ def _numeric(kind: Any, dialect: str) -> dict[str, Any]:
     if dialect == "sqlite":
         return {"type": "number"}
     precision, scale = kind.precision, kind.scale
-    if precision is None:
+    if precision is None or (scale or 0) > _MOST_SCALE:
         return {"type": "string", "format": "singer.decimal"}
     if not scale or scale < 0:
         most = 10 ** (precision - min(scale or 0, 0)) - 1
@@ -102,6 +105,8 @@ def _array(kind: Any, dialect: str, dimensions: int) -> dict[str, Any]:
     import sqlalchemy as sa
 
     item = kind.item_type
+    while hasattr(item, "data_type"):  # a domain: what it is made of
+        item = item.data_type
     inner = json_type(item, dialect)
     if (isinstance(item, sa.DateTime) and not item.timezone) or isinstance(item, sa.types._Binary):
         inner = {"type": "string"}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import msgspec
 
 from burler.errors import SqlError
 from burler.sql import sqlite
+from burler.sql.ahead import InHand, fetch_ahead
 from burler.sql.failures import sql_error
 from burler.sql.reading import Reading
 from burler.sql.tables import Column
@@ -18,7 +20,8 @@ from burler.sql.tables import Column
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-_FIRST, _MOST_ROWS = 10, 5000  # nothing is known of the rows' size at first
+_FIRST, _MOST_ROWS = 10, 5000  # of a page; nothing is known of the rows' size at first
+_ASKED_ROWS = 50  # at a time: the next row may be a thousand times the last
 _PAGE_BYTES = 1024 * 1024
 _decode_json = msgspec.json.Decoder(float_hook=Decimal).decode
 
@@ -61,17 +64,22 @@ class OtherReader:
     ) -> Iterator[Any]:
         import sqlalchemy as sa
 
-        try:
-            with self._engine.connect() as connection:
-                streaming = connection.execution_options(stream_results=True, max_row_buffer=_MOST_ROWS)
+        def fetched() -> Generator[Any, None, None]:
+            with self._engine.connect() as connection, hand.holding(connection.connection.driver_connection):
+                streaming = connection.execution_options(stream_results=True, max_row_buffer=_ASKED_ROWS)
                 with streaming.execute(statement, dict(values)) as result:
                     given = list(result.keys()) if names is None else list(names)
                     _refuse_twice(given, what)
                     found = readers or [None] * len(given)
-                    count = _FIRST
-                    while rows := result.fetchmany(count):
+                    for rows in _cut(result.fetchmany):
                         yield _page(given, found, rows)
-                        count = _next_count(rows)
+
+        hand = InHand(lambda driver: driver.interrupt())  # SQLite's knows how
+        try:
+            with contextlib.closing(fetch_ahead(fetched(), hand.cancel)) as pages:
+                yield from pages
+        except SqlError as error:
+            raise SqlError(str(error) if str(error).startswith(what) else f"{what}: {error}") from None
         except sa.exc.SQLAlchemyError as error:
             raise sql_error(error, what, self._url) from None
 
@@ -93,17 +101,37 @@ def _page(
     if any(readers):
         columns = zip(*rows, strict=True)
         read = [
-            values if reader is None else reader(list(values)) for reader, values in zip(readers, columns, strict=True)
+            values if reader is None else _read(reader, list(values), name)
+            for name, reader, values in zip(names, readers, columns, strict=True)
         ]
         rows = list(zip(*read, strict=True))
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _next_count(rows: Sequence[Any]) -> int:
-    """How many rows the next page has, so that it is a megabyte or so."""
-    some = rows[-20:]
-    size = sum(len(value) if isinstance(value, str | bytes) else 8 for row in some for value in row) // len(some)
-    return max(1, min(_MOST_ROWS, _PAGE_BYTES // max(1, size)))
+def _read(reader: Callable[[list[Any]], list[Any]], values: list[Any], name: str) -> list[Any]:
+    try:
+        return reader(values)
+    except ValueError as error:
+        raise SqlError(
+            f"column '{name}' holds a value that can't be read: {error}. Mend it, or deselect the column."
+        ) from None
+
+
+def _cut(fetch: Callable[[int], Sequence[Any]]) -> Iterator[list[Any]]:
+    """Rows in pages of a megabyte or so, fetched a few at a time: however the sizes of rows change."""
+    rows: list[Any] = []
+    size, most = 0, _FIRST
+    count = min(_FIRST, _ASKED_ROWS)
+    while some := fetch(min(count, most - len(rows))):
+        rows += some
+        fetched = sum(len(value) if isinstance(value, str | bytes) else 8 for row in some for value in row)
+        size += fetched
+        if size >= _PAGE_BYTES or len(rows) >= most:
+            yield rows
+            rows, size, most = [], 0, _MOST_ROWS
+        count = max(1, min(_ASKED_ROWS, _PAGE_BYTES * len(some) // max(1, fetched)))
+    if rows:
+        yield rows
 
 
 def _select_of(reading: Reading) -> Any:
@@ -118,17 +146,25 @@ def _select_of(reading: Reading) -> Any:
     values = [_bound(by_name[name], value) for name, value in zip(reading.order, reading.start, strict=False)]
     if values:
         select = select.where(at_or_after([source.c[name] for name in reading.order], values))
-    return select.order_by(*[source.c[name] for name in reading.order])
+    order: list[Any] = []
+    for name in reading.order:
+        if name in reading.nulls_first:  # NULLS FIRST is not known everywhere
+            order.append(sa.case((source.c[name].is_(None), 0), else_=1))
+        order.append(source.c[name])
+    return select.order_by(*order)
 
 
 def at_or_after(columns: Sequence[Any], values: Sequence[Any]) -> Any:
-    """``(a, b) >= (1, 2)`` in words that every database knows: ``a > 1 or (a = 1 and b >= 2)``."""
+    """``(a, b) >= (1, 2)`` in words that every database knows: ``a > 1 or (a = 1 and b >= 2)``. Null is before all
+    values, as in SQLite, where a primary key may hold it."""
     import sqlalchemy as sa
 
     column, value = columns[0], values[0]
-    if len(values) == 1:
-        return column >= value
-    return sa.or_(column > value, sa.and_(column == value, at_or_after(columns[1:], values[1:])))
+    above = column.is_not(None) if value is None else column > value
+    if len(values) > 1:
+        same = column.is_(None) if value is None else column == value
+        return sa.or_(above, sa.and_(same, at_or_after(columns[1:], values[1:])))
+    return sa.true() if value is None else column >= value
 
 
 def _bound(column: Column, value: Any) -> Any:

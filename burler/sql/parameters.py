@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from burler.errors import SqlError
+
+_CAST_NAME = re.compile(r"(?<![:\w\\])(:[A-Za-z_]\w*)::")
+"""``:name::int``: SQLAlchemy sees no name where two colons follow."""
 
 
 def with_settings(
@@ -27,6 +31,7 @@ def with_settings(
     from sqlalchemy.dialects import postgresql
     from sqlalchemy.dialects.postgresql.base import PGCompiler
 
+    sql = _CAST_NAME.sub(r"\1 ::", sql)
     names: list[str] = []
 
     class Compiler(PGCompiler):

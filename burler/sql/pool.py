@@ -11,7 +11,7 @@ from burler.sql.postgres_links import Link
 
 L = TypeVar("L", bound=Link)
 
-_IDLE_SECONDS = 60.0  # one that has waited longer is asked first whether it still lives
+_IDLE_SECONDS = 1.0  # one that has waited longer is asked first whether it still lives
 
 
 class Pool(Generic[L]):
@@ -58,6 +58,11 @@ class Pool(Generic[L]):
         """Close all that wait; those in use are closed when they are given back."""
         with self._lock:
             self._closed = True
+        self.empty()
+
+    def empty(self) -> None:
+        """Close all that wait."""
+        with self._lock:
             idle, self._idle = self._idle, []
         for link, _since in idle:
             link.close()

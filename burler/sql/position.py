@@ -20,7 +20,7 @@ def with_position(pages: Iterator[Any], reading: Reading, stream: StreamRun) -> 
     keys = _keys_type(reading.order)
     for page in pages:
         yield page
-        stream.state[POSITION] = last_key(page, reading, keys)
+        stream.state[POSITION] = {"key": list(reading.order), "at": last_key(page, reading, keys)}
     stream.state.pop(POSITION, None)
 
 

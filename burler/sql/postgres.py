@@ -6,13 +6,13 @@ import contextlib
 import importlib.util
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import SqlError
 from burler.sql import parameters, postgres_select
-from burler.sql.ahead import fetch_ahead
-from burler.sql.failures import sql_error
+from burler.sql.ahead import InHand, NothingCame, fetch_ahead
+from burler.sql.failures import shown, sql_error
 from burler.sql.pool import L, Pool
 from burler.sql.postgres_links import AdbcLink, PsycopgLink
 from burler.sql.postgres_select import Asked, Result
@@ -30,6 +30,7 @@ _SETTINGS = {
     "bytea_output": "hex",
     "extra_float_digits": "1",
     "transaction_read_only": "on",
+    "idle_in_transaction_session_timeout": "0",  # whoever takes the rows may be slow
 }
 
 
@@ -51,13 +52,16 @@ class PostgresReader:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._url = url
+        self._monotonic = monotonic
         self.adbc = _has_adbc() if adbc is None else adbc
         self._settings = dict(_SETTINGS)
-        if statement_timeout_seconds is not None:
-            self._settings["statement_timeout"] = str(max(1, round(statement_timeout_seconds * 1000)))
-        seconds = max(2, round(connect_timeout_seconds))  # libpq counts so
-        self._describers = Pool(lambda: PsycopgLink(url, seconds), monotonic)
-        self._links: Pool[Any] = Pool(lambda: AdbcLink(url, seconds), monotonic) if self.adbc else self._describers
+        self._patience_seconds = statement_timeout_seconds
+        if statement_timeout_seconds is not None:  # rows are waited for here: the server would count the target's time
+            self._settings["statement_timeout"] = "0"
+        self._describers = Pool(lambda: PsycopgLink(url, connect_timeout_seconds), monotonic)
+        self._links: Pool[Any] = (
+            Pool(lambda: AdbcLink(url, connect_timeout_seconds), monotonic) if self.adbc else self._describers
+        )
 
     # ---- what is asked ---------------------------------------------------------------------------------
 
@@ -78,6 +82,7 @@ class PostgresReader:
                 [by_name[name] for name in reading.order],
                 reading.start,
                 json=self._json(results),
+                nulls_first=reading.nulls_first,
             )
             return made, results
 
@@ -112,24 +117,37 @@ class PostgresReader:
         """The pages of one transaction."""
         from burler.sql.arrow_columns import json_page, json_rows, settled
 
-        with self._translated(what):
-            with _used(self._describers) as describer:
-                describer.begin(self._settings)
-                question, results = asked(describer)
-                describer.end()
-            with _used(self._links) as link:
-                link.begin({**self._settings, **question.settings})
-                with contextlib.closing(fetch_ahead(link.fetch(question.sql), link.cancel)) as pages:
-                    for page in pages:
-                        if isinstance(page, list):
-                            yield json_rows(b"[" + b",".join(text.encode() for (text,) in page) + b"]", results)
-                        elif not page.num_rows:
-                            continue
-                        elif question.json:
-                            yield json_rows(json_page(page.column(0)), results)
-                        else:
-                            yield settled(page, results)
+        hand = InHand(lambda link: link.cancel())
+        patience, clock = self._patience_seconds, self._monotonic
+        ahead = fetch_ahead(self._fetched(asked, hand), hand.cancel, patience_seconds=patience, monotonic=clock)
+        with self._translated(what), contextlib.closing(ahead) as pages:
+            for page, results in pages:
+                if isinstance(page, list):
+                    yield json_rows(b"[" + b",".join(page) + b"]", results)
+                elif not page.num_rows:
+                    continue
+                elif self._json(results):
+                    yield json_rows(json_page(page.column(0)), results)
+                else:
+                    yield settled(page, results)
+
+    def _fetched(
+        self, asked: Callable[[PsycopgLink], tuple[Asked, list[Result]]], hand: InHand
+    ) -> Generator[tuple[Any, list[Result]], None, None]:
+        """What the thread beside does: all that a server may let it wait for, as for a table that somebody locks."""
+        with _used(self._describers, hand) as describer:
+            describer.begin(self._settings)
+            question, results = asked(describer)
+            describer.end()
+        with _used(self._links, hand) as link:
+            link.begin({**self._settings, **question.settings})
+            with contextlib.closing(link.fetch(question.sql)) as pages:
+                for page in pages:
+                    yield page, results
+            try:
                 link.end()
+            except Exception:  # the rows are out: that the connection is gone now is no matter
+                hand.cancelled = True
 
     @contextlib.contextmanager
     def _translated(self, what: str) -> Iterator[None]:
@@ -137,11 +155,19 @@ class PostgresReader:
             yield
         except SqlError as error:
             raise SqlError(str(error) if str(error).startswith(what) else f"{what}: {error}") from error.__cause__
+        except NothingCame:
+            seconds = f"{self._patience_seconds:g} seconds"
+            raise SqlError(
+                f"{what}: {shown(self._url)}: no rows came for {seconds} (statement timeout).\n"
+                "  statement_timeout_seconds says how long the next rows may take: an index may help, or more time."
+            ) from None
         except (GeneratorExit, KeyboardInterrupt, SystemExit):
             raise
         except Exception as error:
             if not _is_drivers(error):
                 raise
+            for pool in (self._links, self._describers):  # where one connection was lost, others may be as well
+                pool.empty()
             raise sql_error(error, what, self._url) from None
 
     def close(self) -> None:
@@ -151,12 +177,13 @@ class PostgresReader:
 
 
 @contextlib.contextmanager
-def _used(pool: Pool[L]) -> Iterator[L]:
+def _used(pool: Pool[L], hand: InHand) -> Iterator[L]:
     """A link of a pool, for a block. One in which anything went wrong is not used again."""
     link, whole = pool.take(), False
     try:
-        yield link
-        whole = True
+        with hand.holding(link):
+            yield link
+        whole = not hand.cancelled
     finally:
         pool.give_back(link, whole=whole)
 

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.sql.postgres_select import Result
+from burler.sql.urls import libpq_arguments
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
 _BATCH_BYTES = 2 * 1024 * 1024
-_FIRST_ROWS, _MOST_ROWS = 10, 5000  # nothing is known of the rows' size at first
+_MOST_ROWS = 5000
+_COPY_HEAD = 19  # bytes before the first row of a binary COPY
+_ROW_HEAD = 6  # bytes of a row with one column: how many columns, and the length of the value
+_CANCEL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Link(Protocol):
         """All rows of a small answer. ``values`` are bound to ``$1``, ``$2`` (ADBC) as texts."""
 
     def fetch(self, sql: str) -> Generator[Any, None, None]:
-        """Arrow's record batches (ADBC), or lists of tuples (psycopg)."""
+        """Arrow's record batches (ADBC), or lists of the texts of a single column (psycopg)."""
 
     def cancel(self) -> None:
         """Cancel what runs, from any thread."""
@@ -56,35 +60,39 @@ def _set(link: Link, settings: Mapping[str, str]) -> None:
     link.ask(f"select {calls}", [text for pair in settings.items() for text in pair])
 
 
-def libpq_url(url: URL) -> str:
-    """A URL as libpq reads it; with the password."""
-    return str(url.set(drivername="postgresql").render_as_string(hide_password=False))
+def conninfo(url: URL, connect_seconds: float) -> str:
+    """What libpq connects by, in its own form; with the password. (Its URLs know spaces and '+' otherwise.)"""
+    from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+
+    dialect: Any = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+    _nothing, given = dialect.create_connect_args(url.set(drivername="postgresql+psycopg"))
+    said = {**given, **libpq_arguments(url, connect_seconds)}
+    known = {name: str(value).replace("\\", "\\\\").replace("'", "\\'") for name, value in said.items()}
+    return " ".join(f"{name}='{value}'" for name, value in known.items())
 
 
 class AdbcLink:
     """A connection of ``adbc-driver-postgresql``."""
 
-    def __init__(self, url: URL, connect_timeout_seconds: int) -> None:
+    def __init__(self, url: URL, connect_seconds: float) -> None:
         from burler.extras import require
 
         dbapi = require("adbc_driver_postgresql.dbapi", extra="sql", needed_for="reading PostgreSQL")
-        given = (
-            url
-            if "connect_timeout" in url.query
-            else url.update_query_dict({"connect_timeout": str(connect_timeout_seconds)})
-        )
-        self._connection = dbapi.connect(libpq_url(given), autocommit=False)
+        self._connection = dbapi.connect(conninfo(url, connect_seconds), autocommit=False)
         self._cursor: Any = None
 
     def begin(self, settings: Mapping[str, str]) -> None:
+        """See ``Link``."""
         _set(self, settings)
 
     def ask(self, sql: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        """See ``Link``."""
         with self._connection.cursor() as cursor:
             cursor.execute(sql, tuple(values) or None)
             return list(cursor.fetchall()) if cursor.description else []
 
     def fetch(self, sql: str) -> Generator[Any, None, None]:
+        """See ``Link``."""
         cursor = self._cursor = self._connection.cursor()
         try:
             cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)})
@@ -95,15 +103,18 @@ class AdbcLink:
             cursor.close()
 
     def cancel(self) -> None:
+        """See ``Link``."""
         cursor = self._cursor
         if cursor is not None:
             with contextlib.suppress(Exception):  # it has just ended
                 cursor.adbc_cancel()
 
     def end(self) -> None:
+        """See ``Link``."""
         self._connection.rollback()
 
     def close(self) -> None:
+        """See ``Link``."""
         with contextlib.suppress(Exception):  # it may be broken: that is why it is closed
             self._connection.close()
 
@@ -111,17 +122,18 @@ class AdbcLink:
 class PsycopgLink:
     """A connection of ``psycopg``."""
 
-    def __init__(self, url: URL, connect_timeout_seconds: int) -> None:
+    def __init__(self, url: URL, connect_seconds: float) -> None:
         from burler.extras import require
 
         psycopg = require("psycopg", extra="sql", needed_for="reading PostgreSQL")
-        more = {} if "connect_timeout" in url.query else {"connect_timeout": connect_timeout_seconds}
-        self._connection = psycopg.connect(libpq_url(url), **more)
+        self._connection = psycopg.connect(conninfo(url, connect_seconds))
 
     def begin(self, settings: Mapping[str, str]) -> None:
+        """See ``Link``."""
         _set(self, settings)
 
     def ask(self, sql: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        """See ``Link``."""
         for i in range(len(values), 0, -1):
             sql = sql.replace(f"${i}", "%s")
         with self._connection.cursor() as cursor:
@@ -150,22 +162,37 @@ class PsycopgLink:
         return Described(columns, [names[kind][1] for kind in asked])
 
     def fetch(self, sql: str) -> Generator[Any, None, None]:
-        with self._connection.cursor(name="burler") as cursor:
-            cursor.itersize = 0
-            cursor.execute(sql)
-            count = _FIRST_ROWS
-            while rows := cursor.fetchmany(count):
-                yield rows
-                size = max(1, sum(len(text) for row in rows[-100:] for text in row if text) // len(rows[-100:]))
-                count = max(1, min(_MOST_ROWS, _BATCH_BYTES // size))
+        """Rows come one by one, so a page is as big as it may be, whatever the sizes of the rows before it."""
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy(f"COPY ({sql}\n) TO STDOUT (FORMAT binary)".encode()) as rows,
+        ):
+            page: list[bytes] = []
+            size, head = 0, _COPY_HEAD
+            for row in rows:
+                text = bytes(row[head + _ROW_HEAD :])
+                if not text:  # the head alone, or what stands at the end
+                    head = 0
+                    continue
+                head = 0
+                page.append(text)
+                size += len(text)
+                if size >= _BATCH_BYTES or len(page) >= _MOST_ROWS:
+                    yield page
+                    page, size = [], 0
+            if page:
+                yield page
 
     def cancel(self) -> None:
+        """See ``Link``."""
         with contextlib.suppress(Exception):
-            self._connection.cancel()
+            self._connection.cancel_safe(timeout=_CANCEL_SECONDS)
 
     def end(self) -> None:
+        """See ``Link``."""
         self._connection.rollback()
 
     def close(self) -> None:
+        """See ``Link``."""
         with contextlib.suppress(Exception):
             self._connection.close()

@@ -9,6 +9,7 @@ flattens arrays of two dimensions), or where there is no ADBC: then PostgreSQL i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,8 @@ _WHOLE = {"timestamp", "timestamptz"}.union(
 )
 _JSON_WHOLE = _WHOLE | {"float4", "json", "jsonb", "time", "inet", "uuid"}
 _KEYS = {
-    **dict.fromkeys(("int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamptz", "uuid", "time"), ""),
+    **dict.fromkeys(("int2", "int4", "int8", "float4", "float8", "numeric", "oid"), ""),
+    **dict.fromkeys(("date", "timestamptz", "uuid", "time"), ""),
     **dict.fromkeys(("text", "varchar", "name"), "text"),
     "bpchar": "bpchar",
     "timestamp": "timestamptz",
@@ -79,13 +81,14 @@ def table_select(
     start: Sequence[Any],
     *,
     json: bool,
+    nulls_first: frozenset[str] = frozenset(),
 ) -> Asked:
     """A pass through a table.
 
     Args:
         keys: what rows rise by, none or several columns.
         start: values of the first of them, at or after which rows are wanted.
-
+        nulls_first: columns of ``keys`` whose nulls come before all values (PostgreSQL has them behind).
     """
     import sqlalchemy as sa
 
@@ -93,12 +96,14 @@ def table_select(
     chosen = [_read(source.c[one.name], one, json=json).label(one.name) for one in results]
     select = sa.select(*chosen)
     places = [_place(source.c[one.name], one) for one in keys]
-    settings = {f"burler.from{i}": str(value) for i, value in enumerate(start)}
-    if start:
+    known = list(itertools.takewhile(lambda value: value is not None, start))
+    settings = {f"burler.from{i}": str(value) for i, value in enumerate(known)}
+    if known:
         values = [_given(one, name) for one, name in zip(keys, settings, strict=False)]
         left, right = places[: len(values)], values
         select = select.where(left[0] >= right[0] if len(values) == 1 else sa.tuple_(*left) >= sa.tuple_(*right))
-    select = select.order_by(*places)
+    order = [place.nulls_first() if one.name in nulls_first else place for one, place in zip(keys, places, strict=True)]
+    select = select.order_by(*order)
     return Asked(_as_rows(select) if json else render(select), settings, json)
 
 
@@ -115,7 +120,7 @@ def wrapped(sql: str, results: Sequence[Result], settings: Mapping[str, str], *,
     if twice is not None:
         raise SqlError(f"the query gives two columns the name '{twice}'. Name them: SELECT a.id AS a_id, b.id AS b_id.")
     if not json and all(one.kind in _WHOLE for one in results):
-        return Asked(sql, settings, json)
+        return Asked(f"{sql}\n", settings, json)  # a comment at its end must not swallow what COPY puts behind it
     columns: list[Any] = [sa.column(name) for name in names]
     source = sa.table("t", *columns)
     select = sa.select(*[_read(source.c[one.name], one, json=json).label(one.name) for one in results])

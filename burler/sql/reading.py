@@ -33,6 +33,14 @@ class Reading:
     resumes: bool = False
 
     @property
+    def nulls_first(self) -> frozenset[str]:
+        """The columns of ``order`` whose nulls must come before all values. ``key >= 5`` leaves null out: so a bookmark
+        may stand only where such rows are out. A pass that goes on at one asks for none, and can use an index."""
+        if self.start:
+            return frozenset()
+        return frozenset(name for name in self.order if self.table.by_name[name].nullable)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
@@ -103,8 +111,10 @@ def _resume(stream: StreamRun, order: Sequence[str]) -> tuple[Any, ...]:
         stream.state.pop(POSITION, None)  # of an older table: it says nothing of this one
         return ()
     kept = stream.state.get(POSITION)
-    if len(order) > 1 and isinstance(kept, list) and len(kept) == len(order) and _same(kept[0], first):
-        return tuple(kept)
+    if isinstance(kept, dict) and kept.get("key") == list(order):  # else the table has another key since then
+        at = kept.get("at")
+        if isinstance(at, list) and len(at) == len(order) > 1 and _same(at[0], first):
+            return tuple(at)
     return (first,)
 
 

@@ -20,6 +20,18 @@ _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ Tt](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*(Z|
 _decode_json = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
+def never_null(connection: Any, table: str, schema: str | None, primary: Any) -> str:
+    """SQLite's INTEGER PRIMARY KEY, which is the row's own number; other primary keys may be null there."""
+    import sqlalchemy as sa
+
+    names = list((primary or {}).get("constrained_columns") or ())
+    if len(names) != 1:
+        return ""
+    asked = sa.text("select type from pragma_table_info(:table, :schema) where name = :name")
+    kind = connection.scalar(asked, {"table": table, "schema": schema or "main", "name": names[0]})
+    return str(names[0]) if str(kind).upper() == "INTEGER" else ""
+
+
 def select_of(reading: Reading) -> Any:
     """A pass through a table, with bound values and without SQLAlchemy's own reading of types."""
     import sqlalchemy as sa
@@ -61,6 +73,8 @@ def _place(column: Any, known: Column) -> Any:
 def _value(known: Column, value: Any) -> Any:
     import sqlalchemy as sa
 
+    if value is None:
+        return None
     if _is_moment(known):
         return sa.func.strftime(sa.literal_column("'%Y-%m-%d %H:%M:%f'"), sa.bindparam(None, str(value)))
     if known.schema.get("format") == "date":

@@ -27,6 +27,12 @@ class Column:
     unsupported: str = ""
     type: Any = field(default=None, compare=False, repr=False)
 
+    @property
+    def nullable(self) -> bool:
+        """Whether a value may be null."""
+        types = self.schema.get("type", "null")
+        return "null" in ([types] if isinstance(types, str) else types)
+
 
 @dataclass(frozen=True)
 class Table:

@@ -5,15 +5,33 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from burler.errors import SqlError
 from burler.extras import require
-from burler.sql.failures import refuse_misuse, shown
+from burler.sql.failures import refuse_misuse, secrets_of, shown, without
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
 _NEEDED = "burler.sql.Database"
+_PACKAGES = {
+    "psycopg": "'burler[sql]'",
+    "psycopg2": "psycopg2-binary",
+    "MySQLdb": "mysqlclient",
+    "cx_Oracle": "oracledb, and write oracle+oracledb://",
+}
+"""Packages that are called otherwise than the module in them."""
+_LIVENESS = {
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",  # milliseconds
+}
+_READING_PRAGMAS = frozenset(
+    ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list")
+)
+"""Those of SQLite whose argument is what to look at; all others change something."""
 
 
 def parsed(url: Any) -> sa.URL:
@@ -49,10 +67,11 @@ def _check_password(url: str) -> None:
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     _name, colon, port = authority.partition(":")
     ended = "@" not in authority and "@" in rest and bool(colon) and not port.isdecimal()
+    ended = ended or (not authority and "@" in rest)  # a slash too many: all of it would be the database's name
     if (ended or rest.partition("?")[0].count("@") > 1) and not url.startswith("sqlite"):
         raise SqlError(
             "the database's URL has a sign in its user or password that ends it: write '@' as %40, '/' as %2F, '#' as "
-            "%23, '?' as %3F (urllib.parse.quote(password, safe='') does it)."
+            "%23, '?' as %3F (urllib.parse.quote(password, safe='') does it); two slashes stand before the user."
         )
 
 
@@ -65,16 +84,63 @@ def engine_of(url: sa.URL, connect_seconds: float) -> sa.Engine:
     import sqlalchemy as sa
 
     if url.get_backend_name() == "sqlite":
-        path = url.database or ""
-        if path and path != ":memory:" and not path.startswith("file:") and not Path(path).exists():
-            raise SqlError(f"{shown(url)}: there is no such file. A relative path counts from where the tap runs.")
-    arguments = {"connect_timeout": max(2, round(connect_seconds))} if url.get_backend_name() == "postgresql" else {}
-    if "connect_timeout" in url.query:
-        arguments = {}
+        path = _file_of(url)
+        if path and not Path(path).exists():
+            raise SqlError(
+                f"'{without(path, secrets_of(url))}': there is no such file. A relative path counts from where the tap "
+                "runs."
+            )
+    by_libpq = url.drivername in ("postgresql+psycopg", "postgresql+psycopg2")
+    arguments = libpq_arguments(url, connect_seconds) if by_libpq else {}
     try:
-        return sa.create_engine(url, connect_args=arguments, pool_pre_ping=True)
+        dialect: Any = url.get_dialect()
+        queue = issubclass(dialect.get_pool_class(url), sa.QueuePool)
+        # Each running stream has a connection, and the setting ``workers`` says how many there are.
+        more: dict[str, Any] = {"max_overflow": -1} if queue else {}
+        engine = sa.create_engine(url, connect_args=arguments, pool_pre_ping=True, **more)
     except sa.exc.NoSuchModuleError:
         raise SqlError(f"{shown(url)}: SQLAlchemy knows no database '{url.drivername}'. Install its dialect.") from None
     except ModuleNotFoundError as error:
-        extra = "pip install 'burler[sql]'" if error.name == "psycopg" else f"pip install {error.name}"
-        raise SqlError(f"{shown(url)}: its driver '{error.name}' is not installed. Install it: {extra}") from None
+        package = _PACKAGES.get(str(error.name), error.name)
+        raise SqlError(
+            f"{shown(url)}: its driver '{error.name}' is not installed. Install it: pip install {package}"
+        ) from None
+    if url.get_backend_name() == "sqlite":
+        sa.event.listen(engine, "connect", _only_read)
+    return engine
+
+
+def _file_of(url: sa.URL) -> str:
+    """The file of a SQLite database; empty: it is in memory."""
+    path = url.database or ""
+    if path.startswith("file:"):
+        path = unquote(path[5:].partition("?")[0])
+        if path.startswith("//"):  # behind it a host, which is this one
+            path = "/" + path[2:].partition("/")[2]
+        if url.query.get("mode") == "memory":
+            return ""
+    return "" if path == ":memory:" else path
+
+
+def libpq_arguments(url: sa.URL, connect_seconds: float) -> dict[str, str]:
+    """What libpq is told beside the URL, whose own words count.
+
+    Texts come as UTF-8 whatever the database holds them in: both drivers read nothing else. A server that is gone
+    without a word (a cut cable) is noticed after a minute; the kernel's own time is two hours.
+    """
+    said = {**_LIVENESS, "connect_timeout": str(max(2, round(connect_seconds)))}  # libpq takes 1 for 2
+    return {name: value for name, value in said.items() if name not in url.query} | {"client_encoding": "utf8"}
+
+
+def _only_read(connection: Any, _record: Any) -> None:
+    """Let nothing through to a SQLite file that writes it, nor what would take this back or open another file."""
+    import sqlite3
+
+    def allowed(action: int, first: str | None, second: str | None, *_where: str | None) -> int:
+        refused = action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH)
+        if action == sqlite3.SQLITE_PRAGMA and second is not None:
+            refused = str(first).lower() not in _READING_PRAGMAS
+        return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
+
+    connection.execute("pragma query_only = 1")
+    connection.set_authorizer(allowed)

@@ -18,7 +18,7 @@ tap = burler.tap(
                 "type": "number",
                 "exclusiveMinimum": 0,
                 "default": 3600,
-                "description": "After which PostgreSQL gives a statement up.",
+                "description": "How long the next rows of PostgreSQL may take.",
             },
         },
     },

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from burler.sql.ahead import fetch_ahead
+from burler.sql import ahead
+from burler.sql.ahead import NothingCame, fetch_ahead
 
 
 def numbers(count, closed=None):
@@ -76,3 +77,48 @@ def test_an_early_end_cancels_what_blocks_and_waits_for_the_thread():
     ahead.close()
     assert cancelled
     assert not [thread for thread in threading.enumerate() if thread.name == "burler-sql"]
+
+
+def test_an_item_that_does_not_come_is_waited_for_so_long_and_no_longer():
+    may_end = threading.Event()
+    clock = iter(range(0, 10_000, 100))
+
+    def silent():
+        yield 1
+        may_end.wait(20)
+
+    got = []
+    with pytest.raises(NothingCame):
+        for item in fetch_ahead(silent(), may_end.set, patience_seconds=500, monotonic=lambda: next(clock)):
+            got.append(item)
+    assert got == [1] and may_end.is_set()
+
+
+def test_the_time_that_is_taken_between_items_does_not_count():
+    now = [0.0]
+    got = []
+    for item in fetch_ahead(numbers(50), no_cancel, patience_seconds=5, monotonic=lambda: now[0]):
+        got.append(item)
+        now[0] += 100
+    assert got == list(range(50))
+
+
+def test_a_server_that_answers_nothing_any_more_is_left_behind(monkeypatch):
+    """To cancel asks it over a connection of its own, which hangs as well."""
+    monkeypatch.setattr(ahead, "_STEP_SECONDS", 0.02)
+    may_end = threading.Event()
+    asked = []
+
+    def silent():
+        yield 1
+        may_end.wait(30)
+
+    def cancel():
+        asked.append(threading.current_thread().name)
+        may_end.wait(30)
+
+    items = fetch_ahead(silent(), cancel)
+    assert next(items) == 1
+    items.close()
+    assert not may_end.is_set() and asked == ["burler-sql-cancel"]
+    may_end.set()

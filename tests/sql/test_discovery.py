@@ -110,6 +110,25 @@ def test_columns_that_the_user_may_not_read_are_unsupported(pg, server):
         pg.execute("drop owned by reader", "drop role reader")
 
 
+def test_tables_that_the_user_may_not_read_at_all_are_left_out(pg, server, caplog):
+    pg.execute("create table t (id int primary key)", "create table closed (id int primary key)")
+    password = canary("limited")
+    pg.execute("drop role if exists limited", f"create role limited login password '{password}'")
+    pg.execute("grant select on t to limited")
+    try:
+        assert list(found(server.url(pg.name, user="limited", password=password))) == ["public.t"]
+    finally:
+        pg.execute("drop owned by limited", "drop role limited")
+    assert "may read no column of 'public.closed'; left out" in caplog.text and "GRANT SELECT" in caplog.text
+
+
+def test_arrays_of_a_domain_are_arrays_of_what_it_is_made_of(pg, adbc):
+    pg.execute("create domain pos as int", "create table t (id int primary key, p pos[])")
+    pg.execute("insert into t values (1, array[1, 2]::pos[])")
+    (row,) = rows_of(pg.url, "public.t", adbc=adbc)
+    assert row == {"id": 1, "p": [1, 2]}
+
+
 def test_a_view_has_the_key_that_the_catalog_gives_it(pg, adbc):
     pg.execute("create view v as select 1 as id, 'x' as name")
     root = {"selected": True, "is-view": True, "view-key-properties": ["id"]}

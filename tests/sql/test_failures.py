@@ -1,6 +1,7 @@
 """What goes wrong with a database, as an operator sees it: one clear error each, no secret in it, no hanging."""
 
 import logging
+import sys
 import threading
 import time
 from urllib.parse import quote
@@ -55,9 +56,14 @@ def test_an_unknown_kind_of_database():
         burler.sql.Database(f"paradox://user:{canary('paradox')}@h/x").discover()
 
 
-def test_a_driver_that_is_not_installed():
-    with pytest.raises(SqlError, match=r"its driver '\w+' is not installed. Install it: pip install"):
+def test_a_driver_that_is_not_installed(monkeypatch):
+    """The package is named, which the module is not always; and the URL once."""
+    monkeypatch.setitem(sys.modules, "MySQLdb", None)
+    with pytest.raises(SqlError) as caught:
         burler.sql.Database("mysql://h/x").discover()
+    assert str(caught.value) == (
+        "mysql://h/x: its driver 'MySQLdb' is not installed. Install it: pip install mysqlclient"
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,6 +143,47 @@ def test_a_statement_that_takes_too_long(pg, adbc):
     said = error_of(pg.url, adbc=adbc, database={"statement_timeout_seconds": 0.3})
     assert "statement timeout" in said and "statement_timeout_seconds" in said
     assert time.monotonic() - begin < 20
+
+
+def test_the_time_that_the_target_takes_is_no_time_of_the_statement(pg, adbc):
+    """A COPY is one statement from its first row to its last, however slowly they are taken."""
+    fill(pg)
+    with burler.sql.Database(pg.url, adbc=adbc, statement_timeout_seconds=2) as database:
+        pages = database.query("select * from t")
+        next(pages)
+        time.sleep(2.2)
+        assert sum(1 for _page in pages) > 3
+
+
+@pytest.mark.parametrize("kind", ["AdbcLink", "PsycopgLink"])
+def test_what_is_set_for_a_transaction_does_not_outlive_it(pg, kind):
+    """Behind a pool the connection is somebody else's next."""
+    import sqlalchemy as sa
+
+    from burler.sql import postgres, postgres_links
+
+    link = getattr(postgres_links, kind)(sa.make_url(pg.url), 10)
+    try:
+        link.begin({**postgres._SETTINGS, "burler.from0": "5"})
+        assert link.ask("select current_setting('TimeZone'), current_setting('transaction_read_only')") == [
+            ("UTC", "on")
+        ]
+        link.end()
+        asked = "select current_setting('TimeZone'), coalesce(current_setting('burler.from0', true), '')"
+        assert link.ask(asked) == [("America/New_York", "")]
+    finally:
+        link.close()
+
+
+def test_a_bookmark_of_another_type_than_its_key(pg, adbc):
+    pg.execute("create table t (id int primary key)", "insert into t values (1)")
+    said = error_of(
+        pg.url,
+        adbc=adbc,
+        discover={"replication_keys": "id"},
+        state={"bookmarks": {"public.t": {"id": 5.5}}},
+    )
+    assert 'invalid input syntax for type integer: "5.5"' in said and "take it out of the state" in said
 
 
 def lost_tap(pg, adbc, **options):
@@ -287,6 +334,70 @@ def test_no_secret_is_in_any_log_line(pg, adbc, caplog):
     pg.execute("create table t (id int, k timestamp)", "insert into t values (1, 'infinity')")
     run_tap(table_tap(pg.url, adbc=adbc))
     assert PASSWORD not in caplog.text
+
+
+@pytest.mark.parametrize("slashes", ["///", "////"])
+def test_a_slash_too_many_does_not_show_the_password(slashes):
+    """As in sqlite:///: all behind it would be the name of a database."""
+    with pytest.raises(SqlError, match="two slashes stand before the user") as caught:
+        burler.sql.Database(f"postgresql:{slashes}me:{canary('slash')}@h/shop")
+    assert "canary" not in str(caught.value)
+
+
+def test_names_and_passwords_with_any_signs(pg, server, adbc):
+    """Written with % in the URL; libpq gets them whole."""
+    password, name = f" {canary('sp ace')} + 'x\"y\\ @:/ é%", "sp ace +'r"
+    literal = password.replace("'", "''")
+    pg.execute("create table t (id int)", "insert into t values (1)", f'drop role if exists "{name}"')
+    pg.execute(f"create role \"{name}\" login password '{literal}'", f'grant select on t to "{name}"')
+    url = server.url(pg.name, user=quote(name, safe=""), password=quote(password, safe=""))
+    url += "?application_name=my%20tap&options=-c%20search_path%3Dpublic"
+    try:
+        assert rows_of(url, "public.t", adbc=adbc) == [{"id": 1}]
+        with burler.sql.Database(url, adbc=adbc) as database:
+            asked = "select current_setting('application_name') as a, current_setting('search_path') as p"
+            assert list(database.rows(asked)) == [{"a": "my tap", "p": "public"}]
+    finally:
+        pg.execute(f'drop owned by "{name}"', f'drop role "{name}"')
+
+
+def test_a_server_that_ends_idle_connections_ends_no_stream(pg, adbc):
+    """In a transaction that a slow target keeps open, and between two tables."""
+    fill(pg)
+    limits = ("idle_in_transaction_session_timeout", "idle_session_timeout")
+    pg.execute(*[f"alter database {pg.name} set {name} = 300" for name in limits])
+    try:
+        with burler.sql.Database(pg.url, adbc=adbc) as database:
+            for _ in range(2):
+                pages = database.query("select * from t")
+                next(pages)
+                time.sleep(0.6)
+                assert sum(1 for _page in pages) > 3
+                time.sleep(1.2)
+    finally:
+        pg.execute(*[f"alter database {pg.name} reset {name}" for name in limits])
+
+
+def test_all_digits_come_whatever_the_server_shows_by_default(pg, adbc):
+    pg.execute(f"alter database {pg.name} set extra_float_digits = -5", "create table t (a float8, b float4)")
+    pg.execute("insert into t values (0.1234567890123456, 1.2345678)")
+    try:
+        (row,) = rows_of(pg.url, "public.t", adbc=adbc)
+    finally:
+        pg.execute(f"alter database {pg.name} reset extra_float_digits")
+    assert row == {"a": 0.1234567890123456, "b": 1.2345678}
+
+
+def test_a_lost_connection_takes_those_that_wait_with_it(pg, adbc):
+    """Else each of them would cost a try of its own."""
+    pg.execute("create table t (id int)", "insert into t values (1)")
+    ends = "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{}' and pid <> pg_backend_pid()"
+    with burler.sql.Database(pg.url, adbc=adbc) as database:
+        assert list(database.rows("select id from t")) == [{"id": 1}]
+        pg.ask(ends.format(pg.name))
+        with pytest.raises(SqlError):
+            list(database.rows("select id from t"))
+        assert list(database.rows("select id from t")) == [{"id": 1}]
 
 
 @pytest.mark.parametrize("sign", ["@", "/", "#", "?"])

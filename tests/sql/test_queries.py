@@ -74,6 +74,23 @@ def test_a_semicolon_at_the_end_and_comments_do_no_harm(database):
     assert list(database.rows("select 1 as a, '1 day'::interval as d -- a comment\n ;\n")) == [{"a": 1, "d": "1 day"}]
 
 
+@pytest.mark.parametrize("end", ["-- a comment", "-- a comment;", "/* one */ -- more\n -- and more ;"])
+def test_a_comment_at_the_end_swallows_nothing(database, end):
+    assert list(database.rows(f"select 1 as a {end}")) == [{"a": 1}]
+
+
+def test_a_value_may_be_cast_with_two_colons(database):
+    asked = "select :a::text as a, :b::int + 1 as b, '1:2::x' as c, :a::text || 'y' as d"
+    assert list(database.rows(asked, {"a": "q", "b": 4})) == [{"a": "q", "b": 5, "c": "1:2::x", "d": "qy"}]
+
+
+def test_big_rows_behind_many_small_ones_come_in_small_pages(database):
+    """A page may not be as many rows as fitted into the one before."""
+    asked = "select i, repeat('x', case when i <= 6000 then 1 else 200000 end) as x from generate_series(1, 6400) i"
+    sizes = [len(page) if isinstance(page, bytes) else page.nbytes for page in database.query(asked)]
+    assert sum(sizes) > 400 * 200_000 and max(sizes) < 5_000_000
+
+
 def test_a_value_that_is_missing_and_one_too_many(database):
     with pytest.raises(SqlError, match="asks for ':b', and no such value is given"):
         list(database.rows("select :a, :b", {"a": 1}))

@@ -47,7 +47,6 @@ def small_pages(monkeypatch):
             yield from (batch.slice(i, 7) for i in range(0, batch.num_rows, 7))
 
     monkeypatch.setattr(postgres_links.AdbcLink, "fetch", cut)
-    monkeypatch.setattr(postgres_links, "_FIRST_ROWS", 7)
     monkeypatch.setattr(postgres_links, "_MOST_ROWS", 7)
 
 
@@ -107,6 +106,30 @@ def test_a_place_of_an_older_table_is_not_gone_on_with(pg, adbc):
     assert set(ids(again)) | set(ids(whole)) == {(1, i) for i in range(30)}
 
 
+@pytest.mark.usefixtures("small_pages")
+def test_a_place_in_a_table_that_has_another_key_now_is_not_gone_on_with(pg, adbc):
+    """The place says which columns it is of; the first one still holds."""
+    pg.execute("create table parts (a int, b int, c int, primary key (a, b))")
+    pg.execute("insert into parts select i / 30, i, 89 - i from generate_series(0, 89) i")
+    first = run_tap(parts_tap(pg.url, adbc, fail_after=50))
+    pg.execute("alter table parts drop constraint parts_pkey", "alter table parts add primary key (a, c)")
+    second = run_tap(parts_tap(pg.url, adbc), state=first.states[-1])
+    assert not second.result.errors
+    assert {*ids(first), *ids(second)} == {(i // 30, i) for i in range(90)}
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_a_place_elsewhere_than_the_bookmark_is_not_gone_on_with(pg, adbc):
+    pg.execute("create table parts (a int, b int, primary key (a, b))")
+    pg.execute("insert into parts select i / 30, i from generate_series(0, 89) i")
+    state = run_tap(parts_tap(pg.url, adbc, fail_after=50)).states[-1]
+    entry = state["bookmarks"]["public.parts"]
+    assert entry["stream_state"] == {"burler.sql": {"key": ["a", "b"], "at": [1, 48]}}
+    entry["full_table"]["a"] = 0
+    second = run_tap(parts_tap(pg.url, adbc), state=state)
+    assert ids(second) == [(i // 30, i) for i in range(90)]
+
+
 def test_without_resumable_by_no_order_is_asked_for(pg, adbc, monkeypatch):
     pg.execute("create table parts (a int primary key, b int)", "insert into parts values (1, 1)")
     asked = []
@@ -127,6 +150,7 @@ def test_without_resumable_by_no_order_is_asked_for(pg, adbc, monkeypatch):
         ("char(4)", "chr(96 + i)"),
         ("mood", "('m' || i)::mood"),
         ("date", "'2024-01-01'::date + i"),
+        ("oid", "(2999999990 + i)::oid"),
     ],
 )
 def test_keys_of_types_without_an_order_of_their_own_rise_by_their_text(pg, adbc, kind, value):

@@ -80,6 +80,43 @@ def test_a_signal_ends_a_run_that_waits_for_its_first_row(pg, start, adbc, numbe
     wait_until(lambda: not queries(pg))
 
 
+@pytest.mark.parametrize("adbc", [True, False])
+def test_a_signal_ends_a_run_that_waits_for_a_table_which_somebody_locks(pg, start, adbc):
+    import psycopg
+
+    pg.execute("create table t (id int primary key)")
+    with psycopg.connect(pg.url) as holder:
+        holder.execute("lock table t in access exclusive mode")
+        process = start(adbc)
+        waits = f"select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = '{pg.name}'"
+        wait_until(lambda: pg.ask(waits) == [(1,)])
+        process.send_signal(signal.SIGTERM)
+        _out, said = process.communicate(timeout=30)
+        assert process.returncode == 0, said
+        wait_until(lambda: pg.ask(waits) == [(0,)])
+
+
+def test_a_signal_ends_a_run_that_waits_for_sqlite(tmp_path):
+    import sqlite3
+
+    numbers = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000000000)"
+    with sqlite3.connect(tmp_path / "s.db") as shop:
+        shop.execute(f"create view slow as {numbers} select i as id from n where i < 0")
+    (tmp_path / "tap_slow.py").write_text(textwrap.dedent(TAP))
+    (tmp_path / "config.json").write_text(json.dumps({"url": "sqlite:///s.db", "adbc": False}))
+    command = [sys.executable, "-m", "burler", "run", "tap_slow.py", "--config", "config.json"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert json.loads(process.stdout.readline())["type"] == "SCHEMA"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        _out, said = process.communicate(timeout=20)
+        assert process.returncode == 0, said
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_a_killed_run_leaves_no_query_behind_once_it_has_rows_to_send(pg, start, adbc):
     pg.execute("create table t (id int primary key, filler text)")
     pg.execute("insert into t select i, repeat('x', 1000) from generate_series(1, 50000) i")
