@@ -43,6 +43,10 @@ class Channel:
         """The source says that nothing has changed."""
         raise self._refused(stream, "not_modified")
 
+    def in_hook(self) -> bool:
+        """Whether code that runs here now is a hook, called for rows on their way out."""
+        return False
+
     def source_dropped(self, stream: str) -> None:
         """What was saved of a source of the stream no longer counts."""
 
@@ -219,6 +223,11 @@ class StreamRun:
         """The source says that nothing has changed since the last run (HTTP 304): that this run brings no rows does
         not mean that there are none. No ACTIVATE_VERSION is sent, and the version in the state stays."""
         self._channel.not_modified(self.name)
+
+    @property
+    def is_in_hook(self) -> bool:
+        """Whether a hook runs (``post_transform``, a bookmark function), and not the stream's own function."""
+        return self._channel.in_hook()
 
     @property
     def client(self) -> Any:

@@ -42,7 +42,7 @@ def prepare(client: Client, request: Request) -> Request:
         BurlerError: a second resource: what changes in one of several would be missed (specs 4, rule 5).
     """
     run = running()
-    if run is None or not run.source_state.automatic or not _is_plain_get(request):
+    if run is None or run.is_in_hook or not run.source_state.automatic or not _is_plain_get(request):
         return request
     of = resource(client, request)
     if not run.source_state.claim(of):
@@ -61,7 +61,7 @@ def judge(client: Client, request: Request, response: requests.Response) -> None
         NotModified: it says that nothing has changed.
     """
     run = running()
-    if run is None or not run.source_state.automatic or not _is_get(request):
+    if run is None or run.is_in_hook or not run.source_state.automatic or not _is_get(request):
         return
     if response.status_code == 304:
         _say_so(run)

@@ -75,6 +75,10 @@ class LaneChannel(Channel):
         """The full table has ended."""
         self._lane.pull.put(mk.VersionEnds(stream, whole))
 
+    def in_hook(self) -> bool:
+        """Whether code that runs here now is a hook, called for rows on their way out."""
+        return self._lane.writing.at_work_here()
+
     def source_dropped(self, stream: str) -> None:
         """What was saved of a source of the stream no longer counts."""
         if self._lane.unit is self._unit:

@@ -557,3 +557,18 @@ def test_a_resource_in_pages_is_none(server: Server):
     server.resources["/t"] = ({"ETag": '"1"', "Link": '</t?page=2>; rel="next"'}, rows(1))
     run = run_tap(one_resource(lambda client: client.conditional("/t"), source_state=False), {"url": server.url})
     assert "Use client.pages" in str(run.result.errors["t"])
+
+
+def test_a_hook_may_ask_for_more(server: Server):
+    """Requests of a post_transform are none of those that the option is about."""
+    server.resources = {"/t": ({"ETag": '"1"'}, rows(1)), "/names": ({"ETag": '"9"'}, {"1": "one"})}
+    tap = one_resource()
+
+    @tap.post_transform("t")
+    def named(record, client):
+        return {**record, "name": client.json("/names")[str(record["id"])]}
+
+    first = run_tap(tap, {"url": server.url})
+    assert first.records("t") == [{"id": 1, "name": "one"}]
+    assert [entry["value"] for entry in kept(first)] == ['"1"']
+    assert run_tap(tap, {"url": server.url}, state=first.states[-1]).types == ["SCHEMA", "STATE"]
