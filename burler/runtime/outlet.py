@@ -272,7 +272,7 @@ class Outlet:
                 self.planned.tap_stream_id,
                 blank,
                 self.rows,
-                self.planned.bookmark_key,
+                self.planned.resume_key or self.planned.bookmark_key,
             )
         shapers = {id(one): one for one in (self._fitter, self._shaper)}.values()
         for shaper in shapers:

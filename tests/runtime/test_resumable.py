@@ -343,3 +343,13 @@ def test_the_first_key_of_one_stream_has_a_name():
     tap.sync("a", key_properties="id", resumable_by="*", schema={"properties": {"id": {"type": "integer"}}})(lambda: [])
     with pytest.raises(DeclarationError, match="Name the field here"):
         tap.seal()
+
+
+def test_rows_without_the_field_are_told_by_its_name(caplog: pytest.LogCaptureFixture):
+    tap = burler.tap("tap-db")
+    schema = {"properties": {"id": {"type": "integer"}, "n": {"type": ["null", "integer"]}}}
+    tap.sync("a", key_properties="id", resumable_by="n", schema=schema)(
+        lambda: [{"id": 1, "n": None}, {"id": 2, "n": 1}]
+    )
+    run_tap(tap)
+    assert "1 of 2 rows have no 'n'" in caplog.text
