@@ -14,7 +14,7 @@ tap = burler.tap(
         "type": "object",
         "required": ["base_url"],
         "properties": {
-            "base_url": {"type": "string", "description": "Where the helpdesk is, as http://127.0.0.1:8765."},
+            "base_url": {"type": "string", "description": "Where the helpdesk is, as http://127.0.0.1:8764."},
             "timeout_seconds": {"type": "number", "exclusiveMinimum": 0, "default": 30, "description": "Of a reply."},
             "retry_pause_seconds": {
                 "type": "number",

@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
 def main() -> None:
     """Serve until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="python -m examples.tap_helpdesk.server", description=__doc__.split("\n")[0])
-    parser.add_argument("--port", type=int, default=8765, help="0: any that is free")
+    parser.add_argument("--port", type=int, default=8764, help="0: any that is free")
     parser.add_argument("--seed", type=int, default=1, help="of the rows and of what fails")
     parser.add_argument("--latency-ms", type=float, default=20, help="before each reply")
     for name, default in vars(Size()).items():

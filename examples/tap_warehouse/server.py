@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
 def main() -> None:
     """Serve until the process is stopped."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=8766)
+    parser.add_argument("--port", type=int, default=8768)
     parser.add_argument("--seconds", type=float, default=3.0, help="that an export takes")
     parser.add_argument("--articles", type=int, default=1000)
     given = parser.parse_args()
