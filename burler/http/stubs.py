@@ -15,6 +15,7 @@ from burler.errors import DeclarationError
 from burler.http.endpoint_methods import KNOWN_VERBS, VERBS, Endpoint, make_method
 from burler.http.endpoint_own import own_options, with_backoff
 from burler.http.endpoint_paths import name_of_path, path_template
+from burler.http.misspelt import did_you_mean
 from burler.http.paginators import Paginator, PagingFunction, coerce_paginator
 
 Class = TypeVar("Class", bound=type)
@@ -169,7 +170,16 @@ def _decorated(cls: type, base: type | None, declared: list[Endpoint], backoff_s
         cls.backoff_strategy = staticmethod(backoff_strategy)  # type: ignore[attr-defined]
     for endpoint in declared:
         _add(cls, endpoint, own, place)
+    if not hasattr(cls, "__getattr__"):
+        cls.__getattr__ = _missing  # type: ignore[attr-defined]
     return cls
+
+
+def _missing(self: Any, name: str) -> Any:
+    """What a class with endpoints says of a method that it does not have."""
+    made = sorted(getattr(type(self), _MADE, ()))
+    hint = "" if name.startswith("_") else did_you_mean(name, made)
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'.{hint}", name=name, obj=self)
 
 
 def _check_own(own: Any, cls: type, place: str) -> None:

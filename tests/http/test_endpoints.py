@@ -657,3 +657,15 @@ def test_a_client_with_a_request_of_its_own_tries_as_often_as_any():
     with serving(lambda asked: 503) as server, pytest.raises(HttpError):
         Named(server.url).get_things()
     assert len(server.asked) == 6
+
+
+def test_a_misspelt_method_is_answered_with_the_nearest_one():
+    @endpoints(planets="/planets")
+    class Stars:
+        pass
+
+    client = Stars("http://127.0.0.1:1")
+    with pytest.raises(AttributeError, match=r"no attribute 'pages_planet'\. Did you mean 'pages_planets'\?"):
+        client.pages_planet()
+    assert not hasattr(client, "nothing_of_the_kind")
+    client.close()
