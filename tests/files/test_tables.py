@@ -10,7 +10,6 @@ from filebox import ORDER, ids, tap_of
 
 import burler
 import burler.files
-from burler.context import StreamRun
 from burler.errors import BurlerError, FileError
 from burler.files import read
 from burler.testing import bind_stream, run_tap
@@ -116,9 +115,6 @@ def test_where_no_table_hangs_on_it_a_broken_file_is_left_for_the_next_run(box):
     assert not second.result.errors and ids(second) == [3], "rows are added to the table as it stands"
 
 
-@pytest.mark.skipif(
-    not hasattr(StreamRun(None, "x"), "sends_versions"), reason="a stream does not know yet whether it sends versions"
-)
 def test_without_versions_a_broken_file_is_left_for_the_next_run(box):
     box.put("1.csv", "id,name\n1,a\n"), box.put("2.csv", "id,name\n2\n"), box.put("3.csv", "id,name\n3,a\n")
     plain = run_tap(tap_of(box["*.csv"], on_bad_file="skip", declared={"versions": False}))

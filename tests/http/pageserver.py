@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from burler.http import Client
 
 
 @dataclass
@@ -109,3 +112,13 @@ def serving(answer: Answer) -> Iterator[PageServer]:
         listening.shutdown()
         listening.server_close()
         thread.join(10)
+
+
+def client_of(server, **options):
+    """A client of a server that waits for nothing."""
+    return Client(server.url, sleep=lambda seconds: None, **options)
+
+
+def warnings_of(caplog):
+    """What is above INFO, where METRIC lines stand."""
+    return [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]

@@ -1,41 +1,18 @@
 """Paginators over a real server: which requests are sent, which rows come, where they end."""
 
 import json
-import logging
 import time
 from decimal import Decimal
 
 import pytest
 import requests
-from pageserver import serving
+from pageserver import client_of, warnings_of
 
 from burler.errors import NotFoundError, PagingError
 from burler.http import Client, Cursor, LinkHeader, NextUrl, Offset, PageNumber, Reply, Request, SinglePage, UntilEmpty
 from burler.testing import canary
 
 ROWS = [{"id": number} for number in range(1, 8)]
-
-
-def warnings_of(caplog):
-    """What is above INFO, where METRIC lines stand."""
-    return [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
-
-
-@pytest.fixture
-def serve():
-    blocks = []
-
-    def start(answer):
-        blocks.append(serving(answer))
-        return blocks[-1].__enter__()
-
-    yield start
-    for block in blocks:
-        block.__exit__(None, None, None)
-
-
-def client_of(server, **options):
-    return Client(server.url, sleep=lambda seconds: None, **options)
 
 
 def ids(client, path="/things", **options):

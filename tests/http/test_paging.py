@@ -7,7 +7,7 @@ import weakref
 import pytest
 import requests
 import responses
-from pageserver import serving
+from pageserver import client_of
 
 import burler
 from burler.errors import HttpError, NotFoundError, NotModified, PagingError, SourceError
@@ -17,23 +17,6 @@ from burler.pipeline.pages import JsonPage
 from burler.testing import canary, run_tap
 
 SCHEMA = {"properties": {"id": {"type": "integer"}, "total": {"type": "number"}}}
-
-
-@pytest.fixture
-def serve():
-    blocks = []
-
-    def start(answer):
-        blocks.append(serving(answer))
-        return blocks[-1].__enter__()
-
-    yield start
-    for block in blocks:
-        block.__exit__(None, None, None)
-
-
-def client_of(server, **options):
-    return Client(server.url, sleep=lambda seconds: None, **options)
 
 
 def three_pages(asked):

@@ -60,6 +60,7 @@ def test_snippets_on_endpoints():
 
     with serving(crm) as server:
         run_blocks("endpoints.md", server=server.url, token=token)
+        assert "/contacts" in server.paths and any(path.endswith("/notes") for path in server.paths), server.paths
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -5,31 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
-from pageserver import serving
+from pageserver import client_of, warnings_of
 
-from burler.http import Client, Cursor, LinkHeader, NextUrl, SinglePage
-
-
-def warnings_of(caplog):
-    """What is above INFO, where METRIC lines stand."""
-    return [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
-
-
-@pytest.fixture
-def serve():
-    blocks = []
-
-    def start(answer):
-        blocks.append(serving(answer))
-        return blocks[-1].__enter__()
-
-    yield start
-    for block in blocks:
-        block.__exit__(None, None, None)
-
-
-def client_of(server, **options):
-    return Client(server.url, sleep=lambda seconds: None, **options)
+from burler.http import Cursor, LinkHeader, NextUrl, SinglePage
 
 
 @pytest.mark.parametrize(
