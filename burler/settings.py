@@ -40,6 +40,41 @@ class Settings:
     ignore_source_state: bool = _setting(
         False, "What sources said of themselves (ETags and the like) does not count: everything is fetched."
     )
+    tail: bool = _setting(False, "Go on for ever: streams are polled again and again, tail functions stay connected.")
+    state_message_min_interval_ms: int = _setting(
+        60_000, "Tail: a STATE comes at the latest this long after the first record that none covers yet."
+    )
+    new_record_polling_interval_ms: int = _setting(60_000, "Tail: the wait between two polls of a stream.")
+    max_full_table_age_seconds: float | None = _setting(
+        None,
+        "Tail: a FULL_TABLE stream is read again once its last reading began this long ago; none: it is read once.",
+    )
+    tail_drain: bool = _setting(False, "Tail: a poll that brought new rows is followed by the next one without a wait.")
+    tail_retry: bool = _setting(
+        True, "Tail: a stream that failed is tried again, after a wait that grows to 5 minutes."
+    )
+    tail_max_retries: int | None = _setting(
+        10, "Tail: so many failures of a stream in a row; one more, and it has failed for good. null: never.", zero=True
+    )
+    tail_full_table_on_failure: bool = _setting(
+        False, "Tail: a stream that would have failed for good forgets its bookmark and begins anew, once."
+    )
+    tail_stop_on_failure: bool = _setting(
+        True, "Tail: a stream that has failed for good ends the tap (exit code 1); false: the others go on."
+    )
+    tail_max_rounds: int | None = _setting(None, "Tail: each stream is polled so many times, then the tap ends.")
+    tail_max_seconds: float | None = _setting(None, "Tail: the tap ends after this time, as if it were told to stop.")
+    tail_rediscover_seconds: float | None = _setting(
+        None, "Tail: schemas are discovered again after this time; SIGHUP does it at once. none: only then."
+    )
+    acknowledge_state_file: str | None = _setting(
+        None,
+        "Acknowledge to sources only what this file confirms: a state, or STATE lines, that whoever runs the tap "
+        "writes. It is looked at every 10 seconds.",
+    )
+    metrics_port: int | None = _setting(None, "Numbers for Prometheus on http://127.0.0.1:PORT/metrics.")
+    metrics_file: str | None = _setting(None, "Numbers for Prometheus in this file, written anew every 15 seconds.")
+    metrics_interval_seconds: float = _setting(60.0, "Tail: METRIC lines and one line for each stream come this often.")
     workers: int = _setting(1, "Streams that are synced at a time, each in a thread.")
     partition_workers: int | None = _setting(
         None, "Partitions of a stream that are synced at a time. It comes before the streams' own `workers`."

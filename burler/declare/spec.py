@@ -93,6 +93,9 @@ class StreamSpec:
     ``partitions`` gives the partitions; ``partition_order`` "asc" says that rows rise from one to the next;
     ``partition_key`` is the field, or the function of a partition, that names it in the state.
     ``acknowledge`` is called once a STATE that moved the stream has been written.
+    ``tail`` is called in a tail run, after ``sync``, and goes on giving rows; with ``overlap`` it is called first, and
+    calls ``stream.catch_up()`` itself. ``wake`` yields whenever the stream should be polled at once.
+    ``new_record_polling_interval_ms`` and ``max_full_table_age_seconds``: of this stream, in a tail run.
     """
 
     tap_stream_id: str
@@ -132,6 +135,11 @@ class StreamSpec:
     partition_order: str = "none"
     partition_key: str | Callable[[dict[str, Any]], str] | None = None
     acknowledge: UserFunction | None = None
+    tail: UserFunction | None = None
+    overlap: bool = False
+    wake: UserFunction | None = None
+    new_record_polling_interval_ms: int | None = None
+    max_full_table_age_seconds: float | None = None
 
     @property
     def bookmark_key(self) -> str | None:

@@ -18,12 +18,13 @@ from functools import partial
 from typing import Any
 
 from burler.errors import StreamError
+from burler.runtime.acknowledging import Acknowledgements
 from burler.runtime.outlet import schema_of
 from burler.runtime.plan import PlannedRun, PlannedStream
 from burler.runtime.report import Report
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
-from burler.runtime.states import Acknowledgements, States
+from burler.runtime.states import States
 from burler.runtime.stream import SyncRun
 from burler.runtime.walking import FATAL
 from burler.runtime.workers import Crew
