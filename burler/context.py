@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -46,6 +47,22 @@ class Channel:
     def in_hook(self) -> bool:
         """Whether code that runs here now is a hook, called for rows on their way out."""
         return False
+
+    def stopping(self) -> bool:
+        """Whether the function is to come to its end."""
+        return False
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep, no longer than until the function is to come to its end; whether it is."""
+        time.sleep(seconds)
+        return False
+
+    def catch_up(self, stream: str) -> Iterator[Any]:
+        """What the stream's sync function gives."""
+        raise self._refused(stream, "catch_up")
+
+    def state_set(self, stream: str) -> None:
+        """``stream.state`` was given another object."""
 
     def source_dropped(self, stream: str) -> None:
         """What was saved of a source of the stream no longer counts."""
@@ -110,6 +127,7 @@ class StreamRun:
         schemas: Mapping[str, Mapping[str, Any]] | None = None,
         resumable_by: str | None = None,
         sends_versions: bool = False,
+        tailing: bool = False,
     ) -> None:
         self.tap = tap
         self.name = name
@@ -122,6 +140,7 @@ class StreamRun:
         self.start_date = start_date
         self.resumable_by = resumable_by
         self.sends_versions = sends_versions
+        self.tailing = tailing
         self.tally = tally or Tally()
         self.source_state = source_state or SourceStates(name)
         self._channel = Channel()
@@ -150,7 +169,8 @@ class StreamRun:
     def state(self) -> dict[str, Any]:
         """A JSON object of the author's own, saved with STATE (specs 11.27).
 
-        Change it *after* yielding the rows it speaks of; then no STATE ever says more than what is out.
+        Change it *after* yielding the rows it speaks of; then no STATE ever says more than what is out. A tail function
+        gives it a new object (``stream.state = {...}``): that counts at once, a change in place with the next yield.
         """
         return self._state
 
@@ -159,6 +179,7 @@ class StreamRun:
         if not isinstance(value, dict):
             raise BurlerError(f"stream '{self.name}': stream.state must be a JSON object, not {type(value).__name__}.")
         self._state = value
+        self._channel.state_set(self.name)
 
     def emit_record(self, record: Mapping[str, Any], stream: str | None = None) -> None:
         """Emit one row, of this stream or of another one that this function may emit, from anywhere in a sync: it
@@ -223,6 +244,25 @@ class StreamRun:
         """The source says that nothing has changed since the last run (HTTP 304): that this run brings no rows does
         not mean that there are none. No ACTIVATE_VERSION is sent, and the version in the state stays."""
         self._channel.not_modified(self.name)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether this function is to come to its end: the run is, or it is to begin anew with a new client. Functions
+        in threads beside the main one can't be interrupted; those that never block for long look here."""
+        return self._channel.stopping()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep, and wake at once when the function is to come to its end. Gives ``stopping``."""
+        return self._channel.wait(seconds)
+
+    def catch_up(self) -> Iterator[Any]:
+        """In a tail function declared with ``overlap=True``: what the stream's sync function gives, from the bookmark
+        that this call began with. ``yield from stream.catch_up()`` once you are subscribed to what comes next.
+
+        Raises:
+            BurlerError: elsewhere, or called twice.
+        """
+        return self._channel.catch_up(self.name)
 
     @property
     def is_in_hook(self) -> bool:

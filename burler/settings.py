@@ -7,16 +7,39 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from burler.errors import ConfigError
 
-_MOST = {int: 1e15, float: 1e9}  # more rows or bytes than a disk holds; more seconds than a clock waits
+MOST_SECONDS = 1e9
+"""Some 31 years: clocks of operating systems refuse to wait much longer."""
+_MOST = {"int": 1e15, "float": MOST_SECONDS}  # more rows or bytes than a disk holds
 
 
-def _setting(default: Any, about: str, choices: tuple[str, ...] = (), *, zero: bool = False) -> Any:
-    return field(default=default, metadata={"about": about, "choices": choices, "zero": zero})
+def _setting(
+    default: Any,
+    about: str,
+    choices: tuple[str, ...] = (),
+    *,
+    zero: bool = False,
+    most: int | None = None,
+    null: str = "",
+    flag: str | None = None,
+    group: str = "Tail",
+) -> Any:
+    """A setting.
+
+    Args:
+        choices: the words it may be; all, if empty.
+        zero: 0 is a number that it may be.
+        most: the greatest number that it may be; by default what its unit allows.
+        null: what null stands for, where that is not the default.
+        flag: the word for its value in ``--help``, where it is an option of the command line, too; booleans need none.
+        group: under which heading of ``--help`` that option stands.
+    """
+    told = {"about": about, "choices": choices, "zero": zero, "most": most, "null": null, "flag": flag, "group": group}
+    return field(default=default, metadata=told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,43 +61,69 @@ class Settings:
         ("full", "touched"),
     )
     ignore_source_state: bool = _setting(
-        False, "What sources said of themselves (ETags and the like) does not count: everything is fetched."
+        False,
+        "What sources said of themselves (ETags and the like) does not count: everything is fetched.",
+        flag="",
+        group="Options",
     )
-    tail: bool = _setting(False, "Go on for ever: streams are polled again and again, tail functions stay connected.")
+    tail: bool = _setting(
+        False, "Go on for ever: streams are polled again and again, tail functions stay connected.", flag=""
+    )
     state_message_min_interval_ms: int = _setting(
-        60_000, "Tail: a STATE comes at the latest this long after the first record that none covers yet."
+        60_000, "Tail: a STATE comes at the latest this long after the first record that none covers yet.", flag="MS"
     )
-    new_record_polling_interval_ms: int = _setting(60_000, "Tail: the wait between two polls of a stream.")
+    new_record_polling_interval_ms: int = _setting(60_000, "Tail: the wait between two polls of a stream.", flag="MS")
     max_full_table_age_seconds: float | None = _setting(
         None,
         "Tail: a FULL_TABLE stream is read again once its last reading began this long ago; none: it is read once.",
+        flag="SECONDS",
     )
-    tail_drain: bool = _setting(False, "Tail: a poll that brought new rows is followed by the next one without a wait.")
+    tail_drain: bool = _setting(
+        False, "Tail: a poll that brought new rows is followed by the next one without a wait.", flag=""
+    )
     tail_retry: bool = _setting(
-        True, "Tail: a stream that failed is tried again, after a wait that grows to 5 minutes."
+        True, "Tail: a stream that failed is tried again, after a wait that grows to 5 minutes.", flag=""
     )
     tail_max_retries: int | None = _setting(
-        10, "Tail: so many failures of a stream in a row; one more, and it has failed for good. null: never.", zero=True
+        10,
+        "Tail: so many failures of a stream in a row; one more, and it has failed for good. 0: at the first; null (or "
+        "the word `forever`): never.",
+        zero=True,
+        flag="COUNT|forever",
+        null="no end",
     )
     tail_full_table_on_failure: bool = _setting(
-        False, "Tail: a stream that would have failed for good forgets its bookmark and begins anew, once."
+        False, "Tail: a stream that would have failed for good forgets its bookmark and begins anew, once.", flag=""
     )
     tail_stop_on_failure: bool = _setting(
-        True, "Tail: a stream that has failed for good ends the tap (exit code 1); false: the others go on."
+        True, "Tail: a stream that has failed for good ends the tap (exit code 1); false: the others go on.", flag=""
     )
-    tail_max_rounds: int | None = _setting(None, "Tail: each stream is polled so many times, then the tap ends.")
-    tail_max_seconds: float | None = _setting(None, "Tail: the tap ends after this time, as if it were told to stop.")
+    tail_max_rounds: int | None = _setting(
+        None, "Tail: each stream is polled so many times, then the tap ends.", flag="COUNT"
+    )
+    tail_max_seconds: float | None = _setting(
+        None, "Tail: the tap ends after this time, as if it were told to stop.", flag="SECONDS"
+    )
     tail_rediscover_seconds: float | None = _setting(
-        None, "Tail: schemas are discovered again after this time; SIGHUP does it at once. none: only then."
+        None,
+        "Tail: schemas are discovered again after this time; SIGHUP does it at once. none: only then.",
+        flag="SECONDS",
     )
     acknowledge_state_file: str | None = _setting(
         None,
         "Acknowledge to sources only what this file confirms: a state, or STATE lines, that whoever runs the tap "
         "writes. It is looked at every 10 seconds.",
+        flag="FILE",
     )
-    metrics_port: int | None = _setting(None, "Numbers for Prometheus on http://127.0.0.1:PORT/metrics.")
-    metrics_file: str | None = _setting(None, "Numbers for Prometheus in this file, written anew every 15 seconds.")
-    metrics_interval_seconds: float = _setting(60.0, "Tail: METRIC lines and one line for each stream come this often.")
+    metrics_port: int | None = _setting(
+        None, "Numbers for Prometheus on http://127.0.0.1:PORT/metrics.", flag="PORT", most=65_535
+    )
+    metrics_file: str | None = _setting(
+        None, "Numbers for Prometheus in this file, written anew every 15 seconds.", flag="FILE"
+    )
+    metrics_interval_seconds: float = _setting(
+        60.0, "Tail: METRIC lines and one line for each stream come this often.", flag="SECONDS"
+    )
     workers: int = _setting(1, "Streams that are synced at a time, each in a thread.")
     partition_workers: int | None = _setting(
         None, "Partitions of a stream that are synced at a time. It comes before the streams' own `workers`."
@@ -123,33 +172,61 @@ class Settings:
 def read_settings(config: Mapping[str, Any]) -> Settings:
     """The settings a config holds; text (from environment variables) is read as the setting's type.
 
+    null stands for the default, but where it is a value of its own: ``tail_max_retries``.
+
     Raises:
-        ConfigError: every value that is of the wrong kind or not above zero.
+        ConfigError: every value that is of the wrong kind, too small or too big.
     """
     given: dict[str, Any] = {}
     problems = []
     for item in fields(Settings):
-        if config.get(item.name) is None:
+        if item.name not in config or (config[item.name] is None and not item.metadata["null"]):
             continue
         try:
-            value = (
-                0 if item.metadata["zero"] and _is_zero(config[item.name]) else _as(str(item.type), config[item.name])
-            )
-            if item.metadata["choices"] and value not in item.metadata["choices"]:
-                raise ValueError(f"one of {', '.join(item.metadata['choices'])}")
-            given[item.name] = value
+            given[item.name] = read_value(item.name, config[item.name])
         except ValueError as error:
             problems.append(f"setting '{item.name}' must be {error}")
-    start = given.get("start_date")
-    if start is not None and not _is_moment(start):
-        problems.append("setting 'start_date' must be an RFC 3339 date-time with a zone, as 2024-01-02T03:04:05Z")
     if problems:
         raise ConfigError("\n  ".join(problems))
     return Settings(**given)
 
 
-def _is_zero(value: Any) -> bool:
-    return not isinstance(value, bool) and str(value).strip() in ("0", "0.0")
+def read_value(name: str, value: Any, *, null: bool = True) -> Any:
+    """The value of one setting, as its type; text is read.
+
+    Args:
+        null: whether null is a value, where the setting takes it; the text "null" or "none" is null, too, and
+            where null means that there is no end, "forever".
+
+    Raises:
+        ValueError: what it must be, in words.
+    """
+    item = Settings.__dataclass_fields__[name]
+    if null and _takes_null(item) and (value is None or _is_word_for_null(item, value)):
+        return None
+    kind = str(item.type).partition(" ")[0]
+    if kind == "bool":
+        value = _truth(value)
+    elif kind == "str":
+        value = _text(value)
+    else:
+        ending = f", or null or 'forever' for {item.metadata['null']}" if null and item.metadata["null"] else ""
+        value = _number(value, int if kind == "int" else float, item.metadata["zero"], _most(name, kind), ending)
+    if item.metadata["choices"] and value not in item.metadata["choices"]:
+        raise ValueError(f"one of {', '.join(item.metadata['choices'])}")
+    if name == "start_date" and not _is_moment(value):
+        raise ValueError("an RFC 3339 date-time with a zone, as 2024-01-02T03:04:05Z")
+    return value
+
+
+def _takes_null(item: Field[Any]) -> bool:
+    return str(item.type).endswith("| None")
+
+
+def _is_word_for_null(item: Field[Any], value: Any) -> bool:
+    if not isinstance(value, str) or str(item.type).startswith("str"):  # of text, "none" may be a name
+        return False
+    return value.strip().lower() in (("null", "none", "forever") if item.metadata["null"] else ("null", "none"))
 
 
 def _is_moment(text: str) -> bool:
@@ -159,35 +236,58 @@ def _is_moment(text: str) -> bool:
         return False
 
 
-def _as(kind: str, value: Any) -> Any:
-    if kind.startswith("bool"):
-        if isinstance(value, str) and value.lower() in ("true", "false"):
-            return value.lower() == "true"
-        if isinstance(value, bool):
-            return value
-        raise ValueError("true or false")
-    if kind.startswith("str"):
-        if isinstance(value, str):
-            return value
-        raise ValueError("text")
-    wanted = int if kind.startswith("int") else float
-    what = "a whole number above 0" if wanted is int else "a number above 0"
+def _truth(value: Any) -> bool:
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if isinstance(value, bool):
+        return value
+    raise ValueError("true or false")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError("text")
+
+
+def _most(name: str, kind: str) -> float:
+    said = Settings.__dataclass_fields__[name].metadata["most"]
+    if said is not None:
+        return float(said)
+    return MOST_SECONDS * 1000 if name.endswith("_ms") else _MOST[kind]
+
+
+def _number(value: Any, wanted: type[int] | type[float], zero: bool, most: float, ending: str) -> int | float:
+    """A number above 0, or also 0, up to ``most``; ``ending`` stands at the end of the error."""
+    what = ("a whole number" if wanted is int else "a number") + (", 0 or more" if zero else " above 0")
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(what)
+        raise ValueError(what + ending)
     try:
         number = wanted(value)
         exact = number == (value if isinstance(value, int) else float(value))
     except (ValueError, OverflowError):
-        raise ValueError(what) from None
-    if not exact or not 0 < number < _MOST[wanted]:
-        raise ValueError(what)
+        raise ValueError(what + ending) from None
+    if not exact or number < 0 or (number == 0 and not zero) or (isinstance(value, str) and "_" in value):
+        raise ValueError(what + ending)
+    if number > most:
+        raise ValueError(f"{what} and no more than {most:.0f}{ending}")
     return number
+
+
+def option_of(name: str) -> str:
+    """``tail_max_rounds`` -> ``--tail-max-rounds``."""
+    return "--" + name.replace("_", "-")
+
+
+def default_text(item: Field[Any]) -> str:
+    """A setting's default, as help and docs show it."""
+    return "none" if item.default is None else str(item.default).lower()
 
 
 def markdown_table() -> str:
     """All settings as a Markdown table: the docs hold it, and a test keeps them equal."""
-    rows = ["| setting | default | does |", "|---|---|---|"]
+    rows = ["| setting | flag | default | does |", "|---|---|---|---|"]
     for item in fields(Settings):
-        default = "none" if item.default is None else str(item.default).lower()
-        rows.append(f"| `{item.name}` | {default} | {item.metadata['about']} |")
+        flag = "" if item.metadata["flag"] is None else f"`{option_of(item.name)}`"
+        rows.append(f"| `{item.name}` | {flag} | {default_text(item)} | {item.metadata['about']} |")
     return "\n".join(rows) + "\n"

@@ -17,13 +17,14 @@ from typing import Any
 from burler.config.canaries import canaries_in, canary
 from burler.context import Kept, StreamRun, bind, unbind
 from burler.declare.tap import Tap
+from burler.runtime.clock import Clock, FakeClock
 from burler.runtime.run import run
 from burler.runtime.signals import Stopper
 from burler.runtime.sync import SyncResult
 from burler.sinks.memory import MemorySink
 from burler.sinks.touched import TouchedStates
 
-__all__ = ["TapRun", "bind_stream", "canaries_in", "canary", "run_tap", "without_times"]
+__all__ = ["FakeClock", "TapRun", "bind_stream", "canaries_in", "canary", "run_tap", "without_times"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,13 @@ def run_tap(
     stopper: Stopper | None = None,
     limit: int | None = None,
     schemas_only: bool = False,
+    clock: Clock | None = None,
 ) -> TapRun:
     """Run a tap into memory. Errors of streams stand in ``result.errors``, as in a real run.
 
     Args:
         limit: rows of each stream; then there is no STATE. ``schemas_only``: SCHEMA messages alone.
+        clock: a ``FakeClock`` lets the waits of a tail pass at once.
 
     Raises:
         UsageError: config, catalog, state or the declarations are wrong.
@@ -79,6 +82,7 @@ def run_tap(
         stopper=stopper,
         limit=limit,
         schemas_only=schemas_only,
+        clock=clock,
     )
     return TapRun(sink.messages, result)
 

@@ -11,6 +11,8 @@ from burler.declare.spec import INCREMENTAL, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync
 from burler.singer.select import like
 
+_HOOKS = ("bookmark", "post_transform", "acknowledge")
+_FUNCTIONS = ("sync", "tail", "wake", "partitions", "schema_fn", "metadata", *_HOOKS)
 MOST_LEVELS = 50  # each level of substreams is one more generator inside the other
 
 
@@ -25,11 +27,12 @@ def check_spec(spec: StreamSpec, specs: Mapping[str, StreamSpec], gaps: list[str
     if spec.is_pattern and spec.schema_fn is None and needs_schema:
         gaps.append(f"{where}: nothing says which streams there are. Add @tap.discover or @tap.schema({name!r}).")
     elif spec.schema is None and spec.schema_fn is None and needs_schema:
-        gaps.append(f"{where}: has no schema. Add tap.schema({name!r}, burler.json_file(...)).")
+        gaps.append(f"{where}: has no schema.{_misspelt(spec, specs)} Add tap.schema({name!r}, burler.json_file(...)).")
     if spec.replication_method == INCREMENTAL and spec.bookmark_key is None and not _beside(spec):
         gaps.append(f"{where}: INCREMENTAL needs a replication_key (or a @tap.bookmark function).")
-    if spec.sync is not None and spec.sync.owner is not None:
-        _check_init(name, spec.sync.owner, spec.place, gaps)
+    gives = spec.sync or spec.tail
+    if gives is not None and gives.owner is not None:
+        _check_init(name, gives.owner, spec.place, gaps)
     if spec.is_pattern and _beside(spec):
         gaps.append(f"{where}: a name with '*' can't be emitted by or hang on another stream; name each stream.")
     for what, other in (("emitted_by", spec.emitted_by), ("parent", spec.parent)):
@@ -55,7 +58,7 @@ def _check_above(
             f"{where}: {what} '{other}' is a pattern, and a stream hangs on one stream alone. "
             "Declare that one by its name, @tap.sync('public.users'), and name it here."
         )
-    elif source is None or (source.sync is None and (what == "emitted_by" or not source.emitted_by)):
+    elif source is None or (not _gives(source) and (what == "emitted_by" or not source.emitted_by)):
         pattern = next((one for one in specs.values() if one.is_pattern and like(other, one.tap_stream_id)), None)
         if pattern is not None:
             gaps.append(
@@ -63,11 +66,22 @@ def _check_above(
                 f"discovery finds it is not known yet. Declare it by its name, too: @tap.sync({other!r})."
             )
             return
-        known = [key for key, one in specs.items() if one.sync and key != spec.tap_stream_id and not one.is_pattern]
+        known = [key for key, one in specs.items() if _gives(one) and key != spec.tap_stream_id and not one.is_pattern]
         gaps.append(
             f"{where}: {what} '{other}' has no sync function.{nearest(other, known)} "
             f"Streams that have: {', '.join(known) or 'none'}."
         )
+
+
+def _misspelt(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> str:
+    """A hint for a tail function whose name may be that of another stream, and would make a stream of its own."""
+    others = (name for name, one in specs.items() if one is not spec and one.sync is not None and one.tail is None)
+    return nearest(spec.tap_stream_id, others) if spec.sync is None and spec.tail is not None else ""
+
+
+def _gives(spec: StreamSpec) -> bool:
+    """Whether a function of its own gives its rows."""
+    return spec.sync is not None or spec.tail is not None
 
 
 def _check_child(spec: StreamSpec, specs: Mapping[str, StreamSpec], gaps: list[str], where: str) -> None:
@@ -129,7 +143,8 @@ def no_sync(
     """The gap of a stream that has parts, and nothing that gives its rows."""
     shown = {"strategy": "bookmark_strategy", "fixed_metadata": "metadata"}
     have = ", ".join(sorted({shown.get(part, part) for stream, part in places if stream == name})) or "a name"
-    synced = [one for one in parts if parts[one].get("sync") and one != name and "*" not in one]
+    gives = [one for one in parts if parts[one].get("sync") or parts[one].get("tail")]
+    synced = [one for one in gives if one != name and "*" not in one]
     close = difflib.get_close_matches(name, synced, n=1)
     hint = f" Did you mean '{close[0]}'?" if close else f" Decorate one: @tap.sync({name!r})"
     return f"stream '{name}' ({place}): has {have}, but no sync function.{hint}"
@@ -140,8 +155,7 @@ def no_client(specs: Iterable[StreamSpec], discover: UserFunction | None) -> lis
     gaps = []
     for spec in specs:
         setup = spec.retry.setup if spec.retry is not None else None
-        for part in ("sync", "schema_fn", "bookmark", "metadata", "post_transform", "partitions", "acknowledge", None):
-            function: UserFunction | None = getattr(spec, part) if part else setup
+        for function in (*(getattr(spec, part) for part in _FUNCTIONS), setup):
             if function is not None and "client" in function.names:
                 gaps.append((f"stream '{spec.tap_stream_id}'", function.place))
                 break

@@ -39,10 +39,14 @@ _METHODS = {
     "post_transform": reg.TRANSFORM_PARAMETERS,
     "partitions": reg.PARTITIONS_PARAMETERS,
     "acknowledge": reg.ACKNOWLEDGE_PARAMETERS,
+    "ack": reg.ACKNOWLEDGE_PARAMETERS,
+    "tail": reg.TAIL_PARAMETERS,
+    "wake": reg.WAKE_PARAMETERS,
     "setup_retry": SETUP_PARAMETERS,
 }
-_OF_PARTITIONS = ("partition_order", "partition_key")
-_KNOWN = tuple(dict.fromkeys((*OPTION_NAMES, *_METHODS, *_OF_PARTITIONS, "name", "names", "emits")))
+_SLOTS = {"schema": "schema_fn", "ack": "acknowledge"}
+_BESIDE = ("partition_order", "partition_key", "overlap")
+_KNOWN = tuple(dict.fromkeys((*OPTION_NAMES, *_METHODS, *_BESIDE, "name", "names", "emits")))
 
 
 class Stream:
@@ -52,9 +56,10 @@ class Stream:
     streams that the same methods serve; ``emits``: name -> options, for streams whose rows ``sync`` yields
     as ``(name, rows)`` beside its own; and every option of ``@tap.sync`` under its name.
 
-    Methods, with parameters by name as the decorators' functions have: ``sync`` (required), ``bookmark``,
+    Methods, with parameters by name as the decorators' functions have: ``sync`` or ``tail`` or both, ``bookmark``,
     ``schema`` (or an attribute), ``metadata`` (or a mapping), ``post_transform``, ``partitions`` (with the attributes
-    ``partition_order`` and ``partition_key``), ``acknowledge``, ``setup_retry``.
+    ``partition_order`` and ``partition_key``), ``acknowledge`` (or ``ack``), ``setup_retry``, ``wake``. The attribute
+    ``overlap`` stands beside ``tail``.
     """
 
     name: ClassVar[str]
@@ -66,15 +71,16 @@ def register_class(registry: reg.Registry, cls: type, *, name: str | None = None
     """Declare the streams of a class; gives their names.
 
     Raises:
-        DeclarationError: no ``sync``, misspelt attributes, wrong options, names that are taken.
+        DeclarationError: neither ``sync`` nor ``tail``, misspelt attributes, wrong options, names that are taken.
     """
     place = class_place(cls)
     if not isinstance(cls, type):
         raise DeclarationError(f"{place}: @tap.stream decorates a class; functions take @tap.sync('name').")
     _check_attributes(cls, place)
-    if _raw(cls, "sync") is None:
-        meant = difflib.get_close_matches("sync", [one for one in vars(cls) if not one.startswith("_")], n=1)
-        hint = f" It has '{meant[0]}'. Did you mean 'sync'?" if meant else ""
+    if _raw(cls, "sync") is None and _raw(cls, "tail") is None:
+        own = [one for one in vars(cls) if not one.startswith("_")]
+        near = ((one, part) for part in ("sync", "tail") for one in difflib.get_close_matches(part, own, n=1))
+        hint = next((f" It has '{one}'. Did you mean '{part}'?" for one, part in near), "")
         raise DeclarationError(
             f"{place}: class {cls.__name__} has no method 'sync'; it gives the rows: def sync(self, client): ...{hint}"
         )
@@ -162,13 +168,13 @@ def _register(
     registry.declare_options(stream, {**options, **more}, place=place)
     key = _partition_key(cls, place)
     registry.declare_partition_options(stream, order=getattr(cls, "partition_order", None), key=key, place=place)
+    registry.declare_overlap(stream, getattr(cls, "overlap", False), place=place)
     for part, allowed in _METHODS.items():
         if part in but or _raw(cls, part) is None:
             continue
         if _is_method(cls, part):
             function = method_of(cls, part, allowed)
-            slot = "schema_fn" if part == "schema" else part
-            registry.declare(stream, slot, function, place=function.place)
+            registry.declare(stream, _SLOTS.get(part, part), function, place=function.place)
         elif part == "metadata" and isinstance(_raw(cls, part), Mapping):
             values = getattr(cls, part)
             check_mapping(values, where=f"stream '{stream}' ({place})")

@@ -108,6 +108,31 @@ class StreamHandle:
         """Decorator, with or without empty parentheses: see ``Tap.acknowledge``."""
         return self._decorated("acknowledge", fn)
 
+    @overload
+    def ack(self, fn: Function) -> Function: ...
+    @overload
+    def ack(self) -> Callable[[Function], Function]: ...
+    def ack(self, fn: Any = NOT_GIVEN) -> Any:
+        """The same as ``acknowledge``."""
+        return self._decorated("ack", fn)
+
+    @overload
+    def tail(self, fn: Function) -> Function: ...
+    @overload
+    def tail(self, *, overlap: bool = False, **options: Unpack[StreamOptions]) -> Callable[[Function], Function]: ...
+    def tail(self, fn: Any = NOT_GIVEN, *, overlap: bool = False, **options: Unpack[StreamOptions]) -> Any:
+        """Decorator, with or without parentheses: see ``Tap.tail``."""
+        decorate = self._tap.tail(self.name, overlap=overlap, **options)
+        return decorate if fn is NOT_GIVEN else decorate(fn)
+
+    @overload
+    def wake(self, fn: Function) -> Function: ...
+    @overload
+    def wake(self) -> Callable[[Function], Function]: ...
+    def wake(self, fn: Any = NOT_GIVEN) -> Any:
+        """Decorator, with or without empty parentheses: see ``Tap.wake``."""
+        return self._decorated("wake", fn)
+
     def _decorated(self, part: str, fn: Any) -> Any:
         decorate = getattr(self._tap, part)(self.name)
         return decorate if fn is NOT_GIVEN else decorate(fn)

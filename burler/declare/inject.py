@@ -6,6 +6,7 @@ import difflib
 import dis
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,32 @@ def gives_nothing(fn: Any) -> bool:
     if code is None or inspect.isgeneratorfunction(fn) or hasattr(fn, "__wrapped__"):
         return False
     return _only_none(code)
+
+
+def may_emit(fn: Any) -> bool:
+    """Whether a function's code, or that of a function inside of it, emits rows by name (``stream.emit_record``), or
+    hands its ``stream`` on to what may do so: then it need not yield."""
+    code = getattr(inspect.unwrap(fn), "__code__", None)
+    return code is not None and (_emits(code) or _hands_on(code, "stream"))
+
+
+def _emits(code: Any) -> bool:
+    inner = (one for one in code.co_consts if hasattr(one, "co_names"))
+    return any(name in ("emit_record", "emit_records") for name in code.co_names) or any(map(_emits, inner))
+
+
+def _hands_on(code: Any, name: str) -> bool:
+    """Whether a variable is used otherwise than by looking at its attributes."""
+    if name in code.co_cellvars:
+        return True
+    loads = [step for step in dis.get_instructions(code) if not step.opname.startswith(("CACHE", "EXTENDED_ARG"))]
+    for step, after in itertools.pairwise(loads):
+        loaded = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if not step.opname.startswith(("LOAD_FAST", "STORE_FAST_LOAD_FAST")) or name not in loaded:
+            continue
+        if loaded[-1] != name or after.opname not in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR"):
+            return True
+    return False
 
 
 @functools.lru_cache(maxsize=512)

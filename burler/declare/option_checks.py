@@ -16,6 +16,8 @@ SETUP_PARAMETERS = ("client", "config", "stream", "error", "retry", "partition",
 ORDERS = ("asc", "none")
 MOST_WORKERS = 1000  # each is a thread
 MOST_RETRIES = 1_000_000
+MOST_MS = 10**12  # as the settings of the same names take
+MOST_SECONDS = 10**9
 
 
 def lookback_of(given: Any, where: str) -> float | timedelta | None:
@@ -80,6 +82,34 @@ def count_of(name: str, given: Any, where: str) -> int:
     return given
 
 
+def milliseconds_of(name: str, given: Any, where: str) -> int:
+    """A wait in milliseconds, a whole number above 0.
+
+    Raises:
+        DeclarationError: another number, or none.
+    """
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 < given < MOST_MS:
+        raise DeclarationError(
+            f"{where}: {name} must be a whole number of milliseconds from 1 to {MOST_MS - 1:,}, such as 5000, not "
+            f"{given!r:.60}."
+        )
+    return given
+
+
+def seconds_of(name: str, given: Any, where: str) -> float:
+    """A time in seconds, a number above 0.
+
+    Raises:
+        DeclarationError: another number, or none.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < MOST_SECONDS:
+        raise DeclarationError(
+            f"{where}: {name} must be a number of seconds above 0 and below {MOST_SECONDS:,}, such as 3600, not "
+            f"{given!r:.60}."
+        )
+    return given
+
+
 def setup_of(given: Any, where: str) -> UserFunction:
     """The function that is called before each retry.
 
@@ -106,6 +136,32 @@ def runs_at_once(function: UserFunction, what: str) -> UserFunction:
             f"{what} ({function.place}) has a 'yield', so a call would run nothing of it. Leave out the yield."
         )
     return function
+
+
+def runs_on(function: UserFunction, what: str) -> UserFunction:
+    """Refuse what is no generator where each ``yield`` says something, and the function goes on behind it.
+
+    Raises:
+        DeclarationError: it is none.
+    """
+    fn = function.fn
+    if not any(map(inspect.isgeneratorfunction, (fn, inspect.unwrap(fn), vars(type(fn)).get("__call__")))):
+        raise DeclarationError(
+            f"{what} ({function.place}) has no 'yield', so it would call nobody. Yield once when it is subscribed, "
+            "and each time the stream should be polled."
+        )
+    return function
+
+
+def overlap_of(given: Any, where: str) -> bool:
+    """Whether a tail function is called before the sync function.
+
+    Raises:
+        DeclarationError: neither True nor False.
+    """
+    if not isinstance(given, bool):
+        raise DeclarationError(f"{where}: overlap must be True or False, not {given!r:.60}.")
+    return given
 
 
 def partition_order_of(given: Any, where: str) -> str | None:

@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypedDict
 
-from burler.declare.option_checks import ORDERS, count_of, exceptions_of, lookback_of, setup_of
+from burler.declare.option_checks import (
+    ORDERS,
+    count_of,
+    exceptions_of,
+    lookback_of,
+    milliseconds_of,
+    seconds_of,
+    setup_of,
+)
 from burler.declare.records_path import path_of
 from burler.declare.spec import BAD_RECORD_POLICIES, REPLICATION_METHODS
 from burler.declare.strategies import Strategy, parse_strategy
@@ -49,6 +57,10 @@ class StreamOptions(TypedDict, total=False):
         source_state: ask the source for what has changed only: the one resource that the function asks for with GET is
             not sent again while it says that it is the same (default: no).
         records_path: names that lead to the rows in JSON documents given as bytes: ``"result.items"``.
+        new_record_polling_interval_ms: the wait between two polls of the stream in a tail run, in milliseconds
+            (default: the setting).
+        max_full_table_age_seconds: in a tail run, a FULL_TABLE stream is read again when its last reading began this
+            long ago (default: the setting).
         schema: a JSON Schema: a dict, ``burler.json_file(...)``, a typed class, ...
         parent: the stream for each row of which the sync function is called.
         emitted_by: the stream whose sync function yields this one's rows as ``(name, rows)``.
@@ -74,6 +86,8 @@ class StreamOptions(TypedDict, total=False):
     check_constraints: bool | None
     source_state: bool | None
     records_path: str | Sequence[str] | None
+    new_record_polling_interval_ms: int | None
+    max_full_table_age_seconds: float | None
     schema: SchemaLike
     parent: str | type | None
     emitted_by: str | None
@@ -82,14 +96,14 @@ class StreamOptions(TypedDict, total=False):
 OPTION_NAMES = tuple(StreamOptions.__annotations__)
 
 
-def check_name(stream: Any, place: str) -> None:
+def check_name(stream: Any, place: str, *, decorator: str = "sync") -> None:
     """Refuse what is no stream's name; a function, where the decorator's parentheses were forgotten.
 
     Raises:
         DeclarationError: see above.
     """
     if callable(stream) or stream is NOT_GIVEN:
-        raise DeclarationError(f"{place}: the decorator needs the stream's name first: @tap.sync('contacts').")
+        raise DeclarationError(f"{place}: the decorator needs the stream's name first: @tap.{decorator}('contacts').")
     if not isinstance(stream, str) or not stream:
         raise DeclarationError(f"{place}: the stream's name must be text, not {stream!r:.60}.")
     if not is_unicode(stream):
@@ -107,9 +121,14 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def parse_options(stream: str, place: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def parse_options(
+    stream: str, place: str, options: Mapping[str, Any], *, beside: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """The options that were given, as fields of a spec (``bookmark_strategy`` is ``strategy`` there, and those of
     retries make one field when the tap is sealed).
+
+    Args:
+        beside: what else may be said where they are given, for the hint on a misspelt name.
 
     Raises:
         DeclarationError: an unknown option, method, strategy or order, or key properties that are no names.
@@ -118,9 +137,12 @@ def parse_options(stream: str, place: str, options: Mapping[str, Any]) -> dict[s
     parsed: dict[str, Any] = {}
     for name, value in options.items():
         if name not in OPTION_NAMES:
-            close = difflib.get_close_matches(name, OPTION_NAMES, n=1)
+            known = (*OPTION_NAMES, *beside)
+            close = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
-            raise DeclarationError(f"{where}: unknown option '{name}'.{hint} Options: {', '.join(OPTION_NAMES)}.")
+            if name == "overlap":
+                hint = f" It is said of a tail function: @tap.tail({stream!r}, overlap=True)."
+            raise DeclarationError(f"{where}: unknown option '{name}'.{hint} Options: {', '.join(known)}.")
         if name == "bookmark_strategy":
             parsed["strategy"] = parse_strategy(value, place=where)
         elif name == "key_properties":
@@ -137,12 +159,15 @@ def parse_options(stream: str, place: str, options: Mapping[str, Any]) -> dict[s
     return parsed
 
 
+_INTERVAL, _AGE = "new_record_polling_interval_ms", "max_full_table_age_seconds"
 _PARSERS: dict[str, Callable[[Any, str], Any]] = {
     "lookback": lookback_of,
     "retry_sync_on": exceptions_of,
     "setup_retry": setup_of,
     "max_retries": lambda value, where: count_of("max_retries", value, where),
     "workers": lambda value, where: count_of("workers", value, where),
+    "new_record_polling_interval_ms": lambda value, where: milliseconds_of(_INTERVAL, value, where),
+    "max_full_table_age_seconds": lambda value, where: seconds_of(_AGE, value, where),
 }
 _WORDS = {
     "replication_method": REPLICATION_METHODS,

@@ -13,10 +13,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from burler.declare import checks
-from burler.declare.inject import gives_nothing, wanted
-from burler.declare.option_checks import partition_key_of, partition_order_of, runs_at_once
+from burler.declare.inject import gives_nothing, may_emit, wanted
+from burler.declare.option_checks import overlap_of, partition_key_of, partition_order_of, runs_at_once, runs_on
 from burler.declare.options import check_name, parse_options
-from burler.declare.spec import FULL_TABLE, INCREMENTAL, Retry, StreamSpec, UserFunction
+from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, Retry, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync, needs_order
 from burler.errors import DeclarationError
 
@@ -26,6 +26,8 @@ SCHEMA_PARAMETERS = ("client", "config")
 METADATA_PARAMETERS = ("breadcrumb", "sub_schema", "field", "key_properties", "stream", "client", "config")
 TRANSFORM_PARAMETERS = ("record", "stream", "state", "client", "config", "partition")
 PARTITIONS_PARAMETERS = ("client", "config", "state", "catalog", "stream")
+TAIL_PARAMETERS = ("client", "config", "state", "catalog", "stream")
+WAKE_PARAMETERS = ("client", "config", "stream")
 ACKNOWLEDGE_PARAMETERS = ("bookmark", "state", "stream", "client", "config")
 CLIENT_PARAMETERS = ("config",)
 DISCOVER_PARAMETERS = ("client", "config")
@@ -38,6 +40,8 @@ _CALLED = {
     "post_transform": "post_transform function",
     "partitions": "partitions function",
     "acknowledge": "acknowledge function",
+    "tail": "tail function",
+    "wake": "wake function",
     "setup_retry": "setup_retry function",
     "fixed_metadata": "metadata mapping",
     "strategy": "bookmark_strategy",
@@ -107,15 +111,17 @@ class Registry:
                 f"stream '{stream}' ({place}): has {article} {what} already ({earlier}). Keep one of the two."
             )
 
-    def declare_options(self, stream: str, options: Mapping[str, Any], *, place: str) -> None:
-        """Note a stream and its options, parsed here.
+    def declare_options(
+        self, stream: str, options: Mapping[str, Any], *, place: str, beside: tuple[str, ...] = ()
+    ) -> None:
+        """Note a stream and its options, parsed here; ``beside``: see ``parse_options``.
 
         Raises:
             DeclarationError: see ``parse_options``; an option that was given before.
         """
         self.check_open(place)
         check_name(stream, place)
-        parsed = parse_options(stream, place, options)
+        parsed = parse_options(stream, place, options, beside=beside)
         for part, value in parsed.items():
             self.declare(stream, part, value, place=place)
         self._parts.setdefault(stream, {}).setdefault("place", place)
@@ -131,6 +137,15 @@ class Registry:
         for part, value in said.items():
             if value is not None:
                 self.declare(stream, part, value, place=place)
+
+    def declare_overlap(self, stream: str, overlap: Any, *, place: str) -> None:
+        """Note whether a stream's tail function is called before its sync function.
+
+        Raises:
+            DeclarationError: neither True nor False.
+        """
+        if overlap_of(overlap, f"stream '{stream}' ({place})"):
+            self.declare(stream, "overlap", True, place=place)
 
     def declare_module(self, stream: str, module_file: str | None) -> None:
         """Note the file that declares a stream's schema: relative references count from there."""
@@ -159,15 +174,17 @@ class Registry:
             DeclarationError: all that does not fit together, one line each.
         """
         from burler.declare.option_gaps import check_options
+        from burler.declare.tail_gaps import check_tail
 
         with self._lock:
             if self._sealed is None:
                 gaps: list[str] = []
                 specs = {name: self._spec(name, gaps) for name in self._parts}
                 for name, spec in specs.items():
-                    needs_schema = self.discover is None and self.has(name, "sync")
+                    needs_schema = self.discover is None and (self.has(name, "sync") or self.has(name, "tail"))
                     checks.check_spec(spec, specs, gaps, needs_schema=needs_schema)
                     check_options(spec, specs, self._parts[name], gaps)
+                    check_tail(spec, specs, self._parts[name], gaps)
                 if self.client is None:
                     gaps += checks.no_client(specs.values(), self.discover)
                 if gaps:
@@ -177,17 +194,19 @@ class Registry:
 
     def _spec(self, name: str, gaps: list[str]) -> StreamSpec:
         parts = dict(self._parts[name])
-        place = self._places.get((name, "sync")) or parts.get("place") or parts["first_place"]
+        said = [self._places.get((name, part)) for part in ("sync", "tail")]
+        place = said[0] or said[1] or parts.get("place") or parts["first_place"]
         if isinstance(parts.get("sync"), NamedFunction):
             parts["sync"] = _find(parts["sync"], name, gaps)
-        elif parts.get("sync") is None and parts.get("emitted_by") is None:
+        elif all(parts.get(part) is None for part in ("sync", "tail", "emitted_by")):
             gaps.append(checks.no_sync(name, place, self._places, self._parts))
         known = {field.name for field in fields(StreamSpec)}
         given = {key: value for key, value in parts.items() if key in known and value is not None}
         given["place"] = place
         if parts.get("replication_method") is None:
             rising = parts.get("replication_key") is not None or parts.get("bookmark") is not None
-            given["replication_method"] = INCREMENTAL if rising else FULL_TABLE
+            pushed = parts.get("sync") is None and parts.get("tail") is not None  # never the whole table
+            given["replication_method"] = INCREMENTAL if rising else LOG_BASED if pushed else FULL_TABLE
         given["method_said"] = parts.get("replication_method") is not None
         given.setdefault("order", "asc" if needs_order(given.get("strategy", EndOfSync())) else "none")
         if parts.get("retry_sync_on") is not None:
@@ -207,6 +226,13 @@ def _check_body(stream: str, part: str, value: Any, place: str) -> None:
             f"stream '{stream}' ({place}): its partitions function gives nothing, so no row would come. Yield a dict "
             "for each: yield {'account': account}."
         )
+    if part == "tail" and gives_nothing(value.fn) and not may_emit(value.fn):
+        raise DeclarationError(
+            f"stream '{stream}' ({place}): its tail function gives nothing, so no row would come. Yield the rows; "
+            "where something that it calls emits them, return what that gives."
+        )
+    if part == "wake":
+        runs_on(value, f"stream '{stream}': its wake function")
     if part in ("acknowledge", "setup_retry"):
         runs_at_once(value, f"stream '{stream}': its {part} function")
 

@@ -19,6 +19,7 @@ from burler.declare.options import NOT_GIVEN, StreamOptions, check_name
 from burler.declare.place import caller
 from burler.declare.running import InsideRun
 from burler.declare.spec import StreamSpec, UserFunction
+from burler.declare.tailing import TailParts
 from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike, as_source
 from burler.schema.sources import Generated, generated
@@ -28,7 +29,7 @@ Class = TypeVar("Class", bound=type)
 _ARGUMENTS = ("name", "config_spec", "version", "description")
 
 
-class Tap(InsideRun):
+class Tap(TailParts, InsideRun):
     """A Singer tap, declared by decorators that return your functions unchanged.
 
     Args:
@@ -147,7 +148,7 @@ class Tap(InsideRun):
         of stream names to schemas.
         """
         here = caller()
-        check_name(stream, here.place)
+        check_name(stream, here.place, decorator="schema")
         if not isinstance(method, Generated):
             source = as_source(method, where=f"stream '{stream}' ({here.place})")
             self._registry.declare(stream, "schema", source, place=here.place)
@@ -176,7 +177,7 @@ class Tap(InsideRun):
         Or a mapping: ``tap.metadata("contacts", {"email": {"selected-by-default": False}})``.
         """
         here = caller()
-        check_name(stream, here.place)
+        check_name(stream, here.place, decorator="metadata")
         if values is not None:
             check_mapping(values, where=f"stream '{stream}' ({here.place})")
             self._registry.declare(stream, "fixed_metadata", values, place=here.place)
@@ -206,7 +207,7 @@ class Tap(InsideRun):
             key: what names a partition in the state: a field of it, or a function of it that gives text. Default: the
                 whole dict, as JSON.
         """
-        check_name(stream, caller().place)
+        check_name(stream, caller().place, decorator="partitions")
 
         def decorate(fn: Function) -> Function:
             self._part(stream, "partitions", reg.PARTITIONS_PARAMETERS)(fn)
@@ -214,14 +215,6 @@ class Tap(InsideRun):
             return fn
 
         return decorate
-
-    def acknowledge(self, stream: str = NOT_GIVEN) -> Callable[[Function], Function]:
-        """Decorator: a function that is called after a STATE that moved the stream has been written: to tell a queue
-        or a log how far it may forget. It may ask for ``bookmark, state, stream, client, config``.
-
-        It proves that the line left the tap (with a lake: that the data is committed), not that a target stored it.
-        """
-        return self._part(stream, "acknowledge", reg.ACKNOWLEDGE_PARAMETERS)
 
     def discover(self, fn: Function) -> Function:
         """Decorator: a function (it may ask for ``client, config``) that gives a whole catalog: a Singer catalog,
@@ -236,17 +229,6 @@ class Tap(InsideRun):
         ``".streams"`` beside the caller. Classes on ``burler.Stream`` in them need no decorator."""
         here = caller()
         load_streams(self._registry, module, namespace=here.namespace, place=here.place)
-
-    def _part(self, stream: str, part: str, allowed: tuple[str, ...]) -> Callable[[Function], Function]:
-        check_name(stream, caller().place)
-
-        def decorate(fn: Function) -> Function:
-            names = wanted(fn, allowed, what=f"the {part} function of '{stream}'")
-            function = UserFunction(fn, names, place_of(fn))
-            self._registry.declare(stream, part, function, place=function.place)
-            return fn
-
-        return decorate
 
     # ---- for the runtime -------------------------------------------------------------------------
 

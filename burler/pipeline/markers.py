@@ -103,6 +103,13 @@ class SaveHere(Marker):
 
 
 @dataclass(slots=True)
+class Kept(Marker):
+    """What authors keep beside their rows, as it is true of all rows before this place."""
+
+    states: Snapshot
+
+
+@dataclass(slots=True)
 class VersionBegins(Marker):
     """A ``with stream.full_table()`` block begins."""
 

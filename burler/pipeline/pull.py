@@ -12,6 +12,7 @@ import contextlib
 import contextvars
 import datetime as dt
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ Item = Any
 _STEP_ROWS = 64  # that are gathered without a look at them
 _BIG_BYTES = 2 * 1024 * 1024
 _BIG_PAGE_BYTES = 16 * 1024  # a page of this size is written before user code goes on
+_MOMENT_SECONDS = 0.005
 _MAY_CHANGE = (bytearray, memoryview)
 _FULL_BYTES = 256 * 1024  # of pages, after which user code waits until they are written
 
@@ -76,10 +78,14 @@ class Pull:
         self._levels: list[_Level] | None = None
         self._page: deque[Item] = deque()
         self._taken = 0
+        self._until = 0.0
         self._more = 0  # rows in the page beyond one an item
         self._page_bytes = 0  # of pages that were put there since the last ``fill`` began
         self._take_lock = threading.Lock()
         self._cutting = self._is_cut = False
+        self.one_by_one = False
+        """Whether rows may trickle: each fill then ends as soon as it took a moment, so that what the author keeps
+        beside the rows is looked at."""
         self.whole_pages = False
         """Whether a list of rows is taken as one page, however long it is."""
         self.page_by_page = False
@@ -95,9 +101,10 @@ class Pull:
         levels = self._levels or []
         begun = self._count()
         self._page_bytes = 0
+        self._until = time.monotonic() + _MOMENT_SECONDS
         while levels:
             left = limit - (self._count() - begun)
-            if left <= 0 or self._page_bytes >= _FULL_BYTES:
+            if left <= 0 or self._page_bytes >= _FULL_BYTES or (left < limit and self._took_a_moment()):
                 return True
             level = levels[-1]
             try:
@@ -110,6 +117,9 @@ class Pull:
             except _Ended:
                 levels.pop()
         return False
+
+    def _took_a_moment(self) -> bool:
+        return self.one_by_one and time.monotonic() >= self._until
 
     def _open(self) -> None:
         self._levels = []
@@ -141,12 +151,12 @@ class Pull:
         if level.stream is not None:
             source = zip(repeat(level.stream), source, strict=False)
         while limit > 0:
-            step = min(limit, level.step)
+            step = 1 if self.one_by_one else min(limit, level.step)
             before = self._count()
             self._context.run(self._page.extend, islice(source, step))
             if self._count() - before < step:
                 raise _Ended
-            if self._cutting:
+            if self._cutting or self._took_a_moment():
                 return
             limit -= step
             level.step = min(level.step * 2, _STEP_ROWS)

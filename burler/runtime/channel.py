@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -74,6 +74,29 @@ class LaneChannel(Channel):
     def version_ends(self, stream: str, *, whole: bool) -> None:
         """The full table has ended."""
         self._lane.pull.put(mk.VersionEnds(stream, whole))
+
+    def stopping(self) -> bool:
+        """Whether the function is to come to its end."""
+        return self._lane.unit is not self._unit or self._lane.stopping
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep no longer than until then; whether it is."""
+        self._lane.pause(seconds, self.stopping)
+        return self.stopping()
+
+    def catch_up(self, stream: str) -> Iterator[Any]:
+        """What the sync function of a stream gives, inside of its tail function.
+
+        Raises:
+            StreamError: the tail function is not declared so, or has asked for it before.
+        """
+        self._check(stream, "catch_up")
+        return self._unit.catch_up(stream)
+
+    def state_set(self, stream: str) -> None:
+        """What a tail function says of its position counts from here on: behind it, nothing may come for hours."""
+        if self._lane.pull.one_by_one and self._lane.unit is self._unit and not self._unit.line.has_children:
+            self._lane.pull.put(mk.Kept(self._unit.states()))
 
     def in_hook(self) -> bool:
         """Whether code that runs here now is a hook, called for rows on their way out."""

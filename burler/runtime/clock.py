@@ -8,7 +8,12 @@ import time
 
 
 class Clock:
-    """The machine's own clocks: the time of day, and one that nobody sets back (specs 6: monotonic timers)."""
+    """The machine's own clocks: the time of day, and one that nobody sets back (specs 6: monotonic timers).
+
+    ``is_fake``: nothing happens beside whoever waits, so he looks himself at what is due.
+    """
+
+    is_fake = False
 
     def now(self) -> dt.datetime:
         """The time of day, in UTC."""
@@ -31,6 +36,7 @@ class FakeClock(Clock):
     """
 
     def __init__(self, start: dt.datetime = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)) -> None:
+        self.is_fake = True
         self._start = start
         self._seconds = 0.0
         self.waits: list[float] = []

@@ -1,25 +1,37 @@
-"""What is said of a stream when it begins and when it ends: log lines, metrics, the report (specs 11.6)."""
+"""What is said of a stream when it begins and when it ends: log lines, metrics, the report (specs 11.6).
+
+The rounds of a tail are many: each has its lines at DEBUG only, and its METRIC lines are those of ``TailWatch``.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from burler.declare.strategies import Manual
+from burler.errors import PartialError
 from burler.runtime import entries, logs
 from burler.runtime.outlet import Outlet
+from burler.runtime.report_rows import Remarks
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
+    from burler.runtime.sync import Engine
+    from burler.runtime.tail_watch import TailWatch
 
 logger = logging.getLogger(__name__)
 
+_AGAIN_SECONDS = 3600.0  # what was said of a stream in a tail is said again only after so long
+
 
 def begin(sync: SyncRun) -> None:
-    """The start of a stream and of what is synced with it."""
+    """The start of a stream and of what is synced with it, or of a round of it."""
     engine, own = sync.engine, sync.outlets.get(sync.name)
-    method = own.planned.replication_method if own is not None else sync.spec.replication_method
-    logger.info("stream '%s': start (sync, %s, bookmark %s)", sync.name, method, _where(sync))
+    level = logging.INFO if engine.watch is None else logging.DEBUG
+    if logger.isEnabledFor(level):
+        method = own.planned.replication_method if own is not None else sync.spec.replication_method
+        logger.log(level, "stream '%s': start (sync, %s, bookmark %s)", sync.name, method, _where(sync))
     for name, outlet in sync.outlets.items():
         planned = outlet.planned
         outlet.bookmark_from = entries.value_of(engine.state, name, planned.bookmark_key)
@@ -35,28 +47,75 @@ def _where(sync: SyncRun) -> Any:
 
 def end(sync: SyncRun, status: str, seconds: float) -> None:
     """The end: one log line for the whole line of streams, a counter for each."""
-    state = sync.engine.state
+    watch = sync.engine.watch
     failed = sync.failures.errors()
-    counts = {name: tally.to_json() for name, tally in sync.tallies.items()}
     for name, outlet in sync.outlets.items():
+        _end_of(sync, outlet, _status_of(sync, name, failed, status), seconds)
+    if watch is None:
+        logs.metric("timer", "job_duration", round(seconds, 6), job_type="stream", stream=sync.name, status=status)
+    else:
+        for name, error in failed.items():
+            if isinstance(error, PartialError):
+                watch.parts_failed(name, error.failures[-1].error, len(error.failures))
+    level = logging.INFO if watch is None else logging.DEBUG
+    if logger.isEnabledFor(level):
+        _log_end(sync, level, status, failed, seconds)
+    _warn(sync, status)
+
+
+def last(engine: Engine, outlets: Iterable[Outlet]) -> None:
+    """The end of a tail: what its rounds have left unsaid of their rows."""
+    for outlet in outlets:
+        if engine.watch is not None:
+            _report_rows(engine.watch, outlet, at=None)
+
+
+def _status_of(sync: SyncRun, name: str, failed: dict[str, BaseException], status: str) -> str:
+    if name in failed:
+        return "failed"
+    # A stream that came whole has not failed with one below it.
+    return "succeeded" if status == "failed" and sync.failures.error is None else status
+
+
+def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
+    """One stream of the line."""
+    engine, name, key = sync.engine, outlet.planned.tap_stream_id, outlet.planned.bookmark_key
+    skipped = outlet.skipped
+    if engine.watch is None:
         outlet.report()
         logs.metric("counter", "record_count", outlet.rows, endpoint=name)
-        key = outlet.planned.bookmark_key
-        # A stream that came whole has not failed with one below it.
-        came = "succeeded" if status == "failed" and sync.failures.error is None else status
-        one = "failed" if name in failed else came
-        sync.engine.report.stream_ended(
-            name,
-            status=one,
-            rows=outlet.rows,
-            updated=outlet.newer if key is not None else None,
-            skipped=outlet.skipped,
-            seconds=seconds,
-            bookmark_from=outlet.bookmark_from,
-            bookmark_to=entries.value_of(state, name, key),
-            counts=counts.get(name, {}),
-        )
-    logs.metric("timer", "job_duration", round(seconds, 6), job_type="stream", stream=sync.name, status=status)
+    else:
+        _report_rows(engine.watch, outlet, at=engine.clock.monotonic())
+        skipped = outlet.left_out + engine.watch.remarks(name).misfits(outlet.skipped - outlet.left_out)
+    counts = sync.tallies[name].to_json() if name in sync.tallies else {}
+    if repeated := getattr(outlet, "repeated", 0):
+        counts["repeated"] = repeated
+    engine.report.stream_ended(
+        name,
+        status=status,
+        rows=outlet.rows,
+        updated=outlet.newer if key is not None else None,
+        skipped=skipped,
+        seconds=seconds,
+        bookmark_from=outlet.bookmark_from,
+        bookmark_to=entries.value_of(engine.state, name, key),
+        counts=counts,
+    )
+
+
+def _report_rows(watch: TailWatch, outlet: Outlet, at: float | None) -> None:
+    """Warnings on rows of a tail, where there is something new to warn of: at once, then once an hour, and when all is
+    over (``at`` is None)."""
+    remarks: int = getattr(outlet, "remarks", 0)
+    said: Remarks = watch.remarks(outlet.planned.tap_stream_id)
+    if remarks and remarks != said.count and (at is None or at >= said.next_at):
+        said.count = remarks
+        said.next_at = (at or 0.0) + _AGAIN_SECONDS
+        outlet.report()
+
+
+def _log_end(sync: SyncRun, level: int, status: str, failed: dict[str, BaseException], seconds: float) -> None:
+    state = sync.engine.state
     rows = ", ".join(_counted(name, outlet) for name, outlet in sync.outlets.items())
     own = sync.outlets.get(sync.name)
     key = own.planned.bookmark_key if own is not None else sync.spec.bookmark_key
@@ -71,10 +130,30 @@ def end(sync: SyncRun, status: str, seconds: float) -> None:
     shown = status
     if status == "failed" and sync.name not in failed:
         shown = f"succeeded, but rows of {', '.join(failed)} are missing"
-    logger.info("stream '%s': %s, %s, %.1f s, bookmark %s", sync.name, shown, rows, seconds, bookmark)
-    _warn(sync, status)
-    most = sync.engine.settings.partition_bookmarks_warning
-    if kept > most:
+    logger.log(level, "stream '%s': %s, %s, %.1f s, bookmark %s", sync.name, shown, rows, seconds, bookmark)
+
+
+def _counted(name: str, outlet: Outlet) -> str:
+    left = f" ({outlet.left_out} left out by its post_transform)" if outlet.left_out else ""
+    again = getattr(outlet, "repeated", 0)
+    repeated = f" ({again} more were out already)" if again else ""
+    return f"{outlet.rows} rows of '{name}'{left}{repeated}"
+
+
+def _warn(sync: SyncRun, status: str) -> None:
+    """What an author has likely forgotten, or an operator should know; of a tail once."""
+    manual = isinstance(sync.spec.strategy, Manual) and sync.rows and status == "succeeded" and not sync.saved_by_hand
+    if manual and _first_time(sync, "manual"):
+        logger.warning(
+            "stream '%s': bookmark_strategy is 'manual', and its function never called stream.save_bookmark(): its "
+            "bookmark has not moved, and the next run reads the same again",
+            sync.name,
+        )
+    kept, most = (
+        len(entries.partitions_of(sync.engine.state, sync.name)),
+        sync.engine.settings.partition_bookmarks_warning,
+    )
+    if kept > most and _first_time(sync, "partitions"):
         logger.warning(
             "stream '%s': the state holds the bookmarks of %d partitions (partition_bookmarks_warning is %d). Shorter "
             "keys make it smaller (@tap.partitions(key=...)); partitions that rise (order='asc') need none.",
@@ -84,16 +163,5 @@ def end(sync: SyncRun, status: str, seconds: float) -> None:
         )
 
 
-def _counted(name: str, outlet: Outlet) -> str:
-    left = f" ({outlet.left_out} left out by its post_transform)" if outlet.left_out else ""
-    return f"{outlet.rows} rows of '{name}'{left}"
-
-
-def _warn(sync: SyncRun, status: str) -> None:
-    """What an author has likely forgotten."""
-    if isinstance(sync.spec.strategy, Manual) and sync.rows and status == "succeeded" and not sync.saved_by_hand:
-        logger.warning(
-            "stream '%s': bookmark_strategy is 'manual', and its function never called stream.save_bookmark(): its "
-            "bookmark has not moved, and the next run reads the same again",
-            sync.name,
-        )
+def _first_time(sync: SyncRun, what: str) -> bool:
+    return sync.engine.watch is None or sync.engine.watch.remarks(sync.name).first_time(what)

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from burler.context import bind
@@ -54,6 +54,7 @@ class Lane:
         sync = self._sync
         self.pull = Pull(lambda: self._units(first), sync.own_run, place=sync.place)
         self.pull.page_by_page = sync.page_by_page
+        self.pull.one_by_one = sync.pushes
         self.pull.whole_pages = sync.whole_pages
 
     def _units(self, first: Unit | None) -> Iterator[Iterable[Any]]:
@@ -98,7 +99,7 @@ class Lane:
 
     def _goes_on(self) -> bool:
         sync = self._sync
-        ended = sync.ending or sync.abandoned or self.abandoned
+        ended = sync.ending or sync.abandoned or self.abandoned or sync.is_cut
         return not (ended or self._engine.stopper.requested or sync.full())
 
     def _page(self) -> bool | None:
@@ -124,7 +125,7 @@ class Lane:
             return self._failed(unit, error)
         if error is not None:
             raise error
-        if alive is None and unit is not None and not engine.stopper.requested:
+        if alive is None and unit is not None and not engine.stopper.requested and not sync.is_cut:
             return self._woken(unit)
         return alive
 
@@ -184,7 +185,7 @@ class Lane:
         with engine.lock:
             written = unit.error
         if written is None and error is not None and is_retried(sync.spec, error, unit.retries):
-            if engine.stopper.requested:
+            if engine.stopper.requested or sync.is_cut:
                 return None  # stopped, before the next try
             try:
                 self._try_again(unit, error)
@@ -203,7 +204,7 @@ class Lane:
                 sync.unit_ended(unit)
         if isinstance(unit.error, sync.fatal):
             raise unit.error
-        if sync.ending or unit.key is None or engine.stopper.requested:
+        if sync.ending or unit.key is None or engine.stopper.requested or sync.is_cut:
             return None
         self._close()
         self._renew(None)
@@ -244,7 +245,7 @@ class Lane:
             logger.warning("stream '%s': its function raised when it was closed: %s", name, short(error))
 
     def _acknowledge(self) -> None:
-        if self._engine.acknowledgements.waiting:
+        if self._engine.acknowledgements.waiting and self._sync.kept is None:
             with contextlib.suppress(Stop), self._stopper.user_code():  # the rest is told at the end of the run
                 self._engine.acknowledgements.call()
 
@@ -269,6 +270,15 @@ class Lane:
         self.abandoned = True
 
     # ---- from user code --------------------------------------------------------------------------------
+
+    def pause(self, seconds: float, until: Callable[[], bool]) -> None:
+        """Let time pass for a function of the author's."""
+        self._engine.pause(seconds, until)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether its functions are to come to their end."""
+        return self.over or not self._goes_on()
 
     def relieve(self) -> None:
         """Write what is in the page where user code has put much there at once."""

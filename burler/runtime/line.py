@@ -19,7 +19,9 @@ class Line:
     """
 
     def __init__(self, session: Session, planned: PlannedRun, catalog: Catalog) -> None:
-        self.specs = session.specs
+        own = session.specs.get(planned.spec.tap_stream_id)
+        # A tail function stands in the place of the sync function.
+        self.specs = session.specs if own is planned.spec else {**session.specs, planned.spec.tap_stream_id: planned.spec}
         self.root = planned.spec.tap_stream_id
         self.planned = {stream.tap_stream_id: stream for stream in planned.streams}
         self.names = tuple(spec.tap_stream_id for spec in session.line(planned.spec))
@@ -40,6 +42,11 @@ class Line:
         self.has_children = any(self.specs[name].parent for name in self.called)
         asking = (name for name, one in self.planned.items() if one.spec.bookmark is not None)
         self.asks_children = {name for name in asking if "children" in self.specs[name].bookmark.names}  # type: ignore[union-attr]
+
+    def begin(self) -> None:
+        """Another round: what had ended in the one before begins anew."""
+        self.closed.clear()
+        self.dropped.clear()
 
     def _unseen_key(self, catalog: Catalog) -> UnseenKey | None:
         """Of a root that runs for its substreams alone."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from burler.declare.spec import FULL_TABLE, StreamSpec
+from burler.declare.spec import FULL_TABLE, StreamSpec, UserFunction
 from burler.errors import CatalogError, DeclarationError
 from burler.runtime import overrides
 from burler.runtime.key_checks import check_key
@@ -85,10 +85,22 @@ class PlannedStream:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One sync function to run, and the selected streams that its rows belong to (itself first)."""
+    """One sync function to run, and the selected streams that its rows belong to (itself first).
+
+    ``pushes``: the function goes on giving rows for ever; ``first`` is then the sync function that it may call itself.
+    """
 
     spec: StreamSpec
     streams: tuple[PlannedStream, ...]
+    pushes: bool = False
+    first: UserFunction | None = None
+
+    def pushing(self) -> PlannedRun:
+        """The run of the stream's tail function, which stands in the place of its sync function."""
+        spec = replace(self.spec, sync=self.spec.tail, resumable_by=None)
+        name = spec.tap_stream_id
+        streams = tuple(replace(one, spec=spec) if one.tap_stream_id == name else one for one in self.streams)
+        return PlannedRun(spec, streams, pushes=True, first=self.spec.sync)
 
 
 def make_plan(
@@ -99,6 +111,7 @@ def make_plan(
     select: str | None = None,
     state: Mapping[str, Any] | None = None,
     versions: bool = True,
+    tail: bool = False,
 ) -> tuple[PlannedRun, ...]:
     """What to run, in order; a run that was interrupted goes on with the stream it was in.
 
@@ -106,6 +119,7 @@ def make_plan(
         own: the tap's own catalog; ``given`` the user's (``--catalog``), whose schemas and metadata win.
         select: ``--select`` patterns, laid over the catalog where there is one. Without catalog and patterns,
             all streams are selected but those that the tap deselects by default.
+        tail: also streams that have a tail function alone.
 
     Raises:
         CatalogError: the catalog or the patterns name what the tap does not have, or ask for what it can't do.
@@ -133,7 +147,9 @@ def make_plan(
         current = _run_of(specs[current])  # a substream: its line begins with the first stream
     for name in _rotate(list(specs), current):
         streams = by_run.get(name)
-        if specs[name].sync is not None and streams:
+        if streams and specs[name].sync is None and specs[name].tail is not None and not tail:
+            logger.warning("stream '%s': has a tail function alone; it comes in a tail run only (--tail)", name)
+        elif streams and (specs[name].sync or specs[name].tail) is not None:
             streams.sort(key=lambda stream: stream.tap_stream_id != name)
             runs.append(PlannedRun(specs[name], tuple(streams)))
     return tuple(runs)

@@ -7,17 +7,16 @@ word on a stream is ``stream_ended``.
 from __future__ import annotations
 
 import datetime as dt
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from burler.errors import PartialError
 from burler.runtime import logs
+from burler.runtime.report_rows import StreamRow
 from burler.runtime.report_series import POINTS, Points, Series, kept
-from burler.runtime.report_values import TEXT, cut, described, value_of, values_of
+from burler.runtime.report_values import TEXT, added, cut, described, value_of, values_of
 from burler.singer.messages import format_time
 
 FORMAT_VERSION = 1
@@ -25,31 +24,6 @@ FORMAT_VERSION = 1
 
 FAILURES = 1000
 """Failures of a run that are kept; the rest is counted."""
-
-
-@dataclass(slots=True)
-class _Stream:
-    """What is known of a stream so far."""
-
-    name: str
-    method: str | None = None
-    status: str = "unfinished"
-    rows: int = 0
-    updated: int | None = None
-    skipped: int = 0
-    seconds: float | None = None
-    bookmark_from: Any = None
-    bookmark_to: Any = None
-    begun: bool = False
-    first_at: float = 0.0
-    at: float = 0.0
-    next_at: float = math.inf
-    series: Series | None = None
-    errors: int = 0
-    located: int = 0
-    told: BaseException | None = None
-    counts: dict[str, Any] = field(default_factory=dict)
-    failures: list[dict[str, Any]] = field(default_factory=list)
 
 
 def _utc_now() -> dt.datetime:
@@ -83,7 +57,7 @@ class Report:
         self._exit_code: int | None = None
         self._error: dict[str, Any] | None = None
         self._points = Points(points) if points else None
-        self._streams: dict[str, _Stream] = {}
+        self._streams: dict[str, StreamRow] = {}
         self._kept = 0
         self._lock = threading.Lock()
 
@@ -94,8 +68,11 @@ class Report:
         self._tap = tap_name
 
     def stream_began(self, stream: str, *, method: str | None, bookmark: Any) -> None:
-        """A stream begins, at a bookmark or None. A stream that begins anew goes on where it was."""
+        """A stream begins, at a bookmark or None. A stream that begins anew goes on where it was; after its end, that
+        is another round, of which everything is added up."""
         row = self._streams.get(stream) or self._new(stream)
+        if row.over:
+            row.again()
         if not row.begun:
             row.begun = True
             row.method, row.bookmark_from, row.bookmark_to = method, bookmark, bookmark
@@ -103,24 +80,24 @@ class Report:
                 row.series = self._points.series()
                 self._point(row, row.at)
 
-    def _new(self, stream: str) -> _Stream:
+    def _new(self, stream: str) -> StreamRow:
         at = self._monotonic()
-        return self._streams.setdefault(stream, _Stream(stream, first_at=at, at=at))
+        return self._streams.setdefault(stream, StreamRow(stream, first_at=at, at=at))
 
     def page(self, stream: str, rows: int, bookmark: Any) -> None:
-        """A page is out; ``rows`` of the stream by now, and its bookmark (None says nothing new). Called once a page,
-        it must be cheap."""
+        """A page is out; ``rows`` of the stream's round by now, and its bookmark (None says nothing new). Called once a
+        page, it must be cheap."""
         row = self._streams.get(stream)
         if row is None:
             row = self._new(stream)
-        row.rows = rows
+        row.rows = row.before.rows + rows
         if bookmark is not None:
             row.bookmark_to = bookmark
         row.at = at = self._monotonic()
         if at >= row.next_at:
             self._point(row, at)
 
-    def _point(self, row: _Stream, at: float) -> None:
+    def _point(self, row: StreamRow, at: float) -> None:
         if self._points is not None and row.series is not None:
             self._points.add(row.series, at - self._zero, row.rows, row.bookmark_to)
             row.next_at = at + row.series.step
@@ -147,13 +124,18 @@ class Report:
     def _located(self, stream: str) -> int:
         return self._streams[stream].located if stream in self._streams else 0
 
-    def _failure(self, row: _Stream, where: str | None, error: BaseException) -> None:
+    def _failure(self, row: StreamRow, where: str | None, error: BaseException) -> None:
         row.errors += 1
         row.located += where is not None
-        if self._kept < FAILURES:
-            self._kept += 1
-            shown = None if where is None else cut(logs.clean(where))
-            row.failures.append({"where": shown, **described(error, row.name)})
+        if self._kept >= FAILURES:
+            if row.rounds == 0:
+                return
+            # Of a run without an end the newest say more: one of the many goes.
+            max(self._streams.values(), key=lambda one: len(one.failures)).failures.pop(0)
+            self._kept -= 1
+        self._kept += 1
+        shown = None if where is None else cut(logs.clean(where))
+        row.failures.append({"where": shown, **described(error, row.name)})
 
     def has_failed(self, stream: str) -> bool:
         """Whether a failure of a stream was told."""
@@ -172,20 +154,27 @@ class Report:
         bookmark_to: Any,
         counts: Mapping[str, int | Mapping[str, int]] | None = None,
     ) -> None:
-        """The last word on a stream.
+        """The last word on a stream, or on a round of it.
 
         Args:
             status: "succeeded", "failed" or "stopped".
             updated: rows whose bookmark value is beyond the bookmark the stream began with; None without a bookmark.
             skipped: rows left out.
-            seconds: how long the stream took.
+            seconds: how long the stream took, or the round.
             counts: what was counted while its source was read: requests, retries by their reason, files.
         """
         row = self._streams.get(stream) or self._new(stream)
-        row.status, row.rows, row.updated, row.skipped, row.seconds = status, rows, updated, skipped, seconds
-        row.bookmark_from, row.bookmark_to = bookmark_from, bookmark_to
-        row.counts = dict(counts or {})
-        self._point(row, self._monotonic())
+        before, at = row.before, self._monotonic()
+        row.rounds += not row.over
+        row.status, row.over, row.at = status, True, at
+        row.rows, row.skipped, row.seconds = before.rows + rows, before.skipped + skipped, before.seconds + seconds
+        row.updated = before.updated if updated is None else updated + (before.updated or 0)
+        row.counts = added(before.counts, counts or {})
+        if row.rounds == 1:
+            row.bookmark_from = bookmark_from
+        row.bookmark_to = bookmark_to
+        if row.rounds == 1 or at >= row.next_at:
+            self._point(row, at)
 
     def end(self, status: str, exit_code: int | None, error: BaseException | None = None) -> None:
         """The run ends; told again, the last word counts. ``error`` is what ended the whole run, if it was none of a
@@ -226,7 +215,7 @@ class Report:
         rows = list(self._streams.values())
         totals = {
             "streams": len(rows),
-            "streams_failed": sum(row.errors > 0 or row.status == "failed" for row in rows),
+            "streams_failed": sum(row.failed for row in rows),
             "rows": sum(row.rows for row in rows),
             "updated": sum(row.updated or 0 for row in rows),
             "skipped": sum(row.skipped for row in rows),
@@ -251,7 +240,7 @@ class Report:
             document["series"] = [self._series(row) for row in rows if row.series is not None]
         return document
 
-    def _stream(self, row: _Stream) -> dict[str, Any]:
+    def _stream(self, row: StreamRow) -> dict[str, Any]:
         seconds = row.at - row.first_at if row.seconds is None else row.seconds
         return {
             "stream": value_of(row.name),
@@ -261,6 +250,7 @@ class Report:
             "updated": row.updated,
             "skipped": row.skipped,
             "seconds": round(seconds, 6),
+            "rounds": row.rounds,
             "rows_per_second": _rate(row.rows, seconds),
             "bookmark_from": value_of(row.bookmark_from, TEXT),
             "bookmark_to": value_of(row.bookmark_to, TEXT),
@@ -269,10 +259,12 @@ class Report:
             "errors": row.failures,
         }
 
-    def _series(self, row: _Stream) -> dict[str, Any]:
+    def _series(self, row: StreamRow) -> dict[str, Any]:
         series = row.series or Series()
         seconds, rows, bookmarks = list(series.seconds), list(series.rows), list(series.bookmarks)
-        if seconds and rows[-1] != row.rows:  # the newest page is no point yet
+        if seconds and (
+            rows[-1] != row.rows or bookmarks[-1] != kept(row.bookmark_to)
+        ):  # the newest page is no point yet
             seconds.append(row.at - self._zero)
             rows.append(row.rows)
             bookmarks.append(kept(row.bookmark_to))

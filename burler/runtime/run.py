@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypedDict, Unpack
 
 from burler.config.loading import Loaded
@@ -15,10 +16,13 @@ from burler.declare.tap import Tap
 from burler.errors import ConfigError, DeclarationError, UsageError
 from burler.runtime import logs
 from burler.runtime.plan import PlannedRun, make_plan
+from burler.runtime.clock import Clock
 from burler.runtime.report import Report
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
 from burler.runtime.sync import Engine, SyncResult, write_schemas
+from burler.runtime.tail_sources import watch_of
+from burler.runtime.tail_watch import TailWatch
 from burler.settings import Settings, read_settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, catalog_from_wire
@@ -94,6 +98,8 @@ class RunOptions(TypedDict, total=False):
             result's state is the one given: it leaves rows out, and a bookmark must not pass them.
         schemas_only: SCHEMA messages only; no sync function is called.
         report: what is to hold how the run went.
+        clock: what tells the time; a test may have one of its own.
+        watching: shows how a tail goes on, while it is entered.
     """
 
     catalog: Any
@@ -103,6 +109,8 @@ class RunOptions(TypedDict, total=False):
     limit: int | None
     schemas_only: bool
     report: Report | None
+    clock: Clock | None
+    watching: Callable[[TailWatch], AbstractContextManager[object]] | None
 
 
 def run(tap: Tap, config: Mapping[str, Any] | Loaded, sink: Sink, **options: Unpack[RunOptions]) -> SyncResult:
@@ -133,9 +141,12 @@ def run_session(
     limit: int | None = None,
     schemas_only: bool = False,
     report: Report | None = None,
+    clock: Clock | None = None,
+    watching: Callable[[TailWatch], AbstractContextManager[object]] | None = None,
 ) -> SyncResult:
     """As :func:`run`, with what :func:`prepare` gave: the settings may have been needed to open the sink."""
     tap = session.tap
+    tail = settings.tail and limit is None and not schemas_only
     stopper = stopper or Stopper()
     begun = time.monotonic()
     status, code = "failed", None
@@ -145,9 +156,19 @@ def run_session(
         state = st.check_state(state)
         own = session.catalog()
         given = None if catalog is None else catalog_from_wire(catalog)
-        plan = make_plan(
-            session.specs, own, given=given, select=select, state=state, versions=settings.full_table_versions
-        )
+
+        def planned() -> tuple[PlannedRun, ...]:
+            versions = settings.full_table_versions
+            return make_plan(
+                session.specs, own, given=given, select=select, state=state, versions=versions, tail=tail
+            )
+
+        def replanned() -> tuple[tuple[PlannedRun, ...], Catalog]:
+            nonlocal own
+            own = session.rediscover()
+            return planned(), given or own
+
+        plan = planned()
         _announce(tap, plan, limit)
         if schemas_only:
             write_schemas(plan, sink)
@@ -165,8 +186,12 @@ def run_session(
             stopper=stopper,
             limit=limit,
             report=report,
+            clock=clock,
+            watch=watch_of(plan, settings, clock or Clock()) if tail else None,
+            replan=replanned,
         )
-        with stopper.installed():
+        seen = watching(engine.watch) if watching is not None and engine.watch is not None else nullcontext()
+        with stopper.installed(hangup=tail), seen:
             result = engine.run()
         status = "failed" if result.errors else "stopped" if result.stopped_by else "succeeded"
         code = result.exit_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from burler.runtime import discovery
 from burler.runtime.logs import short
 from burler.singer.catalog import Catalog
 
+logger = logging.getLogger(__name__)
 Given = Mapping[str, Callable[[], Any]]
 
 
@@ -39,6 +41,7 @@ class Session:
         self._instances: dict[tuple[type, str], Any] = {}
         self._catalog: Catalog | None = None
         self._lines: dict[str, list[StreamSpec]] | None = None
+        self._old_clients: list[Any] = []
 
     def client(self) -> Any:
         """The client, made at the first call.
@@ -66,6 +69,39 @@ class Session:
                 self.save_config()
             return self._client
 
+    def renew_client(self, *, keep_old: bool = False) -> None:
+        """The next one who asks for the client gets a new one. The old one is closed: at once, or with ``keep_old``
+        once nobody is at it any more (``close_old_clients``)."""
+        with self._lock:
+            if not self._client_made:
+                return
+            old, self._client, self._client_made = self._client, None, False
+            self._instances.clear()
+            self._old_clients.append(old)
+        if not keep_old:
+            self.close_old_clients()
+
+    def close_old_clients(self) -> None:
+        """Close clients that were renewed. What one of them raises is no error of the run's."""
+        with self._lock:
+            old, self._old_clients = self._old_clients, []
+        for client in old:
+            try:
+                _close(client)
+            except Exception as error:
+                logger.warning("%s: its client raised when it was closed: %s", self.tap.name, short(error))
+
+    def rediscover(self) -> Catalog:
+        """Make the tap's own catalog once more.
+
+        Raises:
+            as ``catalog``; then the earlier one stays.
+        """
+        specs, catalog = discovery.describe(self)
+        with self._lock:
+            self.specs, self._catalog, self._lines = specs, catalog, None
+        return catalog
+
     def save_config(self, *, last: bool = False) -> None:
         """Write back what the tap has changed in its config: a token that was refreshed must not be lost with a
         run that is killed. Cheap when nothing has changed; called after each page, and by the timer meanwhile."""
@@ -75,9 +111,8 @@ class Session:
 
     def close(self) -> None:
         """Close the client, if one was made and it can be closed."""
-        close = getattr(self._client, "close", None)
-        if callable(close):
-            close()
+        self.close_old_clients()
+        _close(self._client)
 
     def given(self, **more: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
         """What functions may ask for, by name (see ``declare.inject``)."""
@@ -142,3 +177,9 @@ class Session:
                 self.specs, self._catalog = discovery.describe(self)
                 self._lines = None
             return self._catalog
+
+
+def _close(client: Any) -> None:
+    close = getattr(client, "close", None)
+    if callable(close):
+        close()

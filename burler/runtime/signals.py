@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: stop at once, lose nothing (specs 6).
+"""SIGTERM and SIGINT: stop at once, lose nothing; SIGHUP in a tail run: begin anew with a new client (specs 6).
 
 The handler writes nothing to stdout. It sets a flag, and raises :class:`Stop` only while user code runs; while a
 page is written it waits. A second signal, or 10 seconds in which the reader of stdout takes
@@ -25,6 +25,7 @@ from types import FrameType
 STUCK_SECONDS = 10.0
 
 _AGAIN_MILLISECONDS = 50
+_AGAIN_FOR_HANGUP = 40  # times
 _END, _LOOK = 255, 254  # in the pipe, beside the numbers of signals
 
 
@@ -41,7 +42,10 @@ class Stopper:
 
     ``blocked_since`` gives the monotonic time since which a write to stdout has made no progress, or None.
 
-    ``signal`` is the one that asked for the end; ``failure`` an error of another thread of ours after
+    ``signal`` is the one that asked for the end; ``over`` says that the run is to end without one; ``hung_up`` that a
+    tail is to begin anew, until somebody has seen to it. ``on_hangup`` is called in the handler, so it may set flags
+    and take no lock. ``listeners`` are called by the watchdog, a thread like any other, whenever there is news.
+    ``failure`` is an error of another thread of ours after
     which nothing can go on; ``raised`` says whether Stop was raised in the last ``user_code`` block, since
     user code may have caught it. ``on_raise`` is called right before it is raised.
     """
@@ -49,6 +53,9 @@ class Stopper:
     def __init__(self, blocked_since: Callable[[], float | None] = lambda: None) -> None:
         self.signal: int | None = None
         self.failure: BaseException | None = None
+        self.over = self.hung_up = False
+        self.on_hangup: Callable[[], None] = _nothing
+        self.listeners: list[Callable[[], None]] = []
         self.raised = False
         self.on_raise: Callable[[], None] = _nothing
         self._woken = False
@@ -61,7 +68,7 @@ class Stopper:
     @property
     def requested(self) -> bool:
         """Whether the run is to end."""
-        return self.signal is not None or self.failure is not None
+        return self.signal is not None or self.failure is not None or self.over
 
     @contextlib.contextmanager
     def user_code(self) -> Iterator[None]:
@@ -69,7 +76,7 @@ class Stopper:
         self.raised = False
         self._in_user_code = True
         try:
-            if self.requested or self._woken:
+            if self._has_news:
                 self._interrupt()
             yield
         finally:
@@ -86,8 +93,12 @@ class Stopper:
             yield
         finally:
             self._in_user_code = True
-        if self.requested or self._woken:
+        if self._has_news:
             self._interrupt()
+
+    @property
+    def _has_news(self) -> bool:
+        return self.requested or self._woken or self.hung_up
 
     def _interrupt(self) -> None:
         if self._in_user_code:
@@ -100,6 +111,11 @@ class Stopper:
     def fail(self, failure: BaseException) -> None:
         """Another thread of ours can't go on: the whole run ends."""
         self.failure = failure
+        self.wake()
+
+    def end(self) -> None:
+        """The run ends as if it were told to stop, without a signal."""
+        self.over = True
         self.wake()
 
     def wake(self) -> None:
@@ -119,6 +135,13 @@ class Stopper:
         self._tell(_LOOK)
         self._interrupt()
 
+    def handle_hangup(self, number: int, frame: FrameType | None) -> None:
+        """The handler of SIGHUP in a tail run."""
+        self.hung_up = True
+        self.on_hangup()
+        self._tell(_LOOK)
+        self._interrupt()
+
     def _handle_wake(self, number: int, frame: FrameType | None) -> None:
         if self._woken:
             self._interrupt()
@@ -135,8 +158,9 @@ class Stopper:
         ready.register(pipe, select.POLLIN)
         arrived = 0
         begun: float | None = None
+        hangup = 0  # a SIGHUP has come: so often the main thread is woken, if its handler has not run
         while True:
-            busy = begun is not None or self._woken
+            busy = begun is not None or self._woken or hangup > 0
             for byte in os.read(pipe, 4096) if ready.poll(_AGAIN_MILLISECONDS if busy else None) else b"":
                 if byte == _END:
                     return
@@ -144,18 +168,25 @@ class Stopper:
                     arrived += 1
                     if arrived > 1:
                         os._exit(128 + byte)
+                elif byte == signal.SIGHUP and self._hangs_up:
+                    hangup = _AGAIN_FOR_HANGUP
             if begun is None and (arrived or self.signal is not None):
                 begun = time.monotonic()
-            if (arrived and self.signal is None) or (self._woken and self._in_user_code):
+            for listener in self.listeners:
+                listener()
+            hangup = 0 if self.hung_up and not self._in_user_code else max(0, hangup - 1)
+            if (arrived and self.signal is None) or (self._woken and self._in_user_code) or hangup:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
             since = self._blocked_since() or self.hook_since()
             if begun is not None and since is not None and time.monotonic() - max(since, begun) >= STUCK_SECONDS:
                 os._exit(128 + (self.signal or signal.SIGTERM))
 
+    _hangs_up = False
+
     @contextlib.contextmanager
-    def installed(self) -> Iterator[None]:
-        """Handle SIGTERM and SIGINT; the handlers before are put back. Elsewhere than on the main thread
-        nothing is installed: Python runs handlers there only."""
+    def installed(self, *, hangup: bool = False) -> Iterator[None]:
+        """Handle SIGTERM and SIGINT, with ``hangup`` SIGHUP too; the handlers before are put back. Elsewhere than on
+        the main thread nothing is installed: Python runs handlers there only."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -165,6 +196,9 @@ class Stopper:
         watchdog.start()
         earlier_fd = signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
         handlers = {signal.SIGURG: self._handle_wake, signal.SIGTERM: self.handle, signal.SIGINT: self.handle}
+        if hangup:
+            self._hangs_up = True
+            handlers[signal.SIGHUP] = self.handle_hangup
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
             yield

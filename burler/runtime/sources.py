@@ -29,7 +29,7 @@ def states_of(sync: SyncRun, spec: StreamSpec, key: str | None) -> SourceStates:
         schema=lambda: sync.schema_digest,
         automatic=spec.source_state,
         # A run up to a limit is there to show rows.
-        ignored=engine.settings.ignore_source_state or engine.limit is not None,
+        ignored=_is_ignored(sync) or engine.limit is not None,
         refused=(
             "it is a full table that is read in partitions: rows of those that have not changed would be dropped with "
             "the next ACTIVATE_VERSION. Set versions=False, or a replication_key, to use stream.source_state."
@@ -39,11 +39,16 @@ def states_of(sync: SyncRun, spec: StreamSpec, key: str | None) -> SourceStates:
     )
 
 
+def _is_ignored(sync: SyncRun) -> bool:
+    """Whether everything is to be fetched: once; the further rounds of a tail ask for what has changed."""
+    return sync.engine.settings.ignore_source_state and (sync.kept is None or sync.kept.rounds == 1)
+
+
 def forget_all(sync: SyncRun) -> bool:
     """Take away what was saved of the sources of a line, where the operator wants everything to be fetched: a run that
     ends half way must not leave it to the next one. True if there was something. Entries of other tools stay."""
     engine, some = sync.engine, False
-    if not engine.settings.ignore_source_state or engine.limit is not None:
+    if not _is_ignored(sync) or engine.limit is not None:
         return False
     for name in sync.line.names:
         for key in (None, *entries.partitions_of(engine.state, name)):

@@ -5,7 +5,6 @@ There is one state for the whole run; whoever writes one says what is safe of al
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,9 +27,11 @@ class States:
         self._engine = engine
         self._written: bytes | None = None
         self._size = len(msgspec.json.encode(engine.state)) if engine.state else 0
-        self._written_at = time.monotonic()
+        self._written_at = engine.clock.monotonic()
         self.bytes_since = 0
         """Bytes of records since the last STATE."""
+        self.uncovered_since: float | None = None
+        """When the first record went out that no STATE covers, by the engine's clock; None if there is none."""
 
     @property
     def size(self) -> int:
@@ -40,11 +41,17 @@ class States:
     @property
     def seconds_since(self) -> float:
         """How long ago the last STATE was."""
-        return time.monotonic() - self._written_at
+        return self._engine.clock.monotonic() - self._written_at
 
     def add(self, count: int) -> None:
         """So many bytes of records were written."""
         self.bytes_since += count
+        self.note()
+
+    def note(self) -> None:
+        """There is something that no STATE covers: a record, or what else a STATE would say anew."""
+        if self.uncovered_since is None:
+            self.uncovered_since = self._engine.clock.monotonic()
 
     def has_room(self) -> bool:
         """Whether the records since the last STATE outweigh its line: a big one several times, since making it takes
@@ -57,17 +64,21 @@ class States:
         """Whether a STATE costs next to nothing."""
         return self.size <= _BIG_STATE
 
-    def write(self) -> None:
-        """STATE, if it differs from the last one. A run up to a limit has none: it leaves rows out."""
+    def write(self, *, anyway: bool = False) -> None:
+        """STATE, if it differs from the last one, or ``anyway``: targets finalise on it (specs 11.14). A run up to a
+        limit has none: it leaves rows out."""
         engine = self._engine
         if engine.limit is not None:
             return
         engine.note_syncing()
         encoded = msgspec.json.encode(engine.state)
-        if encoded != self._written:
+        if encoded != self._written or anyway:
             engine.sink.write(State(msgspec.json.decode(encoded)))
             self._written, self._size = encoded, len(encoded)
-            self.bytes_since, self._written_at = 0, time.monotonic()
+            self.bytes_since, self._written_at = 0, engine.clock.monotonic()
+            if engine.watch is not None:
+                engine.watch.state_written(len(encoded))
+        self.uncovered_since = None
 
     def write_between(self) -> None:
         """STATE between two streams. Where there are thousands of small ones and the line is big, it is put off until

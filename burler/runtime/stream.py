@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import time
 from collections import Counter, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from burler.runtime.family import Given
 from burler.runtime.flat import flat_bookmarks
 from burler.runtime.interrupted import forget, interrupted
 from burler.runtime.lane import Lane
+from burler.runtime.kept import Kept, renew
 from burler.runtime.line import Line
 from burler.runtime.logs import short
 from burler.runtime.outlet import Outlet
@@ -42,22 +42,33 @@ class SyncRun:
     """Lives from SCHEMA to the stream's last STATE. The engine's lock guards everything behind the pull.
 
     ``at`` is the stream whose rows came last. ``ending``: no further unit is begun, no further page is pulled.
-    ``abandoned``: the run has ended without this stream; nothing is written any more.
+    ``abandoned``: the run has ended without this stream; nothing is written any more. ``cut``: this round of a tail is
+    to end, the tail goes on. ``status`` says how it ended.
+
+    Args:
+        kept: what the rounds of a tail have in common; None in a plain run.
     """
 
     fatal = FATAL
 
-    def __init__(self, engine: Engine, planned: PlannedRun) -> None:
+    def __init__(self, engine: Engine, planned: PlannedRun, kept: Kept | None = None) -> None:
         self.engine = engine
+        self.kept = kept
+        self.pushes, self.first = planned.pushes, planned.first
+        self.cut = False
+        self.status = "unfinished"
         self.spec = planned.spec
         self.name = self.at = planned.spec.tap_stream_id
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
-        self.line = Line(engine.session, planned, engine.catalog)
+        self.line = Line(engine.session, planned, engine.catalog) if kept is None else kept.line(engine, planned)
         self.began = engine.now()
         self.interrupted = interrupted(engine.state, self.line)
         self._forgot = self.interrupted is None and engine.limit is None and forget(engine.state, self.line)
         self._forgot |= sources.forget_all(self)
         self.outlets = {stream.tap_stream_id: self._outlet(stream) for stream in planned.streams}
+        if self.pushes:
+            for outlet in self.outlets.values():
+                outlet.versions.keep()  # its rows belong to the table as it stands
         self.tallies: dict[str, Tally] = defaultdict(Tally)
         self.source_changed = False
         self.coverage = None if self.spec.partitions is not None else Coverage(engine.state, self.line)
@@ -73,7 +84,7 @@ class SyncRun:
         self.retried: Counter[str] = Counter()
         self.ending = self.abandoned = self.saved_by_hand = False
         self.since_rows = self._since_pages = self._ended_units = 0
-        self._since = time.monotonic()
+        self._since = engine.clock.monotonic()
         self._reported: dict[str, int] = {}
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
         self.whole_pages = isinstance(self.spec.strategy, OnPage)
@@ -85,8 +96,12 @@ class SyncRun:
         self.lanes: list[Lane] = []
 
     def _outlet(self, stream: PlannedStream) -> Outlet:
-        engine = self.engine
-        return Outlet(
+        engine, name = self.engine, stream.tap_stream_id
+        found = self.kept.outlets.get(name) if self.kept is not None else None
+        if found is not None:
+            renew(found, stream, engine, self.interrupted.versions.get(name) if self.interrupted else None)
+            return found
+        made = Outlet(
             stream,
             engine.sink,
             engine.state,
@@ -97,10 +112,18 @@ class SyncRun:
             interrupted_version=self.interrupted.versions.get(stream.tap_stream_id) if self.interrupted else None,
             invoke=partial(engine.session.invoke, stream=stream.tap_stream_id),
         )
+        if self.kept is not None:
+            self.kept.outlets[name] = made
+        return made
 
     def unit(self, **partition: Any) -> Unit:
         """A unit of this stream."""
         return Unit(self, **partition)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether this round is to end, and the tail goes on."""
+        return self.cut or (self.kept is not None and self.engine.stopper.hung_up)
 
     @functools.cached_property
     def schema_digest(self) -> str:
@@ -133,11 +156,14 @@ class SyncRun:
             errors of the sink and of the run as a whole; those of the stream stand in ``failures``.
         """
         engine = self.engine
-        begun = time.monotonic()
+        begun = engine.clock.monotonic()
         with engine.lock:
             ending.begin(self)
-            for outlet in self.outlets.values():
-                outlet.open()
+            for name, outlet in self.outlets.items():
+                if self.kept is None or name not in self.kept.opened:
+                    outlet.open()
+                if self.kept is not None:
+                    self.kept.opened.add(name)
             stopper = stopper_here(engine.stopper)
             stopper.calm()
             self.lanes = [Lane(self, stopper)]
@@ -156,11 +182,11 @@ class SyncRun:
         finally:
             with engine.lock:
                 if not self.abandoned:
-                    self._end(status, time.monotonic() - begun)
+                    self._end(status, engine.clock.monotonic() - begun)
 
     def _run_lanes(self) -> None:
         engine = self.engine
-        crew = Crew(engine.stopper, name=f"burler-{self.name}")
+        crew = Crew(lambda: engine.stopper.requested or self.is_cut, name=f"burler-{self.name}")
         if self.spec.partitions is not None and engine.limit is None:
             for _ in range(1, engine.settings.partition_workers or self.spec.workers):
                 lane = Lane(self, Undisturbed())
@@ -197,14 +223,14 @@ class SyncRun:
     def abandon(self) -> None:
         """The run ends, and user code of this stream does not: what it has yielded goes out, with the STATE of that."""
         self._abandon_lanes()
-        self._end("stopped", time.monotonic() - self._since)
+        self._end("stopped", self.engine.clock.monotonic() - self._since)
         self.abandoned = True
 
     def _complete(self) -> str:
         """What can be said once no lane runs; gives the stream's status."""
         behind = self.failures.behind()
         done = self.units.exhausted and not self.open_units
-        if not done and not (self.full() and not self.engine.stopper.requested):
+        if self.is_cut or (not done and not (self.full() and not self.engine.stopper.requested)):
             return "failed" if self.failures.error is not None else "stopped"
         if self.engine.limit is None:
             for name, outlet in self.outlets.items():
@@ -217,15 +243,30 @@ class SyncRun:
     def _end(self, status: str, seconds: float) -> None:
         """The last STATE of the stream. Where it did not come to its end, that names it as the one to begin with."""
         engine = self.engine
+        self.status = status
         if status == "succeeded" or (status == "failed" and self.failures.error is None):
             engine.running.remove(self)
         if not engine.broken and engine.stopper.failure is None:
-            self.save_state(between=status == "succeeded")
+            if self.kept is not None:
+                self._end_round(whole=status == "succeeded")
+            else:
+                self.save_state(between=status == "succeeded")
         if self in engine.running:
             engine.running.remove(self)
         for unit in self.open_units:
             self._count(unit)
         ending.end(self, status, seconds)
+
+    def _end_round(self, *, whole: bool) -> None:
+        """A round of a tail has ended: what is safe to say of it stands in the state, and goes out when a STATE is due.
+        Its rows go out now."""
+        for unit in self.open_units:
+            self.units.save(unit)
+        if self.kept is not None:
+            self.kept.ended(whole=whole)
+        if self.source_changed or any(outlet.versions.activated for outlet in self.outlets.values()):
+            self.engine.states.note()
+        self.engine.sink.flush()
 
     # ---- units (under the engine's lock) ---------------------------------------------------------------
 
@@ -301,6 +342,8 @@ class SyncRun:
                 # Where rows of several streams come mixed, the exact count is not worth ever smaller pages.
                 left = max(left, strategy.count // 10)
             page_rows = max(1, min(page_rows, left))
+        if self.pushes and self.has_hooks:
+            page_rows = 1  # hooks run where the function runs: what waits for a page would wait for hours
         if limit is None:
             return page_rows
         return max(1, min(page_rows, max(limit - outlet.rows for outlet in self.outlets.values())))
@@ -310,7 +353,7 @@ class SyncRun:
         outweigh the rows since the last one (specs 11.29)."""
         if self.engine.limit is not None or self.abandoned:
             return
-        seconds = time.monotonic() - self._since
+        seconds = self.engine.clock.monotonic() - self._since
         since = Since(self.since_rows, seconds, self._since_pages)
         soon = (self._ended_units > 0 or self.source_changed) and (since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS)
         if (soon or self._is_due(since)) and self.engine.states.has_room():
@@ -337,5 +380,9 @@ class SyncRun:
             engine.states.write_between()
         else:
             engine.states.write()
+        self.counts_from_here()
+
+    def counts_from_here(self) -> None:
+        """A STATE was written."""
         self.since_rows = self._since_pages = self._ended_units = 0
-        self._since = time.monotonic()
+        self._since = self.engine.clock.monotonic()

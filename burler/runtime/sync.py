@@ -19,6 +19,8 @@ from typing import Any
 
 from burler.errors import StreamError
 from burler.runtime.acknowledging import Acknowledgements
+from burler.runtime.clock import Clock
+from burler.runtime.kept import Kept
 from burler.runtime.outlet import schema_of
 from burler.runtime.plan import PlannedRun, PlannedStream
 from burler.runtime.report import Report
@@ -26,8 +28,11 @@ from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
 from burler.runtime.states import States
 from burler.runtime.stream import SyncRun
+from burler.runtime.tail import Tail
+from burler.runtime.tail_watch import TailWatch
+from burler.runtime.timer import Timer
 from burler.runtime.walking import FATAL
-from burler.runtime.workers import Crew
+from burler.runtime.workers import Crew, stopper_here
 from burler.settings import Settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog
@@ -65,9 +70,12 @@ class Engine:
         state: dict[str, Any] | None = None,
         settings: Settings | None = None,
         stopper: Stopper | None = None,
-        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+        now: Callable[[], dt.datetime] | None = None,
+        clock: Clock | None = None,
         limit: int | None = None,
         report: Report | None = None,
+        watch: TailWatch | None = None,
+        replan: Callable[[], tuple[tuple[PlannedRun, ...], Catalog]] | None = None,
     ) -> None:
         self.session = session
         self.plan = plan
@@ -76,9 +84,13 @@ class Engine:
         self.state = st.check_state(state)
         self.settings = settings or Settings()
         self.stopper = stopper or Stopper()
-        self.now = now
+        self.clock = clock or Clock()
+        self.now = now or self.clock.now
         self.limit = limit
+        self.watch = watch
+        self.replan = replan
         self.lock = threading.RLock()
+        self.changed = threading.Condition()
         self.running: list[SyncRun] = []
         self.broken = False
         self.report = report or Report(points=0)
@@ -96,13 +108,20 @@ class Engine:
         result = SyncResult()
         self.sink.tell_states(self.acknowledgements.state_is_out)
         self.stopper.hook_since = self._hook_since
-        timer = _Timer(self)
+        self.stopper.listeners.append(self.tell)
+        tail = Tail(self, result) if self.settings.tail and self.limit is None else None
+        timer = Timer(self, tail)
         timer.start()
         complete = False
         try:
-            self._run_streams(result)
+            if tail is not None:
+                tail.run()
+            else:
+                self._run_streams(result)
             with self.lock:
-                if not self.stopper.requested:
+                if tail is not None and self.stopper.failure is None:
+                    self.write_state()
+                elif not self.stopper.requested:
                     self.states.write()
                 if self.stopper.failure is not None:
                     raise self.stopper.failure
@@ -124,7 +143,7 @@ class Engine:
 
     def _run_streams(self, result: SyncResult) -> None:
         """Streams of the plan, one after the other or several at a time; the first one on this thread."""
-        crew = Crew(self.stopper, name="burler-stream")
+        crew = Crew(lambda: self.stopper.requested, name="burler-stream")
         first = self._waiting.popleft() if self._waiting else None
         for _ in range(1, min(self.settings.workers, len(self.plan)) if self.limit is None else 1):
             crew.start(partial(self._beside, result))
@@ -154,10 +173,20 @@ class Engine:
             self.stopper.fail(error)
 
     def _run_stream(self, planned: PlannedRun, result: SyncResult) -> None:
+        self.run_one(planned, result.rows, result.errors)
+
+    def run_one(
+        self, planned: PlannedRun, rows: dict[str, int], errors: dict[str, BaseException], kept: Kept | None = None
+    ) -> SyncRun | None:
+        """Run one sync function, and add what came of it; None if it could not begin.
+
+        Raises:
+            errors of the sink and of the run as a whole.
+        """
         name = planned.spec.tap_stream_id
         run: SyncRun | None = None
         try:
-            run = SyncRun(self, planned)
+            run = SyncRun(self, planned, kept)
             run.sync()
         except FATAL:
             raise
@@ -165,7 +194,7 @@ class Engine:
             if self.broken:
                 raise
             with self.lock:
-                result.errors[name] = error
+                errors[name] = error
                 self.report.failed(name, None, error)
         finally:
             with self.lock:
@@ -173,9 +202,41 @@ class Engine:
                     if run in self.running:
                         self.running.remove(run)
                     for outlet in run.outlets.values():
-                        result.rows[outlet.planned.tap_stream_id] = outlet.rows
+                        stream = outlet.planned.tap_stream_id
+                        rows[stream] = rows.get(stream, 0) + outlet.rows
                     for failed, reason in run.failures.errors().items():
-                        result.errors.setdefault(failed, reason)
+                        errors.setdefault(failed, reason)
+        return run
+
+    def write_state(self) -> None:
+        """STATE with what is safe to say of all streams now, also where that is the same as before: it covers what came
+        since. Files that hold records before it are closed for it (specs 11.14)."""
+        for run in self.running:
+            for unit in run.open_units:
+                run.units.save(unit)
+            run.counts_from_here()
+        self.states.write(anyway=self.states.uncovered_since is not None)
+        self.sink.settle()
+
+    def pause(self, seconds: float, until: Callable[[], bool]) -> None:
+        """Let time pass for a function of the author's, no longer than ``until`` says."""
+        end = self.clock.monotonic() + seconds
+        here = stopper_here(self.stopper)
+        with here.our_code(), self.changed:  # a Stop inside of a condition could leave its lock as it should not be
+            while not until() and (left := end - self.clock.monotonic()) > 0:
+                self.clock.wait(self.changed, left)
+
+    def forget(self, planned: PlannedRun) -> None:
+        """Take away what the state says of a line of streams, but for the versions that targets have."""
+        for stream in planned.streams:
+            entry = st.stream_entry(self.state, stream.tap_stream_id)
+            for key in [key for key in entry if key != "version"]:
+                st.set_bookmark(self.state, stream.tap_stream_id, key, None)
+
+    def tell(self) -> None:
+        """Wake whoever waits: something has changed."""
+        with self.changed:
+            self.changed.notify_all()
 
     def stream_failed(self, name: str, error: StreamError) -> None:
         """A function of a stream's failed that is not called in its own run: for an acknowledgement."""
@@ -196,6 +257,9 @@ class Engine:
         """Note in the state which stream the run is in, unless the settings say not to (specs 8): the first that has
         not come to its end."""
         if self.limit is not None:
+            return
+        if self.settings.tail:  # its rounds are of all streams
+            st.set_currently_syncing(self.state, None)
             return
         name = self.running[0].at if self.running else None
         if name is None and self._waiting and not self.closed:
@@ -239,6 +303,10 @@ class _Guarded:
         """See ``Sink.flush``."""
         self._do(self._sink.flush)
 
+    def settle(self) -> None:
+        """See ``Sink.settle``."""
+        self._do(self._sink.settle)
+
     def tick(self) -> None:
         """See ``Sink.tick``."""
         self._do(self._sink.tick)
@@ -254,33 +322,3 @@ class _Guarded:
             self._sink.close(complete=complete)
         finally:
             self._engine.broken = self._engine.broken or not complete
-
-
-class _Timer(threading.Thread):
-    """Hands on rows that wait while user code blocks, and lets the sink do what is due by age."""
-
-    def __init__(self, engine: Engine) -> None:
-        super().__init__(name="burler-timer", daemon=True)
-        self._engine = engine
-        self._over = threading.Event()
-
-    def run(self) -> None:
-        """Tick until stopped."""
-        engine = self._engine
-        while not self._over.wait(engine.settings.page_max_age_seconds):
-            with engine.lock:
-                if self._over.is_set() or engine.stopper.failure is not None:
-                    return
-                try:
-                    engine.session.save_config()
-                    for run in list(engine.running):
-                        run.tick()
-                    engine.sink.tick()
-                except BaseException as error:
-                    engine.stopper.fail(error)
-                    return
-
-    def stop(self) -> None:
-        """End, and wait for a tick that is under way."""
-        self._over.set()
-        self.join()

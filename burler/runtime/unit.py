@@ -6,20 +6,22 @@ of their root.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from burler.context import Channel, StreamRun
 from burler.declare.inject import gives_nothing
-from burler.declare.spec import StreamSpec
+from burler.declare.spec import StreamSpec, UserFunction
 from burler.declare.strategies import Manual
 from burler.errors import StreamError
 from burler.pipeline.bookmark_values import comparable, ordered, present_of
 from burler.pipeline.markers import GREATEST, Marker, Snapshot
+from burler.pipeline.repeats import Repeats
 from burler.runtime import sources, tracking
 from burler.runtime.family import Given, Member, rows_of
 from burler.runtime.start import Start
@@ -47,8 +49,10 @@ class Unit:
         self.coverage = sync.coverage
         self._sync = sync
         self.retried = sync.retried
+        self.pushes = sync.pushes
         self.partition = partition
         self.key = key
+        self._caught_up = False
         self.error: BaseException | None = None
         self.behind: set[str] = set()  # streams of which rows are missing
         self.retries = 0
@@ -120,6 +124,35 @@ class Unit:
             )
         return result
 
+    def catch_up(self, stream: str) -> Iterator[Any]:
+        """What the sync function of the root gives, for its tail function to hand on. Of a full table it is a whole
+        version."""
+        first, root = self._sync.first, self.root
+        if first is None or stream != root.name or not self.line.spec(stream).overlap or self._caught_up:
+            raise StreamError(
+                stream,
+                f"stream '{stream}' ({root.place}): catch_up() is for a tail function that is declared with "
+                "overlap=True beside a sync function, once in a call. Without overlap the sync function runs before.",
+            )
+        self._caught_up = True
+        return self._first_rows(first)
+
+    def _first_rows(self, first: UserFunction) -> Iterator[Any]:
+        root = self.root
+        planned = self.line.planned.get(root.name)
+        whole = root.run.full_table() if planned is not None and planned.versions else contextlib.nullcontext()
+        with whole:
+            given = self.engine.session.invoke(first, root.given, stream=root.name)
+            if hasattr(given, "__next__"):
+                yield from given
+            elif given is not None:
+                yield given
+
+    def repeats(self, name: str) -> Repeats | None:
+        """The rows of a stream that may come again in this round."""
+        kept = self._sync.kept
+        return None if kept is None else kept.repeats(self.line, name, self.key)
+
     def _member(self, spec: StreamSpec) -> Member:
         name = spec.tap_stream_id
         assert spec.sync is not None
@@ -170,6 +203,7 @@ class Unit:
             schemas=self.line.schemas,
             resumable_by=planned.resume_key if planned else None,
             sends_versions=any(one.versions for one in self.line.planned.values()),
+            tailing=self._sync.kept is not None,
             source_state=sources.states_of(self._sync, spec, self.key),
         )
 
@@ -318,6 +352,7 @@ class Unit:
     def again(self) -> None:
         """Prepare a further try: everything as it was at the beginning."""
         self.retries += 1
+        self._caught_up = False
         self.pending.clear()
         for outlet in self.outlets.values():
             outlet.versions.restart(outlet.rows)

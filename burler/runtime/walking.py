@@ -39,7 +39,8 @@ def walk_of(unit: Unit) -> Walk:
         emitting=unit.emitting,
         watched=unit.watched,
         # A run up to a limit asks the source for no more than it shows.
-        most_rows=1 if unit.engine.limit is not None else settings.parent_buffer_rows,
+        # Behind a row of one that pushes nothing may come for hours.
+        most_rows=1 if unit.engine.limit is not None or unit.pushes else settings.parent_buffer_rows,
         most_seconds=settings.parent_buffer_seconds,
         asks=line.asks_children,
         keys={name: (planned.replication_key, line.textual(name)) for name, planned in line.planned.items()},

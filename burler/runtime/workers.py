@@ -18,10 +18,10 @@ _LOOK_SECONDS = 0.05
 
 class Crew:
     """Threads of one purpose. They are daemons: one that is blocked in user code can't be woken, and must not keep the
-    process from ending."""
+    process from ending. ``to_end`` says whether they are to come to their end."""
 
-    def __init__(self, stopper: Stopper, *, name: str) -> None:
-        self._stopper = stopper
+    def __init__(self, to_end: Callable[[], bool], *, name: str) -> None:
+        self._to_end = to_end
         self._name = name
         self._ended = threading.Condition()
         self._busy = 0
@@ -55,7 +55,7 @@ class Crew:
                 self._ended.wait(_LOOK_SECONDS)
                 if not self._busy:
                     return True
-            if self._stopper.requested:
+            if self._to_end():
                 deadline = deadline or time.monotonic() + GRACE_SECONDS
                 if time.monotonic() >= deadline:
                     return False

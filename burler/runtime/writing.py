@@ -83,18 +83,20 @@ class Writing:
             before = outlet.rows if outlet is not None else 0
             if outlet is not None and name not in line.dropped:
                 for part in outlet.joined(parts[name]):
-                    keys, error = outlet.write(part, unit.given_to(name))
+                    repeats = unit.repeats(name)
+                    given = unit.given_to(name)
+                    keys, error = outlet.write(part, given, repeats) if repeats else outlet.write(part, given)
                     written.append((name, keys))
                     if error is not None:
                         errors.append((name, error))
                         break
             elif name not in line.names:
                 errors.append((root, self._not_declared(name)))
-            given = _rows(parts[name])
+            given_rows = _rows(parts[name])
             if outlet is None and name == root:
-                written.append((name, self._unseen(unit, given)))
+                written.append((name, self._unseen(unit, given_rows)))
             # Rows that were left out count as well; how many a page of another kind holds is seen by what came of it.
-            sync.since_rows += max(len(given), outlet.rows - before if outlet is not None else 0)
+            sync.since_rows += max(len(given_rows), outlet.rows - before if outlet is not None else 0)
             sync.at = name
         self._observe(unit, written, errors, several=len(parts) > 1)
         if strange is not None:
@@ -158,6 +160,8 @@ class Writing:
             unit.miss(marker.stream, None)
         elif isinstance(marker, mk.SaveHere):
             self._guarded(unit, self._save_here, marker)
+        elif isinstance(marker, mk.Kept):
+            unit.keep_states(marker.states)
         elif isinstance(marker, mk.NotModified):
             self._guarded(unit, self._not_modified, marker.stream)
         elif isinstance(marker, mk.SourceDropped):

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from burler.errors import DeclarationError
+from burler.settings import read_value
 from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNSUPPORTED
 
 METHODS = ("FULL_TABLE", "INCREMENTAL", "LOG_BASED")
@@ -25,7 +26,8 @@ class MetadataKey:
     """One key. ``publishable``: a tap may write it in discovery; the others are the user's alone.
 
     ``on`` holds "stream", "field" or both. ``read`` gives the value as it is written, or raises ValueError
-    with what was expected.
+    with what was expected. What an author may write in place of a key of the user's: ``instead``, another key, or
+    ``option``, an option of the stream.
     """
 
     name: str
@@ -34,6 +36,7 @@ class MetadataKey:
     about: str
     publishable: bool = True
     instead: str = ""
+    option: str = ""
 
 
 def _truth(value: Any) -> bool:
@@ -61,6 +64,15 @@ def _count(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     raise ValueError("a whole number, 0 or more")
+
+
+def _as_setting(name: str) -> Callable[[Any], Any]:
+    """What the setting of that name may be; null is no word of a catalog's."""
+
+    def read(value: Any) -> Any:
+        return read_value(name, value, null=False)
+
+    return read
 
 
 def _one_of(*known: str) -> Callable[[Any], str]:
@@ -119,6 +131,22 @@ KEYS = {
         MetadataKey("row-count", (STREAM,), _count, "Rows of a table when it was discovered."),
         MetadataKey("sql-datatype", (FIELD,), _text, "The type of a column in its database."),
         MetadataKey("batch-enabled", (STREAM,), _truth, "Whether the stream goes out as BATCH messages."),
+        MetadataKey(
+            "new-record-polling-interval-ms",
+            (STREAM,),
+            _as_setting("new_record_polling_interval_ms"),
+            "Tail: the wait between two polls of this stream, in milliseconds.",
+            publishable=False,
+            option="new_record_polling_interval_ms",
+        ),
+        MetadataKey(
+            "max-full-table-age-seconds",
+            (STREAM,),
+            _as_setting("max_full_table_age_seconds"),
+            "Tail: this FULL_TABLE stream is read again once its last reading began so many seconds ago.",
+            publishable=False,
+            option="max_full_table_age_seconds",
+        ),
         MetadataKey("parent-tap-stream-id", (STREAM,), _text, "The stream whose rows this one's belong to."),
         MetadataKey("unsupported-description", (FIELD,), _text, "Why a field is unsupported."),
     )
@@ -168,10 +196,8 @@ def check_key(key: str, value: Any, *, tap_name: str, level: int, place: str) ->
     if known is None:
         raise DeclarationError(f"{place}: metadata key '{key}' is unknown. {_hint(key, tap_name)}")
     if not known.publishable:
-        raise DeclarationError(
-            f"{place}: metadata key '{known.name}' is the user's to write, in a catalog. "
-            f"Did you mean '{known.instead}'?"
-        )
+        cure = f"Give the stream the option {known.option}=." if known.option else f"Did you mean '{known.instead}'?"
+        raise DeclarationError(f"{place}: metadata key '{known.name}' is the user's to write, in a catalog. {cure}")
     here = FIELD if level else STREAM
     if here not in known.on:
         other = "the stream itself (level 0)" if level else "a field"

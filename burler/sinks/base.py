@@ -17,6 +17,9 @@ class Sink(Protocol):
     def flush(self) -> None:
         """Hand on what is buffered, where that needs no new file."""
 
+    def settle(self) -> None:
+        """Make all that was written durable now and hand the STATEs of it on, also where a file is closed for that."""
+
     def tick(self) -> None:
         """Called about once a second from the engine's timer, under its lock: do what is due by age."""
 

@@ -38,6 +38,11 @@ class LakeSink:
         """STATEs that are free already go out; files stay open."""
         self._states.flush()
 
+    def settle(self) -> None:
+        """All files are committed, and the STATE of them goes on."""
+        self._writer.flush()
+        self._states.flush()
+
     def tick(self) -> None:
         """Files that are old enough are committed, with their STATE."""
         self._writer.tick()

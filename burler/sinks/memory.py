@@ -33,6 +33,9 @@ class MemorySink:
     def flush(self) -> None:
         """Nothing is buffered."""
 
+    def settle(self) -> None:
+        """Nothing is held."""
+
     def tick(self) -> None:
         """Nothing is due by age."""
 

@@ -15,6 +15,7 @@ from typing import Any
 from burler.errors import OutputClosed, StorageError
 from burler.singer.messages import Message, Records, Schema, State, to_line
 
+_GONE = "the program reading our output has gone; stopped."
 _CHUNK_BYTES = 64 * 1024  # one pipe buffer: progress shows after each
 _BUFFER_BYTES = 64 * 1024  # a bigger one would be memory that was not used before, at each page anew
 
@@ -47,6 +48,17 @@ class LineWriter:
         if lines:
             self._write_out(lines)
 
+    def check_reader(self) -> None:
+        """Look whether somebody still reads.
+
+        Raises:
+            OutputClosed: the other end of the pipe is closed.
+        """
+        look = select.poll()
+        look.register(self._fd, 0)
+        if any(events & select.POLLERR for _fd, events in look.poll(0)):
+            raise OutputClosed(_GONE)
+
     def _write_out(self, lines: bytes | bytearray | memoryview) -> None:
         """Write all of it; what could not be written is kept."""
         done = 0
@@ -58,7 +70,7 @@ class LineWriter:
                     with view[done : done + _CHUNK_BYTES] as part:
                         done += self._write_some(part)
         except BrokenPipeError:
-            raise OutputClosed("the program reading our output has gone; stopped.") from None
+            raise OutputClosed(_GONE) from None
         except OSError as error:
             raise StorageError(f"stdout can't be written: {error.strerror}.") from None
         finally:
@@ -106,9 +118,14 @@ class StdoutSink:
         """Write what is buffered."""
         self._writer.flush()
 
-    def tick(self) -> None:
-        """Lines older than a tick go out."""
+    def settle(self) -> None:
+        """Lines are durable, for all that we can do, once they are written."""
         self._writer.flush()
+
+    def tick(self) -> None:
+        """Lines older than a tick go out. A reader that has gone shows here, also where nothing is to be written."""
+        self._writer.flush()
+        self._writer.check_reader()
 
     def close(self, *, complete: bool) -> None:
         """Write what is buffered."""

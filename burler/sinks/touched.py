@@ -34,6 +34,10 @@ class TouchedStates:
         """See ``Sink.flush``."""
         self._sink.flush()
 
+    def settle(self) -> None:
+        """See ``Sink.settle``."""
+        self._sink.settle()
+
     def tick(self) -> None:
         """See ``Sink.tick``."""
         self._sink.tick()

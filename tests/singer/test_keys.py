@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from burler.declare.spec import StreamSpec
 from burler.errors import DeclarationError
 from burler.singer.keys import ALIASES, KEYS, check_key, wire_key
 from burler.singer.metadata import Breadcrumb
@@ -44,7 +45,7 @@ def test_every_documented_key_is_known():
     assert {name: KEYS[name].publishable for name in DOCUMENTED} == DOCUMENTED
     for known in KEYS.values():
         assert known.about.endswith(".")
-        assert known.publishable or KEYS[known.instead].publishable
+        assert known.publishable or known.option or KEYS[known.instead].publishable
     assert set(ALIASES.values()) <= set(KEYS)
 
 
@@ -89,6 +90,29 @@ def test_what_is_taken(key, value, level, wire):
 )
 def test_what_only_the_user_writes(key, instead):
     assert f"'{key}' is the user's to write, in a catalog. Did you mean '{instead}'?" in refused(key, True)
+
+
+@pytest.mark.parametrize("key", ["new-record-polling-interval-ms", "max-full-table-age-seconds"])
+def test_what_only_the_user_writes_and_an_author_says_with_an_option(key):
+    option = key.replace("-", "_")
+    assert f"'{key}' is the user's to write, in a catalog. Give the stream the option {option}=." in refused(key, 5)
+    assert f"metadata key '{key}' is the user's" in refused(option, 5)
+    assert option in StreamSpec.__dataclass_fields__
+
+
+@pytest.mark.parametrize(
+    ("key", "good", "bad"),
+    [
+        ("new-record-polling-interval-ms", [1, 5000, "5000", 5.0], [0, -1, 1.5, True, "x", None, [], 10**13]),
+        ("max-full-table-age-seconds", [0.5, 60, "60"], [0, -1, float("nan"), False, "none", None, {}, 1e10]),
+    ],
+)
+def test_values_of_the_keys_of_tail(key, good, bad):
+    for value in good:
+        assert KEYS[key].read(value) == float(value)
+    for value in bad:
+        with pytest.raises(ValueError, match=r"^a (whole )?number above 0"):
+            KEYS[key].read(value)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,251 @@
+"""What the state file says that whoever runs the tap writes: only that much is with the target (docs/tail.md).
+
+The model is tap-postgres, which reads the orchestrator's state anew every 10 seconds and flushes its slot no further.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from burler.errors import StateError
+from burler.runtime.clock import Clock
+from burler.settings import Settings
+from burler.singer.state import State, check_state, merge_into, merge_states, parse_state
+
+logger = logging.getLogger(__name__)
+
+EVERY_SECONDS = 10.0
+_PATIENCE = 3  # looks at a file that is empty or half written, before that is worth a word
+_TRIES = 3
+_BLOCK_BYTES = 64 * 1024
+_MARK_BYTES = 256  # of what was read last: where they have changed, the file is another one
+_STATE_KEYS = (b'"bookmarks"', b'"currently_syncing"')
+_NOTHING_IS = "Nothing is acknowledged until it holds a state"
+
+
+def read_state_file(content: bytes, *, source: str, merge: bool = False) -> State:
+    """A state from a file's bytes, as ``singer.state.parse_state`` reads it; a state of a tap, or empty.
+
+    Raises:
+        StateError: none; an object that is no state of a tap.
+    """
+    state = parse_state(content, source=source, merge=merge)
+    if state and not {"bookmarks", "currently_syncing"} & set(state):
+        raise StateError(
+            f"{source} holds neither 'bookmarks' nor 'currently_syncing'. Is it the right file? "
+            "Leave --state out to start from the beginning."
+        )
+    return state
+
+
+class Confirmed:
+    """A state file that somebody else writes, looked at now and then. Whatever is wrong with it, the run goes on: one
+    WARNING, until it is good again.
+
+    Args:
+        path: the file: a state, a STATE message, or lines of either, of which the last complete one counts.
+        read: a state from the file's whole content; raises StateError. For files that are no lines.
+        merge: the lines carry only what has changed (``state_scope: touched``); all of them count.
+        every_seconds: it is looked at no more often than this.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        read: Callable[[bytes], State] | None = None,
+        merge: bool = False,
+        every_seconds: float = EVERY_SECONDS,
+        clock: Clock | None = None,
+    ) -> None:
+        self.path = path
+        self._full_path = Path.cwd() / path  # user code may go to another folder
+        self._read_whole = read or (lambda content: read_state_file(content, source="state file", merge=merge))
+        self._lines: _Last | _Merged = _Merged() if merge else _Last()
+        self._every = every_seconds
+        self._clock = clock or Clock()
+        self._next = self._clock.monotonic()
+        self._stamp: tuple[int, ...] = ()
+        self._read_twice = False
+        self._bad_looks = 0
+        self._warned = False
+        self._said = ""
+
+    @classmethod
+    def of(cls, settings: Settings, clock: Clock) -> Confirmed | None:
+        """The file that the settings name; None if they name none."""
+        path = settings.acknowledge_state_file
+        return cls(path, merge=settings.state_scope == "touched", clock=clock) if path is not None else None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time for another look."""
+        return self._clock.monotonic() >= self._next
+
+    def look(self) -> State | None:
+        """What the file says; None if it says nothing new, or can't be read."""
+        self._next = self._clock.monotonic() + self._every
+        try:
+            state = self._new()
+        except FileNotFoundError:
+            self._wrong("is not there", patience=1)
+        except OSError as error:
+            self._wrong(f"can't be read: {error.strerror}", patience=1)
+        except (StateError, RecursionError) as error:
+            self._wrong(_without_cure(error), patience=_PATIENCE)
+        except ValueError:
+            self._wrong("is no name of a file", patience=1)
+        else:
+            if state is not None:
+                self._right()
+            elif self._said:  # as it was, and it was no good
+                self._wrong(self._said, patience=_PATIENCE)
+            return state
+        return None
+
+    def _new(self) -> State | None:
+        """The state, where the file has changed since it was read. It is read a second time even so: what was written
+        within one tick of the file system's clock after the first reading looks the same from outside."""
+        known, self._stamp = self._stamp, ()
+        with open(self._full_path, "rb", buffering=0, opener=_not_blocking) as file:
+            there = os.fstat(file.fileno())
+            if not stat.S_ISREG(there.st_mode):
+                raise OSError(0, "it is no plain file")
+            if _stamp(there) == known and self._read_twice:
+                self._stamp = known
+                return None
+            self._read_twice, self._stamp = _stamp(there) == known, _stamp(there)
+            for _ in range(_TRIES):
+                state = self._state_in(file, there)
+                before, there = there, os.fstat(file.fileno())
+                if _stamp(there) == _stamp(before):
+                    return state
+                self._stamp = ()  # somebody is writing; the next look reads it again, whatever it says now
+            if there.st_size <= before.st_size:
+                raise StateError("is being written all the time")
+            return state  # it grows: what stood in front is as it was
+
+    def _state_in(self, file: BinaryIO, there: os.stat_result) -> State:
+        if there.st_size == 0:
+            raise StateError("is empty")
+        found = self._lines.read(file, there)
+        if found is not None:
+            return check_state(found, source="state file")
+        file.seek(0)
+        return self._read_whole(file.read())
+
+    def _wrong(self, fact: str, *, patience: int) -> None:
+        self._said = fact
+        self._bad_looks += 1
+        if self._bad_looks >= patience and not self._warned:
+            self._warned = True
+            logger.warning("acknowledge_state_file %s: %s. %s", self.path, fact, _NOTHING_IS)
+
+    def _right(self) -> None:
+        self._said, self._bad_looks = "", 0
+        if self._warned:
+            self._warned = False
+            logger.info("acknowledge_state_file %s: holds a state again", self.path)
+
+
+def _not_blocking(path: str, flags: int) -> int:
+    """What stands there now may be a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _stamp(there: os.stat_result) -> tuple[int, ...]:
+    return there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns
+
+
+def _without_cure(error: Exception) -> str:
+    """The first sentence of an error on a state that was given: its cure is for that."""
+    if isinstance(error, RecursionError):
+        return "is nested too deep"
+    return str(error).removeprefix("state file").lstrip(" :").split(". ", 1)[0].rstrip(".")
+
+
+def _state_in(line: bytes) -> State | None:
+    """The state that a line holds; None if it is none: another message, a torn line, other text."""
+    line = line.strip().removeprefix(b"\xef\xbb\xbf")
+    if not line.startswith(b"{") or not (b'"STATE"' in line or any(key in line for key in _STATE_KEYS)):
+        return None
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if "type" in value and "bookmarks" not in value:
+        value = value.get("value") if str(value["type"]).upper() == "STATE" else None
+        return value if isinstance(value, dict) else None
+    return value if "bookmarks" in value or "currently_syncing" in value else None
+
+
+class _Last:
+    """The last line of a file that holds a state, searched from its end: the file may have grown for years."""
+
+    def read(self, file: BinaryIO, there: os.stat_result) -> State | None:
+        """None: no line holds one."""
+        return next((state for line in _backwards(file, there.st_size) if (state := _state_in(line)) is not None), None)
+
+
+def _backwards(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """The lines of a file, the last one first."""
+    end, block = size, _BLOCK_BYTES
+    rest: list[bytes] = []  # of the line that begins further in front, its parts from the last to the first
+    while end > 0:
+        begin = max(0, end - block)
+        file.seek(begin)
+        head, *lines = file.read(end - begin).split(b"\n")
+        if lines:
+            rest.append(lines.pop())
+            yield b"".join(reversed(rest))
+            rest.clear()
+            yield from reversed(lines)
+        rest.append(head)
+        end, block = begin, min(block * 2, 64 * _BLOCK_BYTES)
+    yield b"".join(reversed(rest))
+
+
+class _Merged:
+    """What all lines of a file say together. While the file only grows, lines that were read are not read again."""
+
+    def __init__(self) -> None:
+        self._file = (0, 0)
+        self._at = 0
+        self._mark = b""
+        self._state: State | None = None
+
+    def read(self, file: BinaryIO, there: os.stat_result) -> State | None:
+        """None: no line holds a state."""
+        if not self._goes_on(file, there):
+            self._file, self._at, self._mark, self._state = (there.st_dev, there.st_ino), 0, b"", None
+        file.seek(self._at)
+        rest = b""
+        while content := file.read(_BLOCK_BYTES * 16):
+            *lines, rest = (rest + content).split(b"\n")
+            for line in lines:
+                self._take(line)
+                self._at += len(line) + 1
+            if lines:
+                self._mark = (self._mark + b"\n".join(lines) + b"\n")[-_MARK_BYTES:]
+        last = _state_in(rest)  # a line without its end counts if it is whole, and is read once more
+        return self._state if last is None else merge_states([self._state, last])
+
+    def _goes_on(self, file: BinaryIO, there: os.stat_result) -> bool:
+        """Whether it is the file that was read before, with more behind it."""
+        if self._file != (there.st_dev, there.st_ino) or there.st_size < self._at:
+            return False
+        file.seek(self._at - len(self._mark))
+        return file.read(len(self._mark)) == self._mark
+
+    def _take(self, line: bytes) -> None:
+        change = _state_in(line)
+        if change is not None:
+            self._state = {} if self._state is None else self._state
+            merge_into(self._state, check_state(change, source="state file"))

@@ -1,0 +1,100 @@
+"""What a line of streams keeps from one round of a tail to the next: what is dear to make, and what must be known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from burler.pipeline.repeats import Repeats
+from burler.runtime.line import Line
+from burler.runtime.outlet import Outlet
+from burler.runtime.plan import PlannedRun, PlannedStream
+from burler.runtime.versions import Versions
+
+if TYPE_CHECKING:
+    from burler.runtime.sync import Engine
+
+
+class Kept:
+    """Of one sync function, or of a stream's sync and tail functions together.
+
+    ``outlets`` hold the shapers. ``repeats``: the rows that may come again, by stream and partition. ``rounds``: how
+    many have begun.
+    """
+
+    def __init__(self) -> None:
+        self.outlets: dict[str, Outlet] = {}
+        self.opened: set[str] = set()  # whose SCHEMA is out
+        self.rounds = 0
+        self._lines: dict[bool, Line] = {}
+        self._repeats: dict[tuple[str, str | None], Repeats] = {}
+        self._begun: list[Repeats] = []
+
+    def line(self, engine: Engine, planned: PlannedRun) -> Line:
+        """The line of a round that begins."""
+        self.rounds += 1
+        found = self._lines.get(planned.pushes)
+        if found is None:
+            found = self._lines[planned.pushes] = Line(engine.session, planned, engine.catalog)
+        found.begin()
+        return found
+
+    def repeats(self, line: Line, name: str, key: str | None) -> Repeats | None:
+        """What is known of a stream's rows in a partition; None where none can come again: those of a full table are
+        all wanted, and of a source that gives only what lies behind the bookmark none do (specs 11.9)."""
+        found = self._repeats.get((name, key))
+        if found is None:
+            keeps = _keeps(line, name)
+            if keeps is None:
+                return None
+            planned = line.planned[name]
+            found = Repeats(planned.replication_key if keeps == "top" else None, keeps=keeps)
+            self._repeats[name, key] = found
+        if found not in self._begun:
+            found.begin()
+            self._begun.append(found)
+        return found
+
+    def ended(self, *, whole: bool) -> None:
+        """A round has ended. One that did not come whole forgets nothing."""
+        if whole:
+            for repeats in self._begun:
+                repeats.end()
+        self._begun.clear()
+
+    def forget(self) -> None:
+        """All rows are wanted once more."""
+        self._repeats.clear()
+        self._begun.clear()
+
+
+def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
+    """Which rows of a stream may come again: those at its bookmark, or any of the last ones."""
+    root = line.planned.get(line.root)
+    spec, planned = line.spec(name), line.planned[name]
+    if planned.versions or (root is not None and root.versions):
+        return None
+    if name != line.root:
+        above = [line.spec(one) for one in line.above(name)]
+        return "all" if any(one.bookmark_key is not None for one in above) else None
+    if planned.bookmark_key is None or (spec.resume == "exclusive" and spec.lookback is None and not spec.signpost):
+        return None
+    made = spec.bookmark is not None or spec.post_transform is not None
+    return "all" if made or spec.lookback is not None or spec.signpost else "top"
+
+
+def renew(outlet: Outlet, planned: PlannedStream, engine: Engine, interrupted_version: int | None) -> None:
+    """An outlet begins another round: its counters at 0, its version anew. What its shapers have learned stays."""
+    outlet.planned = planned
+    outlet.rows = outlet.bytes = outlet.beyond = outlet.left_out = outlet.without_value = outlet.newer = 0
+    outlet.repeated = 0
+    outlet.bookmark_from = None
+    said = planned.spec.versions
+    outlet.versions = Versions(
+        planned,
+        engine.sink,
+        engine.state,
+        now=engine.now,
+        limited=False,
+        allowed=engine.settings.full_table_versions if said is None else said,
+        interrupted=interrupted_version,
+    )

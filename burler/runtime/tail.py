@@ -1,0 +1,419 @@
+"""Tail: a run that goes on for ever (tail-mode proposal; specs 6, 11.13 to 11.16).
+
+Streams are polled again and again, each on its own interval, from the state in memory; tail functions stay connected.
+One thread takes what is due first; there may be several. Where there are tail functions, the first runs on the main
+thread, where a signal can interrupt it, and the polls in threads. Whoever is on the main thread sees to SIGHUP.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from burler.errors import BurlerError, PartialError
+from burler.runtime import ending, logs
+from burler.runtime.plan import PlannedRun
+from burler.runtime.stream import SyncRun
+from burler.runtime.tail_sources import Source, next_due, source_of
+from burler.runtime.tail_retries import is_connection
+from burler.runtime.tail_wake import wake_loop
+from burler.runtime.workers import GRACE_SECONDS, Crew
+
+if TYPE_CHECKING:
+    from burler.runtime.sync import Engine, SyncResult
+
+logger = logging.getLogger(__name__)
+
+
+class Tail:
+    """Drives the streams of a plan until somebody stops it.
+
+    ``generation`` counts the clients: threads of an earlier one end with their round.
+    """
+
+    def __init__(self, engine: Engine, result: SyncResult) -> None:
+        self.engine = engine
+        self._result = result
+        self._settings = engine.settings
+        self._begun = engine.clock.monotonic()
+        self._discovered = self._begun
+        self.generation = 0
+        self.sources = {one.spec.tap_stream_id: source_of(one, self._settings, self._begun) for one in engine.plan}
+        self._crew = self._new_crew()
+
+    def _new_crew(self) -> Crew:
+        return Crew(lambda: self._ended() or self.engine.stopper.hung_up, name="burler-tail")
+
+    # ---- the main thread -------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Go on until the run is to end.
+
+        Raises:
+            errors of the sink and of the run as a whole.
+        """
+        engine = self.engine
+        engine.stopper.on_hangup = self._cut_rounds
+        self._warn_of_once()
+        engine.acknowledgements.start()
+        while not self._ended():
+            mine = self._start_threads()
+            mine()
+            self._wait_for_others()
+            if engine.stopper.hung_up and not engine.stopper.requested:
+                self._begin_anew()
+        self._close()
+
+    def _start_threads(self) -> Callable[[], None]:
+        """Start a thread for each source that pushes and for those that poll; gives what this thread has to do."""
+        generation = self.generation
+        sources = list(self.sources.values())
+        loops: list[Callable[[], None]] = [
+            partial(self._push, one, generation) for one in sources if one.pushes and not one.tries.for_good
+        ]
+        if any(not one.pushes for one in sources) or self._settings.tail_rediscover_seconds is not None:
+            loops += [partial(self._poll, generation) for _ in range(self._settings.workers)]
+        for source in sources:
+            if source.planned.spec.wake is not None:
+                self._crew.start(partial(self._guarded, partial(wake_loop, self, source, generation)))
+        for loop in loops[1:]:
+            self._crew.start(partial(self._guarded, loop))
+        return loops[0] if loops else lambda: None
+
+    def _guarded(self, loop: Callable[[], None]) -> None:
+        try:
+            loop()
+        except BaseException as error:
+            self.engine.stopper.fail(error)
+
+    def _wait_for_others(self) -> None:
+        """This thread has nothing to do any more; others have."""
+        engine = self.engine
+        with engine.changed:
+            while not self._ended() and not engine.stopper.hung_up:
+                engine.clock.wait(engine.changed, 1.0)
+
+    def _ended(self) -> bool:
+        return self.engine.stopper.requested
+
+    def over(self, generation: int) -> bool:
+        """Whether a thread that was started then has to end."""
+        return self._ended() or self.generation != generation or self.engine.stopper.hung_up
+
+    def _cut_rounds(self) -> None:
+        """In the handler of SIGHUP: flags only."""
+        for run in tuple(self.engine.running):
+            run.cut = True
+
+    def _begin_anew(self) -> None:
+        """SIGHUP: what runs comes to its end or is left behind, then all begins anew with a new client."""
+        engine = self.engine
+        self.generation += 1
+        logger.info("SIGHUP: the client is made anew, all streams begin again")
+        if not self._crew.wait():
+            with engine.lock:
+                for run in list(engine.running):
+                    run.abandon()
+        self._crew = self._new_crew()
+        engine.session.renew_client()
+        engine.stopper.hung_up = False
+        self._rediscover()
+        now = engine.clock.monotonic()
+        for source in self.sources.values():
+            source.busy, source.running = False, None
+            if source.due is not None and not source.full:
+                source.due = now
+        if engine.watch is not None:
+            engine.watch.client_renewed()
+
+    def _close(self) -> None:
+        engine = self.engine
+        engine.tell()
+        if not self._crew.wait():
+            with engine.lock:
+                for run in list(engine.running):
+                    run.abandon()
+        for source in self.sources.values():
+            error = source.tries.error
+            if error is not None and (source.tries.for_good or engine.stopper.signal is None):
+                self._result.errors.setdefault(source.name, error)
+            elif error is not None:
+                logger.warning("stream '%s': had failed %d times when the run was stopped; the next run goes on where "
+                               "the STATE says", source.name, source.tries.failures)
+        engine.acknowledgements.close(2.0)
+        ending.last(engine, [outlet for source in self.sources.values() for outlet in source.kept.outlets.values()])
+
+    # ---- polled streams --------------------------------------------------------------------------------
+
+    def _poll(self, generation: int) -> None:
+        """Take what is due first, again and again."""
+        while (source := self._next(generation)) is not None:
+            try:
+                self._round(source, source.planned)
+            finally:
+                with self.engine.changed:
+                    if self.generation == generation:
+                        source.busy = False
+                    self.engine.changed.notify_all()
+
+    def _next(self, generation: int) -> Source | None:
+        """The next source that is due, once it is; None where this thread has to end."""
+        engine = self.engine
+        with engine.changed:
+            while not self.over(generation):
+                now = engine.clock.monotonic()
+                if self._is_discovery_due(now):
+                    self._discovered = now
+                    engine.changed.release()
+                    try:
+                        self._rediscover()
+                    finally:
+                        engine.changed.acquire()
+                    continue
+                source = next_due(self.sources.values())
+                if source is not None and source.due is not None and source.due <= now:
+                    source.busy, source.told = True, False
+                    source.rounds += 1
+                    return source
+                if source is None and self._nothing_left():
+                    engine.stopper.end()
+                    return None
+                self._wait(now, source.due if source is not None else None)
+        return None
+
+    def _wait(self, now: float, due: float | None) -> None:
+        """Until something is due: a poll, a STATE, a discovery, the end."""
+        engine, settings = self.engine, self._settings
+        moments = [due]
+        if engine.states.uncovered_since is not None:
+            moments.append(engine.states.uncovered_since + settings.state_message_min_interval_ms / 1000)
+        if settings.tail_rediscover_seconds is not None:
+            moments.append(self._discovered + settings.tail_rediscover_seconds)
+        if settings.tail_max_seconds is not None:
+            moments.append(self._begun + settings.tail_max_seconds)
+        known = [moment for moment in moments if moment is not None]
+        engine.clock.wait(engine.changed, max(0.0, min(known) - now) if known else 60.0)
+        if engine.clock.is_fake:
+            engine.changed.release()
+            try:
+                with engine.lock:
+                    self.tick(whole=True)
+            finally:
+                engine.changed.acquire()
+
+    def _nothing_left(self) -> bool:
+        """Whether no stream will be read any more."""
+        sources = self.sources.values()
+        pushes = [one for one in sources if one.pushes and not one.tries.for_good and one.due is not None]
+        limited = self._settings.tail_max_rounds is not None and any(not one.pushes for one in sources)
+        return not any(one.busy or one.due is not None for one in sources if not one.pushes) and (limited or not pushes)
+
+    # ---- pushing streams -------------------------------------------------------------------------------
+
+    def _push(self, source: Source, generation: int) -> None:
+        """Batch first, then stream, again and again: whenever the connection is lost, the batch catches up."""
+        spec, tailing = source.planned.spec, source.planned.pushing()
+        most = self._settings.tail_max_rounds
+        while not self.over(generation) and source.due is not None:
+            self._sleep_until(source.due, generation)
+            if self.over(generation):
+                return
+            source.rounds += 1
+            good = spec.sync is None or spec.overlap or self._round(source, source.planned)
+            if good and not self.over(generation):
+                self._round(source, tailing)
+            if most is not None and source.rounds >= most:
+                source.due = None
+        with self.engine.changed:
+            if self._nothing_left():
+                self.engine.stopper.end()
+            self.engine.changed.notify_all()
+
+    def _sleep_until(self, moment: float, generation: int) -> None:
+        engine = self.engine
+        engine.pause(moment - engine.clock.monotonic(), lambda: self.over(generation))
+
+    # ---- a round ---------------------------------------------------------------------------------------
+
+    def _round(self, source: Source, planned: PlannedRun) -> bool:
+        """One round; whether it was a good one."""
+        engine, watch = self.engine, self.engine.watch
+        if watch is not None:
+            watch.round_began(source.name)
+        begun = engine.clock.monotonic()
+        rows: dict[str, int] = {}
+        errors: dict[str, BaseException] = {}
+        generation = self.generation
+        run = engine.run_one(planned, rows, errors, source.kept)
+        if self.generation != generation or (run is not None and run.abandoned):
+            return False  # another one has begun in its place
+        seconds = engine.clock.monotonic() - begun
+        with engine.changed:
+            for name, count in rows.items():
+                self._result.rows[name] = self._result.rows.get(name, 0) + count
+        good = self._settle(source, planned, run, rows, errors, began=begun)
+        if watch is not None:
+            repeated = sum(getattr(one, "repeated", 0) for one in run.outlets.values()) if run is not None else 0
+            watch.round_ended(
+                source.name,
+                rows=rows,
+                repeated=repeated,
+                seconds=seconds,
+                status=run.status if run is not None else "failed",
+                next_at=source.due,
+            )
+        return good
+
+    def _settle(
+        self,
+        source: Source,
+        planned: PlannedRun,
+        run: SyncRun | None,
+        rows: dict[str, int],
+        errors: dict[str, BaseException],
+        *,
+        began: float,
+    ) -> bool:
+        """When the source is read next."""
+        engine, now = self.engine, self.engine.clock.monotonic()
+        whole = errors.get(source.name) or next(iter(errors.values()), None)
+        failed = whole if whole is not None and not isinstance(whole, PartialError) else None
+        if failed is not None:
+            if planned.pushes and (any(rows.values()) or now - began > 60):
+                source.tries.failures = 0  # it was connected and has worked
+            self._failed(source, failed, now)
+            return False
+        if run is not None and run.status == "stopped":
+            return False
+        source.tries.error = whole
+        if source.tries.good() and engine.watch is not None:
+            engine.watch.recovered(source.name)
+            logger.info("stream '%s': goes on", source.name)
+        source.tries.error = whole  # parts of it; the rest went well
+        with engine.changed:
+            source.due = self._next_round(source, now, began, new_rows=any(rows.values()))
+            source.told = False
+        return True
+
+    def _next_round(self, source: Source, now: float, began: float, *, new_rows: bool) -> float | None:
+        """When a source is read next after a good round (specs 11.13)."""
+        most = self._settings.tail_max_rounds
+        if most is not None and source.rounds >= most:
+            return None if not source.pushes else now
+        if source.full and not source.pushes:
+            return None if source.age_seconds is None else max(now, began + source.age_seconds)
+        if source.told or (self._settings.tail_drain and new_rows and not source.pushes):
+            return now
+        return now + source.interval_seconds
+
+    def _failed(self, source: Source, error: BaseException, now: float) -> None:
+        """It waits alone; or it has failed for good."""
+        engine, tries = self.engine, source.tries
+        wait = tries.failed(error)
+        most = self._settings.tail_max_rounds
+        if is_connection(error):
+            engine.session.renew_client(keep_old=True)
+        if wait is None and tries.begin_anew():
+            logger.warning("stream '%s': failed too often; it forgets its bookmark and begins anew "
+                           "(tail_full_table_on_failure)", source.name)
+            with engine.lock:
+                engine.forget(source.planned)
+            source.kept.forget()
+            wait = 0.0
+        if engine.watch is not None:
+            engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=wait)
+        told = _told(source.name, error)
+        if wait is None:
+            tries.for_good, source.due = True, None
+            logger.critical("stream '%s': has failed for good, after %d failures in a row: %s",
+                            source.name, tries.failures, told)
+            if self._settings.tail_stop_on_failure:
+                engine.stopper.end()
+            return
+        source.due = now + wait
+        if most is not None and source.rounds >= most:
+            source.due = None
+        of = "" if self._settings.tail_max_retries is None else f" of {self._settings.tail_max_retries}"
+        logger.warning("stream '%s': failure %d%s in a row, tried again in %.1f s: %s",
+                       source.name, tries.failures, of, wait, told)
+
+    # ---- from other threads ----------------------------------------------------------------------------
+
+    def poll_now(self, source: Source) -> None:
+        """Somebody knows that there may be something new."""
+        with self.engine.changed:
+            source.told = True
+            if not source.busy and source.due is not None and not source.tries.failures:
+                source.due = min(source.due, self.engine.clock.monotonic())
+            self.engine.changed.notify_all()
+
+    def tick(self, *, whole: bool) -> None:
+        """What is due by time; under the engine's lock."""
+        engine, now = self.engine, self.engine.clock.monotonic()
+        since = engine.states.uncovered_since
+        if since is not None and now - since >= self._settings.state_message_min_interval_ms / 1000:
+            engine.write_state()
+        if whole:
+            engine.acknowledgements.tick()
+            if engine.watch is not None:
+                engine.watch.tick()
+            if not engine.running:
+                engine.session.close_old_clients()
+        if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
+            engine.stopper.end()
+
+    def tell_if_over(self) -> None:
+        """Wake whoever waits, where the run is to end and no watchdog does it."""
+        if self._ended() or self.engine.stopper.hung_up:
+            self.engine.tell()
+
+    # ---- discovery -------------------------------------------------------------------------------------
+
+    def _is_discovery_due(self, now: float) -> bool:
+        every = self._settings.tail_rediscover_seconds
+        return every is not None and now - self._discovered >= every
+
+    def _rediscover(self) -> None:
+        """Ask once more which streams there are, and what they look like. What has changed begins with a new SCHEMA."""
+        engine = self.engine
+        if engine.replan is None:
+            return
+        try:
+            plan, catalog = engine.replan()
+        except Exception as error:
+            logger.warning("discovery failed, the streams stay as they are: %s", logs.short(error))
+            return
+        with engine.lock, engine.changed:
+            engine.plan, engine.catalog = plan, catalog
+            now, found = engine.clock.monotonic(), {one.spec.tap_stream_id: one for one in plan}
+            for name in [name for name in self.sources if name not in found]:
+                logger.warning("stream '%s': is gone, by what was discovered; it is polled no more", name)
+                del self.sources[name]
+            for name, planned in found.items():
+                known = self.sources.get(name)
+                if known is None:
+                    logger.info("stream '%s': is new, by what was discovered", name)
+                    self.sources[name] = source_of(planned, self._settings, now)
+                    if planned.spec.tail is not None:
+                        self._crew.start(partial(self._guarded, partial(self._push, self.sources[name], self.generation)))
+                elif known.planned.streams != planned.streams:
+                    logger.info("stream '%s': has changed, by what was discovered", name)
+                    known.planned, known.kept = planned, type(known.kept)()
+            engine.changed.notify_all()
+
+    def _warn_of_once(self) -> None:
+        once = [one.name for one in self.sources.values() if one.full and not one.pushes and one.age_seconds is None]
+        if once and self._settings.tail_max_rounds is None:
+            logger.warning(
+                "full tables are read once in a tail run: %s. With max_full_table_age_seconds they are read again",
+                ", ".join(once[:10]) + (", ..." if len(once) > 10 else ""),
+            )
+
+
+def _told(stream: str, error: BaseException) -> str:
+    """An error in one line."""
+    text = str(error) if isinstance(error, BurlerError) else logs.short(error)
+    return " ".join(text.removeprefix(f"stream '{stream}'").strip(": ").split())

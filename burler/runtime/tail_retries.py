@@ -1,0 +1,70 @@
+"""How often a stream of a tail is tried again, and after which wait (specs 11.15)."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from burler.settings import Settings
+
+FIRST_SECONDS, MOST_SECONDS = 1.0, 300.0
+
+_CONNECTION = re.compile("connect|timeout|timedout|operational|interface|broken|closed|reset|noanswer", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Tries:
+    """Failures of one stream in a row.
+
+    Attributes:
+        failures: in a row.
+        error: the last one; None after a good round.
+        for_good: it is tried no more.
+        began_anew: it has forgotten its bookmark since its last good round.
+    """
+
+    settings: Settings
+    spread: Callable[[], float] = random.random
+    failures: int = 0
+    error: BaseException | None = None
+    for_good: bool = False
+    began_anew: bool = field(default=False)
+
+    def good(self) -> bool:
+        """A good round; whether it follows a failure."""
+        recovered = self.failures > 0
+        self.failures, self.error, self.began_anew = 0, None, False
+        return recovered
+
+    def failed(self, error: BaseException) -> float | None:
+        """Seconds until the next try, with full jitter; None where there is none: it has failed for good."""
+        self.failures += 1
+        self.error = error
+        most = self.settings.tail_max_retries
+        if not self.settings.tail_retry or (most is not None and self.failures > most):
+            return None
+        return self.wait_seconds()
+
+    def wait_seconds(self) -> float:
+        """A wait after so many failures, with full jitter."""
+        return self.spread() * min(MOST_SECONDS, FIRST_SECONDS * 2 ** min(self.failures - 1, 20))
+
+    def begin_anew(self) -> bool:
+        """Whether the stream is to forget its bookmark instead of failing for good; once between two good rounds."""
+        if not self.settings.tail_full_table_on_failure or self.began_anew:
+            return False
+        self.failures, self.began_anew = 0, True
+        return True
+
+
+def is_connection(error: BaseException | None) -> bool:
+    """Whether an error, or what it came from, says that a connection is lost: the client is then made anew (specs
+    11.16). Clients have errors of their own for that; their names say so."""
+    seen = 0
+    while error is not None and seen < 10:
+        if isinstance(error, ConnectionError | TimeoutError | EOFError) or _CONNECTION.search(type(error).__name__):
+            return True
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return False

@@ -1,0 +1,90 @@
+"""What a tail reads: streams that are polled, and streams that push."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from burler.declare.spec import FULL_TABLE
+from burler.runtime.clock import Clock
+from burler.runtime.kept import Kept
+from burler.runtime.plan import PlannedRun
+from burler.runtime.tail_retries import Tries
+from burler.runtime.tail_settings import check, full_table_age_seconds, interval_seconds
+from burler.runtime.tail_watch import TailWatch
+from burler.settings import Settings
+
+if TYPE_CHECKING:
+    from burler.runtime.stream import SyncRun
+
+
+@dataclass(slots=True, eq=False)
+class Source:
+    """One line of streams, named like its root.
+
+    Attributes:
+        due: when it is read next, by the engine's clock; None: never again.
+        rounds: that have begun.
+        running: the round under way.
+        busy: a thread is at it.
+        told: it was asked for (wake) while a round was under way.
+        age_seconds: of a full table: how old its rows may become; None: it is read once.
+    """
+
+    planned: PlannedRun
+    tries: Tries
+    interval_seconds: float
+    full: bool
+    age_seconds: float | None
+    due: float | None
+    kept: Kept = field(default_factory=Kept)
+    rounds: int = 0
+    running: SyncRun | None = None
+    busy: bool = False
+    told: bool = False
+
+    @property
+    def name(self) -> str:
+        """The root's name."""
+        return self.planned.spec.tap_stream_id
+
+    @property
+    def pushes(self) -> bool:
+        """Whether it has a tail function."""
+        return self.planned.spec.tail is not None
+
+    @property
+    def kind(self) -> str:
+        """ "push", "full" or "poll"."""
+        return "push" if self.pushes else "full" if self.full else "poll"
+
+
+def source_of(planned: PlannedRun, settings: Settings, now: float) -> Source:
+    """A source that is due at once."""
+    name = planned.spec.tap_stream_id
+    for stream in planned.streams:
+        check(stream)
+    own = next((one for one in planned.streams if one.tap_stream_id == name), planned.streams[0])
+    return Source(
+        planned,
+        Tries(settings),
+        interval_seconds(own, settings),
+        own.replication_method == FULL_TABLE,
+        full_table_age_seconds(own, settings),
+        due=now,
+    )
+
+
+def watch_of(plan: Iterable[PlannedRun], settings: Settings, clock: Clock) -> TailWatch:
+    """What is told how the streams of a plan go on."""
+    streams = [
+        (stream.tap_stream_id, source_of(planned, settings, 0.0).kind) for planned in plan for stream in planned.streams
+    ]
+    return TailWatch(clock, streams, metrics_interval_seconds=settings.metrics_interval_seconds)
+
+
+def next_due(sources: Iterable[Source]) -> Source | None:
+    """Of those that nobody is at the one that is due first: so none waits behind others for ever."""
+    waiting = [source for source in sources if source.due is not None and not source.busy and not source.pushes]
+    return min(waiting, key=lambda source: source.due or 0.0, default=None)

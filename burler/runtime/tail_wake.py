@@ -1,0 +1,80 @@
+"""Wake functions: each thing that one yields makes its stream be polled at once."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from burler.context import Channel, call_bound
+from burler.declare.spec import UserFunction
+from burler.runtime import logs
+from burler.runtime.tail_retries import Tries
+
+if TYPE_CHECKING:
+    from burler.runtime.tail import Tail
+    from burler.runtime.tail_sources import Source
+
+logger = logging.getLogger(__name__)
+
+
+def wake_loop(tail: Tail, source: Source, generation: int) -> None:
+    """Run a stream's wake function, again and again; in a thread of its own. Where it fails, the polling interval is
+    what is left, so it is tried again for ever."""
+    engine = tail.engine
+    tries = Tries(engine.settings)
+    while not tail.over(generation):
+        try:
+            _listen(tail, source, generation, tries)
+            wait = source.interval_seconds
+        except Exception as error:
+            if tail.over(generation):
+                return
+            tries.failed(error)
+            wait = tries.wait_seconds()
+            logger.warning(
+                "stream '%s': its wake function failed; it is polled all the same, and listened to again in %.1f s: %s",
+                source.name,
+                wait,
+                logs.short(error),
+            )
+        engine.pause(wait, lambda: tail.over(generation))
+
+
+def _listen(tail: Tail, source: Source, generation: int, tries: Tries) -> None:
+    engine, function = tail.engine, source.planned.spec.wake
+    assert function is not None
+    run = engine.session.describing(source.name)
+    run._channel = _WakeChannel(tail, generation)
+    given = engine.session.given(stream=lambda: run)
+    items: Any = call_bound(run, lambda: _called(tail, function, given, source.name))
+    try:
+        while not tail.over(generation):
+            try:
+                call_bound(run, lambda: next(items))
+            except StopIteration:
+                return
+            tries.good()
+            tail.poll_now(source)
+    finally:
+        items.close()
+
+
+def _called(tail: Tail, function: UserFunction, given: Any, name: str) -> Any:
+    return iter(tail.engine.session.invoke(function, given, stream=name))
+
+
+class _WakeChannel(Channel):
+    """What ``stream`` offers in a wake function: whether to end, and a sleep that ends with it."""
+
+    def __init__(self, tail: Tail, generation: int) -> None:
+        self._tail = tail
+        self._generation = generation
+
+    def stopping(self) -> bool:
+        """Whether the function is to come to its end."""
+        return self._tail.over(self._generation)
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep no longer than until then."""
+        self._tail.engine.pause(seconds, self.stopping)
+        return self.stopping()

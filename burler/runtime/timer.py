@@ -1,0 +1,61 @@
+"""The timer: what is due while user code blocks. Rows that wait go out, a STATE that is due comes (specs 6)."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from burler.runtime.sync import Engine
+    from burler.runtime.tail import Tail
+
+_TAIL_SECONDS = 0.05  # rows of a tail wait no longer
+_SINK_SECONDS = 1.0
+
+
+class Timer(threading.Thread):
+    """Hands on rows that wait while user code blocks, and lets the sink do what is due by age."""
+
+    def __init__(self, engine: Engine, tail: Tail | None) -> None:
+        super().__init__(name="burler-timer", daemon=True)
+        self._engine = engine
+        self._tail = tail
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Tick until stopped."""
+        engine, tail = self._engine, self._tail
+        age = engine.settings.page_max_age_seconds
+        period = age if tail is None else min(age, _TAIL_SECONDS)
+        every = max(1, round(min(age, _SINK_SECONDS) / period))
+        count = 0
+        while not self._over.wait(period):
+            count += 1
+            with engine.lock:
+                if self._over.is_set() or engine.stopper.failure is not None:
+                    return
+                try:
+                    self._tick(whole=count % every == 0)
+                except BaseException as error:
+                    engine.stopper.fail(error)
+                    return
+            if tail is not None:
+                tail.tell_if_over()
+
+    def _tick(self, *, whole: bool) -> None:
+        engine, tail = self._engine, self._tail
+        if whole:
+            engine.session.save_config()
+        for run in list(engine.running):
+            run.tick()
+        if tail is not None:
+            if engine.running:
+                engine.sink.flush()
+            tail.tick(whole=whole)
+        if whole:
+            engine.sink.tick()
+
+    def stop(self) -> None:
+        """End, and wait for a tick that is under way."""
+        self._over.set()
+        self.join()

@@ -1,0 +1,88 @@
+"""A storm of signals over tail runs: each stopped, hung up or killed at a random moment, each gone on with.
+
+    python tests/runtime/tail_storm.py 1080             so many runs with SIGTERM, SIGINT or SIGHUP
+    python tests/runtime/tail_storm.py --kill 200       so many stories of SIGKILL
+    python tests/runtime/tail_storm.py --peer 32        the same storm over the Singer SDK's handler, side by side
+    python tests/runtime/tail_storm.py --seed 17        one run, again
+
+What the runs are like stands in ``tail_storm_plan``; 360 seeds in a row have every combination once. What must hold:
+
+- SIGTERM, SIGINT, and a reader that is fast or slow (1 MB/s): no torn line, the last STATE covers exactly the rows that
+  are out (sorted streams), exit code 0, at the latest after a second and the time that the reader takes for what is on
+  its way (two seconds more where functions are blocked in threads).
+- A reader that has stopped: the process ends within 11 seconds, with 143 or 130; only its very last line may be torn.
+- SIGHUP: the run goes on with a new client; SIGTERM ends it as above.
+- A run that goes on from the last STATE that came through brings all that is missing, always.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import tail_storm_tables as tables
+from tail_storm_plan import plan
+from tail_storm_run import Told, run
+from tail_storm_world import Hub
+
+
+def storm(
+    seeds: Iterable[int],
+    folder: Path,
+    *,
+    workers: int = 4,
+    limit_seconds: float = 1.0,
+    tell: Callable[[Told], None] = lambda _told: None,
+) -> list[Told]:
+    """A run for each seed; how they went.
+
+    Args:
+        limit_seconds: how long a run may take to stop, beside what its reader takes.
+        tell: called as each run ends.
+    """
+    with Hub() as hub, ThreadPoolExecutor(workers) as pool:
+
+        def one(seed: int) -> Told:
+            told = run(plan(seed), hub, folder, limit_seconds=limit_seconds)
+            tell(told)
+            return told
+
+        return list(pool.map(one, seeds))
+
+
+def main(args: list[str] | None = None) -> int:
+    """The storm from the command line; the exit code is 1 if a run was not clean."""
+    parser = argparse.ArgumentParser(description="A storm of signals over tail runs.")
+    parser.add_argument("runs", nargs="?", type=int, default=1080)
+    parser.add_argument("first", nargs="?", type=int, default=0, help="the first seed")
+    parser.add_argument("--kill", action="store_true", help="SIGKILL, several times in a row")
+    parser.add_argument("--peer", action="store_true", help="the Singer SDK's handler, side by side")
+    parser.add_argument("--seed", type=int, help="one run, again")
+    parser.add_argument("--workers", type=int, default=6, help="runs at a time")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long a run may take to stop")
+    said = parser.parse_args(args)
+    seeds = [said.seed] if said.seed is not None else range(said.first, said.first + said.runs)
+    begun = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="tail-storm-"))
+
+    def tell(told: Told) -> None:
+        if told.failure:
+            print(told.failure, "\n", flush=True)
+
+    found = storm(seeds, folder, workers=said.workers, limit_seconds=said.seconds, tell=tell)
+    print(tables.stopped(found))
+    failed = [told.plan.seed for told in found if told.failure]
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    print(f"{len(found)} runs, {time.monotonic() - begun:.0f} s (load {load}), {len(failed)} failed {failed or ''}")
+    print(folder)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

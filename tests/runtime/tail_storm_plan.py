@@ -1,0 +1,170 @@
+"""What the runs of the tail storm are like: a plan for each seed, always the same one."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import dataclass
+from typing import Any
+
+MODES = ("busy", "recv", "sleep", "page", "lazy", "partitions", "streams", "rounds", "tail", "tails")
+"""Where the tap is when the signal comes.
+
+In a sync function on the main thread that is busy, blocked in recv, or asleep; between the rows of its pages; in a lazy
+iterator that it gave; in partitions with ``partition_workers``; in polled streams with ``workers``; between rounds; in
+a tail function on the main thread; in several tail functions, of which all but one run in threads.
+"""
+SIZES = (100, 200_000)
+READERS = ("fast", "slow", "stopped")
+SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
+SLOW_BYTES_PER_SECOND = 1_000_000
+
+_COMBINED = list(itertools.product(MODES, SIZES, (False, True), READERS, SIGNALS))
+random.Random(19).shuffle(_COMBINED)
+COMBINATIONS = tuple(_COMBINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run.
+
+    ``size``: bytes of a row. ``inner``: what the function does at row ``stuck`` (-1: it never gets stuck) as long as
+    its client is the first one: ``busy``, ``recv``, ``sleep``. ``rows``: at each place, in the beginning. ``work``: how
+    much the function computes for each row. ``position``: it keeps ``stream.state`` and has no replication key.
+    ``moment``: the signal comes ``after`` seconds behind the first byte (``begun``), or behind the moment in which the
+    tap got ``stuck``. ``stop_at``: bytes after which a stopped reader reads nothing more. ``hangups``: so many SIGHUP.
+    ``hold``: seconds for which the reader stays stopped after SIGHUP. ``abrupt``: SIGTERM follows right behind it.
+    ``paused``: SIGSTOP and SIGCONT come before the signal. ``flag``: tail mode is said by flags, else by the config.
+    """
+
+    seed: int
+    mode: str
+    size: int
+    unbuffered: bool
+    reader: str
+    signal: str
+    inner: str
+    rows: int
+    work: int
+    stuck: int
+    strategy: str
+    order: str
+    position: bool
+    beside: bool
+    interval_ms: int
+    state_ms: int
+    moment: str
+    after: float
+    stop_at: int
+    hangups: int
+    hold: float
+    abrupt: bool
+    paused: bool
+    flag: bool
+
+    @property
+    def places(self) -> list[str]:
+        """The streams, and the partitions of a stream (``rows-a``)."""
+        return {
+            "partitions": [f"rows-{part}" for part in "abcdef"],
+            "streams": ["s1", "s2", "s3", "s4"],
+            "tail": ["t1", *(["rows"] if self.beside else [])],
+            "tails": ["t1", "t2", "t3", *(["rows"] if self.beside else [])],
+        }.get(self.mode, ["rows"])
+
+    @property
+    def lanes(self) -> int:
+        """How many functions run at a time, at the most."""
+        return {"partitions": 3, "streams": 3, "tail": 1 + self.beside, "tails": 3 + self.beside}.get(self.mode, 1)
+
+    @property
+    def blocks_workers(self) -> bool:
+        """Whether threads other than the main one may be in the author's code, where nothing can interrupt them."""
+        return self.lanes > 1
+
+    @property
+    def page_rows(self) -> int:
+        """Rows of a list, where the function gives lists."""
+        return 40 if self.size < 1000 else 4
+
+    def settings(self) -> dict[str, Any]:
+        """burler's settings."""
+        said: dict[str, Any] = {
+            "state_message_min_interval_ms": self.state_ms,
+            "new_record_polling_interval_ms": self.interval_ms,
+        }
+        if self.mode == "partitions":
+            said["partition_workers"] = 3
+        if self.mode == "streams":
+            said["workers"] = 3
+        return said
+
+
+def plan(seed: int, *, kill: bool = False) -> Plan:
+    """The plan of a seed. 360 seeds in a row have every combination once.
+
+    Args:
+        kill: for SIGKILL: the reader is fast, and how the run ends is told elsewhere.
+    """
+    mode, size, unbuffered, reader, signal = COMBINATIONS[seed % len(COMBINATIONS)]
+    rng = random.Random(f"tail storm {seed}")
+    big = size > 1000
+    if kill:
+        reader, signal = "fast", "SIGKILL"
+    inner = {"busy": "busy", "recv": "recv", "sleep": "sleep"}.get(mode) or rng.choice(["busy", "recv", "sleep"])
+    made = Plan(
+        seed=seed,
+        mode=mode,
+        size=size,
+        unbuffered=unbuffered,
+        reader=reader,
+        signal=signal,
+        inner=inner,
+        rows=60 if big else 18_000,
+        work=rng.choice([0, 200, 1500]),
+        stuck=-1,
+        strategy=rng.choice(["end_of_sync", "every_n(1)" if big else "every_n(333)", "every_n(1000)", "every_n(10)"]),
+        order="asc" if rng.random() < 0.85 else "none",
+        position=rng.random() < 0.3 and mode in ("tail", "tails"),
+        beside=mode in ("tail", "tails") and rng.random() < 0.5,
+        interval_ms=rng.choice([20, 200] if signal == "SIGHUP" or kill else [20, 200, 60_000]),
+        state_ms=rng.choice([50, 500, 60_000]),
+        moment=rng.choice(["begun", "stuck"]),
+        after=rng.choice([0.0, 0.02, 0.1, 0.5]) * rng.random(),
+        stop_at=rng.choice([1, 5_000, 300_000]),
+        hangups=rng.choice([1, 1, 2, 3]) if signal == "SIGHUP" else 0,
+        hold=rng.choice([0.1, 0.5, 1.5, 1.5, 11.5]),
+        abrupt=rng.random() < 0.15,
+        paused=rng.random() < 0.15,
+        flag=rng.random() < 0.5,
+    )
+    return _fitted(made, rng)
+
+
+def _fitted(made: Plan, rng: random.Random) -> Plan:
+    """How many rows and where it gets stuck, as its mode and its reader need it."""
+    from dataclasses import replace
+
+    rows = max(10, made.rows // len(made.places))
+    if made.mode == "rounds":
+        rows = 3 if made.size > 1000 else 100
+    never = made.mode in ("rounds", "page") or (made.mode == "busy" and rng.random() < 0.7)
+    # A slow reader must not be waited for until the function has got to where it blocks.
+    reach = rows // 6 if made.reader == "slow" else rows
+    order = "asc" if made.mode in ("tail", "tails") else made.order
+    strategy = "end_of_sync" if order == "none" else made.strategy
+    stuck = -1 if never else rng.randrange(max(1, reach))
+    return replace(made, rows=rows, stuck=stuck, order=order, strategy=strategy)
+
+
+def quick() -> list[int]:
+    """Few seeds that have each mode, size, kind of reader and signal, and each reader with each signal."""
+    wanted: set[tuple[Any, ...]] = set()
+    found = []
+    for seed, (mode, size, unbuffered, reader, signal) in enumerate(COMBINATIONS):
+        new = {(mode, size > 1000), (reader, signal), (unbuffered, reader)} - wanted
+        slow = reader == "stopped" and (reader, signal) in wanted  # ten seconds each: once for each signal is enough
+        if len(new) > 1 and not slow or (mode, size > 1000) in new and reader == "fast":
+            found.append(seed)
+            wanted |= new
+    return found

@@ -1,0 +1,322 @@
+"""One run of the tail storm: a tap as a process, a reader, a signal, and the run that goes on from its last STATE."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tail_storm_checks import Output, missing
+from tail_storm_plan import SLOW_BYTES_PER_SECOND, Plan
+from tail_storm_reader import Reader
+from tail_storm_world import Hub, World
+from tapprocess import PYTHON, environment
+
+PROGRAM = Path(__file__).with_name("tail_storm_taps.py")
+PATIENCE_SECONDS = 90.0
+STUCK_SECONDS = 11.0
+"""A run whose reader has stopped ends after this time, at the latest."""
+
+
+@dataclass
+class Told:
+    """How a run went.
+
+    ``seconds``: from the signal to the end of the process; ``own``: without what the slow reader took of it. ``behind``:
+    bytes that came after the signal. ``clients``: how many it made. ``twice``: rows that came more than once.
+    """
+
+    plan: Plan
+    code: int = 0
+    seconds: float = 0.0
+    own: float = 0.0
+    behind: int = 0
+    clients: int = 0
+    twice: int = 0
+    rows: int = 0
+    torn: bool = False
+    ended: str = ""
+    failure: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+class Run:
+    """A tap of a plan as a process, and what comes out of it."""
+
+    def __init__(self, made: Plan, world: World, hub: Hub, name: str, state: dict[str, Any] | None = None) -> None:
+        self.plan = made
+        self.world = world
+        self.state = state
+        self._hub = hub
+        self._errors = world.folder / f"stderr-{name}.txt"
+        self._name = name
+
+    @contextlib.contextmanager
+    def process(self, *, rest: bool = False, tail: bool = True) -> Iterator[subprocess.Popen[bytes]]:
+        """The tap, killed at the end if it still runs. ``rest``: nothing blocks, one round, and then it ends."""
+        made, folder = self.plan, self.world.folder
+        told = asdict(made) | {"places": made.places, "page_rows": made.page_rows, "rest": rest}
+        told |= {"folder": str(folder), "port": self._hub.port, "world": self.world.number}
+        config = made.settings() | ({"tail_max_rounds": 1} if rest else {})
+        args = []
+        if tail and made.flag:
+            args.append("--tail")
+        elif tail:
+            config["tail"] = True
+        path = folder / f"config-{self._name}.json"
+        path.write_text(json.dumps(config))
+        args += ["--config", str(path)]
+        if self.state:
+            path = folder / f"state-{self._name}.json"
+            path.write_text(json.dumps(self.state))
+            args += ["--state", str(path)]
+        # A signal may leave a socket half made: that is no fault of anybody's.
+        variables = {"STORM_PLAN": json.dumps(told), "PYTHONWARNINGS": "error,ignore::ResourceWarning"}
+        if made.unbuffered:
+            variables["PYTHONUNBUFFERED"] = "1"
+        with self._errors.open("wb") as errors:
+            process = subprocess.Popen(
+                [PYTHON, str(PROGRAM), *args], stdout=subprocess.PIPE, stderr=errors, env=environment(**variables)
+            )
+        assert process.stdout is not None
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+    @property
+    def stderr(self) -> str:
+        """What it has said."""
+        return self._errors.read_text()
+
+    def to_the_end(self) -> Output:
+        """A run that brings everything that is left, and ends by itself.
+
+        Raises:
+            AssertionError: it does not end, or not in peace.
+        """
+        with self.process(rest=True, tail=self.plan.mode in ("tail", "tails") or self.plan.seed % 2 == 0) as process:
+            reader = reading(process, self.plan, fast=True)
+            code = ended(process, reader, PATIENCE_SECONDS)
+            assert code == 0, f"the run that goes on ended with {code}\n{self.stderr}"
+            output = Output(bytes(reader.got), self.plan, self.state)
+            output.check_last_state()
+            return output
+
+
+def reading(process: subprocess.Popen[bytes], made: Plan, *, fast: bool = False) -> Reader:
+    """The reader that the plan says."""
+    assert process.stdout is not None
+    slow = made.reader == "slow" and not fast
+    reader = Reader(
+        process.stdout.fileno(),
+        bytes_per_second=SLOW_BYTES_PER_SECOND if slow else None,
+        stop_at=made.stop_at if made.reader == "stopped" and not fast else None,
+    )
+    reader.start()
+    return reader
+
+
+def ended(process: subprocess.Popen[bytes], reader: Reader, seconds: float) -> int:
+    """Its exit code, once it has ended and all is read.
+
+    Raises:
+        AssertionError: it has not ended after so many seconds.
+    """
+    try:
+        code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"it has not ended after {seconds:.0f} s") from None
+    reader.go_on()
+    reader.hurry()
+    reader.join(PATIENCE_SECONDS)
+    assert not reader.is_alive(), "somebody else holds its stdout"
+    return code
+
+
+def _number(made: Plan) -> int:
+    return int(signal.Signals[made.signal])
+
+
+def until_the_moment(made: Plan, world: World, process: subprocess.Popen[bytes], reader: Reader) -> None:
+    """Wait until the signal is due.
+
+    Raises:
+        AssertionError: nothing has come in time, or the tap has ended.
+    """
+    assert reader.begun.wait(PATIENCE_SECONDS), "nothing has come"
+    if made.moment == "stuck":
+        world.stuck.wait(1.5)
+    time.sleep(made.after)
+    assert process.poll() is None, f"it ended by itself with {process.returncode}"
+    if made.paused:
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGCONT)
+
+
+def run(made: Plan, hub: Hub, folder: Path, *, limit_seconds: float = 1.0) -> Told:
+    """One run, stopped as planned, and its continuation; what is wrong stands in ``failure``.
+
+    Args:
+        limit_seconds: how long it may take to stop, beside what the reader takes.
+    """
+    told = Told(made)
+    own = folder / f"seed-{made.seed}"
+    own.mkdir(parents=True)
+    with hub.world(made.seed, own, made.places) as world:
+        for place in made.places:
+            world.grow(place, made.rows)
+        world.keep_growing(random.Random(made.seed), *((1, 12) if made.size > 1000 else (20, 2000)))
+        first = Run(made, world, hub, "first")
+        try:
+            output = _stopped(first, told, limit_seconds)
+            world.stop_growing()
+            again = Run(made, world, hub, "again", dict(output.state))
+            try:
+                rest = again.to_the_end()
+            except AssertionError as error:
+                raise AssertionError(f"gone on from {json.dumps(again.state)}: {error}") from None
+            lost = missing([output, rest], world.rows)
+            assert not lost, f"lost: {lost}, gone on from {json.dumps(again.state)}"
+        except AssertionError as error:
+            told.failure = f"seed {made.seed}: {error}\n{made}\n{own}\n{first.stderr[-3000:]}"
+    return told
+
+
+def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
+    made, world = first.plan, first.world
+    with first.process() as process:
+        reader = reading(process, made)
+        until_the_moment(made, world, process, reader)
+        if made.hangups:
+            reader = _hung_up(first, process, reader, told)
+        number = signal.SIGTERM if made.hangups else _number(made)
+        had, slept, begun = len(reader.got), reader.slept, time.monotonic()
+        process.send_signal(number)
+        stopped = made.reader == "stopped" and not made.hangups
+        told.code = ended_in(process, PATIENCE_SECONDS)
+        told.seconds = time.monotonic() - begun
+        told.own = told.seconds - (reader.slept - slept)
+        told.behind = len(reader.got) - had
+        ended(process, reader, 1)
+        told.clients = world.connections("client", process.pid)
+        got = bytes(reader.got)
+    said = first.stderr
+    killed = stopped and told.code != 0
+    if killed:
+        assert told.code in (143, 130), f"exit code {told.code}"
+        assert told.code == 128 + number, f"exit code {told.code} after signal {number}"
+        told.ended = "killed by the stopped reader"
+    else:
+        assert told.code == 0, f"exit code {told.code}"
+        told.ended = "clean"
+    assert "Traceback" not in said, "a traceback"
+    assert "CRITICAL" not in said, "CRITICAL"
+    output = Output(got, made, None, torn=killed)
+    told.rows, told.twice, told.torn = sum(map(len, output.rows.values())), output.twice(), output.torn
+    assert len(output.schemas) == len(set(output.schemas)), f"SCHEMA came twice: {output.schemas}"
+    if not made.hangups:
+        output.check_order()
+        assert told.clients == 1, f"{told.clients} clients"
+    if not killed:
+        output.check_last_state()
+        if made.lanes == 1:
+            assert said.count("BEGIN") == said.count("FINALLY"), "its finally has not run"
+    _in_time(told, killed, limit_seconds)
+    return output
+
+
+def ended_in(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """Its exit code.
+
+    Raises:
+        AssertionError: it has not ended after so many seconds.
+    """
+    deadline = time.monotonic() + seconds
+    while process.poll() is None:
+        assert time.monotonic() < deadline, f"it has not ended after {seconds:.0f} s"
+        time.sleep(0.002)
+    assert process.returncode is not None
+    return process.returncode
+
+
+def _in_time(told: Told, killed: bool, limit_seconds: float) -> None:
+    """It has stopped in time: what a slow reader takes does not count, nor the two seconds that functions in threads get."""
+    made = told.plan
+    if killed:
+        allowed, took = STUCK_SECONDS - 1 + limit_seconds, told.seconds
+    else:
+        allowed, took = limit_seconds + (2.0 if made.blocks_workers else 0.0), told.own
+        if made.reader == "stopped" and not made.hangups:
+            allowed = STUCK_SECONDS - 1 + limit_seconds
+    assert took <= allowed, f"it took {took:.2f} s to stop"
+
+
+def _hung_up(first: Run, process: subprocess.Popen[bytes], reader: Reader, told: Told) -> Reader:
+    """SIGHUP: the run goes on, with a new client, and brings everything that the source holds."""
+    made, world = first.plan, first.world
+    rng = random.Random(made.seed)
+    for _ in range(made.hangups):
+        process.send_signal(signal.SIGHUP)
+        time.sleep(rng.choice([0.0, 0.01, 0.2]))
+    if made.reader == "stopped":
+        time.sleep(made.hold)
+        assert process.poll() is None, f"SIGHUP ended it with {process.returncode}: its reader had stopped"
+        reader.go_on()
+    if made.abrupt:
+        told.notes.append("SIGTERM right after SIGHUP")
+        reader.hurry()
+        return reader
+    assert _while_alive(process, lambda: world.connections("client", process.pid) > 1), (
+        f"no new client after SIGHUP: {process.returncode}"
+    )
+    reader.hurry()
+    world.stop_growing()
+    for place in made.places:
+        world.grow(place, 2)
+    wanted = [_last_row(place, count) for place, count in world.rows.items()]
+    seen = 0
+
+    def all_out() -> bool:
+        nonlocal seen
+        so_far = bytes(reader.got[seen:])
+        wanted[:] = [mark for mark in wanted if not _has(so_far, mark)]
+        seen += max(0, len(so_far) - 1_000_000)
+        return not wanted
+
+    assert _while_alive(process, all_out), f"not all is out after SIGHUP: {wanted}, exit code {process.returncode}"
+    return reader
+
+
+def _last_row(place: str, count: int) -> tuple[bytes, bytes]:
+    stream, _, part = place.partition("-")
+    return f'"stream":"{stream}"'.encode(), (f'"part":"{part}",' if part else "").encode() + b'"id":%d,' % (count - 1)
+
+
+def _has(got: bytes, mark: tuple[bytes, bytes]) -> bool:
+    stream, row = mark
+    at = -1
+    while (at := got.find(row, at + 1)) >= 0:
+        if stream in got[got.rfind(b"\n", 0, at) + 1 : at]:
+            return True
+    return False
+
+
+def _while_alive(process: subprocess.Popen[bytes], true: Any, seconds: float = 30.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not true():
+        if process.poll() is not None or time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
