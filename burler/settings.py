@@ -264,7 +264,7 @@ def _number(value: Any, wanted: type[int] | type[float], zero: bool, most: float
         raise ValueError(what + ending)
     try:
         number = wanted(value)
-        exact = number == (value if isinstance(value, int) else float(value))
+        exact = number == (number if isinstance(value, str) else value)  # NaN is not
     except (ValueError, OverflowError):
         raise ValueError(what + ending) from None
     if not exact or number < 0 or (number == 0 and not zero) or (isinstance(value, str) and "_" in value):

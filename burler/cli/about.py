@@ -90,7 +90,8 @@ def _burler_settings(but: Mapping[str, Any]) -> dict[str, Any]:
         if item.name in but:
             continue
         kind = str(item.type).partition(" |")[0]
-        made[item.name] = {"type": next(name for cls, name in _TYPES.items() if cls.__name__ == kind)}
+        word = next(name for cls, name in _TYPES.items() if cls.__name__ == kind)
+        made[item.name] = {"type": [word, "null"] if item.metadata["null"] else word}
         if item.default is not None:
             made[item.name]["default"] = item.default
         made[item.name]["description"] = item.metadata["about"]

@@ -15,8 +15,8 @@ import msgspec
 
 from burler.config.atomic import remove_leftovers, replace_file
 from burler.errors import CatalogError, StateError, StorageError, UsageError
+from burler.runtime.confirmed import read_state_file
 from burler.singer.messages import encode
-from burler.singer.state import parse_state
 
 logger = logging.getLogger(__name__)
 
@@ -62,13 +62,7 @@ def read_state(path: str | None, *, merge: bool = False) -> dict[str, Any] | Non
         raise StateError(
             f"state file {path} can't be read: {error.strerror}. Leave --state out to start from the beginning."
         ) from None
-    state = parse_state(content, source=f"state file {path}", merge=merge)
-    if state and not {"bookmarks", "currently_syncing"} & set(state):
-        raise StateError(
-            f"state file {path} holds neither 'bookmarks' nor 'currently_syncing'. Is it the right file? "
-            "Leave --state out to start from the beginning."
-        )
-    return state
+    return read_state_file(content, source=f"state file {path}", merge=merge)
 
 
 def state_file(path: str) -> Callable[[dict[str, Any]], None]:

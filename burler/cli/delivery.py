@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
+from burler.cli.delivery_tail import in_tail_runs, pushes_alone, state_while_tailing, told
 from burler.declare.spec import FULL_TABLE, StreamSpec
 from burler.declare.strategies import EndOfSync, EveryN, EverySeconds, Manual, OnPage
 
 
 def delivery(spec: StreamSpec, specs: Mapping[str, StreamSpec] | None = None) -> list[str]:
     """The *Delivery* section of a stream, a sentence or two an item: nothing lost, what comes twice, STATE; then, where
-    there is more to say, what a part that fails leaves, and what the source is told.
+    there is more to say, what a part that fails leaves, how a tail run goes on, and what the source is told.
 
     Args:
         specs: all streams of the tap; a stream whose rows another one brings then says how that one saves STATE.
@@ -24,7 +25,7 @@ def delivery(spec: StreamSpec, specs: Mapping[str, StreamSpec] | None = None) ->
     source = _source(spec, specs)
     twice = _FOUND + _again(spec, specs) if spec.is_pattern else _twice(spec, source, specs)
     said = [_lost(spec, source), twice, _state(spec, source)]
-    return [*said, *_failing(spec, source, specs), *_told(spec)]
+    return [*said, *_failing(spec, source, specs), *in_tail_runs(spec, source), *told(spec)]
 
 
 _FOUND = (
@@ -192,6 +193,8 @@ def _again(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> str:
 
 def _state(spec: StreamSpec, source: StreamSpec) -> str:
     begin = "" if source is spec else f"Its rows come in the run of `{source.tap_stream_id}`, and STATE moves with it. "
+    if pushes_alone(source):
+        return f"{begin}{state_while_tailing(source)}."
     return f"{begin}{_often(source)}; {_moves(spec, source)}."
 
 
@@ -291,11 +294,3 @@ def _failing(spec: StreamSpec, source: StreamSpec, specs: Mapping[str, StreamSpe
     if below and source.bookmark_key:
         names = ", ".join(f"`{name}`" for name in below)
         yield f"Its bookmark passes a row once what {names} has for that row is out, too."
-
-
-def _told(spec: StreamSpec) -> Iterator[str]:
-    if spec.acknowledge is not None:
-        yield (
-            "The source is told how far it may forget once a STATE that moved the stream has left the tap. That proves "
-            "that the line is written (with a lake: that the data is committed), not that a target has stored it."
-        )

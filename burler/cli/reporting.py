@@ -8,7 +8,8 @@ import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ from burler.runtime.report import Report
 
 if TYPE_CHECKING:
     from burler.runtime.sync import SyncResult
+    from burler.runtime.tail_watch import TailWatch
+    from burler.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +48,30 @@ class Ending:
         self.report = Report() if path is not None else Report(points=0)
         self.report.limit, self.report.schemas_only = limit, schemas_only
         self.code = 0
+        # Asked now: while it runs, file descriptor 1 is stderr's.
+        self._stdout_on_terminal = _is_terminal(1)
+
+    def seeing(self, settings: Settings, *, tap_id: str) -> Callable[[TailWatch], AbstractContextManager[None]]:
+        """What shows a tail while it goes on: on a terminal, and for Prometheus; ``watching`` of ``run_session``.
+
+        Entering it raises UsageError where the numbers can't be offered as the settings say.
+
+        Args:
+            tap_id: the name that it goes by.
+        """
+
+        @contextlib.contextmanager
+        def shown(watch: TailWatch) -> Iterator[None]:
+            from burler.cli.exposing import exposing
+            from burler.cli.live import live
+
+            with (
+                exposing(watch, settings, tap_id=tap_id),
+                live(watch, tap_id, stdout_on_terminal=self._stdout_on_terminal),
+            ):
+                yield
+
+        return shown
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[Report]:
@@ -95,6 +122,13 @@ class Ending:
             logger.critical("--report %s can't be written: %s.", self._path, reason)
             return False
         return True
+
+
+def _is_terminal(fd: int) -> bool:
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False
 
 
 def _terminal_width() -> int:

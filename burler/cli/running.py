@@ -102,7 +102,7 @@ def run_command(
         watched.begin(tap.name)
         session, settings = prepare(tap, config_of(tap, config))
         settings = _of_this_run(tap, settings, flags or {}, look="--test" if test else "--limit" if limit else None)
-        common.keep_apart("metrics_file", settings.metrics_file, [*files, ("--report", report)])
+        _keep_apart(settings, files, report=report, out_file=out_file if sink == "stdout" else None)
         wanted, start = common.read_catalog(catalog, properties), _start(state, settings)
         target = _open(sink, writer, out_file, tap=tap, settings=settings, state=start)
         with process.calm_collector():
@@ -140,6 +140,21 @@ def _of_this_run(tap: Tap, settings: Settings, given: Mapping[str, Any], *, look
         logger.info("%s: %s: one round, then the run ends; tail is left out", tap.name, look)
         settings = dataclasses.replace(settings, tail=False)
     return settings
+
+
+def _keep_apart(
+    settings: Settings, files: Sequence[tuple[str, str | None]], *, report: str | None, out_file: str | None
+) -> None:
+    """The files that settings name, against the others. ``out_file``: where it proves only what left the tap."""
+    confirms = settings.acknowledge_state_file
+    read = [("acknowledge_state_file", confirms)]
+    common.keep_apart("metrics_file", settings.metrics_file, [*files, ("--report", report), *read])
+    common.keep_apart("--report", report, read)
+    if confirms is not None and out_file is not None and os.path.realpath(confirms) == os.path.realpath(out_file):
+        logger.warning(
+            "acknowledge_state_file is the file of --out-file, which this tap writes itself: sources hear of rows that "
+            "have left the tap, whether a target has stored them or not"
+        )
 
 
 def _start(path: str | None, settings: Settings) -> dict[str, Any] | None:

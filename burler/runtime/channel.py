@@ -77,7 +77,11 @@ class LaneChannel(Channel):
 
     def stopping(self) -> bool:
         """Whether the function is to come to its end."""
-        return self._lane.unit is not self._unit or self._lane.stopping
+        lane = self._lane
+        if lane.unit is not self._unit:
+            return True
+        lane.told = lane.told or lane.stopping
+        return lane.told
 
     def wait(self, seconds: float) -> bool:
         """Sleep no longer than until then; whether it is."""

@@ -46,6 +46,8 @@ class Lane:
         self.page = PageSize(sync.engine.settings)
         self.writing = Writing(sync, self)
         self.over = self.abandoned = False
+        self.told = False
+        """Whether a function of the author's has seen that it is to come to its end."""
         self._thread = 0
         self._renew(None)
 
@@ -73,6 +75,8 @@ class Lane:
             self.pull.put(mk.UnitBegins(unit))
             bind(unit.root.run)
             yield _opened(unit)
+            if self.told:
+                return  # it has ended since it was told to: that says nothing about the rows it has not given
             unit.settle()
             states = unit.states()
             with unit.emitting:  # what a thread of the author's emits from here on is refused

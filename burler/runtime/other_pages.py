@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import StreamError
 from burler.pipeline.pages import JsonPage, PageError, rows_of
+from burler.pipeline.repeats import Repeats, bodies_at
 from burler.pipeline.shape import Shaper
 from burler.pipeline.shape_exact import Exact
 from burler.pipeline.shape_json import JsonDecoder
+from burler.pipeline.shape_lines import Output
 from burler.pipeline.unknown import Unknown
 
 if TYPE_CHECKING:
@@ -32,7 +35,10 @@ class OtherPages:
     """
 
     def __init__(
-        self, outlet: Outlet, shaper: Shaper, write_rows: Callable[[list[dict[str, Any]], Given], Written]
+        self,
+        outlet: Outlet,
+        shaper: Shaper,
+        write_rows: Callable[[list[dict[str, Any]], Given, Repeats | None], Written],
     ) -> None:
         self._outlet = outlet
         self._shaper = shaper
@@ -41,21 +47,22 @@ class OtherPages:
         self._arrow: ArrowShaper | None = None
         self._scratch = Exact(shaper.strictly)
 
-    def write(self, part: Any, given: Given, *, by_row: bool) -> Written:
+    def write(self, part: Any, given: Given, *, by_row: bool, repeats: Repeats | None = None) -> Written:
         """Write a page. The rows before one that does not fit are written, it and those after it are not.
 
         Args:
             by_row: the rows are wanted one by one: by a function of the author's, or up to a limit.
+            repeats: rows that are out already do not go out again.
         """
         keys: list[Any] = []
         steps = self._json_steps if isinstance(part, JsonPage) else self._arrow_steps
-        for more, error in steps(part, given, by_row):
+        for more, error in steps(part, given, by_row, repeats):
             keys += more
             if error is not None:
                 return keys, error
         return keys, None
 
-    def _rows(self, page: Any, given: Given, part: slice = _ALL) -> Iterator[Written]:
+    def _rows(self, page: Any, given: Given, repeats: Repeats | None, part: slice = _ALL) -> Iterator[Written]:
         """A page by the way of dicts. What stands before the place where it breaks goes out before the error."""
         error: StreamError | None = None
         try:
@@ -68,33 +75,35 @@ class OtherPages:
             error = StreamError(spec.tap_stream_id, f"stream '{spec.tap_stream_id}' ({place}): {fact}.")
         rows = rows[part]
         for first in range(0, len(rows), _MOST_ROWS):
-            yield self._write_rows(rows[first : first + _MOST_ROWS], given)
+            yield self._write_rows(rows[first : first + _MOST_ROWS], given, repeats)
         if error is not None:
             yield [], error
 
-    def _json_steps(self, page: JsonPage, given: Given, by_row: bool) -> Iterator[Written]:
+    def _json_steps(self, page: JsonPage, given: Given, by_row: bool, repeats: Repeats | None) -> Iterator[Written]:
         if page.records_path is None:
             page = JsonPage(page.data, self._outlet.planned.spec.records_path)
         if self._json is None:
             self._json = JsonDecoder(self._shaper.schema, self._shaper.rules)
         structs = None if by_row else self._json.decode(page)
         if structs is None or self._json.compiled is None:
-            yield from self._rows(page, given)
+            yield from self._rows(page, given, repeats)
             return
         step = max(1, min(_MOST_ROWS, _PART_BYTES * len(structs) // max(1, len(page.data))))
         moment = self._outlet.now()
         for first in range(0, len(structs), step):
             part = structs[first : first + step]
-            with self._outlet.page(moment) as output:
+            with self._outlet.page(moment, repeats) as output:
                 done, keys = self._shaper.write(self._json.compiled, part, None, output)
+                if repeats is not None:
+                    self._outlet.came(repeats, output, keys, done, partial(_encoded, part))
             yield keys, None
             if 0 < done < len(part):
                 self._shaper.count(rows_of(page)[first : first + done])
             if done < len(part):  # and the rest too: the page is read once more, not once for each part of it
-                yield from self._rows(page, given, slice(first + done, None))
+                yield from self._rows(page, given, repeats, slice(first + done, None))
                 return
 
-    def _arrow_steps(self, page: Any, given: Given, by_row: bool) -> Iterator[Written]:
+    def _arrow_steps(self, page: Any, given: Given, by_row: bool, repeats: Repeats | None) -> Iterator[Written]:
         from burler.pipeline.arrow_lines import ArrowShaper
 
         if self._arrow is None:
@@ -105,17 +114,35 @@ class OtherPages:
             self._scratch.unknown = Unknown(onto=self._shaper.unknown)
             made = None
             if not by_row:
-                with self._outlet.page(moment) as output:
+                before = self._outlet.rows
+                with self._outlet.page(moment, repeats) as output:
                     with contextlib.suppress(RecursionError):  # nested too deep: the way of dicts says so
                         made = self._arrow.lines(batch, output.prefix, output.suffix)
                     if made is not None:
-                        output.pass_on(bytes(made.data), made.count)  # a lake cuts and searches it
+                        lines = bytes(made.data)  # a lake cuts and searches it
+                        output.pass_on(lines, made.count)
+                        if repeats is not None:
+                            self._outlet.came(repeats, output, made.keys, made.count, partial(_cut, lines, output))
             if made is None:
-                yield from self._rows(batch, given)
+                yield from self._rows(batch, given, repeats)
                 continue
-            if self._scratch.unknown:
+            if self._scratch.unknown and self._outlet.rows > before:
                 self._shaper.unknown.merge(self._scratch.unknown)
             yield made.keys, None
+
+
+def _encoded(structs: list[Any], places: list[int]) -> list[bytes]:
+    """Some of the rows that were written, as JSON."""
+    made = Output(bytearray(), b"", b"\n")
+    made.append([structs[i] for i in places])
+    return bytes(made.buffer).split(b"\n")[:-1]
+
+
+def _cut(lines: bytes, output: Output, places: list[int]) -> list[bytes]:
+    """The same, from their lines."""
+    again = Output(bytearray(lines), output.prefix, output.suffix)
+    again.count = lines.count(b"\n")
+    return bodies_at(again, places, again.count) or []
 
 
 def _batches(page: Any) -> Iterator[Any]:

@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,9 +18,11 @@ from burler.errors import BadRecordError, StreamError
 from burler.pipeline import pages
 from burler.pipeline.bookmark import key_text
 from burler.pipeline.pull import describe
+from burler.pipeline.repeats import BadOnce, Page, Repeats, Unheard, bodies_at
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import ShapedPage, Shaper
 from burler.pipeline.shape_lines import Output
+from burler.pipeline.unknown import Unknown
 from burler.runtime import removed
 from burler.runtime.logs import short
 from burler.runtime.other_pages import OtherPages
@@ -32,6 +34,8 @@ from burler.sinks.base import Sink
 
 logger = logging.getLogger(__name__)
 
+
+_encoder = msgspec.json.Encoder(decimal_format="number")
 
 Given = dict[str, Callable[[], Any]]
 
@@ -58,6 +62,7 @@ class Outlet:
         self.planned = planned
         self.rows = 0
         self.bytes = 0
+        self.repeated = 0  # rows that were out already, as they are
         self.limit = limit
         self._wrote = wrote
         self.beyond = 0
@@ -87,6 +92,12 @@ class Outlet:
         self._others = OtherPages(self, self._shaper, self._write_rows)
         # What a post_transform function sees; it may make the key.
         self._fitter = shaper(keys_required=False) if planned.spec.post_transform is not None else self._shaper
+        self._shapers = list({id(one): one for one in (self._fitter, self._shaper)}.values())
+        self._again: Shaper | None = None
+        self._form = (planned.schema, planned.deselected, planned.key_properties, self._shaper.rules)
+        self._bad = [BadOnce(planned.stream, planned.key_properties, one.rules) for one in self._shapers]
+        for one, bad in zip(self._shapers, self._bad, strict=True):
+            one.bad = bad
         said, settings = planned.spec.versions, settings or Settings()
         allowed = settings.full_table_versions if said is None else said
         self.versions = Versions(
@@ -101,32 +112,62 @@ class Outlet:
         """Parts of the stream with single JSON lines that follow each other put together."""
         return pages.joined(parts, self.planned.spec.records_path)
 
-    def write(self, part: Part, given: Given) -> tuple[list[Any], StreamError | None]:
+    def write(self, part: Part, given: Given, repeats: Repeats | None = None) -> tuple[list[Any], StreamError | None]:
         """Shape what was yielded and write it: rows, the bytes of a JSON page, or Arrow's table or batch.
+
+        Args:
+            repeats: what is known of the rows of the stream (in the partition that these are of): those that went out
+                before, as they are, do not go out again. Their bookmark values count.
 
         Returns their bookmark values, for ``observe``, and an error if a row does not fit (the rows before
         it are written, it and those after it are not) or has no bookmark value (all are written).
         """
         self.versions.begin()
+        if repeats is not None or self._bad[0].repeats is not None:
+            self._serve(repeats)
         if isinstance(part, list):
             if len(set(map(id, part))) < len(part):
                 return [], self._same_row_again()
-            return self._write_rows(part, given)
+            return self._write_rows(part, given, repeats)
         spec = self.planned.spec
         by_row = self.limit is not None or spec.post_transform is not None or self._asks_bookmarks
-        return self._others.write(part, given, by_row=by_row)
+        return self._others.write(part, given, by_row=by_row, repeats=repeats)
 
-    def _write_rows(self, rows: list[dict[str, Any]], given: Given) -> tuple[list[Any], StreamError | None]:
-        if self.limit is not None:
-            left = max(0, self.limit - self.rows)
-            self.beyond += max(0, len(rows) - left)
-            rows = rows[:left]
-        with self.page() as output:
+    def _write_rows(
+        self, rows: list[dict[str, Any]], given: Given, repeats: Repeats | None
+    ) -> tuple[list[Any], StreamError | None]:
+        if self.limit is None:
+            return self._write_all(rows, given, repeats)
+        keys: list[Any] = []
+        error: StreamError | None = None
+        while rows and error is None:
+            left, before = max(0, self.limit - self.rows), self.repeated
+            more, error = self._write_all(rows[:left], given, repeats)
+            keys += more
+            rows = rows[left:]
+            if self.repeated == before:
+                break
+        self.beyond += len(rows)
+        return keys, error
+
+    def _write_all(
+        self, rows: list[dict[str, Any]], given: Given, repeats: Repeats | None
+    ) -> tuple[list[Any], StreamError | None]:
+        with self.page(repeats=repeats) as output:
             if self.planned.spec.post_transform is None:
                 page = self._shaper.shape_to(rows, output)
                 taken = _without(range(page.taken), page.skipped) if page.skipped else None
+                if repeats is not None:
+                    at = range(page.taken) if taken is None else taken
+                    self.came(
+                        repeats,
+                        output,
+                        page.keys,
+                        page.count,
+                        lambda places: self._shape_again([rows[at[i]] for i in places]),
+                    )
             else:
-                page, taken = self._transformed(rows, given, output)
+                page, taken = self._transformed(rows, given, output, repeats)
         keys = page.keys
         error: StreamError | None = page.error
         if self._asks_bookmarks:
@@ -147,13 +188,16 @@ class Outlet:
         return self.asks_bookmarks and function is not None and "children" not in function.names
 
     @contextlib.contextmanager
-    def page(self, moment: dt.datetime | None = None) -> Iterator[Output]:
+    def page(self, moment: dt.datetime | None = None, repeats: Repeats | None = None) -> Iterator[Output]:
         """Where the lines of one page go; they are handed to the sink on the way and at the end.
 
         Args:
             moment: their ``time_extracted``, if it is not now: parts of a page have one (specs 8).
+            repeats: if some of them may be out already, they are handed on at the end only, without those.
         """
         moment = moment or self.now()
+        holds = repeats is not None and repeats.holds
+        rows, repeated = self.rows, self.repeated
         prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self.versions.now)
 
         def spill(lines: Any, count: int) -> None:
@@ -162,12 +206,62 @@ class Outlet:
             self.bytes += len(lines)
             self._wrote(len(lines))
 
-        output = Output(self._buffer, prefix, suffix, spill)
+        held = holds and self.planned.spec.post_transform is None
+        output = Output(self._buffer, prefix, suffix, None if held else spill)
+        unknown = [one.exact.unknown for one in self._shapers]
+        if holds:
+            for one in self._shapers:
+                one.exact.unknown = Unknown(onto=one.exact.unknown)
         try:
             yield output
+            if held and output.count:
+                spill(output.buffer, output.count)
             output.flush()
         finally:
             del self._buffer[:]
+            if holds:
+                news = self.rows > rows or self.repeated == repeated
+                for one, before in zip(self._shapers, unknown, strict=True):
+                    if news:
+                        before.merge(one.exact.unknown)
+                    one.exact.unknown = before
+
+    def came(
+        self,
+        repeats: Repeats,
+        output: Output,
+        keys: list[Any],
+        count: int,
+        again: Callable[[list[int]], list[bytes]],
+    ) -> None:
+        """Take the repeats out of a page that was shaped, and note what is in it.
+
+        Args:
+            keys: the values of the replication key, one for each of its ``count`` lines.
+            again: gives some of its rows as JSON, if they are out already.
+        """
+        if repeats.holds:
+            self.repeated += repeats.sift(output, keys)
+        else:
+            repeats.passed(keys, count, lambda places: bodies_at(output, places, count) or again(places))
+
+    def _serve(self, repeats: Repeats | None) -> None:
+        """Whose rows come next."""
+        for bad in self._bad:
+            bad.repeats = repeats
+        if repeats is not None:
+            planned, key = self.planned, self._shaper.key
+            textual = planned.key_format(key) if key is not None else None
+            repeats.serve(planned.tap_stream_id, self._form, textual=textual, sorted_rows=planned.order == "asc")
+
+    def _shape_again(self, rows: list[dict[str, Any]]) -> list[bytes]:
+        """The JSON of rows that are out."""
+        if self._again is None:
+            self._again = self._make_shaper()
+        self._again.bad = Unheard(self.planned.stream, self.planned.key_properties, self._again.rules)
+        made = bytearray()
+        self._again.shape(rows, made, b"", b"\n")
+        return bytes(made).split(b"\n")[:-1]
 
     def _same_row_again(self) -> StreamError:
         spec = self.planned.spec
@@ -178,16 +272,25 @@ class Outlet:
             "their page, so each would show what was written into it last. Yield a new dict for each row.",
         )
 
-    def _transformed(self, rows: list[dict[str, Any]], given: Given, output: Output) -> tuple[ShapedPage, list[int]]:
+    def _transformed(
+        self, rows: list[dict[str, Any]], given: Given, output: Output, repeats: Repeats | None
+    ) -> tuple[ShapedPage, list[int]]:
         """A page through the author's post_transform function, and which rows of it were taken. What comes out
-        is shaped once more, so that no hook can break the SCHEMA."""
+        is shaped once more, so that no hook can break the SCHEMA. Repeats don't go through it."""
         fitted = self._fitter.fit(rows)
+        known = None if repeats is None else _page_of(fitted.rows, fitted.keys, repeats)
+        asked: Sequence[int] = range(len(fitted.rows))
+        if known is not None and known.repeats:
+            asked = _without(asked, known.repeats)
+            self.repeated += len(known.repeats)
         made: list[dict[str, Any]] = []
         origin: list[int] = []
-        failed = self._ask_each("post_transform", fitted.rows, given, lambda i, out: _keep(i, out, made, origin))
-        taken = failed[0] if failed else len(fitted.rows)
+        failed = self._ask_each(
+            "post_transform", [fitted.rows[i] for i in asked], given, lambda i, out: _keep(asked[i], out, made, origin)
+        )
+        taken = asked[failed[0]] if failed else len(fitted.rows)
         page = self._shaper.shape_to(made, output)
-        self.left_out += taken - len(made)
+        self.left_out += (failed[0] if failed else len(asked)) - len(made)
         broken: StreamError | None = None
         if page.error is not None:
             taken = origin[page.taken]
@@ -196,6 +299,8 @@ class Outlet:
             place = f"as its post_transform function ({function.place}) gave it"
             broken = BadRecordError(page.error.stream, f"{place}: {page.error}")
         error = broken or (failed[1] if failed else None) or fitted.error
+        if repeats is not None and known is not None:
+            repeats.note(known, out={origin[i] for i in _without(range(page.taken), page.skipped)}, taken=taken)
         return ShapedPage(page.count, fitted.keys[:taken], error), fitted.origin[:taken]
 
     def _ask_each(
@@ -260,8 +365,12 @@ class Outlet:
     @property
     def skipped(self) -> int:
         """Rows that were left out: by a post_transform function, or because they did not fit."""
-        shapers = {id(one): one for one in (self._fitter, self._shaper)}.values()
-        return self.left_out + sum(shaper.bad.skipped for shaper in shapers)
+        return self.left_out + sum(shaper.bad.skipped for shaper in self._shapers)
+
+    @property
+    def remarks(self) -> int:
+        """How much there is for ``report`` to speak of, so far."""
+        return self.without_value + sum(one.bad.skipped + one.bad.nulled + one.unknown.total for one in self._shapers)
 
     def report(self) -> None:
         """One warning for fields that no schema knows, and one for rows that no bookmark can follow."""
@@ -274,13 +383,12 @@ class Outlet:
                 self.rows,
                 self.planned.resume_key or self.planned.bookmark_key,
             )
-        shapers = {id(one): one for one in (self._fitter, self._shaper)}.values()
-        for shaper in shapers:
+        unknown = Unknown()
+        for shaper in self._shapers:
             shaper.bad.report()
-        if len(shapers) > 1:
-            self._fitter.unknown.merge(self._shaper.unknown)
-        if self._fitter.unknown:
-            removed.report(self.planned.tap_stream_id, self._fitter.unknown, self.rows)
+            unknown.merge(shaper.unknown)
+        if unknown:
+            removed.report(self.planned.tap_stream_id, unknown, self.rows)
 
 
 def _rules(settings: Settings | None, spec: StreamSpec) -> Rules:
@@ -298,6 +406,15 @@ def _rules(settings: Settings | None, spec: StreamSpec) -> Rules:
 def _without(places: Iterable[int], left_out: Iterable[int]) -> list[int]:
     dropped = set(left_out)
     return [place for place in places if place not in dropped]
+
+
+def _page_of(rows: list[dict[str, Any]], keys: list[Any], repeats: Repeats) -> Page | None:
+    """Rows as a post_transform function would see them, with the repeats among them."""
+    try:
+        bodies = _encoder.encode_lines(rows).split(b"\n")[:-1]
+    except (TypeError, ValueError, RecursionError):  # what JSON has no form for will be refused
+        return None
+    return repeats.page(bodies, keys)
 
 
 def _keep(i: int, out: Any, made: list[dict[str, Any]], origin: list[int]) -> None:

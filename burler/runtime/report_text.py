@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,13 +48,13 @@ def table(report: dict[str, Any]) -> Table:
 
 def _line(stream: dict[str, Any]) -> dict[str, str]:
     return {
-        "stream": _ascii(stream["stream"]),
+        "stream": ascii_of(stream["stream"]),
         "rows": f"{stream['rows']:,}",
         "updated": "-" if stream["updated"] is None else f"{stream['updated']:,}",
         "skipped": f"{stream['skipped']:,}",
         "seconds": f"{stream['seconds']:,.1f}",
         "errors": f"{stream['error_count']:,}",
-        "status": _ascii(stream["status"]),
+        "status": ascii_of(stream["status"]),
         "bookmark": _bookmark(stream["bookmark_from"], stream["bookmark_to"]),
     }
 
@@ -62,7 +63,7 @@ def counted(report: dict[str, Any], width: int) -> list[str]:
     """A line a stream of what was counted while its source was read: ``contacts: 31 requests, 4 retries (429: 3, no
     answer: 1)``. Bytes are for programs; they stand in the JSON."""
     streams = [one for one in report["streams"] if one["counts"].keys() - {"bytes"}][:SHOWN]
-    return [f"{_ascii(one['stream'])}: {_counts(one['counts'])}"[:width] for one in streams]
+    return [f"{ascii_of(one['stream'])}: {_counts(one['counts'])}"[:width] for one in streams]
 
 
 def _counts(counts: dict[str, Any]) -> str:
@@ -71,7 +72,7 @@ def _counts(counts: dict[str, Any]) -> str:
         if name == "bytes":
             continue
         if isinstance(count, dict):
-            reasons = ", ".join(f"{_ascii(reason)}: {number:,}" for reason, number in count.items())
+            reasons = ", ".join(f"{ascii_of(reason)}: {number:,}" for reason, number in count.items())
             parts.append(f"{_several(sum(count.values()), name)} ({reasons})")
         else:
             parts.append(_several(count, name))
@@ -105,27 +106,27 @@ def _bookmark(before: Any, after: Any) -> str:
     """``from -> to``; where it has not moved, the value alone. Fractions of seconds are left out."""
     if before is None and after is None:
         return "-"
-    texts = ["none" if value is None else _FRACTION.sub(r"\1", _ascii(value)) for value in (before, after)]
+    texts = ["none" if value is None else _FRACTION.sub(r"\1", ascii_of(value)) for value in (before, after)]
     return texts[1] if before == after else _ARROW.join(texts)
 
 
-def _ascii(value: Any) -> str:
+def ascii_of(value: Any) -> str:
     """A value on one line of ASCII: what else is in it is spelled as Python does."""
     text = str(value).encode("ascii", "backslashreplace").decode()
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
-def plain(shown: Table, width: int) -> str:
+def plain(shown: Table, width: int, dropped: Iterable[str] = _DROPPED) -> str:
     """The table as lines, none longer than ``width`` characters; nothing if there is no stream.
 
-    Where there is no room, names and bookmarks are cut, then columns go.
+    Where there is no room, names and bookmarks are cut, then columns go: those of ``dropped``, in its order.
     """
     if not shown.columns:
         return ""
     columns = {name: [name, *cells] for name, cells in shown.columns.items()}
-    dropped = iter(_DROPPED)
+    going = iter(dropped)
     while (sizes := _sizes(columns, width)) is None:
-        columns.pop(next(dropped), None)
+        columns.pop(next(going), None)
     cells = [[_fitted(name, cell, sizes[name]) for cell in column] for name, column in columns.items()]
     text = ["  ".join(line)[:width].rstrip() for line in zip(*cells, strict=True)]
     return "\n".join([text[0], "-" * max(map(len, text)), *text[1:]])

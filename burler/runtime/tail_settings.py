@@ -42,7 +42,7 @@ def full_table_age_seconds(planned: PlannedStream, settings: Settings) -> float 
 
 def check(planned: PlannedStream) -> None:
     """Hold a stream's metadata against what a tail run asks of it, before the first message; warn of what has no
-    effect: a key of a field, one spelled like the setting, one of a stream that is polled with another.
+    effect: a key of a field, one of a stream that is read with another.
 
     Raises:
         CatalogError: a value that is no number of the right kind.
@@ -50,10 +50,7 @@ def check(planned: PlannedStream) -> None:
     name = planned.tap_stream_id
     for crumb, values in planned.metadata.items():
         for key in (INTERVAL, AGE):
-            underscored = key.replace("-", "_")
-            if underscored in values and not crumb:
-                logger.warning("stream '%s': metadata '%s' has no effect; write '%s'", name, underscored, key)
-            if crumb and (key in values or underscored in values):
+            if crumb and key in values:
                 logger.warning(
                     "stream '%s': metadata '%s' of a field has no effect; it belongs to the breadcrumb []", name, key
                 )

@@ -81,14 +81,21 @@ class TailWatch:
         self._began = self._ticked = clock.monotonic()
         self._due = self._began + metrics_interval_seconds
         self._lock = threading.RLock()
-        self._rows = {name: _Row(name, kind, rate_at=self._began) for name, kind in streams}
+        self._rows: dict[str, _Row] = {}
         self._families: dict[str, tuple[str, ...]] = {}
         self._remarks: dict[str, Remarks] = {}
         self._states = self._state_bytes = self._renewed = 0
         self._state: float | None = None
         self._state_at: float | None = None
+        self.plan(streams)
 
     # ---- told by the engine ----------------------------------------------------------------------------
+
+    def plan(self, streams: Iterable[tuple[str, str]]) -> None:
+        """What is to be read: name and kind of each stream, as above. Those that are known stay as they are."""
+        with self._lock:
+            for name, kind in streams:
+                self._row(name).kind = kind
 
     def round_began(self, root: str) -> None:
         """A round of a stream, and of those that come with it, begins."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 from psycopg.types.json import Jsonb
 
-DEFAULT_URL = "postgresql://ledger:ledger@127.0.0.1:8770/ledger"
+DEFAULT_URL = "postgresql://ledger:ledger@127.0.0.1:8771/ledger"
 ACCOUNTS = 20
 
 

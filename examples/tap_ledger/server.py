@@ -158,7 +158,7 @@ def main() -> None:
     from . import ledger
 
     parser = argparse.ArgumentParser(prog="python -m examples.tap_ledger.server", description=__doc__.split("\n")[0])
-    parser.add_argument("--port", type=int, default=8770, help="of the server (8770)")
+    parser.add_argument("--port", type=int, default=8771, help="of the server (8771)")
     parser.add_argument("--entries", type=int, default=1000, help="how many to begin with (1000)")
     given = parser.parse_args()
     ended = threading.Event()

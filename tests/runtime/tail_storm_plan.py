@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 MODES = ("busy", "recv", "sleep", "page", "lazy", "partitions", "streams", "rounds", "tail", "tails")
@@ -121,7 +121,7 @@ def plan(seed: int, *, kill: bool = False) -> Plan:
         signal=signal,
         inner=inner,
         rows=60 if big else 18_000,
-        work=rng.choice([0, 200, 1500]),
+        work=rng.choice([0, 200_000, 800_000] if big else [0, 1500, 4000]),
         stuck=-1,
         strategy=rng.choice(["end_of_sync", "every_n(1)" if big else "every_n(333)", "every_n(1000)", "every_n(10)"]),
         order="asc" if rng.random() < 0.85 else "none",
@@ -143,18 +143,19 @@ def plan(seed: int, *, kill: bool = False) -> Plan:
 
 def _fitted(made: Plan, rng: random.Random) -> Plan:
     """How many rows and where it gets stuck, as its mode and its reader need it."""
-    from dataclasses import replace
-
     rows = max(10, made.rows // len(made.places))
     if made.mode == "rounds":
         rows = 3 if made.size > 1000 else 100
     never = made.mode in ("rounds", "page") or (made.mode == "busy" and rng.random() < 0.7)
     # A slow reader must not be waited for until the function has got to where it blocks.
     reach = rows // 6 if made.reader == "slow" else rows
+    long = 800_000 if made.size > 1000 else 4000  # a round takes some 0.8 s then
     order = "asc" if made.mode in ("tail", "tails") else made.order
     strategy = "end_of_sync" if order == "none" else made.strategy
     stuck = -1 if never else rng.randrange(max(1, reach))
-    return replace(made, rows=rows, stuck=stuck, order=order, strategy=strategy)
+    work = made.work if not never else 0 if made.mode == "rounds" else rng.choice([long // 2, long])
+    moment = "begun" if never else made.moment
+    return replace(made, rows=rows, stuck=stuck, order=order, strategy=strategy, work=work, moment=moment)
 
 
 def quick() -> list[int]:

@@ -30,7 +30,8 @@ class Told:
     """How a run went.
 
     ``seconds``: from the signal to the end of the process; ``own``: without what the slow reader took of it. ``behind``:
-    bytes that came after the signal. ``clients``: how many it made. ``twice``: rows that came more than once.
+    bytes that came after the signal. ``inside``: a function of the tap's was at work when it came. ``clients``: how many it
+    made. ``twice``: rows that came more than once.
     """
 
     plan: Plan
@@ -38,6 +39,7 @@ class Told:
     seconds: float = 0.0
     own: float = 0.0
     behind: int = 0
+    inside: bool = False
     clients: int = 0
     twice: int = 0
     rows: int = 0
@@ -153,7 +155,7 @@ def until_the_moment(made: Plan, world: World, process: subprocess.Popen[bytes],
     Raises:
         AssertionError: nothing has come in time, or the tap has ended.
     """
-    assert reader.begun.wait(PATIENCE_SECONDS), "nothing has come"
+    assert _while_alive(process, reader.begun.is_set), f"nothing has come, exit code {process.returncode}"
     if made.moment == "stuck":
         world.stuck.wait(1.5)
     time.sleep(made.after)
@@ -201,6 +203,7 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
         if made.hangups:
             reader = _hung_up(first, process, reader, told)
         number = signal.SIGTERM if made.hangups else _number(made)
+        told.inside = first.stderr.count("BEGIN") > first.stderr.count("FINALLY")
         had, slept, begun = len(reader.got), reader.slept, time.monotonic()
         process.send_signal(number)
         stopped = made.reader == "stopped" and not made.hangups
@@ -222,6 +225,7 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
         told.ended = "clean"
     assert "Traceback" not in said, "a traceback"
     assert "CRITICAL" not in said, "CRITICAL"
+    assert "tried again" not in said, "a stream has failed"
     output = Output(got, made, None, torn=killed)
     told.rows, told.twice, told.torn = sum(map(len, output.rows.values())), output.twice(), output.torn
     assert len(output.schemas) == len(set(output.schemas)), f"SCHEMA came twice: {output.schemas}"

@@ -26,7 +26,7 @@ def _said(cell: Any) -> str:
 
 def stopped(found: list[Told]) -> str:
     """For each mode, and for each kind of reader and signal: how many runs, how they ended, the worst times."""
-    head = ("", "runs", "clean", "143/130", "torn end", "failed", "rows", "again", "worst s", "own s")
+    head = ("", "runs", "in code", "clean", "143/130", "torn end", "failed", "rows", "again", "worst s", "own s")
     groups: dict[str, list[Told]] = {}
     for told in found:
         made = told.plan
@@ -42,6 +42,7 @@ def stopped(found: list[Told]) -> str:
             (
                 name[2:],
                 len(some),
+                sum(told.inside for told in some),
                 sum(told.ended == "clean" for told in good),
                 sum(told.ended.startswith("killed") for told in good),
                 sum(told.torn for told in good),

@@ -44,6 +44,11 @@ class Shop(server.Server):
             found = client.xpending_range("clicks", group, "-", "+", 100_000)
         return [entry["message_id"] for entry in found]
 
+    def handed_out(self):
+        """The id of the last entry that the group was given."""
+        with self.client() as client:
+            return client.xinfo_groups("clicks")[0]["last-delivered-id"]
+
     def somebody_is_blocked(self):
         """Whether a client waits in XREADGROUP."""
         with self.client() as client:

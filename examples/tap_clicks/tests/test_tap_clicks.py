@@ -122,7 +122,8 @@ def test_clicks_that_another_process_of_the_group_died_with_come(shop):
     shop.add(5)
     with shop.client() as client:
         client.xgroup_create("clicks", GROUP, id="0")
-        client.xreadgroup(GROUP, GROUP, {"clicks": ">"}, count=2)
+        client.xreadgroup(GROUP, GROUP, {"clicks": ">"}, count=4)
+        client.xack("clicks", GROUP, *shop.ids[2:4])
     rest = run(shop, {"bookmarks": {"clicks": {"bookmark": ids.sortable(shop.ids[3])}}})
     assert came(rest) == [*shop.ids[:2], shop.ids[4]]
     assert rest.states[-1]["bookmarks"]["clicks"]["bookmark"] == ids.sortable(shop.ids[4])

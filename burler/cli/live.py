@@ -1,0 +1,292 @@
+"""What a tail is doing, on a terminal: a table that is drawn anew below the log, on stderr.
+
+With rich there is a table in colour; without it one line. stdout is never touched, and the cursor is never hidden: a
+process that is killed leaves a terminal that works.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import io
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any, Protocol, TextIO
+
+from burler.runtime.report_frame import Line, frame
+from burler.runtime.tail_watch import TailWatch
+
+logger = logging.getLogger(__name__)
+
+_DRAW_SECONDS = 1.0
+_LEAVE_SECONDS = 2.0  # a terminal that takes nothing (Ctrl-S) must not hold up the end
+_SIZE = (80, 24)
+_LINE_UP = "\r\x1b[2K\x1b[1A"
+
+
+class Painter(Protocol):
+    """Draws lines where the cursor is, and takes them away again."""
+
+    one_line: bool
+    """Whether it draws the first one only."""
+
+    def draw(self, lines: list[Line], width: int, height: int) -> None:
+        """These lines in the place of those before."""
+
+    def above(self, text: str) -> None:
+        """Text that stays, above the lines."""
+
+    def close(self) -> None:
+        """Take the lines away."""
+
+
+class OneLine:
+    """One line that is written over. The cursor stands at its beginning, so that whatever else writes to the terminal
+    writes over it, too."""
+
+    one_line = True
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._shown = ""
+
+    def draw(self, lines: list[Line], width: int, height: int) -> None:
+        """See Painter."""
+        text = lines[0].text
+        self._write(f"\r{text.ljust(min(len(self._shown), width))}\r")
+        self._shown = text
+
+    def above(self, text: str) -> None:
+        """See Painter."""
+        self._write(f"\r{' ' * len(self._shown)}\r{text}\n{self._shown}\r")
+
+    def close(self) -> None:
+        """See Painter."""
+        self._write(f"\r{' ' * len(self._shown)}\r")
+
+    def _write(self, text: str) -> None:
+        self._file.write(text)
+        self._file.flush()
+
+
+class RichTable:
+    """A table in colour, drawn by rich.
+
+    Raises:
+        ImportError: there is no rich, or one that does not fit.
+    """
+
+    one_line = False
+
+    def __init__(self, file: TextIO) -> None:
+        console, live, text = (importlib.import_module(f"rich.{name}") for name in ("console", "live", "text"))
+
+        class Console(console.Console):  # type: ignore[misc, name-defined]
+            def show_cursor(self, show: bool = True) -> bool:
+                """It stays: nobody would bring it back if the process were killed."""
+                return False
+
+        self._text, self._group = text.Text, console.Group
+        self._console = Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self._live = live.Live(
+            console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+        self._file, self._shown = file, list[Line]()
+        self._live.start()
+
+    def draw(self, lines: list[Line], width: int, height: int) -> None:
+        """See Painter."""
+        # A terminal that has become narrower has broken lines in two: rich does not know of the second halves.
+        self._file.write(_LINE_UP * sum(max(len(line.text) - 1, 0) // width for line in self._shown))
+        self._shown = lines
+        self._console.size = (width, height)
+        texts = [self._text(line.text, style=line.style, no_wrap=True, overflow="crop") for line in lines]
+        # The last one is empty: there the cursor stands, at the beginning of a line.
+        self._live.update(self._group(*texts, self._text("")), refresh=True)
+
+    def above(self, text: str) -> None:
+        """See Painter."""
+        self._console.print(self._text(text), soft_wrap=True)
+
+    def close(self) -> None:
+        """See Painter."""
+        self._live.stop()
+
+
+class Above(io.TextIOBase):
+    """Stands in for stderr: whole lines go above what is drawn."""
+
+    def __init__(self, file: TextIO, display: Display) -> None:
+        self.file = file
+        self._display = display
+        self._kept = ""
+        self._lock = threading.RLock()
+
+    def write(self, text: str) -> int:
+        """As any file does."""
+        with self._lock:
+            whole, end, self._kept = (self._kept + text).rpartition("\n")
+            if end:
+                self._display.above(whole)
+        return len(text)
+
+    def finish(self) -> None:
+        """What was no whole line yet."""
+        with self._lock:
+            if self._kept:
+                self._display.above(self._kept)
+            self._kept = ""
+
+    def flush(self) -> None:
+        """Nothing waits but the beginning of a line."""
+
+    def isatty(self) -> bool:
+        """See io."""
+        return self.file.isatty()
+
+    def fileno(self) -> int:
+        """See io."""
+        return self.file.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """See io."""
+        return self.file.encoding
+
+    @property
+    def buffer(self) -> Any:
+        """Bytes go past what is drawn."""
+        return self.file.buffer
+
+
+class Display(threading.Thread):
+    """Draws the state of a run once a second, until ``leave``. A terminal that is gone ends the drawing, not the
+    run."""
+
+    def __init__(self, watch: TailWatch, name: str, painter: Painter, file: TextIO) -> None:
+        super().__init__(name="burler-live", daemon=True)
+        self._watch, self._named, self._painter, self._file = watch, name, painter, file
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._broken = False
+
+    def run(self) -> None:
+        """Draw."""
+        while not self._broken:
+            self._draw()
+            if self._over.wait(_DRAW_SECONDS):
+                break
+        if not self._broken:
+            with self._lock, contextlib.suppress(OSError, ValueError):
+                self._painter.close()
+                self._broken = True
+
+    def _draw(self) -> None:
+        width, height = _size(self._file)
+        try:
+            room = 1 if self._painter.one_line else height - 1
+            # A line as wide as the terminal would make some of them begin another one.
+            lines = frame(self._named, self._watch.snapshot(), self._watch.totals(), width=width - 1, height=room)
+            with self._lock:
+                self._painter.draw(lines, width, height)
+        except (Exception, SystemExit):  # the terminal is gone, or rich is not what we know
+            self._broken = True
+            logger.debug("live table", exc_info=True)
+
+    def above(self, text: str) -> None:
+        """Text that stays."""
+        with self._lock:
+            try:
+                if not self._broken:
+                    self._painter.above(text)
+                    return
+            except (Exception, SystemExit):
+                self._broken = True
+            with contextlib.suppress(OSError, ValueError):
+                self._file.write(text + "\n")
+                self._file.flush()
+
+    def leave(self) -> None:
+        """Take away what is drawn."""
+        self._over.set()
+        self.join(_LEAVE_SECONDS)
+
+
+@contextlib.contextmanager
+def live(watch: TailWatch, name: str, *, stdout_on_terminal: bool) -> Iterator[None]:
+    """Show a run while it goes on, if stderr is a terminal that shows the log at INFO, and nothing else.
+
+    Args:
+        name: of the tap.
+        stdout_on_terminal: messages come there as well; nothing is drawn between them.
+    """
+    file = sys.stderr
+    if stdout_on_terminal or not is_wanted(file):
+        yield
+        return
+    display = Display(watch, name, _painter(file), file)
+    above = Above(file, display)
+    with _in_place_of(file, above):
+        display.start()
+        try:
+            yield
+        finally:
+            above.finish()
+            display.leave()
+
+
+def is_wanted(file: TextIO | None) -> bool:
+    """Whether somebody sees it."""
+    try:
+        on_terminal = file is not None and file.isatty()
+    except ValueError:  # closed
+        return False
+    redirected = bool(os.environ.get("LOGGING_CONF_FILE"))
+    return on_terminal and not redirected and os.environ.get("TERM") != "dumb" and logger.isEnabledFor(logging.INFO)
+
+
+def _painter(file: TextIO) -> Painter:
+    if importlib.util.find_spec("rich") is not None:
+        try:
+            return RichTable(file)
+        except Exception:  # one that does not work, or is none
+            logger.debug("rich", exc_info=True)
+    return OneLine(file)
+
+
+def _size(file: TextIO) -> tuple[int, int]:
+    """Columns and lines of the terminal."""
+    try:
+        columns, lines = os.get_terminal_size(file.fileno())
+    except (OSError, ValueError):
+        columns, lines = 0, 0
+    return columns or _SIZE[0], lines or _SIZE[1]
+
+
+@contextlib.contextmanager
+def _in_place_of(file: TextIO, above: Above) -> Iterator[None]:
+    """All that is written to stderr by way of Python goes to ``above``: by log handlers, and what a tap prints."""
+    loggers = [
+        logging.root,
+        *(one for one in logging.root.manager.loggerDict.values() if isinstance(one, logging.Logger)),
+    ]
+    handlers = {id(handler): handler for one in loggers for handler in one.handlers}.values()
+    ours = [one for one in handlers if isinstance(one, logging.StreamHandler) and one.stream is file]
+    names = [name for name in ("stdout", "stderr") if getattr(sys, name) is file]
+    for handler in ours:
+        handler.setStream(above)
+    for name in names:
+        setattr(sys, name, above)
+    try:
+        yield
+    finally:
+        for handler in ours:
+            if handler.stream is above:
+                handler.setStream(file)
+        for name in names:
+            if getattr(sys, name) is above:
+                setattr(sys, name, file)

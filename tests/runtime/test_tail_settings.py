@@ -1,0 +1,136 @@
+"""Interval and age of one stream in a tail run: catalog before option before setting, and bad values in a catalog."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+import burler
+from burler.errors import CatalogError
+from burler.runtime import tail_settings
+from burler.runtime.plan import PlannedStream, make_plan
+from burler.runtime.session import Session
+from burler.settings import Settings
+from burler.singer.catalog import catalog_from_wire
+
+INTERVAL, AGE = "new-record-polling-interval-ms", "max-full-table-age-seconds"
+SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "integer"}}}
+
+
+def _tap(**options: Any) -> burler.Tap:
+    tap = burler.tap("tap-x")
+    tap.sync("a", key_properties="id", schema=SCHEMA, **options)(lambda: [])
+    tap.stream("below", parent="a", key_properties="id", schema=SCHEMA).sync(lambda parent: [])
+    tap.stream("beside", emitted_by="a", key_properties="id", schema=SCHEMA)
+    return tap
+
+
+def _planned(tap: burler.Tap, name: str = "a", root: Any = None, field: Any = None) -> PlannedStream:
+    metadata = [{"breadcrumb": [], "metadata": {"selected": True, **(root or {})}}]
+    metadata += [{"breadcrumb": ["properties", "at"], "metadata": field}] if field else []
+    streams = [{"tap_stream_id": "a", "metadata": [{"breadcrumb": [], "metadata": {"selected": True}}]}]
+    streams = [one for one in streams if one["tap_stream_id"] != name] + [{"tap_stream_id": name, "metadata": metadata}]
+    session = Session(tap, {})
+    own = session.catalog()
+    plan = make_plan(session.specs, own, given=catalog_from_wire({"streams": streams}))
+    return next(one for planned in plan for one in planned.streams if one.tap_stream_id == name)
+
+
+def test_the_settings_hold_where_nobody_says_more():
+    planned = _planned(_tap())
+    assert tail_settings.interval_seconds(planned, Settings()) == 60.0
+    assert tail_settings.full_table_age_seconds(planned, Settings()) is None
+    settings = Settings(new_record_polling_interval_ms=250, max_full_table_age_seconds=90.5)
+    assert tail_settings.interval_seconds(planned, settings) == 0.25
+    assert tail_settings.full_table_age_seconds(planned, settings) == 90.5
+
+
+def test_the_option_comes_before_the_setting_and_the_catalog_before_both():
+    settings = Settings(new_record_polling_interval_ms=250, max_full_table_age_seconds=90.5)
+    tap = _tap(new_record_polling_interval_ms=5000, max_full_table_age_seconds=7)
+    planned = _planned(tap)
+    assert tail_settings.interval_seconds(planned, settings) == 5.0
+    assert tail_settings.full_table_age_seconds(planned, settings) == 7.0
+    planned = _planned(tap, root={INTERVAL: 1, AGE: 0.5})
+    assert tail_settings.interval_seconds(planned, settings) == 0.001
+    assert tail_settings.full_table_age_seconds(planned, settings) == 0.5
+    planned = _planned(tap, root={INTERVAL: None, AGE: None})  # null says nothing, in a catalog
+    assert tail_settings.interval_seconds(planned, settings) == 5.0
+    assert tail_settings.full_table_age_seconds(planned, settings) == 7.0
+
+
+def test_a_number_may_be_text_and_a_key_have_underscores_as_people_write_them():
+    for interval, age in ((INTERVAL, AGE), ("new_record_polling_interval_ms", "max_full_table_age_seconds")):
+        planned = _planned(_tap(), root={interval: "1500", age: "60"})
+        assert tail_settings.interval_seconds(planned, Settings()) == 1.5
+        assert tail_settings.full_table_age_seconds(planned, Settings()) == 60.0
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        (INTERVAL, 0, "a whole number above 0, not 0."),
+        (INTERVAL, -5, "a whole number above 0, not -5."),
+        (INTERVAL, 1.5, "a whole number above 0, not 1.5."),
+        (INTERVAL, True, "a whole number above 0, not True."),
+        (INTERVAL, "soon", "a whole number above 0, not 'soon'."),
+        (INTERVAL, 10**13, "a whole number above 0 and no more than 1000000000000, not 10000000000000."),
+        (AGE, 0, "a number above 0, not 0."),
+        (AGE, [60], "a number above 0, not [60]."),
+        (AGE, "nan", "a number above 0, not 'nan'."),
+        (AGE, 1e10, "a number above 0 and no more than 1000000000, not 10000000000.0."),
+    ],
+)
+def test_a_bad_value_is_told_before_the_run_with_stream_value_and_cure(key: str, value: Any, wanted: str):
+    planned = _planned(_tap(), root={key: value})
+    with pytest.raises(CatalogError) as caught:
+        tail_settings.check(planned)
+    assert str(caught.value).splitlines() == [
+        f"stream 'a': metadata '{key}' must be {wanted}",
+        "Mend it in the catalog, at the stream's entry with the breadcrumb [], or leave it out.",
+    ]
+    ask = tail_settings.interval_seconds if key == INTERVAL else tail_settings.full_table_age_seconds
+    with pytest.raises(CatalogError):
+        ask(planned, Settings())
+
+
+def _told(caplog: pytest.LogCaptureFixture, planned: PlannedStream) -> list[str]:
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        tail_settings.check(planned)
+    return [one.getMessage() for one in caplog.records]
+
+
+def test_nothing_is_said_of_keys_that_count(caplog: pytest.LogCaptureFixture):
+    assert _told(caplog, _planned(_tap(), root={INTERVAL: 5000, AGE: 60})) == []
+    assert _told(caplog, _planned(_tap(new_record_polling_interval_ms=5, max_full_table_age_seconds=5))) == []
+    assert _told(caplog, _planned(_tap(replication_key="at"), root={INTERVAL: 5000})) == []
+
+
+def test_a_key_without_effect_is_told(caplog: pytest.LogCaptureFixture):
+    assert _told(caplog, _planned(_tap(), field={AGE: 5})) == [
+        f"stream 'a': metadata '{AGE}' of a field has no effect; it belongs to the breadcrumb []"
+    ]
+    assert _told(caplog, _planned(_tap(replication_key="at"), root={AGE: 60})) == [
+        f"stream 'a': metadata '{AGE}' has no effect: its method is INCREMENTAL"
+    ]
+
+
+@pytest.mark.parametrize("name", ["below", "beside"])
+def test_a_stream_that_is_read_with_another_waits_for_that_one(caplog: pytest.LogCaptureFixture, name: str):
+    assert _told(caplog, _planned(_tap(), name)) == []
+    assert _told(caplog, _planned(_tap(), name, root={INTERVAL: 5000})) == [
+        f"stream '{name}': metadata '{INTERVAL}' has no effect: it is read with stream 'a'; write it there"
+    ]
+    with pytest.raises(CatalogError, match="must be a whole number above 0"):
+        tail_settings.check(_planned(_tap(), name, root={INTERVAL: 0}))
+
+
+def test_the_keys_are_not_in_a_catalog_that_is_discovered():
+    tap = _tap(new_record_polling_interval_ms=5000, max_full_table_age_seconds=7)
+    wire = Session(tap, {}).catalog().to_wire()
+    keys = {key for stream in wire["streams"] for one in stream["metadata"] for key in one["metadata"]}
+    assert "table-key-properties" in keys
+    assert not keys & {INTERVAL, AGE}
