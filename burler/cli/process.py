@@ -6,6 +6,7 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import sys
 import threading
 import time
@@ -36,13 +37,23 @@ EXIT_CODES = (
 
 
 def start() -> None:
-    """Logs to stderr. Without one they go nowhere, rather than into the next file that is opened."""
+    """Logs to stderr; without one they go nowhere, rather than into the next file that is opened. As PID 1, the
+    first process of a container, SIGTERM ends it from here on."""
+    if os.getpid() == 1:
+        _end_at_sigterm()
     if sys.stderr is None:
         fd = os.open(os.devnull, os.O_WRONLY)
         if fd != 2:
             os.dup2(fd, 2)
         sys.stderr = os.fdopen(2, "w", closefd=False)
     logs.configure()
+
+
+def _end_at_sigterm() -> None:
+    """The kernel gives PID 1 no default actions: until a run has handlers of its own, SIGTERM would be lost, and the
+    container would be killed once its grace period is over."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
 
 
 @contextlib.contextmanager

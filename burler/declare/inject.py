@@ -40,7 +40,10 @@ def wanted(fn: Callable[..., Any], allowed: tuple[str, ...], *, what: str) -> tu
     if not callable(fn):
         raise DeclarationError(f"{what} must be a function, not {type(fn).__name__}.")
     if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
-        raise DeclarationError(f"{what} ({place_of(fn)}) is async; burler runs plain functions and generators.")
+        raise DeclarationError(
+            f"{what} ({place_of(fn)}) is async; burler runs plain functions and generators. Leave out 'async'; what is "
+            "to be awaited runs by asyncio.Runner().run(...), a step at a time."
+        )
     try:
         parameters = inspect.signature(fn).parameters.values()
     except ValueError:

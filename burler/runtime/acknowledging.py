@@ -152,7 +152,7 @@ class Acknowledgements:
             self._engine.stopper.fail(error)
 
     def _call(self, *, last: bool) -> None:
-        if not self._telling.acquire(blocking=False):
+        if not self._wanted() or not self._telling.acquire(blocking=False):
             return
         try:
             if self._confirmed is None:

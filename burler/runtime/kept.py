@@ -27,11 +27,12 @@ class Kept:
         self.rounds = 0
         self._lines: dict[bool, Line] = {}
         self._repeats: dict[tuple[str, str | None], Repeats] = {}
-        self._begun: list[Repeats] = []
+        self._begun: set[tuple[str, str | None]] = set()
 
     def line(self, engine: Engine, planned: PlannedRun) -> Line:
         """The line of a round that begins."""
         self.rounds += 1
+        self._begun.clear()
         found = self._lines.get(planned.pushes)
         if found is None:
             found = self._lines[planned.pushes] = Line(engine.session, planned, engine.catalog)
@@ -49,17 +50,20 @@ class Kept:
             planned = line.planned[name]
             found = Repeats(planned.replication_key if keeps == "top" else None, keeps=keeps)
             self._repeats[name, key] = found
-        if found not in self._begun:
+        if (name, key) not in self._begun:
             found.begin()
-            self._begun.append(found)
+            self._begun.add((name, key))
         return found
 
-    def ended(self, *, whole: bool) -> None:
-        """A round has ended. One that did not come whole forgets nothing."""
-        if whole:
-            for repeats in self._begun:
-                repeats.end()
-        self._begun.clear()
+    def again(self, key: str | None) -> None:
+        """A unit begins once more: what came out in its first try is known now."""
+        self._begun = {one for one in self._begun if one[1] != key}
+
+    def ended(self, key: str | None, behind: set[str]) -> None:
+        """A unit came whole, but for streams that are ``behind``. One that did not forgets nothing."""
+        for one in [one for one in self._begun if one[1] == key and one[0] not in behind]:
+            self._repeats[one].end()
+            self._begun.discard(one)
 
     def forget(self) -> None:
         """All rows are wanted once more."""

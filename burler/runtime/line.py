@@ -58,7 +58,7 @@ class Line:
     def asks_for(self, parameter: str) -> bool:
         """Whether a function of the line asks for a parameter of that name."""
         specs = [self.specs[name] for name in self.names]
-        functions = [(spec.sync, spec.bookmark, spec.post_transform, spec.partitions) for spec in specs]
+        functions = [(spec.sync, spec.tail, spec.bookmark, spec.post_transform, spec.partitions) for spec in specs]
         setups = [spec.retry.setup for spec in specs if spec.retry is not None]
         every = [*(one for some in functions for one in some), *setups]
         return any(parameter in function.names for function in every if function is not None)

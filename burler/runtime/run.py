@@ -159,9 +159,7 @@ def run_session(
 
         def planned() -> tuple[PlannedRun, ...]:
             versions = settings.full_table_versions
-            return make_plan(
-                session.specs, own, given=given, select=select, state=state, versions=versions, tail=tail
-            )
+            return make_plan(session.specs, own, given=given, select=select, state=state, versions=versions, tail=tail)
 
         def replanned() -> tuple[tuple[PlannedRun, ...], Catalog]:
             nonlocal own
@@ -230,5 +228,5 @@ def _announce(tap: Tap, plan: tuple[PlannedRun, ...], limit: int | None) -> None
 
 
 def _asks_for_client(spec: StreamSpec) -> bool:
-    functions = (spec.sync, spec.bookmark, spec.post_transform)
+    functions = (spec.sync, spec.tail, spec.wake, spec.bookmark, spec.post_transform)
     return any(function is not None and "client" in function.names for function in functions)

@@ -248,7 +248,7 @@ class SyncRun:
             engine.running.remove(self)
         if not engine.broken and engine.stopper.failure is None:
             if self.kept is not None:
-                self._end_round(whole=status == "succeeded")
+                self._end_round()
             else:
                 self.save_state(between=status == "succeeded")
         if self in engine.running:
@@ -257,13 +257,11 @@ class SyncRun:
             self._count(unit)
         ending.end(self, status, seconds)
 
-    def _end_round(self, *, whole: bool) -> None:
+    def _end_round(self) -> None:
         """A round of a tail has ended: what is safe to say of it stands in the state, and goes out when a STATE is due.
         Its rows go out now."""
         for unit in self.open_units:
             self.units.save(unit)
-        if self.kept is not None:
-            self.kept.ended(whole=whole)
         if self.source_changed or any(outlet.versions.activated for outlet in self.outlets.values()):
             self.engine.states.note()
         self.engine.sink.flush()
@@ -281,6 +279,8 @@ class SyncRun:
         self.open_units.remove(unit)
         self._ended_units += 1
         self._count(unit)
+        if self.kept is not None and unit.error is None:
+            self.kept.ended(unit.key, unit.behind)
         self.failures.of_unit(unit)
         try:
             self.units.ended(unit)

@@ -141,8 +141,12 @@ class Tail:
             if error is not None and (source.tries.for_good or engine.stopper.signal is None):
                 self._result.errors.setdefault(source.name, error)
             elif error is not None:
-                logger.warning("stream '%s': had failed %d times when the run was stopped; the next run goes on where "
-                               "the STATE says", source.name, source.tries.failures)
+                logger.warning(
+                    "stream '%s': had failed %d times when the run was stopped; the next run goes on where "
+                    "the STATE says",
+                    source.name,
+                    source.tries.failures,
+                )
         engine.acknowledgements.close(2.0)
         ending.last(engine, [outlet for source in self.sources.values() for outlet in source.kept.outlets.values()])
 
@@ -256,7 +260,7 @@ class Tail:
                 self._result.rows[name] = self._result.rows.get(name, 0) + count
         good = self._settle(source, planned, run, rows, errors, began=begun)
         if watch is not None:
-            repeated = sum(getattr(one, "repeated", 0) for one in run.outlets.values()) if run is not None else 0
+            repeated = sum(one.repeated for one in run.outlets.values()) if run is not None else 0
             watch.round_ended(
                 source.name,
                 rows=rows,
@@ -317,8 +321,10 @@ class Tail:
         if is_connection(error):
             engine.session.renew_client(keep_old=True)
         if wait is None and tries.begin_anew():
-            logger.warning("stream '%s': failed too often; it forgets its bookmark and begins anew "
-                           "(tail_full_table_on_failure)", source.name)
+            logger.warning(
+                "stream '%s': failed too often; it forgets its bookmark and begins anew (tail_full_table_on_failure)",
+                source.name,
+            )
             with engine.lock:
                 engine.forget(source.planned)
             source.kept.forget()
@@ -328,8 +334,9 @@ class Tail:
         told = _told(source.name, error)
         if wait is None:
             tries.for_good, source.due = True, None
-            logger.critical("stream '%s': has failed for good, after %d failures in a row: %s",
-                            source.name, tries.failures, told)
+            logger.critical(
+                "stream '%s': has failed for good, after %d failures in a row: %s", source.name, tries.failures, told
+            )
             if self._settings.tail_stop_on_failure:
                 engine.stopper.end()
             return
@@ -337,8 +344,9 @@ class Tail:
         if most is not None and source.rounds >= most:
             source.due = None
         of = "" if self._settings.tail_max_retries is None else f" of {self._settings.tail_max_retries}"
-        logger.warning("stream '%s': failure %d%s in a row, tried again in %.1f s: %s",
-                       source.name, tries.failures, of, wait, told)
+        logger.warning(
+            "stream '%s': failure %d%s in a row, tried again in %.1f s: %s", source.name, tries.failures, of, wait, told
+        )
 
     # ---- from other threads ----------------------------------------------------------------------------
 
@@ -398,7 +406,9 @@ class Tail:
                     logger.info("stream '%s': is new, by what was discovered", name)
                     self.sources[name] = source_of(planned, self._settings, now)
                     if planned.spec.tail is not None:
-                        self._crew.start(partial(self._guarded, partial(self._push, self.sources[name], self.generation)))
+                        self._crew.start(
+                            partial(self._guarded, partial(self._push, self.sources[name], self.generation))
+                        )
                 elif known.planned.streams != planned.streams:
                     logger.info("stream '%s': has changed, by what was discovered", name)
                     known.planned, known.kept = planned, type(known.kept)()

@@ -26,7 +26,7 @@ class Tries:
     """
 
     settings: Settings
-    spread: Callable[[], float] = random.random
+    spread: Callable[[], float] = lambda: random.random()
     failures: int = 0
     error: BaseException | None = None
     for_good: bool = False
@@ -49,7 +49,7 @@ class Tries:
 
     def wait_seconds(self) -> float:
         """A wait after so many failures, with full jitter."""
-        return self.spread() * min(MOST_SECONDS, FIRST_SECONDS * 2 ** min(self.failures - 1, 20))
+        return self.spread() * min(MOST_SECONDS, FIRST_SECONDS * 2.0 ** min(self.failures - 1, 20))
 
     def begin_anew(self) -> bool:
         """Whether the stream is to forget its bookmark instead of failing for good; once between two good rounds."""

@@ -353,6 +353,8 @@ class Unit:
         """Prepare a further try: everything as it was at the beginning."""
         self.retries += 1
         self._caught_up = False
+        if self._sync.kept is not None:
+            self._sync.kept.again(self.key)
         self.pending.clear()
         for outlet in self.outlets.values():
             outlet.versions.restart(outlet.rows)

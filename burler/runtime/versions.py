@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+from burler.declare.spec import LOG_BASED
 from burler.runtime import entries
 from burler.runtime.plan import PlannedStream
 from burler.singer import state as st
@@ -52,7 +53,10 @@ class Versions:
         self.only_with_rows = False  # a table without rows is none
         self.activated = False
         self.done = False  # nothing more is to be said of it in this run
-        self.now: int | None = None
+        # Rows of a log belong to the whole table that came before them: targets that drop rows by their version would
+        # keep those without one for ever.
+        self._belongs = allowed and not limited and planned.replication_method == LOG_BASED
+        self.now: int | None = self._previous if self._belongs else None
         if planned.versions:
             self.now = interrupted or self._next()
 
@@ -106,7 +110,7 @@ class Versions:
         if whole and self._by_block:
             self._activate()
         if not self._planned.versions:
-            self.now = None
+            self.now = self._previous if self._belongs else None
 
     def complete(self, rows: int) -> None:
         """All rows are out: the version that they make up counts from here on. Not where the source said that nothing

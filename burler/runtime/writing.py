@@ -83,9 +83,7 @@ class Writing:
             before = outlet.rows if outlet is not None else 0
             if outlet is not None and name not in line.dropped:
                 for part in outlet.joined(parts[name]):
-                    repeats = unit.repeats(name)
-                    given = unit.given_to(name)
-                    keys, error = outlet.write(part, given, repeats) if repeats else outlet.write(part, given)
+                    keys, error = outlet.write(part, unit.given_to(name), unit.repeats(name))
                     written.append((name, keys))
                     if error is not None:
                         errors.append((name, error))

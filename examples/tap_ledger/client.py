@@ -68,7 +68,7 @@ class Ledger:
             connection.execute(f'listen "{channel}"')
             yield "listening"
             while not stream.stopping:
-                for note in connection.notifies(timeout=0.5, stop_after=1):
+                for note in connection.notifies(timeout=0.25, stop_after=1):
                     yield note.channel
 
     def close(self) -> None:

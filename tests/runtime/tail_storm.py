@@ -27,6 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import tail_storm_tables as tables
+from tail_storm_peer import side_by_side
 from tail_storm_plan import plan
 from tail_storm_run import Told, run
 from tail_storm_world import Hub
@@ -70,6 +71,9 @@ def main(args: list[str] | None = None) -> int:
     seeds = [said.seed] if said.seed is not None else range(said.first, said.first + said.runs)
     begun = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="tail-storm-"))
+    if said.peer:
+        print(side_by_side(seeds, folder, workers=said.workers))
+        return 0
 
     def tell(told: Told) -> None:
         if told.failure:

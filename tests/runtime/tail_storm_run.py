@@ -110,9 +110,14 @@ class Run:
             reader = reading(process, self.plan, fast=True)
             code = ended(process, reader, PATIENCE_SECONDS)
             assert code == 0, f"the run that goes on ended with {code}\n{self.stderr}"
+            self.keep(bytes(reader.got))
             output = Output(bytes(reader.got), self.plan, self.state)
             output.check_last_state()
             return output
+
+    def keep(self, got: bytes) -> None:
+        """For whoever wants to see what came."""
+        (self.world.folder / f"stdout-{self._name}.jsonl").write_bytes(got)
 
 
 def reading(process: subprocess.Popen[bytes], made: Plan, *, fast: bool = False) -> Reader:
@@ -214,6 +219,7 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
         ended(process, reader, 1)
         told.clients = world.connections("client", process.pid)
         got = bytes(reader.got)
+        first.keep(got)
     said = first.stderr
     killed = stopped and told.code != 0
     if killed:

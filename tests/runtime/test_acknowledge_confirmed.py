@@ -1,0 +1,369 @@
+"""``acknowledge_state_file``: a source is told only what a state file confirms, never more, never backwards."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parts import key_of, partitioned
+from tapprocess import burler as burler_command
+from tapprocess import write_tap
+from taps import FIELDS, ids, make
+
+import burler
+from burler.runtime.acknowledging import Acknowledgements
+from burler.runtime.clock import FakeClock
+from burler.runtime.session import Session
+from burler.settings import Settings
+from burler.testing import run_tap
+
+LOGGER = "burler.runtime.acknowledging"
+
+
+def state(bookmark: Any, position: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"bookmarks": {"a": {"id": bookmark, **({"stream_state": position} if position else {})}}}
+
+
+class Beside:
+    """Acknowledgements without a run around them: a test says which STATEs are out, and what the file holds."""
+
+    def __init__(self, path: Path, *, given: Any = None, failing: Any = (), **more: Any) -> None:
+        self.path = path
+        self.told: list[Any] = []
+        self.failing = list(failing)
+        self.failed: list[str] = []
+        tap = make(a=lambda: [])
+        tap.acknowledge("a")(self._acknowledge)
+        session = Session(tap, {})
+        session.catalog()
+        self.clock = FakeClock()
+        self.engine: Any = SimpleNamespace(
+            session=session,
+            plan=(),
+            state=given or {},
+            settings=Settings(acknowledge_state_file=str(path), **more),
+            clock=self.clock,
+            broken=False,
+            stream_failed=lambda name, error: self.failed.append(str(error)),
+        )
+        self.acknowledgements = Acknowledgements(self.engine)
+
+    def _acknowledge(self, bookmark: Any, state: dict[str, Any]) -> None:
+        if self.failing and self.failing.pop(0):
+            raise ConnectionError("gone")
+        self.told.append((bookmark, state) if state else bookmark)
+
+    def say(self, *bookmarks: Any) -> None:
+        for one in bookmarks:
+            self.acknowledgements.state_is_out(one if isinstance(one, dict) else state(one))
+
+    def confirm(self, value: Any, seconds: float = 10) -> list[Any]:
+        """The file says this; a page ends some time later. Gives all that was told so far."""
+        self.path.write_text(value if isinstance(value, str) else json.dumps(state(value)))
+        self.clock.advance(seconds)
+        if self.acknowledgements.waiting:
+            self.acknowledgements.call()
+        return self.told
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Beside:
+    return Beside(tmp_path / "state.json")
+
+
+# ---- what is told ---------------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_not_told_before_the_file_says_it(beside: Beside):
+    beside.say(1, 2, 3)
+    assert beside.confirm(json.dumps({"bookmarks": {}})) == []
+    assert beside.confirm(2) == [2]
+    assert beside.confirm(2) == [2]
+    beside.say(4)
+    assert beside.confirm(3) == [2, 3]
+    assert beside.confirm(4) == [2, 3, 4]
+
+
+def test_the_file_is_looked_at_each_10_seconds_and_not_at_each_page(beside: Beside):
+    beside.say(1, 2)
+    assert beside.confirm(1) == [1]
+    assert beside.confirm(2, seconds=9) == [1]
+    assert not beside.acknowledgements.waiting
+    assert beside.confirm(2, seconds=1) == [1, 2]
+
+
+def test_at_the_end_it_is_looked_at_once_more(beside: Beside):
+    beside.say(1)
+    beside.confirm("{}")
+    beside.say(2)
+    beside.confirm(2, seconds=1)
+    beside.acknowledgements.close()
+    assert beside.told == [2]
+
+
+def test_what_this_run_has_never_said_is_never_told(beside: Beside):
+    """A file of the future, of an older run, of another tap."""
+    beside.say(1, 2, 3)
+    for strange in (99, 0, "2", 2.5, None, [2], {"x": 2}):
+        assert beside.confirm(strange) == []
+    assert beside.confirm(json.dumps({"bookmarks": {"b": {"id": 2}}})) == []
+    assert beside.confirm(json.dumps({"bookmarks": {"a": {"other": 2}}})) == []
+    assert beside.confirm(2) == [2]
+
+
+def test_it_never_goes_back(beside: Beside):
+    beside.say(1, 2, 3)
+    assert beside.confirm(3) == [3]
+    assert beside.confirm(1) == [3]
+    assert beside.confirm(2) == [3]
+
+
+def test_a_bookmark_that_is_the_same_at_another_position_is_not_confirmed(beside: Beside):
+    beside.say(state(5, {"lsn": "a"}), state(5, {"lsn": "b"}), state(5, {"lsn": "c"}))
+    assert beside.confirm(5) == []
+    assert beside.confirm(json.dumps(state(5, {"lsn": "b"}))) == [(5, {"lsn": "b"})]
+    assert beside.confirm(json.dumps(state(5, {"lsn": "a"}))) == [(5, {"lsn": "b"})]
+
+
+def test_what_was_there_when_the_run_began_counts_as_told(tmp_path: Path):
+    beside = Beside(tmp_path / "state.json", given=state(7))
+    assert beside.confirm(7) == []
+    beside.say(7, 8)
+    assert beside.confirm(7) == []
+    assert beside.confirm(8) == [8]
+
+
+def test_a_file_of_the_target_s_lines(beside: Beside):
+    beside.say(1, 2, 3)
+    lines = json.dumps(state(1)) + "\n" + json.dumps(state(2)) + "\n"
+    assert beside.confirm(lines + json.dumps(state(3))[:-5]) == [2]
+
+
+def test_touched_lines_add_up(tmp_path: Path):
+    beside = Beside(tmp_path / "state.json", state_scope="touched")
+    beside.say(state(1, {"lsn": "x"}), state(2, {"lsn": "x"}))
+    lines = json.dumps(state(1, {"lsn": "x"})) + "\n" + json.dumps(state(2)) + "\n"  # the position has not changed
+    assert beside.confirm(lines) == [(2, {"lsn": "x"})]
+
+
+def test_a_broken_file_stops_nothing(beside: Beside):
+    beside.say(1, 2)
+    assert beside.confirm("{") == []
+    assert beside.confirm(1) == [1]
+    beside.path.unlink()
+    beside.clock.advance(10)
+    beside.acknowledgements.call()
+    assert beside.confirm(2) == [1, 2]
+
+
+def test_an_error_of_the_function_is_one_of_its_stream(tmp_path: Path):
+    beside = Beside(tmp_path / "state.json", failing=[True])
+    beside.say(1, 2)
+    assert beside.confirm(1) == []
+    assert len(beside.failed) == 1
+    assert beside.confirm(2) == []  # told no more
+
+
+def test_a_long_run_forgets_only_what_is_long_ago(beside: Beside):
+    beside.acknowledgements._said._most = 100
+    beside.say(*range(1, 1001))
+    assert beside.confirm(5) == []
+    assert beside.confirm(950) == [950]
+
+
+# ---- one warning ----------------------------------------------------------------------------------------------
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING and one.name == LOGGER]
+
+
+def test_one_warning_where_the_file_goes_on_saying_something_else(beside: Beside, caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.INFO, logger=LOGGER):
+        beside.say(1)
+        for _ in range(29):
+            beside.confirm(99)
+        assert warned(caplog) == []
+        for _ in range(60):
+            beside.confirm(99)
+        [said] = warned(caplog)
+        assert "stream 'a'" in said
+        assert str(beside.path) in said
+        assert "5 minutes" in said
+        beside.confirm(1)
+        beside.say(2)
+        for _ in range(40):
+            beside.confirm(98)
+        assert len(warned(caplog)) == 2
+
+
+def test_no_warning_where_nothing_waits_or_the_file_is_only_late(beside: Beside, caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.INFO, logger=LOGGER):
+        for _ in range(100):
+            beside.confirm(99)
+        beside.say(1, 2)
+        beside.confirm(1)
+        for _ in range(100):
+            beside.confirm(1)
+        beside.confirm(2)
+        for _ in range(100):
+            beside.confirm(1)  # a file that was set back: nothing waits for it
+    assert warned(caplog) == []
+
+
+def test_the_setting_without_a_function_is_told(caplog: pytest.LogCaptureFixture, tmp_path: Path):
+    with caplog.at_level(logging.INFO, logger=LOGGER):
+        run_tap(make(a=lambda: ids(1)), {"acknowledge_state_file": str(tmp_path / "x")})
+    assert warned(caplog) == ["acknowledge_state_file is set, and no stream of this tap has an acknowledge function"]
+
+
+# ---- any order of things --------------------------------------------------------------------------------------
+
+STEPS = st.lists(
+    st.tuples(st.just("say"), st.integers(0, 12)) | st.tuples(st.just("file"), st.integers(0, 14)), max_size=40
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=STEPS, first=st.none() | st.integers(0, 12))
+def test_never_ahead_never_back_and_never_behind(tmp_path_factory: Any, steps: Any, first: int | None):
+    """Against a slow model: the STATEs of the run in a list, and the place of the last one that was told."""
+    beside = Beside(tmp_path_factory.mktemp("ack") / "state.json", given=state(first) if first is not None else None)
+    said: list[int | None] = [first]
+    place = 0
+    for kind, number in steps:
+        if kind == "say":
+            beside.say(number)
+            if said[-1] != number:
+                said.append(number)
+            continue
+        before = list(beside.told)
+        beside.confirm(number)
+        matching = [at for at in range(place + 1, len(said)) if said[at] == number]
+        if matching and number != said[place]:
+            place = matching[-1]
+            assert beside.told == [*before, number]
+        else:
+            assert beside.told == before
+
+
+# ---- whole runs -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_told_what_a_target_confirms_meanwhile(tmp_path: Path):
+    path, clock, told = tmp_path / "state.json", FakeClock(), []
+
+    def rows():
+        for number in range(1, 7):
+            yield ids(number)
+            if number % 2 == 0:  # the target has stored what came two rows ago
+                path.write_text(json.dumps(state(number - 1)))
+            clock.advance(5)
+
+    tap = make(a=(rows, {"bookmark_strategy": "on_page"}))
+    tap.acknowledge("a")(lambda bookmark: told.append(bookmark))
+    run = run_tap(tap, {"acknowledge_state_file": str(path)}, clock=clock)
+    assert [one["bookmarks"]["a"]["id"] for one in run.states] == [1, 2, 3, 4, 5, 6, 6]
+    assert told == sorted(set(told))
+    assert told[-1] == 5
+    assert set(told) <= {1, 3, 5}
+
+
+def test_partitions_are_confirmed_each_for_itself(tmp_path: Path):
+    path, told = tmp_path / "state.json", []
+    tap = partitioned({"x": [1, 2], "y": [3, 4]})
+
+    @tap.acknowledge("rows")
+    def acknowledge(stream, bookmark):
+        told.append((stream.partition["account"], bookmark))
+
+    parts = {key_of("x"): {"id": 2}, key_of("y"): {"id": 3}, key_of("z"): {"id": 1}}
+    path.write_text(json.dumps({"bookmarks": {"rows": {"partitions": parts}}}))
+    run = run_tap(tap, {"acknowledge_state_file": str(path)})
+    assert not run.result.errors
+    assert told == [("x", 2)]
+
+
+def test_without_the_setting_a_run_is_told_as_ever(tmp_path: Path):
+    told: list[Any] = []
+    tap = make(a=lambda: ids(1, 2))
+    tap.acknowledge("a")(lambda bookmark: told.append(bookmark))
+    run_tap(tap)
+    assert told == [2]
+
+
+class Log:
+    """A source that forgets what was acknowledged."""
+
+    def __init__(self, count: int) -> None:
+        self.entries = list(range(1, count + 1))
+
+
+@pytest.mark.parametrize("behind", [0, 1, 3])
+def test_a_target_that_dies_before_it_has_stored_loses_nothing(behind: int, tmp_path: Path):
+    """The source forgets what was acknowledged; the target is some STATEs behind, and dies with them each time."""
+    path, log, stored = tmp_path / "state.json", Log(40), set()
+    saved: dict[str, Any] = {}
+    for _ in range(60):
+        clock, arrived = FakeClock(), []
+        tap = burler.tap("tap-log")
+
+        @tap.sync("a", replication_key="id", bookmark_strategy="on_page", resume="exclusive", schema=FIELDS)
+        def changes(stream, clock=clock, arrived=arrived):
+            for entry in [one for one in log.entries if stream.bookmark is None or one > stream.bookmark][:8]:
+                yield ids(entry)
+                arrived.append(entry)
+                clock.advance(10)
+                if len(arrived) > behind:
+                    done = arrived[len(arrived) - 1 - behind]
+                    stored.update(one for one in arrived if one <= done)
+                    path.write_text(json.dumps(state(done)))
+
+        @tap.acknowledge("a")
+        def forget(bookmark):
+            assert set(range(1, bookmark + 1)) <= stored
+            log.entries = [one for one in log.entries if one > bookmark]
+
+        run_tap(tap, {"acknowledge_state_file": str(path)}, state=saved, clock=clock)
+        saved = json.loads(path.read_text()) if path.exists() else {}
+    assert stored >= set(range(1, 41 - behind))
+    assert not [one for one in log.entries if one <= 39 - behind - 1]
+
+
+SOURCE = """
+import json, os, sys, time
+import burler
+tap = burler.tap("tap-x")
+
+@tap.sync("rows", key_properties="id", replication_key="id", bookmark_strategy="every_n(1)", schema=SCHEMA)
+def rows(stream):
+    yield [{"id": 1, "text": None}]
+    yield [{"id": 2, "text": None}]
+    with open("stored.json.new", "w") as file:
+        json.dump({"bookmarks": {"rows": {"id": 1}}}, file)
+    os.rename("stored.json.new", "stored.json")
+    yield [{"id": 3, "text": None}]
+
+@tap.acknowledge("rows")
+def acknowledge(bookmark):
+    sys.stderr.write(f"ACK {bookmark}\\n")
+"""
+
+
+@pytest.mark.parametrize("how", ["config", "flag"])
+def test_as_a_program(how: str, tmp_path: Path):
+    """With files as they are; only the last look falls into so short a run."""
+    (tmp_path / "config.json").write_text(
+        json.dumps({"acknowledge_state_file": "stored.json"} if how == "config" else {})
+    )
+    more = ("--acknowledge-state-file", "stored.json") if how == "flag" else ()
+    app = write_tap(tmp_path, SOURCE)
+    done = burler_command("run", app, "--config", "config.json", *more, cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if line.startswith("ACK")] == ["ACK 1"]
