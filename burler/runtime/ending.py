@@ -13,7 +13,6 @@ from burler.declare.strategies import Manual
 from burler.errors import PartialError
 from burler.runtime import entries, logs
 from burler.runtime.outlet import Outlet
-from burler.runtime.report_rows import Remarks
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
@@ -88,13 +87,14 @@ def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
         _report_rows(engine.watch, outlet, at=engine.clock.monotonic())
         skipped = outlet.left_out + engine.watch.remarks(name).misfits(outlet.skipped - outlet.left_out)
     counts = sync.tallies[name].to_json() if name in sync.tallies else {}
-    if repeated := getattr(outlet, "repeated", 0):
-        counts["repeated"] = repeated
+    if outlet.repeated:
+        counts["repeated"] = outlet.repeated
     engine.report.stream_ended(
         name,
         status=status,
         rows=outlet.rows,
-        updated=outlet.newer if key is not None else None,
+        # Rows that were out before are looked at, too.
+        updated=min(outlet.newer, outlet.rows) if key is not None else None,
         skipped=skipped,
         seconds=seconds,
         bookmark_from=outlet.bookmark_from,
@@ -106,8 +106,8 @@ def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
 def _report_rows(watch: TailWatch, outlet: Outlet, at: float | None) -> None:
     """Warnings on rows of a tail, where there is something new to warn of: at once, then once an hour, and when all is
     over (``at`` is None)."""
-    remarks: int = getattr(outlet, "remarks", 0)
-    said: Remarks = watch.remarks(outlet.planned.tap_stream_id)
+    remarks = outlet.remarks
+    said = watch.remarks(outlet.planned.tap_stream_id)
     if remarks and remarks != said.count and (at is None or at >= said.next_at):
         said.count = remarks
         said.next_at = (at or 0.0) + _AGAIN_SECONDS
@@ -135,8 +135,7 @@ def _log_end(sync: SyncRun, level: int, status: str, failed: dict[str, BaseExcep
 
 def _counted(name: str, outlet: Outlet) -> str:
     left = f" ({outlet.left_out} left out by its post_transform)" if outlet.left_out else ""
-    again = getattr(outlet, "repeated", 0)
-    repeated = f" ({again} more were out already)" if again else ""
+    repeated = f" ({outlet.repeated} more were out already)" if outlet.repeated else ""
     return f"{outlet.rows} rows of '{name}'{left}{repeated}"
 
 

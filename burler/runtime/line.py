@@ -21,8 +21,8 @@ class Line:
     def __init__(self, session: Session, planned: PlannedRun, catalog: Catalog) -> None:
         own = session.specs.get(planned.spec.tap_stream_id)
         # A tail function stands in the place of the sync function.
-        self.specs = session.specs if own is planned.spec else {**session.specs, planned.spec.tap_stream_id: planned.spec}
         self.root = planned.spec.tap_stream_id
+        self.specs = session.specs if own is planned.spec else {**session.specs, self.root: planned.spec}
         self.planned = {stream.tap_stream_id: stream for stream in planned.streams}
         self.names = tuple(spec.tap_stream_id for spec in session.line(planned.spec))
         self.selected = frozenset(self.planned)

@@ -1,4 +1,4 @@
-"""What a report knows of one stream, over all of its rounds."""
+"""What is known of one stream, over all of its rounds: for a report, and for those who look at a tail."""
 
 from __future__ import annotations
 
@@ -81,3 +81,46 @@ class Remarks:
         first = what not in self._said
         self._said.add(what)
         return first
+
+
+@dataclass(slots=True)
+class WatchRow:
+    """What a ``TailWatch`` knows of a stream. ``now``: rows of this round, ``before``: of those before it. Times are of
+    the monotonic clock, but for ``polled_at``. ``told``: the numbers that stood in the last lines."""
+
+    name: str
+    kind: str
+    status: str = "starting"
+    before: int = 0
+    now: int = 0
+    repeated: int = 0
+    rate: float = 0.0
+    rate_at: float = 0.0
+    bookmark: Any = None
+    polls: int = 0
+    poll_seconds: float | None = None
+    polls_seconds: float = 0.0
+    polled: float | None = None
+    polled_at: float | None = None
+    polled_before: tuple[float | None, float | None] = (None, None)
+    next_at: float | None = None
+    failing: bool = False
+    failures: int = 0
+    errors: int = 0
+    error: str | None = None
+    told: tuple[int, int, int, int] = (0, 0, 0, 0)
+    counted: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Of all rounds."""
+        return self.before + self.now
+
+    def fold(self) -> None:
+        """What comes from here on belongs to another round."""
+        self.before += self.now
+        self.now = 0
+
+    def numbers(self) -> tuple[int, int, int, int]:
+        """Rows, repeated rows, errors, polls."""
+        return self.rows, self.repeated, self.errors, self.polls

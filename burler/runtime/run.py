@@ -15,8 +15,8 @@ from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.errors import ConfigError, DeclarationError, UsageError
 from burler.runtime import logs
-from burler.runtime.plan import PlannedRun, make_plan
 from burler.runtime.clock import Clock
+from burler.runtime.plan import PlannedRun, make_plan
 from burler.runtime.report import Report
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper

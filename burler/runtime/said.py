@@ -20,8 +20,8 @@ _LEAST_EACH = 16
 
 def values_of(state: Mapping[str, Any], stream: str, key: str | None) -> dict[str | None, Value]:
     """What a state says of a stream (under None) and of each of its partitions; ``key``: where bookmarks stand."""
-    parts = entries.partitions_of(state, stream)
-    found = {None: entries.entry_of(state, stream, None), **parts}
+    found: dict[str | None, Any] = {None: entries.entry_of(state, stream, None)}
+    found.update(entries.partitions_of(state, stream))
     return {
         partition: (entry.get(key) if key else None, entry.get(entries.POSITION) or {})
         for partition, entry in found.items()

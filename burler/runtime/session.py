@@ -41,7 +41,9 @@ class Session:
         self._instances: dict[tuple[type, str], Any] = {}
         self._catalog: Catalog | None = None
         self._lines: dict[str, list[StreamSpec]] | None = None
-        self._old_clients: list[Any] = []
+        self._old_clients: list[tuple[int, Any]] = []
+        self.client_number = 0
+        """How many clients there were before this one."""
 
     def client(self) -> Any:
         """The client, made at the first call.
@@ -77,15 +79,18 @@ class Session:
                 return
             old, self._client, self._client_made = self._client, None, False
             self._instances.clear()
-            self._old_clients.append(old)
+            self._old_clients.append((self.client_number, old))
+            self.client_number += 1
         if not keep_old:
             self.close_old_clients()
 
-    def close_old_clients(self) -> None:
-        """Close clients that were renewed. What one of them raises is no error of the run's."""
+    def close_old_clients(self, *, before: int | None = None) -> None:
+        """Close clients that were renewed; those with numbers below ``before``, which nobody is at any more. What one
+        of them raises is no error of the run's."""
         with self._lock:
-            old, self._old_clients = self._old_clients, []
-        for client in old:
+            old = [(number, client) for number, client in self._old_clients if before is None or number < before]
+            self._old_clients = [one for one in self._old_clients if one not in old]
+        for _number, client in old:
             try:
                 _close(client)
             except Exception as error:

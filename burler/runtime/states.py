@@ -64,21 +64,22 @@ class States:
         """Whether a STATE costs next to nothing."""
         return self.size <= _BIG_STATE
 
-    def write(self, *, anyway: bool = False) -> None:
-        """STATE, if it differs from the last one, or ``anyway``: targets finalise on it (specs 11.14). A run up to a
-        limit has none: it leaves rows out."""
+    def write(self) -> None:
+        """STATE, if it differs from the last one. A run up to a limit has none: it leaves rows out."""
         engine = self._engine
         if engine.limit is not None:
             return
         engine.note_syncing()
         encoded = msgspec.json.encode(engine.state)
+        # In a tail each covers what came since, also where it says the same (specs 11.14).
+        anyway = engine.settings.tail and self.uncovered_since is not None
         if encoded != self._written or anyway:
             engine.sink.write(State(msgspec.json.decode(encoded)))
             self._written, self._size = encoded, len(encoded)
             self.bytes_since, self._written_at = 0, engine.clock.monotonic()
             if engine.watch is not None:
                 engine.watch.state_written(len(encoded))
-        self.uncovered_since = None
+            self.uncovered_since = None
 
     def write_between(self) -> None:
         """STATE between two streams. Where there are thousands of small ones and the line is big, it is put off until

@@ -18,8 +18,8 @@ from burler.runtime.failures import Failures
 from burler.runtime.family import Given
 from burler.runtime.flat import flat_bookmarks
 from burler.runtime.interrupted import forget, interrupted
-from burler.runtime.lane import Lane
 from burler.runtime.kept import Kept, renew
+from burler.runtime.lane import Lane
 from burler.runtime.line import Line
 from burler.runtime.logs import short
 from burler.runtime.outlet import Outlet
@@ -57,6 +57,7 @@ class SyncRun:
         self.pushes, self.first = planned.pushes, planned.first
         self.cut = False
         self.status = "unfinished"
+        self.client_number = engine.session.client_number
         self.spec = planned.spec
         self.name = self.at = planned.spec.tap_stream_id
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
@@ -302,7 +303,10 @@ class SyncRun:
                 # Of many partitions there is no one bookmark to draw.
                 unit = self.open_units[0] if self.open_units and self.coverage is not None else None
                 tracker = unit.trackers.get(name) if unit is not None else None
-                self.engine.report.page(name, outlet.rows, tracker.greatest if tracker is not None else None)
+                greatest = tracker.greatest if tracker is not None else None
+                self.engine.report.page(name, outlet.rows, greatest)
+                if self.engine.watch is not None:
+                    self.engine.watch.rows(name, outlet.rows, greatest)
 
     def tick(self) -> None:
         """Rows that wait while user code blocks go out, and a STATE that is due; called by the timer under the

@@ -107,6 +107,7 @@ class Engine:
         """
         result = SyncResult()
         self.sink.tell_states(self.acknowledgements.state_is_out)
+        self.acknowledgements.start()
         self.stopper.hook_since = self._hook_since
         self.stopper.listeners.append(self.tell)
         tail = Tail(self, result) if self.settings.tail and self.limit is None else None
@@ -131,7 +132,7 @@ class Engine:
             with self.lock:
                 self.sink.close(complete=complete)
                 self.closed = True
-        self.acknowledgements.call()  # of the last STATE; a lake's has only just been written
+            self.acknowledgements.close()  # of the last STATE; a lake's has only just been written
         for name, error in self._late_errors.items():
             result.errors.setdefault(name, error)
         result.state = copy.deepcopy(self.state)
@@ -215,7 +216,7 @@ class Engine:
             for unit in run.open_units:
                 run.units.save(unit)
             run.counts_from_here()
-        self.states.write(anyway=self.states.uncovered_since is not None)
+        self.states.write()
         self.sink.settle()
 
     def pause(self, seconds: float, until: Callable[[], bool]) -> None:

@@ -8,7 +8,6 @@ thread, where a signal can interrupt it, and the polls in threads. Whoever is on
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,11 +15,12 @@ from typing import TYPE_CHECKING
 from burler.errors import BurlerError, PartialError
 from burler.runtime import ending, logs
 from burler.runtime.plan import PlannedRun
+from burler.runtime.signals import Stop
 from burler.runtime.stream import SyncRun
-from burler.runtime.tail_sources import Source, next_due, source_of
 from burler.runtime.tail_retries import is_connection
+from burler.runtime.tail_sources import Source, kinds, next_due, source_of
 from burler.runtime.tail_wake import wake_loop
-from burler.runtime.workers import GRACE_SECONDS, Crew
+from burler.runtime.workers import Crew, stopper_here
 
 if TYPE_CHECKING:
     from burler.runtime.sync import Engine, SyncResult
@@ -58,7 +58,8 @@ class Tail:
         engine = self.engine
         engine.stopper.on_hangup = self._cut_rounds
         self._warn_of_once()
-        engine.acknowledgements.start()
+        if not self.sources:
+            engine.stopper.end()
         while not self._ended():
             mine = self._start_threads()
             mine()
@@ -147,8 +148,9 @@ class Tail:
                     source.name,
                     source.tries.failures,
                 )
-        engine.acknowledgements.close(2.0)
         ending.last(engine, [outlet for source in self.sources.values() for outlet in source.kept.outlets.values()])
+        if engine.watch is not None:
+            engine.watch.close()
 
     # ---- polled streams --------------------------------------------------------------------------------
 
@@ -368,8 +370,7 @@ class Tail:
             engine.acknowledgements.tick()
             if engine.watch is not None:
                 engine.watch.tick()
-            if not engine.running:
-                engine.session.close_old_clients()
+            engine.session.close_old_clients(before=min((run.client_number for run in engine.running), default=None))
         if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
             engine.stopper.end()
 
@@ -390,12 +391,17 @@ class Tail:
         if engine.replan is None:
             return
         try:
-            plan, catalog = engine.replan()
+            with stopper_here(engine.stopper).user_code():
+                plan, catalog = engine.replan()
+        except Stop:
+            return
         except Exception as error:
             logger.warning("discovery failed, the streams stay as they are: %s", logs.short(error))
             return
         with engine.lock, engine.changed:
             engine.plan, engine.catalog = plan, catalog
+            if engine.watch is not None:
+                engine.watch.plan(kinds(plan, self._settings))
             now, found = engine.clock.monotonic(), {one.spec.tap_stream_id: one for one in plan}
             for name in [name for name in self.sources if name not in found]:
                 logger.warning("stream '%s': is gone, by what was discovered; it is polled no more", name)

@@ -76,12 +76,16 @@ def source_of(planned: PlannedRun, settings: Settings, now: float) -> Source:
     )
 
 
-def watch_of(plan: Iterable[PlannedRun], settings: Settings, clock: Clock) -> TailWatch:
-    """What is told how the streams of a plan go on."""
-    streams = [
+def kinds(plan: Iterable[PlannedRun], settings: Settings) -> list[tuple[str, str]]:
+    """The streams of a plan, and how each is read."""
+    return [
         (stream.tap_stream_id, source_of(planned, settings, 0.0).kind) for planned in plan for stream in planned.streams
     ]
-    return TailWatch(clock, streams, metrics_interval_seconds=settings.metrics_interval_seconds)
+
+
+def watch_of(plan: Iterable[PlannedRun], settings: Settings, clock: Clock) -> TailWatch:
+    """What is told how the streams of a plan go on."""
+    return TailWatch(clock, kinds(plan, settings), metrics_interval_seconds=settings.metrics_interval_seconds)
 
 
 def next_due(sources: Iterable[Source]) -> Source | None:

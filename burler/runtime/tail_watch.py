@@ -10,59 +10,18 @@ import logging
 import math
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from operator import sub
 from typing import Any
 
 from burler.runtime import logs
 from burler.runtime.clock import Clock
-from burler.runtime.report_rows import Remarks
+from burler.runtime.report_rows import Remarks, WatchRow
 from burler.runtime.report_views import RunView, StreamView, error_line, interval_line, lag_of, texts
 
 logger = logging.getLogger(__name__)
 
 _RATE_SECONDS = 30.0  # rows/s is a mean that forgets what is much older than this
 _BUSY = {"poll": "polling", "full": "reading", "push": "connected"}
-
-
-@dataclass(slots=True)
-class _Row:
-    """What is known of a stream; times are of the monotonic clock."""
-
-    name: str
-    kind: str
-    status: str = "starting"
-    before: int = 0
-    now: int = 0
-    repeated: int = 0
-    rate: float = 0.0
-    rate_at: float = 0.0
-    bookmark: Any = None
-    polls: int = 0
-    poll_seconds: float | None = None
-    polls_seconds: float = 0.0
-    polled: float | None = None
-    polled_at: float | None = None
-    polled_before: tuple[float | None, float | None] = (None, None)
-    next_at: float | None = None
-    failing: bool = False
-    failures: int = 0
-    errors: int = 0
-    error: str | None = None
-    told: tuple[int, int, int, int] = (0, 0, 0, 0)
-    counted: bool = False
-
-    @property
-    def rows(self) -> int:
-        return self.before + self.now
-
-    def fold(self) -> None:
-        """What comes from here on belongs to another round."""
-        self.before += self.now
-        self.now = 0
-
-    def numbers(self) -> tuple[int, int, int, int]:
-        return self.rows, self.repeated, self.errors, self.polls
 
 
 class TailWatch:
@@ -81,7 +40,7 @@ class TailWatch:
         self._began = self._ticked = clock.monotonic()
         self._due = self._began + metrics_interval_seconds
         self._lock = threading.RLock()
-        self._rows: dict[str, _Row] = {}
+        self._rows: dict[str, WatchRow] = {}
         self._families: dict[str, tuple[str, ...]] = {}
         self._remarks: dict[str, Remarks] = {}
         self._states = self._state_bytes = self._renewed = 0
@@ -205,13 +164,13 @@ class TailWatch:
         """What has been said of a stream's rows; for one thread at a time."""
         return self._remarks.setdefault(stream, Remarks())
 
-    def _row(self, name: str) -> _Row:
+    def _row(self, name: str) -> WatchRow:
         row = self._rows.get(name)
         if row is None:
-            row = self._rows[name] = _Row(name, "poll", rate_at=self._began)
+            row = self._rows[name] = WatchRow(name, "poll", rate_at=self._began)
         return row
 
-    def _came(self, row: _Row, rows: int) -> None:
+    def _came(self, row: WatchRow, rows: int) -> None:
         """Rows of this round, so far."""
         more = rows - row.now
         if more <= 0:
@@ -224,7 +183,7 @@ class TailWatch:
         row.rate = row.rate * math.exp((row.rate_at - at) / _RATE_SECONDS) + more / _RATE_SECONDS
         row.rate_at = at
 
-    def _polled(self, row: _Row) -> None:
+    def _polled(self, row: WatchRow) -> None:
         row.polled, row.polled_at = self._clock.monotonic(), self._clock.now().timestamp()
 
     # ---- asked -----------------------------------------------------------------------------------------
@@ -242,7 +201,7 @@ class TailWatch:
             for i, view in enumerate(views)
         ]
 
-    def _view(self, row: _Row, at: float) -> dict[str, Any]:
+    def _view(self, row: WatchRow, at: float) -> dict[str, Any]:
         return {
             "kind": row.kind,
             "status": row.status,
@@ -260,7 +219,7 @@ class TailWatch:
             "error": row.error,
         }
 
-    def _rate(self, row: _Row, at: float) -> float:
+    def _rate(self, row: WatchRow, at: float) -> float:
         """Weighed by age; in the first seconds of a run, over what there was of it."""
         known = 1.0 - math.exp(-max(at - self._began, 1.0) / _RATE_SECONDS)
         rate = row.rate * math.exp((row.rate_at - at) / _RATE_SECONDS) / known
@@ -307,7 +266,7 @@ class TailWatch:
                     found.append((row.name, rows))
                 if rows or repeated or errors:
                     line = interval_line(rows, repeated, errors, polls, seconds=seconds, view=view)
-                    found.append((row.name, line))
+                    found.append((view.name, line))
         for name, told in found:  # without the lock: whoever reads our stderr may be slow
             if isinstance(told, int):
                 logs.metric("counter", "record_count", told, endpoint=name)

@@ -19,16 +19,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import tail_storm_tables as tables
 from tail_storm_peer import side_by_side
-from tail_storm_plan import plan
+from tail_storm_kill import Killed, kill
 from tail_storm_run import Told, run
 from tail_storm_world import Hub
 
@@ -36,25 +39,30 @@ from tail_storm_world import Hub
 def storm(
     seeds: Iterable[int],
     folder: Path,
+    one: Callable[[int, Hub, Path], Any] = run,
     *,
     workers: int = 4,
-    limit_seconds: float = 1.0,
-    tell: Callable[[Told], None] = lambda _told: None,
-) -> list[Told]:
-    """A run for each seed; how they went.
+    tell: Callable[[Any], None] = lambda _told: None,
+) -> list[Any]:
+    """A run (``run``) or a story (``kill``) for each seed; how they went.
 
     Args:
-        limit_seconds: how long a run may take to stop, beside what its reader takes.
-        tell: called as each run ends.
+        workers: so many at a time.
+        tell: called as each one ends.
     """
     with Hub() as hub, ThreadPoolExecutor(workers) as pool:
 
-        def one(seed: int) -> Told:
-            told = run(plan(seed), hub, folder, limit_seconds=limit_seconds)
-            tell(told)
-            return told
+        def told(seed: int) -> Any:
+            found = one(seed, hub, folder)
+            tell(found)
+            return found
 
-        return list(pool.map(one, seeds))
+        return list(pool.map(told, seeds))
+
+
+def _tell(told: Told | Killed) -> None:
+    if told.failure:
+        print(told.failure, "\n", flush=True)
 
 
 def main(args: list[str] | None = None) -> int:
@@ -64,27 +72,25 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument("first", nargs="?", type=int, default=0, help="the first seed")
     parser.add_argument("--kill", action="store_true", help="SIGKILL, several times in a row")
     parser.add_argument("--peer", action="store_true", help="the Singer SDK's handler, side by side")
-    parser.add_argument("--seed", type=int, help="one run, again")
+    parser.add_argument("--seed", type=int, nargs="+", help="these runs, again")
     parser.add_argument("--workers", type=int, default=6, help="runs at a time")
     parser.add_argument("--seconds", type=float, default=1.0, help="how long a run may take to stop")
     said = parser.parse_args(args)
-    seeds = [said.seed] if said.seed is not None else range(said.first, said.first + said.runs)
+    seeds = said.seed or range(said.first, said.first + said.runs)
     begun = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="tail-storm-"))
     if said.peer:
         print(side_by_side(seeds, folder, workers=said.workers))
+        shutil.rmtree(folder)
         return 0
-
-    def tell(told: Told) -> None:
-        if told.failure:
-            print(told.failure, "\n", flush=True)
-
-    found = storm(seeds, folder, workers=said.workers, limit_seconds=said.seconds, tell=tell)
-    print(tables.stopped(found))
+    one = kill if said.kill else partial(run, limit_seconds=said.seconds)
+    found = storm(seeds, folder, one, workers=said.workers, tell=_tell)
+    print(tables.killed(found) if said.kill else tables.stopped(found))
     failed = [told.plan.seed for told in found if told.failure]
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     print(f"{len(found)} runs, {time.monotonic() - begun:.0f} s (load {load}), {len(failed)} failed {failed or ''}")
-    print(folder)
+    if not failed:
+        shutil.rmtree(folder)
     return bool(failed)
 
 

@@ -1,4 +1,4 @@
-"""The same storm over burler and over the Singer SDK's handler of SIGTERM: same rows, same slow reader, same moments."""
+"""The same storm over burler and over the Singer SDK's handler of SIGTERM: same rows, same reader, same moments."""
 
 from __future__ import annotations
 
@@ -159,7 +159,18 @@ def side_by_side(seeds: Iterable[int], folder: Path, *, workers: int = 4) -> str
     tasks = [(side, seed) for seed in seeds for side in pythons]
     with Hub() as hub, ThreadPoolExecutor(workers) as pool:
         found = list(pool.map(lambda task: one(task[0], pythons[task[0]], task[1], hub, folder), tasks))
-    head = ("", "runs", "exit codes", "no final STATE", "torn line", "both", "not exact", "rows lost", "in runs", "worst s")
+    head = (
+        "",
+        "runs",
+        "exit codes",
+        "no final STATE",
+        "torn line",
+        "both",
+        "not exact",
+        "rows lost",
+        "in runs",
+        "worst s",
+    )
     rows = []
     for side in pythons:
         own = [judged for (whose, _seed), judged in zip(tasks, found, strict=True) if whose == side]

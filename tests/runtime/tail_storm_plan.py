@@ -164,8 +164,8 @@ def quick() -> list[int]:
     found = []
     for seed, (mode, size, unbuffered, reader, signal) in enumerate(COMBINATIONS):
         new = {(mode, size > 1000), (reader, signal), (unbuffered, reader)} - wanted
-        slow = reader == "stopped" and (reader, signal) in wanted  # ten seconds each: once for each signal is enough
-        if len(new) > 1 and not slow or (mode, size > 1000) in new and reader == "fast":
+        again = reader == "stopped" and (reader, signal) in wanted  # ten seconds each: once for each signal is enough
+        if (len(new) > 1 and not again) or ((mode, size > 1000) in new and reader == "fast"):
             found.append(seed)
             wanted |= new
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tail_storm_kill import Killed
 from tail_storm_run import Told
 
 
@@ -53,4 +54,19 @@ def stopped(found: list[Told]) -> str:
                 max((told.own for told in good if told.ended == "clean"), default=0.0),
             )
         )
+    return table(head, rows)
+
+
+def killed(found: list[Killed]) -> str:
+    """For each mode: how many stories and kills, how many lines were torn by them, how many rows came twice."""
+    head = ("", "stories", "kills", "in code", "torn end", "reader cut", "failed", "STATEs", "rows", "again")
+    groups: dict[str, list[Killed]] = {}
+    for told in found:
+        groups.setdefault(told.plan.mode, []).append(told)
+    rows = []
+    for name, some in [*sorted(groups.items()), ("all", found)]:
+        counts = [sum(getattr(told, what) for told in some) for what in ("kills", "inside", "torn", "cut")]
+        failed = sum(bool(told.failure) for told in some)
+        came = [sum(getattr(told, what) for told in some) for what in ("states", "rows", "twice")]
+        rows.append((name, len(some), *counts, failed, *came))
     return table(head, rows)

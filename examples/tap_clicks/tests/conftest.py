@@ -49,6 +49,11 @@ class Shop(server.Server):
         with self.client() as client:
             return client.xinfo_groups("clicks")[0]["last-delivered-id"]
 
+    def connections(self):
+        """Of the tap, by the ids that Redis gives them: those that have used the group."""
+        with self.client() as client:
+            return {one["id"] for one in client.client_list() if one["cmd"].startswith("x")}
+
     def somebody_is_blocked(self):
         """Whether a client waits in XREADGROUP."""
         with self.client() as client:
@@ -123,6 +128,12 @@ class Tap:
 def place(state):
     """The id that a STATE's bookmark stands for; 0-0 without one."""
     return ids.from_sortable(((state or {}).get("bookmarks", {}).get("clicks") or {}).get("bookmark"))
+
+
+@pytest.fixture
+def wait():
+    """Waits until something is so."""
+    return wait_until
 
 
 @pytest.fixture

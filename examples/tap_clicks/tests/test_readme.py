@@ -1,0 +1,101 @@
+"""The commands of the README, as they stand there."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tap_clicks
+
+FOLDER = Path(tap_clicks.__file__).parent
+ROOT = FOLDER.parents[1]
+
+
+def commands():
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    return [line[4:] for line in text.splitlines() if line.startswith("    ")]
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def read(path):
+    """(ids of clicks, last STATE) of a file whose last line may be torn."""
+    lines = path.read_bytes()
+    messages = [json.loads(line) for line in lines[: lines.rfind(b"\n") + 1].splitlines()]
+    ids = [m["record"]["entry_id"] for m in messages if m["type"] == "RECORD" and m["stream"] == "clicks"]
+    return ids, next((m["value"] for m in reversed(messages) if m["type"] == "STATE"), None)
+
+
+def test_the_commands_of_the_readme_do_what_it_says(tmp_path, make_shop, path_with_commands, wait):
+    make_shop()  # skips where there is no Redis
+    import redis
+
+    serve, follow, killed, go_on = commands()
+    port = free_port()
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    environment = {
+        "PATH": path_with_commands,
+        "PYTHONPATH": str(ROOT),
+        "TAP_CLICKS_URL": f"redis://127.0.0.1:{port}/0",  # that of the sample config may be taken
+    }
+    running = []
+
+    def shell(command):
+        """Without a shell between: signals go to the command itself."""
+        running.append(
+            subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=tmp_path, env=environment, start_new_session=True)
+        )
+        return running[-1]
+
+    try:
+        server = shell(serve.removesuffix(" &") + f" --port {port}")
+        client = redis.Redis(port=port, protocol=2, decode_responses=True)
+
+        def answers():
+            try:
+                return client.xlen("clicks") > 3
+            except redis.exceptions.ConnectionError:
+                return False
+
+        wait(answers, "the server has clicks")
+        following = shell(follow)
+        followed = tmp_path / "clicks.jsonl"
+        wait(lambda: followed.exists() and len(read(followed)[0]) > 10, "clicks come")
+        following.send_signal(signal.SIGINT)
+        assert following.wait(30) == 0
+        ids, state = read(followed)
+        assert ids == sorted(ids) and state == json.loads((tmp_path / "state.json").read_text())
+        wait(lambda: client.xpending("clicks", "tap-clicks")["pending"] == 0, "all is acknowledged")
+
+        seconds = re.compile(r"(KILL|max-seconds) 5\b")
+        assert shell(seconds.sub(r"\1 2", killed)).wait(30) in (-signal.SIGKILL, 137)
+        before, state = read(followed)
+        assert state == json.loads((tmp_path / "state.json").read_text())
+        assert before[0] == client.xrange("clicks", count=1)[0][0]
+        assert shell(seconds.sub(r"\1 2", go_on)).wait(30) == 0
+        both, _ = read(followed)
+        last = both[-1]
+        assert set(both) == {one for one, _ in client.xrange("clicks", max=last)}
+        assert len(both) - len(before) < len(both)  # it did not begin at the beginning
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 0
+        with pytest.raises(redis.exceptions.ConnectionError):
+            client.ping()
+    finally:
+        for one in running:
+            if one.poll() is None:
+                os.killpg(one.pid, signal.SIGKILL)
+                one.wait()
+
+
+def test_the_sample_config_names_what_the_server_has():
+    assert json.loads((FOLDER / "config.sample.json").read_text())["url"] == "redis://127.0.0.1:8770/0"

@@ -1,0 +1,307 @@
+"""Tail functions: batch first, then stream; overlap; positions; wake functions (tail-mode proposal, "streaming endpoint")."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+
+import pytest
+
+import burler
+from burler.errors import StreamError
+from burler.runtime.signals import Stopper
+from burler.testing import FakeClock, run_tap
+
+ID = {"properties": {"id": {"type": "integer"}}}
+KEYED = {"key_properties": "id", "replication_key": "id", "order": "asc", "schema": ID}
+TAIL = {"tail": True, "new_record_polling_interval_ms": 60_000, "state_message_min_interval_ms": 60_000}
+
+
+def ids(out, name="events"):
+    return [row["id"] for row in out.records(name)]
+
+
+class Source:
+    """Rows 1 to ``held``; whoever listens gets those that come later."""
+
+    def __init__(self, held):
+        self.held = held
+        self.listeners = []
+
+    def add(self):
+        self.held += 1
+        for one in self.listeners:
+            one.put(self.held)
+
+    def listen(self):
+        self.listeners.append(queue.SimpleQueue())
+        return self.listeners[-1]
+
+
+def test_batch_first_then_stream():
+    tap, stopper, calls = burler.tap("tap-t"), Stopper(), []
+
+    @tap.sync("events", **KEYED)
+    def batch(stream):
+        calls.append(("batch", stream.bookmark, stream.tailing))
+        return [{"id": i} for i in range((stream.bookmark or 0) + 1, 4)]
+
+    @tap.tail("events")
+    def events(stream):
+        calls.append(("stream", stream.bookmark, stream.tailing))
+        yield {"id": stream.bookmark + 1}
+        if len(calls) == 4:
+            stopper.over = True
+        raise ConnectionResetError("gone") if len(calls) == 2 else GeneratorExit
+
+    out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
+    assert calls == [("batch", None, True), ("stream", 3, True), ("batch", 4, True), ("stream", 4, True)]
+    assert ids(out) == [1, 2, 3, 4, 5]
+    assert out.states[-1] == {"bookmarks": {"events": {"id": 5}}}
+
+
+def test_in_a_plain_run_the_tail_function_is_not_called(caplog):
+    tap = burler.tap("tap-t")
+    tap.sync("events", **KEYED)(lambda stream: [{"id": 1}] if not stream.tailing else [])
+    tap.tail("events")(lambda: [][0])
+    tap.tail("pushed", **KEYED)(lambda: [][0])
+    with caplog.at_level(logging.WARNING):
+        out = run_tap(tap)
+    assert out.types == ["SCHEMA", "RECORD", "STATE"]
+    assert "stream 'pushed': has a tail function alone" in caplog.text
+
+
+def test_with_overlap_nothing_falls_between_batch_and_stream():
+    tap, stopper, source = burler.tap("tap-t"), Stopper(), Source(3)
+
+    @tap.sync("events", **KEYED)
+    def batch(stream):
+        for i in range((stream.bookmark or 0) + 1, source.held + 1):
+            yield {"id": i}
+        source.add()  # what comes while the batch comes to its end is in no batch
+
+    @tap.tail("events", overlap=True)
+    def events(stream):
+        inbox = source.listen()
+        source.add()  # in the batch and in the inbox: it comes twice
+        yield from stream.catch_up()
+        while not inbox.empty():
+            yield {"id": inbox.get()}
+        stopper.over = True
+        yield {"id": 99}
+
+    out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
+    assert [i for i in ids(out) if i != 99] in ([1, 2, 3, 4, 5], [1, 2, 3, 4, 4, 5])
+
+
+def test_a_full_table_that_is_caught_up_with_is_a_version_of_its_own():
+    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap.sync("events", key_properties="id", replication_method="FULL_TABLE", schema=ID)(lambda: [{"id": 1}])
+
+    @tap.tail("events", overlap=True)
+    def events(stream):
+        yield from stream.catch_up()
+        yield {"id": 2}
+        stopper.over = True
+        yield {"id": 3}
+
+    out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
+    versions = [m["version"] for m in out.messages if m["type"] in ("RECORD", "ACTIVATE_VERSION")]
+    assert len(set(versions)) == 1
+    assert out.types.count("ACTIVATE_VERSION") in (1, 2)
+    assert out.types.index("ACTIVATE_VERSION") < len(out.types) - 2
+
+
+def test_catch_up_elsewhere_is_an_error():
+    tap = burler.tap("tap-t")
+    tap.sync("events", **KEYED)(lambda: [])
+
+    @tap.tail("events")
+    def events(stream):
+        yield from stream.catch_up()
+
+    out = run_tap(tap, {**TAIL, "tail_max_retries": 0}, clock=FakeClock())
+    assert isinstance(out.result.errors["events"], StreamError)
+    assert "overlap=True" in str(out.result.errors["events"])
+
+
+def test_rows_and_states_come_while_the_function_blocks():
+    """The position that was given as a new object counts at once."""
+    tap, stopper, seen = burler.tap("tap-t"), Stopper(), threading.Event()
+    acknowledged = []
+
+    @tap.tail("events", key_properties="id", schema=ID, replication_method="LOG_BASED")
+    def events(stream):
+        yield [{"id": 1}, {"id": 2}]
+        stream.state = {"at": 2}
+        assert seen.wait(20)
+        stopper.over = True
+        yield {"id": 3}
+
+    @tap.ack("events")
+    def ack(state):
+        acknowledged.append(state)
+        seen.set()
+
+    out = run_tap(tap, {**TAIL, "state_message_min_interval_ms": 100}, stopper=stopper)
+    assert acknowledged == [{"at": 2}]
+    assert out.states[0] == {"bookmarks": {"events": {"stream_state": {"at": 2}}}}
+
+
+def test_a_position_that_is_changed_in_place_counts_at_the_next_yield():
+    tap, stopper = burler.tap("tap-t"), Stopper()
+
+    @tap.tail("events", key_properties="id", schema=ID, replication_method="LOG_BASED")
+    def events(stream):
+        for i in range(1, 4):
+            yield {"id": i}
+            stream.state["at"] = i
+            time.sleep(0.05)
+        stopper.over = True
+        yield {"id": 4}
+
+    out = run_tap(tap, TAIL, stopper=stopper)
+    assert out.states[-1]["bookmarks"]["events"]["stream_state"]["at"] in (2, 3)
+
+
+def test_several_push_beside_streams_that_are_polled():
+    tap, stopper = burler.tap("tap-t"), Stopper()
+    polls = []
+
+    def pushing(name):
+        @tap.tail(name, **KEYED)
+        def events(stream):
+            i = 0
+            while True:
+                i += 1
+                yield {"id": i}
+                if stream.wait(0.01):
+                    return
+
+    for name in ("one", "two", "three"):
+        pushing(name)
+
+    @tap.sync("polled", **KEYED)
+    def polled(stream):
+        polls.append(1)
+        if len(polls) == 10:
+            stopper.end()
+        return [{"id": len(polls)}]
+
+    out = run_tap(tap, {**TAIL, "new_record_polling_interval_ms": 20}, stopper=stopper)
+    assert ids(out, "polled") == list(range(1, 11))
+    for name in ("one", "two", "three"):
+        assert ids(out, name) == list(range(1, len(ids(out, name)) + 1))
+        assert len(ids(out, name)) > 2
+        assert out.states[-1]["bookmarks"][name]["id"] == ids(out, name)[-1]
+
+
+def test_rows_with_a_hook_do_not_wait_for_the_next_row():
+    tap, stopper = burler.tap("tap-t"), Stopper()
+    seen = threading.Event()
+
+    @tap.tail("events", **KEYED)
+    def events():
+        yield {"id": 1}
+        assert seen.wait(20)
+        stopper.over = True
+        yield {"id": 2}
+
+    @tap.post_transform("events")
+    def hook(record):
+        return {"id": record["id"] * 10}
+
+    tap.ack("events")(lambda bookmark: seen.set())
+    out = run_tap(tap, {**TAIL, "state_message_min_interval_ms": 100}, stopper=stopper)
+    assert ids(out)[0] == 10
+
+
+def test_substreams_of_a_row_that_was_pushed_come_with_it():
+    tap, stopper = burler.tap("tap-t"), Stopper()
+    seen = threading.Event()
+
+    @tap.tail("events", **KEYED)
+    def events():
+        yield {"id": 1}
+        assert seen.wait(20)
+        stopper.over = True
+        yield {"id": 2}
+
+    tap.sync("lines", key_properties="id", parent="events", schema=ID)(lambda parent: [{"id": parent["id"] * 10}])
+    tap.ack("events")(lambda bookmark: seen.set())
+    out = run_tap(tap, {**TAIL, "state_message_min_interval_ms": 100}, stopper=stopper)
+    assert ids(out, "lines")[0] == 10
+
+
+# ---- wake ----------------------------------------------------------------------------------------------
+
+
+def test_a_wake_function_makes_its_stream_be_polled_at_once():
+    tap, stopper, source, begun = burler.tap("tap-t"), Stopper(), Source(1), time.monotonic()
+
+    @tap.wake("events")
+    def listen(stream):
+        inbox = source.listen()
+        yield
+        while not stream.wait(0.01):
+            while not inbox.empty():
+                yield inbox.get()
+
+    @tap.sync("events", **KEYED)
+    def events(stream):
+        held = source.held
+        if held < 5 and source.listeners:
+            threading.Timer(0.02, source.add).start()
+        yield [{"id": i} for i in range(stream.bookmark or 1, held + 1)]
+        if held == 5:
+            stopper.end()
+
+    out = run_tap(tap, TAIL, stopper=stopper)
+    assert ids(out) == [1, 2, 3, 4, 5]
+    assert time.monotonic() - begun < 40  # and not a minute each
+
+
+def test_a_wake_function_that_fails_is_tried_again_and_the_stream_is_polled_all_the_same(caplog, monkeypatch):
+    monkeypatch.setattr("random.random", lambda: 0.01)
+    tap, stopper, listened, polls = burler.tap("tap-t"), Stopper(), [], []
+
+    @tap.wake("events")
+    def listen():
+        listened.append(1)
+        yield
+        raise ConnectionError("no more notes")
+
+    @tap.sync("events", **KEYED)
+    def events(stream):
+        polls.append(1)
+        if len(listened) > 3:
+            stopper.end()
+        return [{"id": len(polls)}]
+
+    with caplog.at_level(logging.WARNING):
+        out = run_tap(tap, {**TAIL, "new_record_polling_interval_ms": 50}, stopper=stopper)
+    assert "wake function failed" in caplog.text
+    assert out.result.exit_code == 0
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_streams_are_polled_fairly_by_one_thread_or_several(workers):
+    tap, clock_calls, stopper = burler.tap("tap-t"), {}, Stopper()
+
+    def polled(name):
+        @tap.sync(name, **KEYED)
+        def rows(stream):
+            clock_calls[name] = clock_calls.get(name, 0) + 1
+            time.sleep(0.01)
+            if clock_calls[name] == 8:
+                stopper.end()
+            return [{"id": clock_calls[name]}]
+
+    for i in range(6):
+        polled(f"s{i}")
+    out = run_tap(tap, {**TAIL, "new_record_polling_interval_ms": 1, "workers": workers}, stopper=stopper)
+    assert max(clock_calls.values()) - min(clock_calls.values()) <= 3
+    for name in clock_calls:
+        assert ids(out, name) == list(range(1, len(ids(out, name)) + 1))
