@@ -116,10 +116,10 @@ class Settings:
         flag="FILE",
     )
     metrics_port: int | None = _setting(
-        None, "Numbers for Prometheus on http://127.0.0.1:PORT/metrics.", flag="PORT", most=65_535
+        None, "Tail: numbers for Prometheus on http://127.0.0.1:PORT/metrics.", flag="PORT", most=65_535
     )
     metrics_file: str | None = _setting(
-        None, "Numbers for Prometheus in this file, written anew every 15 seconds.", flag="FILE"
+        None, "Tail: numbers for Prometheus in this file, written anew every 15 seconds.", flag="FILE"
     )
     metrics_interval_seconds: float = _setting(
         60.0, "Tail: METRIC lines and one line for each stream come this often.", flag="SECONDS"

@@ -55,6 +55,8 @@ def metric(kind: str, name: str, value: float, **tags: Any) -> None:
     Secrets are left out of the tags alone, before they are JSON: the rest are words and numbers of ours, which
     programs read.
     """
+    if not logger.isEnabledFor(logging.INFO):
+        return
     shown = {
         key: clean(tag) if isinstance(tag, str) and key not in _OUR_TAGS else tag  # a stream may be named like a secret
         for key, tag in tags.items()

@@ -52,7 +52,7 @@ def test_snippets_of_the_styles_run_in_order():
     assert out.records("letters") == [{"contact": 1, "text": "dear"}]
 
 
-RUNS = ("bookmarks.md", "partitions.md", "substreams.md", "replication.md", "failures.md")
+RUNS = ("bookmarks.md", "partitions.md", "substreams.md", "replication.md", "failures.md", "tail.md")
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -91,7 +91,7 @@ class RichTable:
                 return False
 
         self._text, self._group = text.Text, console.Group
-        self._console = Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self._console = Console(file=file, highlight=False, markup=False, emoji=False)
         self._live = live.Live(
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
         )

@@ -19,9 +19,8 @@ from burler.runtime.run import TEST_ROWS, discover, prepare, run_session
 from burler.runtime.signals import Stopper
 from burler.settings import Settings
 from burler.singer.catalog import Catalog
-from burler.sinks.base import Sink
 from burler.sinks.open import open_sink
-from burler.sinks.stdout import LineWriter, StdoutSink
+from burler.sinks.stdout import StdoutSink
 
 logger = logging.getLogger(__name__)
 
@@ -65,46 +64,94 @@ def _show(catalog: Catalog) -> None:
         sys.stderr.write(line + "\n")
 
 
-def run_command(
-    load_tap: Callable[[], Tap],
-    *,
-    config: Sequence[str] = (),
-    catalog: str | None = None,
-    properties: str | None = None,
-    state: str | None = None,
-    select: str | None = None,
-    sink: str = "stdout",
-    out_file: str | None = None,
-    report: str | None = None,
-    test: str | None = None,
-    limit: int | None = None,
-    flags: Mapping[str, Any] | None = None,
-) -> int:
-    """Sync; the exit code. ``load_tap`` gives the tap.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the command line asks of a run: the options of ``burler.cli.options``, by their names.
 
-    Args:
-        report: the file for the report of the run.
-        test: "records" for a few rows of each stream, "schema" for SCHEMA messages alone.
-        limit: rows of each stream. A run that is limited writes no STATE, so it can't be asked for one.
-        flags: settings that the command line gives, with their values or text; they win.
+    ``report``: the file for the report of the run. ``test``: "records" for a few rows of each stream, "schema" for
+    SCHEMA messages alone. ``limit``: rows of each stream. ``flags``: settings, with their values or text; they win.
+    """
+
+    config: Sequence[str] = ()
+    catalog: str | None = None
+    properties: str | None = None
+    state: str | None = None
+    select: str | None = None
+    sink: str = "stdout"
+    out_file: str | None = None
+    report: str | None = None
+    test: str | None = None
+    limit: int | None = None
+    flags: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows of each stream, at the most; None: all."""
+        return self.limit or (TEST_ROWS if self.test == "records" else None)
+
+    @property
+    def look(self) -> str | None:
+        """The option that asks for a look at the rows, or schemas, and not for a whole run."""
+        return "--test" if self.test else "--limit" if self.limit else None
+
+    def check(self) -> None:
+        """Before anything is read.
+
+        Raises:
+            UsageError: ``out_file`` together with ``test`` or ``limit``; files that are the same.
+        """
+        if self.out_file is not None and self.look is not None:
+            raise UsageError(
+                "--out-file holds the state of a whole run; --test and --limit write no STATE. Leave one out."
+            )
+        common.keep_apart("--out-file", self.out_file, self._read())
+        common.keep_apart("--report", self.report, self._files())
+
+    def check_settings(self, settings: Settings) -> None:
+        """The files that settings name, against the others.
+
+        Raises:
+            UsageError: two are the same.
+        """
+        confirms = settings.acknowledge_state_file
+        read = [("acknowledge_state_file", confirms)]
+        common.keep_apart("metrics_file", settings.metrics_file, [*self._files(), ("--report", self.report), *read])
+        common.keep_apart("--report", self.report, read)
+        if confirms is None or self.out_file is None or self.sink != "stdout":  # elsewhere a STATE proves enough
+            return
+        if os.path.realpath(confirms) == os.path.realpath(self.out_file):
+            logger.warning(
+                "acknowledge_state_file is the file of --out-file, which this tap writes itself: sources hear of rows "
+                "that have left the tap, whether a target has stored them or not"
+            )
+
+    def _read(self) -> list[tuple[str, str | None]]:
+        catalogs = [("--catalog", self.catalog), ("--properties", self.properties)]
+        return [*(("--config", path) for path in self.config), *catalogs]
+
+    def _files(self) -> list[tuple[str, str | None]]:
+        return [*self._read(), ("--state", self.state), ("--out-file", self.out_file)]
+
+
+def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
+    """Sync; the exit code. ``load_tap`` gives the tap, ``options`` are those of ``Asked``.
 
     Raises:
-        UsageError: ``out_file`` together with ``test`` or ``limit``; files that can't be written, or are the same.
+        UsageError: options that contradict each other; files that can't be written, or are the same.
     """
-    limit = _rows_of_each(limit, test, out_file)
-    files = [*(("--config", path) for path in config), ("--catalog", catalog), ("--properties", properties)]
-    common.keep_apart("--out-file", out_file, files)
-    files += [("--state", state), ("--out-file", out_file)]
-    common.keep_apart("--report", report, files)
-    ending = Ending(report, limit=limit, schemas_only=test == "schema")
+    asked = Asked(**options)
+    asked.check()
+    ending = Ending(asked.report, limit=asked.rows, schemas_only=asked.test == "schema")
     with ending.watching() as watched, process.own_stdout() as writer:
         tap = load_tap()
         watched.begin(tap.name)
-        session, settings = prepare(tap, config_of(tap, config))
-        settings = _of_this_run(tap, settings, flags or {}, look="--test" if test else "--limit" if limit else None)
-        _keep_apart(settings, files, report=report, out_file=out_file if sink == "stdout" else None)
-        wanted, start = common.read_catalog(catalog, properties), _start(state, settings)
-        target = _open(sink, writer, out_file, tap=tap, settings=settings, state=start)
+        session, settings = prepare(tap, config_of(tap, asked.config))
+        settings = _of_this_run(tap, settings, asked)
+        wanted = common.read_catalog(asked.catalog, asked.properties)
+        start = common.read_state(asked.state, merge=settings.state_scope == "touched")
+        stdout = StdoutSink(writer, common.state_file(asked.out_file) if asked.out_file is not None else None)
+        tap_id = settings.tap_id or tap.name
+        target = open_sink(asked.sink, stdout, tap_id=tap_id, settings=settings, state=start)
         with process.calm_collector():
             result = run_session(
                 session,
@@ -112,59 +159,26 @@ def run_command(
                 target,
                 catalog=wanted,
                 state=start,
-                select=select,
+                select=asked.select,
                 stopper=Stopper(lambda: writer.blocked_since),
-                limit=limit,
-                schemas_only=test == "schema",
+                limit=asked.rows,
+                schemas_only=asked.test == "schema",
                 report=watched,
+                watching=ending.seeing(settings, tap_id=tap_id),
             )
     code = ending.of(result)
-    if result.stopped_by is not None:
+    if result.stopped_by is not None or settings.tail:  # a thread that is blocked may be left behind
         process.end_within(process.GRACE_SECONDS, code)
     return code
 
 
-def _rows_of_each(limit: int | None, test: str | None, out_file: str | None) -> int | None:
-    """How many rows of each stream ``--limit`` and ``--test`` leave; None: all."""
-    if out_file is not None and (test or limit):
-        raise UsageError("--out-file holds the state of a whole run; --test and --limit write no STATE. Leave one out.")
-    return limit or (TEST_ROWS if test == "records" else None)
-
-
-def _of_this_run(tap: Tap, settings: Settings, given: Mapping[str, Any], *, look: str | None) -> Settings:
-    """The settings with what the command line says. ``look``: the option that asks for a look at the rows only."""
-    settings = with_flags(settings, given)
-    for remark in remarks(settings, given):
+def _of_this_run(tap: Tap, settings: Settings, asked: Asked) -> Settings:
+    """The settings with what the command line says of them, and what makes no sense of it."""
+    settings = with_flags(settings, asked.flags)
+    asked.check_settings(settings)
+    for remark in remarks(settings, asked.flags):
         logger.warning("%s: %s", tap.name, remark)
-    if settings.tail and look is not None:
-        logger.info("%s: %s: one round, then the run ends; tail is left out", tap.name, look)
+    if settings.tail and asked.look is not None:
+        logger.info("%s: %s: one round, then the run ends; tail is left out", tap.name, asked.look)
         settings = dataclasses.replace(settings, tail=False)
     return settings
-
-
-def _keep_apart(
-    settings: Settings, files: Sequence[tuple[str, str | None]], *, report: str | None, out_file: str | None
-) -> None:
-    """The files that settings name, against the others. ``out_file``: where it proves only what left the tap."""
-    confirms = settings.acknowledge_state_file
-    read = [("acknowledge_state_file", confirms)]
-    common.keep_apart("metrics_file", settings.metrics_file, [*files, ("--report", report), *read])
-    common.keep_apart("--report", report, read)
-    if confirms is not None and out_file is not None and os.path.realpath(confirms) == os.path.realpath(out_file):
-        logger.warning(
-            "acknowledge_state_file is the file of --out-file, which this tap writes itself: sources hear of rows that "
-            "have left the tap, whether a target has stored them or not"
-        )
-
-
-def _start(path: str | None, settings: Settings) -> dict[str, Any] | None:
-    return common.read_state(path, merge=settings.state_scope == "touched")
-
-
-def _open(
-    sink: str, writer: LineWriter, out_file: str | None, *, tap: Tap, settings: Settings, state: dict[str, Any] | None
-) -> Sink:
-    """What takes the messages. ``out_file`` gets the state whenever a STATE goes out on stdout."""
-    on_state = common.state_file(out_file) if out_file is not None else None
-    stdout = StdoutSink(writer, on_state)
-    return open_sink(sink, stdout, tap_id=settings.tap_id or tap.name, settings=settings, state=state)

@@ -20,14 +20,14 @@ from burler.errors import BurlerError, DeclarationError
 def load_streams(registry: reg.Registry, name: str, *, namespace: Mapping[str, Any], place: str) -> None:
     """Import a module, or every module of a package at any depth, in the order of their names. Decorated
     functions declare themselves; classes on ``burler.Stream`` that nobody has registered yet are registered
-    (those whose name begins with ``_``, and those without a ``sync`` that others build on, are bases).
+    (those whose name begins with ``_``, and those that give no rows and that others build on, are bases).
 
     Args:
         name: a module's name; with a leading dot, relative to the package of the caller.
 
     Raises:
         DeclarationError: there is no such module, it fails to import, or it declares no stream;
-            a class without ``sync`` that nothing builds on.
+            a class with neither ``sync`` nor ``tail`` that nothing builds on.
     """
     registry.check_open(place)
     if not isinstance(name, str) or not name.strip("."):
@@ -46,7 +46,7 @@ def load_streams(registry: reg.Registry, name: str, *, namespace: Mapping[str, A
     if not found:
         raise DeclarationError(
             f"{call} found no stream. A module declares one with the tap's decorators, "
-            "or as a class on burler.Stream with a method 'sync'."
+            "or as a class on burler.Stream with a method 'sync' or 'tail'."
         )
 
 
@@ -119,6 +119,6 @@ def _is_stream(value: Any, module: ModuleType) -> bool:
 
 
 def _is_base(cls: type[Stream]) -> bool:
-    """Whether a class has no ``sync`` since others that build on it have one. One that nobody builds on is a stream
-    whose ``sync`` is missing or misspelt, and would be lost."""
-    return not hasattr(cls, "sync") and bool(cls.__subclasses__())
+    """Whether a class has neither ``sync`` nor ``tail`` since others that build on it have one. One that nobody builds
+    on is a stream whose method is missing or misspelt, and would be lost."""
+    return not (hasattr(cls, "sync") or hasattr(cls, "tail")) and bool(cls.__subclasses__())

@@ -70,7 +70,8 @@ class StreamSpec:
     """One declared stream.
 
     ``found``: discovery found it, and a pattern declares it.
-    ``emitted_by`` names the stream whose sync function yields this one's rows; then ``sync`` is None.
+    ``emitted_by`` names the stream whose sync function yields this one's rows; then ``sync`` is None. It is None, too,
+    where ``tail`` alone gives them.
     ``parent`` names the stream for each row of which ``sync`` is called. ``root`` is the stream in whose run
     this one is synced: itself, or the first of its line.
     ``order`` is "asc" (rows rise by the replication key; checked) or "none".

@@ -48,7 +48,7 @@ def _check_alone(spec: StreamSpec, tail: UserFunction, add: Callable[[str], None
             f"overlap=True ({tail.place}) is for a tail function that calls stream.catch_up(), the rows of the sync "
             f"function, and it has none. Add @tap.sync({name!r}), or leave overlap out."
         )
-    if spec.method_said and spec.replication_method == FULL_TABLE:
+    if spec.replication_method == FULL_TABLE:  # it was said, else it would be LOG_BASED
         add(
             f"is {FULL_TABLE}, and has a tail function alone ({tail.place}), which never gives the whole table. "
             f"Add @tap.sync({name!r}), or leave out replication_method (it is {LOG_BASED} then)."

@@ -26,7 +26,8 @@ class TailParts(Parts):
 
         It may ask for ``client, config, state, catalog, stream`` and yields what a sync function may yield. Where
         there is a sync function, too, that one brings all rows up to now first; then this one goes on, and each time
-        that it ends or fails, the same again. A stream without one is left out of plain runs.
+        that it ends or fails, the same again. A stream without one is left out of plain runs, and is LOG_BASED unless
+        it says otherwise: its rows are never the whole table.
 
         Args:
             overlap: for a source that can't give again what it sent: this function is called first, subscribes, and

@@ -129,6 +129,8 @@ class Exchange:
             ) from None
 
     def _measure(self, target: Target, reply: requests.Response | None, seconds: float, *, good: bool) -> None:
+        if self.run_of_stream is not None and self.run_of_stream.tailing:
+            return  # a line a request, for ever: the counts of the tally say it
         path = self.request.endpoint or mask_path(shown_path(target.url, self.options.base_url))
         tags: dict[str, Any] = {"endpoint": path}
         if reply is not None:

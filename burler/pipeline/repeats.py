@@ -10,6 +10,7 @@ Equal rows are counted, since a log may hold two equal events: as many are dropp
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import pickle
 from collections import Counter
@@ -17,6 +18,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, Literal
+
+import msgspec
 
 from burler.pipeline.bookmark_values import comparable, key_text, ordered, present_of
 from burler.pipeline.shape_bad import BadRows
@@ -30,6 +33,7 @@ _FEW = 16  # lines that are looked for from the end of a page
 _WAITING_BYTES = 4 * 1024 * 1024
 _WORTH_IT = 8  # values in a page, from which on it is quicker to look at them together
 _PLAIN = frozenset((str, int, float, type(None)))
+_BY_THEMSELVES: tuple[set[type], ...] = ({dt.datetime}, {int}, {dt.date})  # types of values that Python orders
 
 
 class Repeats:
@@ -153,23 +157,22 @@ class Repeats:
 
     def page(self, bodies: Sequence[bytes], keys: list[Any]) -> Page:
         """Rows, given as JSON, with those of them that are repeats. These count as having come once more."""
-        page = Page(bodies, _plain(keys, len(bodies)))
-        if not self._left:
-            return page
+        page = Page(bodies, keys)
         if self._all:
-            if not self._left.keys().isdisjoint(page.digests()):
+            if self._left and not self._left.keys().isdisjoint(page.digests()):
                 page.repeats = {i for i, digest in enumerate(page.digests()) if _take(self._left, digest)}
-            return page
-        if not self._known_keys.isdisjoint(page.keys):
-            places = (i for i, key in enumerate(page.keys) if key in self._known_keys)
-            page.repeats = {i for i in places if _take(self._left, digest_of(bodies[i]))}
-        if self._sorted and self._is_past(page.keys):
-            self._left = {}
+        elif self._left and len(keys) == len(bodies):
+            texts = _texts(keys)
+            if not self._known_keys.isdisjoint(texts):
+                places = [i for i, text in enumerate(texts) if text in self._known_keys]
+                page.repeats = {i for i in places if _take(self._left, digest_of(bodies[i]))}
+            if self._sorted and self._is_past(keys):
+                self._left = {}
         return page
 
     def _is_past(self, keys: list[Any]) -> bool:
         """Whether the last of sorted rows lies behind all that is known: none of those comes any more."""
-        last = next((key for key in reversed(keys) if key is not None), None)
+        last = next((key for key in reversed(keys) if not _blank(key)), None)
         rank = None if last is None else comparable(last, self._textual)[1]
         return rank is not None and _less(self._known_rank, rank)
 
@@ -184,11 +187,11 @@ class Repeats:
             digests = page.digests()
             self._came.update(digests if out is None else [digests[i] for i in sorted({*out, *page.repeats})])
             self._came = self._trimmed(self._came, self._most)
-            return
-        places = self._at_top(page.keys[:taken])
-        if out is not None:
-            places = [i for i in places if i in out or i in page.repeats]
-        self._top.add([page.bodies[i] for i in places], {page.keys[i] for i in places})
+        elif len(page.keys) == len(page.bodies):
+            places = self._at_top(page.keys[:taken])
+            if out is not None:
+                places = [i for i in places if i in out or i in page.repeats]
+            self._add([page.bodies[i] for i in places], page.keys, places)
 
     def passed(self, keys: list[Any], count: int, bodies: Callable[[list[int]], Sequence[bytes]]) -> None:
         """Remember rows of a page that was not held.
@@ -197,51 +200,58 @@ class Repeats:
             keys: as in ``sift``; ``count``: how many lines the page had.
             bodies: gives the lines at some places, which rise, as JSON.
         """
-        plain = _plain(keys, count)
-        places = self._at_top(plain)
+        places = self._at_top(keys) if len(keys) == count else []
         if places:
-            self._top.add(bodies(places), {plain[i] for i in places})
+            self._add(bodies(places), keys, places)
+
+    def _add(self, bodies: Sequence[bytes], keys: list[Any], places: list[int]) -> None:
+        self._top.add(bodies, set(_texts([keys[i] for i in places])))
 
     def _at_top(self, keys: list[Any]) -> list[int]:
         """The places of the greatest of the keys, if it is as great as any before it in this round."""
-        rank, places = self._last_of(keys) if self._sorted else self._greatest_of(keys)
+        places = self._last_of(keys) if self._sorted else self._greatest_of(keys)
+        rank = comparable(keys[places[0]], self._textual)[1] if places else None
         if rank is None or not self._top.takes(rank):
             return []
         self._wide = len(places) > _MANY
         return places
 
-    def _last_of(self, keys: list[Any]) -> tuple[Any, list[int]]:
+    def _last_of(self, keys: list[Any]) -> list[int]:
+        """The places of the last value of keys that rise."""
         places: list[int] = []
         last = rank = None
         for i in range(len(keys) - 1, -1, -1):
-            if keys[i] is None:
+            key = keys[i]
+            if _blank(key):
                 continue
             if not places:
-                last, rank = keys[i], comparable(keys[i], self._textual)[1]
-                if rank is None:
-                    break
-            elif keys[i] != last and comparable(keys[i], self._textual)[1] != rank:
+                last, rank = key, comparable(key, self._textual)[1]
+            elif key != last and comparable(key, self._textual)[1] != rank:
                 break
             places.append(i)
         places.reverse()
-        return rank, places
+        return places
 
-    def _greatest_of(self, keys: list[Any]) -> tuple[Any, list[int]]:
+    def _greatest_of(self, keys: list[Any]) -> list[int]:
+        """The places of the greatest of the keys; none where they have no order."""
         present, kinds = present_of(keys)
-        quick = ordered(present, kinds, self._textual) if len(present) >= _WORTH_IT else None
-        ranks = quick[1] if quick is not None else [comparable(key, self._textual)[1] for key in present]
-        if not ranks or None in ranks:
-            return None, []
         try:
+            ranks = self._ranks(present, kinds)
             greatest = max(ranks)
-        except TypeError:  # values of several kinds have no order
-            return None, []
+        except (TypeError, ValueError):
+            return []
         if len(present) < len(keys):
-            there = (i for i, key in enumerate(keys) if key is not None)
-            return greatest, [i for i, rank in zip(there, ranks, strict=True) if rank == greatest]
+            there = [i for i, key in enumerate(keys) if not _blank(key)]
+            return [i for i, rank in zip(there, ranks, strict=True) if rank == greatest]
         if ranks.count(greatest) == 1:
-            return greatest, [ranks.index(greatest)]
-        return greatest, [i for i, rank in enumerate(ranks) if rank == greatest]
+            return [ranks.index(greatest)]
+        return [i for i, rank in enumerate(ranks) if rank == greatest]
+
+    def _ranks(self, present: list[Any], kinds: set[type]) -> list[Any]:
+        if kinds in _BY_THEMSELVES:
+            return present
+        quick = ordered(present, kinds, self._textual) if len(present) >= _WORTH_IT else None
+        return quick[1] if quick is not None else [comparable(key, self._textual)[1] for key in present]
 
     # ---- rows that do not fit ----------------------------------------------------------------------------
 
@@ -345,40 +355,46 @@ def digest_of(body: bytes) -> bytes:
     return blake2b(body, digest_size=16).digest()
 
 
-def bodies_at(output: Output, places: list[int], count: int) -> list[bytes] | None:
-    """The rows at some places of a page as JSON, read from what is still in its buffer; None if some are out.
+def bodies_at(lines: bytes | bytearray, output: Output, count: int, places: list[int]) -> list[bytes]:
+    """Some of the last lines of a page, as JSON.
 
     Args:
-        count: the lines of the page.
+        lines: those that are there; ``output`` says what stands before and after each row.
+        count: how many they are.
+        places: which, counted from the first of them; they rise.
     """
-    first = count - output.count
-    if not places or places[0] < first:
-        return None
-    before, behind, buffer = len(output.prefix), len(output.suffix), output.buffer
+    before, behind = len(output.prefix), len(output.suffix)
     if count - places[0] > _FEW:
-        lines = bytes(buffer).split(output.suffix)
-        return [lines[i - first][before:] for i in places]
+        cut = bytes(lines).split(output.suffix)
+        return [cut[place][before:] for place in places]
     found: list[bytes] = []
-    end = len(buffer)
+    end = len(lines)
     for place in range(count - 1, places[0] - 1, -1):
-        begin = buffer.rfind(b"\n", 0, end - 1) + 1
+        begin = lines.rfind(b"\n", 0, end - 1) + 1
         if place in places:
-            found.append(bytes(buffer[begin + before : end - behind]))
+            found.append(bytes(lines[begin + before : end - behind]))
         end = begin
     found.reverse()
     return found
 
 
-def _plain(keys: list[Any], count: int) -> list[Any]:
-    """Values of a key as they stand in a state, which all kinds of pages give alike; [] if that can't be had."""
-    kinds = set(map(type, keys))
-    if not kinds <= _PLAIN:
-        try:
-            keys = list(map(key_text, keys))
-        except ArithmeticError:
-            return []
-        kinds = set(map(type, keys))
-    return keys if kinds <= _PLAIN and len(keys) == count else []
+def _texts(keys: list[Any]) -> list[Any]:
+    """Values of a key as they stand in a state, which all kinds of pages give alike. What is no value is None."""
+    if set(map(type, keys)) <= _PLAIN:
+        return keys
+    return [None if _blank(key) else _text(key) for key in keys]
+
+
+def _text(key: Any) -> Any:
+    try:
+        text = key_text(key)
+    except ArithmeticError:  # no number
+        return None
+    return text if type(text) in _PLAIN else None
+
+
+def _blank(key: Any) -> bool:
+    return key is None or key is msgspec.UNSET
 
 
 def _take(left: dict[bytes, int], digest: bytes) -> bool:

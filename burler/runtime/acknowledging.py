@@ -217,14 +217,14 @@ class Acknowledgements:
             try:
                 self._tell(name, self._functions[name], partition, *value)
             except StreamError as error:
-                return self._has_failed(name, error, wait)
+                return self._has_failed(name, error, wait, last=last)
             told[partition] = value
             self._said.confirmed(name, partition, value)
         if self._waits.pop(name, None):
             logger.info("stream '%s': its acknowledge function works again", name)
         return True
 
-    def _has_failed(self, name: str, error: StreamError, waited: float) -> bool:
+    def _has_failed(self, name: str, error: StreamError, waited: float, *, last: bool) -> bool:
         if self._thread is None:
             self._failed.add(name)
             del self._functions[name]
@@ -232,7 +232,7 @@ class Acknowledgements:
             return True
         wait = min(max(2 * waited, _FIRST_WAIT_SECONDS), _LONGEST_WAIT_SECONDS)
         self._waits[name] = (wait, self._clock.monotonic() + wait)
-        again = "not told again" if self._over else f"tried again in {wait:.0f} s"
+        again = "not told again" if last else f"tried again in {wait:.0f} s"
         logger.warning("%s; %s. The run goes on", error, again)
         return False
 

@@ -82,7 +82,9 @@ class Confirmed:
     def of(cls, settings: Settings, clock: Clock) -> Confirmed | None:
         """The file that the settings name; None if they name none."""
         path = settings.acknowledge_state_file
-        return cls(path, merge=settings.state_scope == "touched", clock=clock) if path is not None else None
+        if path is None:
+            return None
+        return cls(path, merge=settings.state_scope == "touched", every_seconds=EVERY_SECONDS, clock=clock)
 
     @property
     def is_due(self) -> bool:
@@ -172,8 +174,9 @@ def _without_cure(error: Exception) -> str:
 
 
 def _state_in(line: bytes) -> State | None:
-    """The state that a line holds; None if it is none: another message, a torn line, other text."""
-    line = line.strip().removeprefix(b"\xef\xbb\xbf")
+    """The state that a line holds; None if it is none: another message, a torn line, other text, one of the lines of
+    a state that is spread over several."""
+    line = line.removeprefix(b"\xef\xbb\xbf")
     if not line.startswith(b"{") or not (b'"STATE"' in line or any(key in line for key in _STATE_KEYS)):
         return None
     try:
@@ -181,7 +184,7 @@ def _state_in(line: bytes) -> State | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if "type" in value and "bookmarks" not in value:
-        value = value.get("value") if str(value["type"]).upper() == "STATE" else None
+        value = value.get("value") if value["type"] == "STATE" else None
         return value if isinstance(value, dict) else None
     return value if "bookmarks" in value or "currently_syncing" in value else None
 
@@ -239,7 +242,7 @@ class _Merged:
 
     def _goes_on(self, file: BinaryIO, there: os.stat_result) -> bool:
         """Whether it is the file that was read before, with more behind it."""
-        if self._file != (there.st_dev, there.st_ino) or there.st_size < self._at:
+        if self._file != (there.st_dev, there.st_ino):
             return False
         file.seek(self._at - len(self._mark))
         return file.read(len(self._mark)) == self._mark

@@ -21,7 +21,9 @@ class Kept:
     many have begun.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: float) -> None:
+        self.since = 0, 0, now
+        """Rows, pages and the moment of the last STATE that the stream's strategy has asked for."""
         self.outlets: dict[str, Outlet] = {}
         self.opened: set[str] = set()  # whose SCHEMA is out
         self.rounds = 0

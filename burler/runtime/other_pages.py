@@ -122,7 +122,7 @@ class OtherPages:
                         lines = bytes(made.data)  # a lake cuts and searches it
                         output.pass_on(lines, made.count)
                         if repeats is not None:
-                            self._outlet.came(repeats, output, made.keys, made.count, partial(_cut, lines, output))
+                            self._outlet.came(repeats, output, made.keys, made.count, partial(bodies_at, lines, output, made.count))
             if made is None:
                 yield from self._rows(batch, given, repeats)
                 continue
@@ -136,13 +136,6 @@ def _encoded(structs: list[Any], places: list[int]) -> list[bytes]:
     made = Output(bytearray(), b"", b"\n")
     made.append([structs[i] for i in places])
     return bytes(made.buffer).split(b"\n")[:-1]
-
-
-def _cut(lines: bytes, output: Output, places: list[int]) -> list[bytes]:
-    """The same, from their lines."""
-    again = Output(bytearray(lines), output.prefix, output.suffix)
-    again.count = lines.count(b"\n")
-    return bodies_at(again, places, again.count) or []
 
 
 def _batches(page: Any) -> Iterator[Any]:

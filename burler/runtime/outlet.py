@@ -243,7 +243,14 @@ class Outlet:
         if repeats.holds:
             self.repeated += repeats.sift(output, keys)
         else:
-            repeats.passed(keys, count, lambda places: bodies_at(output, places, count) or again(places))
+            first = count - output.count  # those before it are out
+
+            def bodies(places: list[int]) -> list[bytes]:
+                if places[0] < first:
+                    return again(places)
+                return bodies_at(output.buffer, output, output.count, [place - first for place in places])
+
+            repeats.passed(keys, count, bodies)
 
     def _serve(self, repeats: Repeats | None) -> None:
         """Whose rows come next."""

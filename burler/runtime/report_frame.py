@@ -9,6 +9,7 @@ from burler.runtime.report_text import Table, ascii_of, plain
 from burler.runtime.report_views import RunView, StreamView, length
 
 _DROPPED = ("next", "bookmark", "errors", "last poll", "rows/s", "failures", "lag", "status")
+_NEEDLESS = ("lag", "next", "failures", "errors", "bookmark")  # where no stream has any
 _ERRORS = 3  # lines of errors, at the most
 _AROUND = 3  # lines that are no stream's: the run, the names of the columns, a rule
 
@@ -35,8 +36,9 @@ def frame(name: str, streams: Sequence[StreamView], run: RunView, *, width: int,
     if len(shown) > room:
         shown, left = sorted(shown, key=_badness, reverse=True)[: room - 1], len(streams) - room + 1
     rows = [_row(view) for view in shown]
-    table = Table({key: [row[key] for row in rows] for key in rows[0]}, frozenset(), total=False)
-    first, rule, *lines = plain(table, width, dropped=_DROPPED).splitlines()
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    columns = {key: cells for key, cells in columns.items() if key not in _NEEDLESS or {*cells} - {"0", "-"}}
+    first, rule, *lines = plain(Table(columns, frozenset(), total=False), width, dropped=_DROPPED).splitlines()
     more = [Line(f"... and {left:,} more"[:width], "dim")] if left else []
     styled = [Line(text, _style(view)) for text, view in zip(lines, shown, strict=True)]
     return [head, Line(first, "bold"), Line(rule, "dim"), *styled, *more, *errors]

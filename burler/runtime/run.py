@@ -224,7 +224,9 @@ def _announce(tap: Tap, plan: tuple[PlannedRun, ...], limit: int | None) -> None
     if limit is not None:
         logger.info("%s: at most %d rows of each stream, and no STATE", tap.name, limit)
     if not plan:
-        logger.warning("%s: no stream is selected. Select some in the catalog or with --select.", tap.name)
+        pushed = any(spec.sync is None and spec.tail is not None for spec in tap.seal().values())
+        more = " Those that have a tail function alone come with --tail." if pushed else ""
+        logger.warning("%s: no stream is selected. Select some in the catalog or with --select.%s", tap.name, more)
 
 
 def _asks_for_client(spec: StreamSpec) -> bool:

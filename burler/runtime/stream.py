@@ -84,8 +84,8 @@ class SyncRun:
         self.open_units: list[Unit] = []
         self.retried: Counter[str] = Counter()
         self.ending = self.abandoned = self.saved_by_hand = False
-        self.since_rows = self._since_pages = self._ended_units = 0
-        self._since = engine.clock.monotonic()
+        self.since_rows, self._since_pages, self._since = kept.since if kept else (0, 0, engine.clock.monotonic())
+        self._ended_units = 0
         self._reported: dict[str, int] = {}
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
         self.whole_pages = isinstance(self.spec.strategy, OnPage)
@@ -263,6 +263,8 @@ class SyncRun:
         Its rows go out now."""
         for unit in self.open_units:
             self.units.save(unit)
+        if self.kept is not None:
+            self.kept.since = self.since_rows, self._since_pages, self._since
         if self.source_changed or any(outlet.versions.activated for outlet in self.outlets.values()):
             self.engine.states.note()
         self.engine.sink.flush()

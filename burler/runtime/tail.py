@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from burler.errors import BurlerError, PartialError
 from burler.runtime import ending, logs
+from burler.runtime.kept import Kept
 from burler.runtime.plan import PlannedRun
 from burler.runtime.signals import Stop
 from burler.runtime.stream import SyncRun
@@ -46,6 +47,11 @@ class Tail:
 
     def _new_crew(self) -> Crew:
         return Crew(lambda: self._ended() or self.engine.stopper.hung_up, name="burler-tail")
+
+    @property
+    def pushes(self) -> bool:
+        """Whether any stream has a tail function."""
+        return any(source.pushes for source in self.sources.values())
 
     # ---- the main thread -------------------------------------------------------------------------------
 
@@ -212,10 +218,7 @@ class Tail:
 
     def _nothing_left(self) -> bool:
         """Whether no stream will be read any more."""
-        sources = self.sources.values()
-        pushes = [one for one in sources if one.pushes and not one.tries.for_good and one.due is not None]
-        limited = self._settings.tail_max_rounds is not None and any(not one.pushes for one in sources)
-        return not any(one.busy or one.due is not None for one in sources if not one.pushes) and (limited or not pushes)
+        return not any(source.busy or source.due is not None for source in self.sources.values())
 
     # ---- pushing streams -------------------------------------------------------------------------------
 
@@ -417,7 +420,7 @@ class Tail:
                         )
                 elif known.planned.streams != planned.streams:
                     logger.info("stream '%s': has changed, by what was discovered", name)
-                    known.planned, known.kept = planned, type(known.kept)()
+                    known.planned, known.kept = planned, Kept(now)
             engine.changed.notify_all()
 
     def _warn_of_once(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from burler.declare.spec import FULL_TABLE
@@ -38,7 +38,7 @@ class Source:
     full: bool
     age_seconds: float | None
     due: float | None
-    kept: Kept = field(default_factory=Kept)
+    kept: Kept
     rounds: int = 0
     running: SyncRun | None = None
     busy: bool = False
@@ -73,6 +73,7 @@ def source_of(planned: PlannedRun, settings: Settings, now: float) -> Source:
         own.replication_method == FULL_TABLE,
         full_table_age_seconds(own, settings),
         due=now,
+        kept=Kept(now),
     )
 
 

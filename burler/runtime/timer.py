@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from burler.runtime.sync import Engine
     from burler.runtime.tail import Tail
 
-_TAIL_SECONDS = 0.05  # rows of a tail wait no longer
+_PUSHED_SECONDS, _POLLED_SECONDS = 0.05, 0.2  # rows of a tail whose function blocks wait no longer
 _SINK_SECONDS = 1.0
 
 
@@ -26,16 +26,19 @@ class Timer(threading.Thread):
         """Tick until stopped."""
         engine, tail = self._engine, self._tail
         age = engine.settings.page_max_age_seconds
-        period = age if tail is None else min(age, _TAIL_SECONDS)
+        period = age if tail is None else min(age, _PUSHED_SECONDS if tail.pushes else _POLLED_SECONDS)
         every = max(1, round(min(age, _SINK_SECONDS) / period))
         count = 0
         while not self._over.wait(period):
             count += 1
+            whole = count % every == 0
+            if not whole and not engine.running:
+                continue  # nothing can be due
             with engine.lock:
                 if self._over.is_set() or engine.stopper.failure is not None:
                     return
                 try:
-                    self._tick(whole=count % every == 0)
+                    self._tick(whole=whole)
                 except BaseException as error:
                     engine.stopper.fail(error)
                     return

@@ -96,7 +96,7 @@ class Versions:
     def renew(self) -> None:
         """Another version for a further try that begins at the very beginning: rows of the one that failed are dropped
         with it."""
-        if self.now is not None and not self._by_block:
+        if self._planned.versions and self.now is not None and not self._by_block:
             self.now = self._next()
 
     def begin_block(self) -> None:
@@ -115,7 +115,8 @@ class Versions:
     def complete(self, rows: int) -> None:
         """All rows are out: the version that they make up counts from here on. Not where the source said that nothing
         has changed: that there are no rows does not mean that there are none."""
-        if not self._by_block and not self.not_modified and (rows or not self.only_with_rows):
+        whole = self._planned.versions and not self._by_block and not self.not_modified
+        if whole and (rows or not self.only_with_rows):
             self.begin()
             self._activate()
         self.done = self.continued or not self.not_modified

@@ -51,7 +51,8 @@ def discover(client):
 # ---- entries: every change, from the log --------------------------------------------------------------
 
 
-# Without a position all rows, and the place in the log at which they were read. In a plain run also what has changed since.
+# Without a position all rows, and the place in the log at which they were read. In a plain run also what has changed
+# since.
 @tap.sync("entries", replication_method=burler.LOG_BASED, bookmark_strategy="every_n(10000)", order="none")
 def entries(client, stream):
     if "lsn" not in stream.state:
@@ -75,11 +76,9 @@ def acknowledge(client, state):
 # ---- accounts: polled, at once when the database says so ----------------------------------------------
 
 
-# updated_at is set when a row is written and seen when its transaction ends: each poll looks a minute back. Rows that come
-# again unchanged go no further.
-@tap.sync(
-    "accounts", replication_key="updated_at", bookmark_strategy="every_n(5000)", lookback=timedelta(minutes=1)
-)
+# updated_at is set when a row is written and seen when its transaction ends: each poll looks a minute back. Rows that
+# come again unchanged go no further.
+@tap.sync("accounts", replication_key="updated_at", bookmark_strategy="every_n(5000)", lookback=timedelta(minutes=1))
 def accounts(client, stream):
     return client.pages(stream)
 

@@ -18,6 +18,8 @@ _ADDED = {
     "_sdc_lsn": {"type": ["null", "integer"]},
 }
 
+_UNLOGGED = {"inclusion": "unsupported", "unsupported-description": "PostgreSQL does not log generated columns"}
+
 
 class Ledger:
     """The database: ``log`` for changes of entries, ``pages`` and ``notifications`` for accounts."""
@@ -30,8 +32,8 @@ class Ledger:
         self.log = Log(self._source, self._entries)
 
     def discover(self) -> Catalog:
-        """Both tables; entries with what the log says beside its columns. Of a deleted row the key alone is known, so all
-        other fields may be missing or null."""
+        """Both tables; entries with what the log says beside its columns. Of a deleted row the key alone is known, so
+        all other fields may be missing or null."""
         found = self._database.discover(
             schemas="public", tables=["accounts", "entries"], views=False, replication_keys={ACCOUNTS: "updated_at"}
         )
@@ -48,6 +50,9 @@ class Ledger:
         self._columns = frozenset(columns), keys
         loose = {name: schema if name in keys else _nullable(schema) for name, schema in columns.items()}
         said = {("properties", name): {"inclusion": "automatic"} for name in _ADDED}
+        with self._source.connected() as connection:
+            logged = self._source.columns(connection)
+        said |= {("properties", name): _UNLOGGED for name in columns if name not in logged}
         return replace(
             entry, schema={**entry.schema, "properties": {**loose, **_ADDED}}, metadata={**entry.metadata, **said}
         )
@@ -63,7 +68,7 @@ class Ledger:
         return self._database.pages(stream, ACCOUNTS)
 
     def notifications(self, channel: str, stream: Any) -> Iterator[str]:
-        """Something whenever somebody rings (NOTIFY), and once at the beginning: what happened before is not rung again."""
+        """Something whenever somebody rings (NOTIFY), and once at the beginning: nobody rings again for what was."""
         with self._source.connected() as connection:
             connection.execute(f'listen "{channel}"')
             yield "listening"

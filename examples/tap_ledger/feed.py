@@ -1,7 +1,7 @@
 """The feed of a replication slot: PostgreSQL's streaming replication protocol, spoken through psycopg's own libpq.
 
-psycopg 3 has no class for it, and needs none: ``START_REPLICATION`` turns a connection into a two-way COPY, in which the
-server sends log data (``w``) and signs of life (``k``), and is told how far it is understood (``r``). PostgreSQL's
+psycopg 3 has no class for it, and needs none: ``START_REPLICATION`` turns a connection into a two-way COPY, in which
+the server sends log data (``w``) and signs of life (``k``), and is told how far it is understood (``r``). PostgreSQL's
 documentation has them under "Streaming Replication Protocol".
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from psycopg.pq import ExecStatus, misc
+from psycopg.pq import DiagnosticField, ExecStatus
 
 _EPOCH_SECONDS = 946_684_800  # 2000-01-01, which the server counts from
 _REPLY_SECONDS = 10.0
@@ -45,13 +45,13 @@ class Feed:
 
     def __init__(self, connection: psycopg.Connection[Any], slot: str, publication: str, start: int) -> None:
         self._connection, self._libpq = connection, connection.pgconn
-        quoted = publication.replace("'", "''")
+        name = publication.replace('"', '""').replace("'", "''")
         command = f"START_REPLICATION SLOT {slot} LOGICAL {shown(start)} "
-        command += f"(proto_version '1', publication_names '\"{quoted}\"')"
+        command += f"(proto_version '1', publication_names '\"{name}\"')"
         self._libpq.send_query(command.encode())
         result = self._result()
         if result is None or result.status != ExecStatus.COPY_BOTH:
-            raise psycopg.OperationalError("the server began no feed") if result is None else _error(result)
+            raise _error(result)
         self._poll = select.poll()
         self._poll.register(self._libpq.socket, select.POLLIN)
         self._received = self._flushed = 0
@@ -128,12 +128,21 @@ class Feed:
 
     def _ended(self) -> FeedEnded:
         result = self._result()
-        said = "" if result is None or not result.error_message else misc.error_message(result)
-        return FeedEnded(said or "the server has ended the feed")
+        return FeedEnded(_field(result, DiagnosticField.MESSAGE_PRIMARY) or "the server has ended the feed")
+
+
+def _field(result: Any, which: DiagnosticField) -> str:
+    said = None if result is None else result.error_field(which)
+    return said.decode(errors="replace") if said else ""
 
 
 def _error(result: Any) -> psycopg.Error:
-    return psycopg.errors.error_from_result(result)
+    """What psycopg would raise."""
+    try:
+        kind = psycopg.errors.lookup(_field(result, DiagnosticField.SQLSTATE))
+    except KeyError:
+        kind = psycopg.OperationalError
+    return kind(_field(result, DiagnosticField.MESSAGE_PRIMARY) or "the server began no feed")
 
 
 def shown(lsn: int) -> str:

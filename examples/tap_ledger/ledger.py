@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -28,11 +27,14 @@ def make(server_url: str, database: str = "ledger", *, entries: int = 1000) -> N
         connection.execute((Path(__file__).parent / "ledger.sql").read_text(encoding="utf-8"))
         connection.cursor().executemany(
             "insert into accounts (id, name, currency, credit_limit) values (%s, %s, %s, %s)",
-            [(i, f"Account No. {i}", ("EUR", "PEN", "JPY")[i % 3], i * 1000 if i % 4 else None) for i in _ids(ACCOUNTS)],
+            [
+                (i, f"Account No. {i}", ("EUR", "PEN", "JPY")[i % 3], i * 1000 if i % 4 else None)
+                for i in range(1, ACCOUNTS + 1)
+            ],
         )
         connection.cursor().executemany(
             "insert into entries (account_id, amount, memo, tags, details) values (%s, %s, %s, %s, %s)",
-            [_entry(random.Random(i)) for i in _ids(entries)],
+            [_entry(random.Random(i)) for i in range(1, entries + 1)],
         )
 
 
@@ -68,10 +70,6 @@ def _entry(chance: random.Random) -> tuple[object, ...]:
     memo = None if number % 7 == 0 else f'Invoice "{number}" – paid\n'
     tags = None if number % 5 == 0 else ["new", None, 'odd, "quoted"'][: number % 4]
     return chance.randint(1, ACCOUNTS), Decimal(number) / 100, memo, tags, Jsonb({"line": number, "rate": 0.1})
-
-
-def _ids(count: int) -> Iterator[int]:
-    return iter(range(1, count + 1))
 
 
 def main() -> None:

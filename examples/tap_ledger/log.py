@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,24 +10,22 @@ from typing import Any
 
 import psycopg
 
-
 from .feed import Feed, FeedEnded, Idle
-from .slot import PATIENCE_SECONDS, LogError, Slot, Source, first_line
+from .slot import ANEW, PATIENCE_SECONDS, LogError, Slot, Source, first_line
 from .transactions import Reader
-
-logger = logging.getLogger(__name__)
+from .values import Loaders
 
 _PAGE_ROWS = 2000
 _IDLE_SECONDS = 0.5
-_SEGMENT_BYTES = 16 * 1024 * 1024
+_QUIET_BYTES = 16 * 1024 * 1024  # of log in which nothing is of this table
 
 
 class Log:
-    """Reads one table through one slot. A position is ``{"lsn": ..., "table": ...}``: behind the last transaction whose
-    rows are all out, and the table's number.
+    """Reads one table through one slot. A position is ``{"lsn": ..., "table": ...}``: behind the last transaction
+    whose rows are all out, and the table's number.
 
     Args:
-        columns: the table's columns and its key, as the running catalog has them.
+        columns: gives the table's columns and its key, as the running catalog has them.
     """
 
     def __init__(self, source: Source, columns: Callable[[], tuple[frozenset[str], tuple[str, ...]]]) -> None:
@@ -52,9 +49,9 @@ class Log:
         stream.state = {"lsn": lsn, "table": table}
 
     def _pages(self, reader: psycopg.Connection[Any], wanted: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
-        names = [name for name in wanted if not name.startswith("_sdc_")]
+        Loaders(reader).of(self._source.columns(reader).values())  # makes the connection know types that were made here
         select = psycopg.sql.SQL("select {} from {}").format(
-            psycopg.sql.SQL(", ").join(psycopg.sql.Identifier(name) for name in names),
+            psycopg.sql.SQL(", ").join(psycopg.sql.Identifier(name) for name in wanted if name[:5] != "_sdc_"),
             psycopg.sql.Identifier(*self._source.table.split(".")),
         )
         with reader.cursor(name="rows", row_factory=psycopg.rows.dict_row) as cursor:
@@ -71,6 +68,7 @@ class Log:
         position = int(stream.state["lsn"])
         with self._translated(stream), self._source.connected() as connection:
             self._check(stream, connection)
+            self._source.usable(connection, position)
             end = self._source.now(connection) if to_the_end else None
             if end is not None and end <= position:
                 return
@@ -82,10 +80,7 @@ class Log:
     def _check(self, stream: Any, connection: psycopg.Connection[Any]) -> None:
         table = self._source.check(connection, self._columns()[1])
         if stream.state.get("table") != table:
-            raise LogError(
-                f"{self._source.table} is not the table that the state speaks of: it was dropped and made anew.\n"
-                "  Begin anew, without this stream's state (or with tail_full_table_on_failure): the table is read again."
-            )
+            raise LogError(f"{self._source.table} was dropped and made anew since the state was written.\n  {ANEW}")
 
     def _follow(self, stream: Any, feed: Feed, reader: Reader, end: int | None) -> Iterator[dict[str, Any]]:
         said = stream.state["lsn"]
@@ -106,9 +101,9 @@ class Log:
                 stream.state = {**stream.state, "lsn": done}
             if end is not None and done >= end:
                 return
-            if stream.state["lsn"] - said > _SEGMENT_BYTES:
-                # Others write, and nothing of it is this table's: without a STATE now and then nobody would tell the
-                # server, and it would keep all of that.
+            if stream.state["lsn"] - said > _QUIET_BYTES:
+                # Others write, and nothing of it may be this table's: without a STATE now and then nobody would tell
+                # the server, and it would keep all of that.
                 said = stream.state["lsn"]
                 stream.save_bookmark()
 
@@ -144,27 +139,34 @@ class Log:
                 raise
 
     def _in_use(self, slot: Slot) -> LogError:
+        pid = slot.active_pid or "..."
         return LogError(
-            f"the slot '{self._source.slot}' is in use by process {slot.active_pid or '?'} of the server; a slot serves one "
-            "reader.\n  Is the tap running twice? Give the other one a slot of its own (\"slot\" in its config), or end it: "
-            f"SELECT pg_terminate_backend({slot.active_pid or '...'})."
+            f"the slot '{self._source.slot}' is in use by process {pid} of the server: a slot serves one reader.\n"
+            '  Is the tap running twice? Give the other one a slot of its own ("slot" in its config), or end it:\n'
+            f"  SELECT pg_terminate_backend({pid})."
         )
 
     @contextlib.contextmanager
     def _translated(self, stream: Any) -> Iterator[None]:
         """Errors name the stream."""
+        at = f"stream '{stream.name}'"
         try:
             yield
         except LogError as error:
-            raise LogError(f"stream '{stream.name}': {error}") from error.__cause__
+            raise LogError(f"{at}: {error}") from error.__cause__
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise LogError(
+                f"{at}: the database said: {first_line(error)}.\n"
+                f"  The tap's user needs: ALTER ROLE ... REPLICATION; GRANT SELECT ON {self._source.table} TO ..."
+            ) from error
         except (psycopg.Error, FeedEnded) as error:
-            raise LogError(f"stream '{stream.name}': the database said: {first_line(error)}") from error
+            raise LogError(f"{at}: the database said: {first_line(error)}") from error
 
     # ---- acknowledging ---------------------------------------------------------------------------------
 
     def acknowledge(self, lsn: int) -> None:
-        """What stands before ``lsn`` is stored elsewhere: the slot need not keep it. A running feed says so with its next
-        word; without one the slot is moved.
+        """What stands before ``lsn`` is stored elsewhere: the slot need not keep it. A running feed says so with its
+        next word; without one the slot is moved.
 
         Raises:
             LogError: the server can't be told.
@@ -179,7 +181,7 @@ class Log:
             try:
                 return self._source.advance(lsn)
             except psycopg.errors.ObjectInUse as error:
-                if time.monotonic() > until:  # somebody else's: to acknowledge less is never wrong
+                if time.monotonic() > until:
                     raise LogError(f"the slot '{self._source.slot}' is in use: {first_line(error)}") from None
                 time.sleep(0.1)
             except psycopg.Error as error:

@@ -1,6 +1,7 @@
 """What PostgreSQL says in the feed of a replication slot: the messages of its plugin ``pgoutput``, protocol version 1.
 
-PostgreSQL's documentation has them under "Logical Replication Message Formats". Values are text, as the server writes it.
+PostgreSQL's documentation has them under "Logical Replication Message Formats". Values are text, as the server writes
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A PostgreSQL of its own with the ledger in it: ``python -m examples.tap_ledger.server``.
 
-It lies in a temporary folder and is gone when the command ends. PostgreSQL's programs are those of the machine (on Debian:
-``apt-get install postgresql``). Where root starts it, another user runs it: PostgreSQL refuses root.
+It lies in a temporary folder and is gone when the command ends. PostgreSQL's programs are those of the machine (on
+Debian: ``apt-get install postgresql``). Where root starts it, another user runs it: PostgreSQL refuses root.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Server:
         Missing: PostgreSQL's programs are not here.
     """
 
-    def __init__(self, *, port: int | None = None, password: str = "ledger", **options: str) -> None:  # noqa: S107
-        self._programs, self._whom = _programs(), _as_whom()
+    def __init__(self, *, port: int | None = None, password: str = "ledger", **options: str) -> None:
+        self._programs, self._whom = programs(), _as_whom()
         self._folder = Path(tempfile.mkdtemp(prefix="burler-ledger-"))
         self._process: subprocess.Popen[bytes] | None = None
         self._password = password
@@ -81,7 +81,8 @@ class Server:
         with log.open("ab") as out:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._folder / "data", *options],
-                stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=self._folder, start_new_session=True, **self._whom,
+                stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=self._folder, start_new_session=True,
+                **self._whom,
             )  # fmt: skip
         until = time.monotonic() + _START_SECONDS
         while not self._answers():
@@ -124,7 +125,7 @@ class Server:
         return False
 
 
-def _programs() -> Path:
+def programs() -> Path:
     """The folder of ``initdb`` and ``postgres``: the newest one."""
     on_path = shutil.which("initdb")
     folders = [Path(on_path).resolve().parent] if on_path else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from .values import SESSION, adapt
 LOCK_SECONDS = 60
 PATIENCE_SECONDS = 10.0
 """How long a slot may be in use: a process that was killed leaves its own in use for a moment."""
+ANEW = "Begin anew, without this stream's state (or with tail_full_table_on_failure): the table is read again."
 
 _ABOUT_SLOT = """
 select plugin, database = current_database(), active_pid, (confirmed_flush_lsn - '0/0')::text, wal_status
@@ -30,10 +32,20 @@ select c.oid, c.relreplident::text, array(
 from pg_class c where c.oid = to_regclass(%s)
 """
 _ABOUT_PUBLICATION = """
-select p.pubinsert and p.pubupdate and p.pubdelete and p.pubtruncate, t.tablename is not null, to_jsonb(t)->>'rowfilter'
-from pg_publication p
-left join pg_publication_tables t on t.pubname = p.pubname and format('%%I.%%I', t.schemaname, t.tablename) = %s
-where p.pubname = %s
+select p.pubinsert and p.pubupdate and p.pubdelete and p.pubtruncate and not exists (
+        select from pg_publication_rel r where r.prpubid = p.oid and r.prrelid = to_regclass(%(table)s)
+        and coalesce(to_jsonb(r)->>'prqual', to_jsonb(r)->>'prattrs') is not null),
+    exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        join pg_publication_tables t on t.schemaname = n.nspname and t.tablename = c.relname
+        where t.pubname = p.pubname and c.oid = to_regclass(%(table)s))
+from pg_publication p where p.pubname = %(publication)s
+"""
+_COLUMNS = """
+select attname, atttypid, attgenerated <> '' from pg_attribute
+where attrelid = to_regclass(%s) and attnum > 0 and not attisdropped
+"""
+_WRITERS = """
+select pid from pg_stat_activity where backend_xid is not null and pid <> pg_backend_pid() order by xact_start limit 5
 """
 
 
@@ -65,7 +77,7 @@ class Source:
 
     @contextlib.contextmanager
     def connected(self, *, replication: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """A connection for a block, closed without a farewell: what it was doing ends.
+        """A connection for a block, closed at its end whatever it was doing.
 
         Raises:
             LogError: there is none to be had.
@@ -81,8 +93,7 @@ class Source:
         settings = {**SESSION, "lock_timeout": f"{LOCK_SECONDS}s", "statement_timeout": "0"}
         settings |= {"idle_in_transaction_session_timeout": "0"}  # whoever takes the rows may be slow
         if replication:
-            settings |= {"wal_sender_timeout": "1h"}  # and may take that long for what stands between two answers
-        more = {"replication": "database"} if replication else {}
+            settings |= {"wal_sender_timeout": "1h"}  # and may take so long before it lets the tap answer
         try:
             connection = psycopg.connect(
                 self.url,
@@ -93,15 +104,11 @@ class Source:
                 tcp_user_timeout=60_000,
                 application_name=f"tap-ledger {os.getpid()}",
                 options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
-                **more,
+                **({"replication": "database"} if replication else {}),
             )
         except psycopg.OperationalError as error:
-            if replication and "replication" in str(error):
-                raise LogError(
-                    f"the database refuses a replication connection: {first_line(error)}\n"
-                    "  Give the tap's user the right (ALTER ROLE ... REPLICATION), or raise max_wal_senders."
-                ) from None
-            raise LogError(f"the database can't be reached: {first_line(error)}") from None
+            cure = "Is it a user with REPLICATION, and are there enough max_wal_senders?" if replication else ""
+            raise LogError(f"the database can't be reached: {first_line(error)}. {cure}".strip()) from None
         if not replication:
             adapt(connection)
         return connection
@@ -124,42 +131,53 @@ class Source:
         """
         level = connection.execute("show wal_level").fetchone()
         if level is None or level[0] != "logical":
-            raise LogError("the server's wal_level is not 'logical': ALTER SYSTEM SET wal_level = logical, and restart it.")
+            raise LogError(
+                "the server's log is not one that slots can read.\n"
+                "  ALTER SYSTEM SET wal_level = logical, then restart the server."
+            )
         found = connection.execute(_ABOUT_TABLE, (self.table,)).fetchone()
         if found is None:
             raise LogError(f"there is no table {self.table}, or the tap's user may not see it.")
         oid, identity, told_by = found
         if not keys:
             raise LogError(
-                f"{self.table} has no primary key: no target could tell which row has changed. Give it one: "
-                f"ALTER TABLE {self.table} ADD PRIMARY KEY (...)."
+                f"{self.table} has no primary key: no target could tell which row has changed.\n"
+                f"  ALTER TABLE {self.table} ADD PRIMARY KEY (...)."
             )
         if identity != "f" and not set(keys) <= set(told_by):
-            raise LogError(
-                f"{self.table}: its log does not say the key {', '.join(keys)} of rows that are deleted (replica "
-                f"identity). ALTER TABLE {self.table} REPLICA IDENTITY DEFAULT, or FULL."
-            )
+            raise LogError(self.without_identity(keys))
         self._check_publication(connection)
         return int(oid)
 
+    def without_identity(self, keys: tuple[str, ...]) -> str:
+        """What is said where the log does not name the rows that go."""
+        return (
+            f"the log of {self.table} does not say the key {', '.join(keys)} of deleted rows (replica identity).\n"
+            f"  ALTER TABLE {self.table} REPLICA IDENTITY DEFAULT, or FULL, then begin anew."
+        )
+
     def _check_publication(self, connection: psycopg.Connection[Any]) -> None:
-        found = connection.execute(_ABOUT_PUBLICATION, (self.table, self.publication)).fetchone()
+        name, table = self.publication, self.table
+        found = connection.execute(_ABOUT_PUBLICATION, {"table": table, "publication": name}).fetchone()
         if found is None:
-            raise LogError(
-                f"there is no publication '{self.publication}': CREATE PUBLICATION {self.publication} FOR TABLE {self.table}."
-            )
-        publishes_all, has_table, rows = found
+            raise LogError(f"there is no publication '{name}'.\n  CREATE PUBLICATION {name} FOR TABLE {table}.")
+        publishes_all, has_table = found
         if not has_table:
             raise LogError(
-                f"the publication '{self.publication}' does not have {self.table}: ALTER PUBLICATION {self.publication} "
-                f"ADD TABLE {self.table} (one of partitions: SET (publish_via_partition_root = true)).\n"
-                "  What changed in the meantime is not in the log: begin anew, without this stream's state."
+                f"the publication '{name}' does not have {table}, so its log does not have what has changed.\n"
+                f"  ALTER PUBLICATION {name} ADD TABLE {table}, then begin anew, without this stream's state\n"
+                "  (a table of partitions: SET (publish_via_partition_root = true))."
             )
-        if not publishes_all or rows:
+        if not publishes_all:
             raise LogError(
-                f"the publication '{self.publication}' leaves changes of {self.table} out (publish=..., or WHERE): rows "
-                "that it leaves out would stay as they are for ever. Make one without."
+                f"the publication '{name}' leaves changes of {table} out (publish, WHERE, columns): they would be\n"
+                "  missing at the target for ever. Take a publication without."
             )
+
+    def columns(self, connection: psycopg.Connection[Any]) -> dict[str, int]:
+        """The table's columns as they are now, with the numbers of their types; those that the log has."""
+        found = connection.execute(_COLUMNS, (self.table,)).fetchall()
+        return {name: kind for name, kind, generated in found if not generated}
 
     def now(self, connection: psycopg.Connection[Any]) -> int:
         """Where the log ends. What is committed by now stands before it."""
@@ -172,42 +190,36 @@ class Source:
         Raises:
             LogError: it would not give all that came after.
         """
-        slot = self.look(connection)
-        anew = "Begin anew, without this stream's state (or with tail_full_table_on_failure): the table is read again."
+        slot, since = self.look(connection), f"what has changed since {shown(position)} is gone"
         if slot is None:
-            raise LogError(
-                f"the replication slot '{self.slot}' is gone, and with it what changed since {shown(position)}.\n  {anew}"
-            )
+            raise LogError(f"the replication slot '{self.slot}' was dropped: {since}.\n  {ANEW}")
         self._check_kind(slot)
         if slot.lost:
-            raise LogError(
-                f"the server has thrown away what the slot '{self.slot}' kept (max_slot_wal_keep_size), so what changed "
-                f"since {shown(position)} is gone.\n  {anew}"
-            )
+            raise LogError(f"the slot '{self.slot}' was emptied (max_slot_wal_keep_size): {since}.\n  {ANEW}")
         if slot.confirmed > position:
             raise LogError(
-                f"the slot '{self.slot}' stands at {shown(slot.confirmed)}, behind the state's {shown(position)}: "
-                "somebody was told that changes between are stored, and the state does not have them.\n"
-                f"  {anew} The setting acknowledge_state_file keeps it from happening."
+                f"the slot '{self.slot}' stands at {shown(slot.confirmed)}, the state at {shown(position)}: somebody "
+                f"acknowledged\n  changes that the state does not have (acknowledge_state_file prevents it).\n  {ANEW}"
             )
         if position > self.now(connection):
             raise LogError(
-                f"the state's {shown(position)} is later than the end of the server's log: this is another server, or "
-                f"an older copy of it.\n  {anew}"
+                f"the state stands at {shown(position)}, behind the end of the server's log: this is another server,\n"
+                f"  or an older copy of it. {ANEW}"
             )
         return slot
 
     def _check_kind(self, slot: Slot) -> None:
         if slot.plugin != "pgoutput" or not slot.is_here:
+            where = "this" if slot.is_here else "another"
             raise LogError(
-                f"the slot '{self.slot}' is not this tap's (plugin {slot.plugin}, "
-                f"{'this' if slot.is_here else 'another'} database). Choose another name: \"slot\" in the config."
+                f"the slot '{self.slot}' is not this tap's (plugin {slot.plugin}, {where} database).\n"
+                '  Choose another name: "slot" in the config.'
             )
 
     # ---- changing --------------------------------------------------------------------------------------
 
     def make(self, connection: psycopg.Connection[Any]) -> None:
-        """See to it that there is a slot, for a reader that has nothing yet. One that the server has emptied is made anew."""
+        """See to it that there is a slot, for a reader that has nothing yet. One that was emptied is made anew."""
         slot = self.look(connection)
         if slot is not None:
             self._check_kind(slot)
@@ -219,14 +231,14 @@ class Source:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[tuple[psycopg.Connection[Any], int]]:
-        """A transaction that sees the database as it was at one place of the log: what stands before it, all of it,
-        and nothing of what stands after it. Gives both.
+        """A transaction that sees the database as it was at one place of the log: all that stands before it, and
+        nothing of what stands after it. Gives both.
 
         A slot that lives for a moment exports it; the tap's own slot, which is older, keeps what follows.
         """
         with self.connected() as reader:
             with self.connected(replication=True) as maker:
-                name = f"burler_{os.getpid()}_{id(maker) % 100_000}"
+                name = f"burler_{secrets.token_hex(8)}"
                 with self._waiting(reader):
                     made = maker.execute(
                         f"CREATE_REPLICATION_SLOT {name} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT"
@@ -244,19 +256,13 @@ class Source:
         try:
             yield
         except psycopg.errors.LockNotAvailable:
-            found = connection.execute(
-                "select pid from pg_stat_activity where backend_xid is not null and pid <> pg_backend_pid() "
-                "order by xact_start limit 5"
-            ).fetchall()
-            pids = ", ".join(str(pid) for (pid,) in found) or "unknown"
+            pids = ", ".join(str(pid) for (pid,) in connection.execute(_WRITERS).fetchall())
             raise LogError(
-                f"a slot can't be made: for {LOCK_SECONDS} s it has been waiting for transactions that write (processes "
-                f"{pids}). It is tried again; or end them: SELECT pg_terminate_backend(...)."
+                f"a slot can't be made: for {LOCK_SECONDS} s a transaction that writes has been open (of the processes "
+                f"{pids}).\n  Run again once it is over, or end it: SELECT pg_terminate_backend(...)."
             ) from None
         except psycopg.errors.ConfigurationLimitExceeded as error:
-            raise LogError(
-                f"a slot can't be made: {first_line(error)}. Raise max_replication_slots (a snapshot takes one more)."
-            ) from None
+            raise LogError(f"a slot can't be made: {first_line(error)}.\n  Raise max_replication_slots.") from None
 
     def advance(self, lsn: int) -> None:
         """Tell the server that all before ``lsn`` may be forgotten. While no feed runs: a slot in use does not move."""

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from .pgoutput import UNCHANGED, Begin, Change, Commit, Relation, Truncate, Values, decode
-from .slot import LogError, Source
+from .slot import ANEW, LogError, Source
 from .values import Loaders
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,12 @@ class Reader:
     """
 
     def __init__(
-        self, source: Source, connection: psycopg.Connection[Any], stream: Any, known: frozenset[str], keys: tuple[str, ...]
+        self,
+        source: Source,
+        connection: psycopg.Connection[Any],
+        stream: Any,
+        known: frozenset[str],
+        keys: tuple[str, ...],
     ) -> None:
         self._source, self._connection, self._stream = source, connection, stream
         self._known, self._keys = known, keys
@@ -35,8 +40,9 @@ class Reader:
         self._loaders = Loaders(connection)
         self._shape: list[tuple[str, Callable[[bytes], Any]] | None] = []
         self._names: list[str] = []
-        self._skips = False
+        self._key_at: list[int] = []
         self._begin: Begin | None = None
+        self._skips = False
 
     @property
     def between(self) -> bool:
@@ -44,7 +50,11 @@ class Reader:
         return self._begin is None
 
     def rows(self, data: bytes) -> Generator[Row, None, int | None]:
-        """The rows of a message; at a transaction's end gives where the log is understood up to."""
+        """The rows of a message; at a transaction's end gives where the log is understood up to.
+
+        Raises:
+            LogError: the table is not what it was.
+        """
         message = decode(data)
         if isinstance(message, Change):
             if message.oid == self._table and not self._skips:
@@ -62,50 +72,47 @@ class Reader:
         return None
 
     def _described(self, relation: Relation) -> None:
-        """The table's columns, as they are for the changes that follow.
-
-        Raises:
-            LogError: they are not those that the SCHEMA was made of.
-        """
+        """The table's columns, as they are for the changes that follow."""
         if relation.oid != self._table:
             if f"{relation.schema}.{relation.name}" == self._source.table:
-                raise LogError(f"{self._source.table} was dropped and made anew. Begin anew, without this stream's state.")
+                raise LogError(f"{self._source.table} was dropped and made anew.\n  {ANEW}")
             return
-        new = [column.name for column in relation.columns if column.name not in self._known]
-        if new:
-            raise LogError(
-                f"{self._source.table} has a new column '{new[0]}', which the SCHEMA does not have. Nothing is lost: the "
-                "rows with it wait in the slot.\n  SIGHUP, a restart, or the setting tail_rediscover_seconds takes it in."
-            )
-        told_by = {column.name for column in relation.columns if column.is_key}
-        if not set(self._keys) <= told_by:
-            raise LogError(
-                f"{self._source.table}: its log no longer says the key {', '.join(self._keys)} of rows that are deleted. "
-                f"ALTER TABLE {self._source.table} REPLICA IDENTITY DEFAULT, then begin anew, without this stream's state."
-            )
+        self._names = [column.name for column in relation.columns]
+        self._refuse_new()
+        if not set(self._keys) <= {column.name for column in relation.columns if column.is_key}:
+            raise LogError(self._source.without_identity(self._keys))
+        self._key_at = [self._names.index(name) for name in self._keys]
         wanted = {*self._stream.schema["properties"], *self._keys}
         loads = self._loaders.of(column.type_oid for column in relation.columns)
-        self._names = [column.name for column in relation.columns]
-        self._shape = [
-            (name, load) if name in wanted else None for name, load in zip(self._names, loads, strict=True)
-        ]
+        self._shape = [(name, load) if name in wanted else None for name, load in zip(self._names, loads, strict=True)]
+
+    def _refuse_new(self) -> None:
+        unknown = [name for name in self._names if name not in self._known]
+        if not unknown:
+            return
+        new = sorted(set(self._source.columns(self._connection)).intersection(unknown))  # others were dropped since
+        if new:
+            raise LogError(
+                f"{self._source.table} has a new column '{new[0]}' the SCHEMA does not have. Nothing is lost: rows "
+                "with it\n  wait in the slot. SIGHUP, a restart, or the setting tail_rediscover_seconds takes it in."
+            )
 
     def _changed(self, change: Change) -> Generator[Row, None, None]:
-        if change.new is None:
-            yield self._gone(change.old or (), whole=change.whole)
+        old, new = change.old, change.new
+        if new is None:
+            yield self._gone(old or (), whole=change.whole)
             return
-        if change.old is not None and self._key(change.old) != self._key(change.new):
-            yield self._gone(change.old, whole=change.whole)  # the key was changed: the row under the old one is no more
-        new = change.new
         if UNCHANGED in new:
-            new = self._completed(new, change.old if change.whole else None)
+            new = self._completed(new, old, whole=change.whole)
+        if old is not None and any(old[at] != new[at] for at in self._key_at):
+            yield self._gone(old, whole=change.whole)  # the row under the old key is no more
         yield self._row(new, None)
 
     def _row(self, values: Values, deleted_at: dt.datetime | None) -> Row:
         row: Row = {}
         for place, value in zip(self._shape, values, strict=False):
             if place is not None and value is not UNCHANGED:
-                row[place[0]] = None if value is None else place[1](value)  # type: ignore[arg-type]
+                row[place[0]] = place[1](value) if isinstance(value, bytes) else None
         row["_sdc_deleted_at"] = deleted_at
         row["_sdc_lsn"] = self._begin.lsn if self._begin else None
         return row
@@ -113,45 +120,45 @@ class Reader:
     def _gone(self, old: Values, *, whole: bool) -> Row:
         """A deleted row: its key, and the rest if the log says it (REPLICA IDENTITY FULL)."""
         row = self._row(old, self._begin.at if self._begin else None)
-        return row if whole else {name: value for name, value in row.items() if name in self._keys or name[:5] == "_sdc_"}
+        if whole:
+            return row
+        return {name: value for name, value in row.items() if name in self._keys or name[:5] == "_sdc_"}
 
-    def _key(self, values: Values) -> tuple[object, ...]:
-        return tuple(values[self._names.index(name)] for name in self._keys)
-
-    def _completed(self, new: Values, old: Values | None) -> Values:
-        """Big values that an update left as they were: from the old row, if the log says it; else as they are in the table
-        now. If they have changed since, that change comes as well; if the row is gone, its deletion does."""
-        missing = [i for i, value in enumerate(new) if value is UNCHANGED and self._shape[i] is not None]
-        found: dict[int, object] = {}
-        if old is not None:
-            found = {i: old[i] for i in missing}
-        elif missing:
+    def _completed(self, new: Values, old: Values | None, *, whole: bool) -> Values:
+        """Big values that an update left as they were: from the old row, if the log says it; else as they are in the
+        table now. If they have changed since, that change comes as well; if the row is gone, its deletion does."""
+        missing = [at for at, value in enumerate(new) if value is UNCHANGED]
+        told = missing if whole else [at for at in missing if at in self._key_at]
+        found: dict[int, object] = {at: old[at] for at in told} if old is not None else {}
+        new = tuple(found.get(at, value) for at, value in enumerate(new))
+        missing = [at for at in missing if at not in found and self._shape[at] is not None]
+        if missing:
             found = self._looked_up(missing, new)
-        return tuple(found.get(i, value) for i, value in enumerate(new))
+        return tuple(found.get(at, value) for at, value in enumerate(new))
 
     def _looked_up(self, missing: list[int], new: Values) -> dict[int, object]:
         sql = psycopg.sql
         select = sql.SQL("select {} from {} where {}").format(
-            sql.SQL(", ").join(sql.Identifier(self._names[i]) for i in missing),
+            sql.SQL(", ").join(sql.Identifier(self._names[at]) for at in missing),
             sql.Identifier(*self._source.table.split(".")),
             sql.SQL(" and ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in self._keys),
         )
-        key = [value.decode() if isinstance(value, bytes) else None for value in self._key(new)]
+        key = [value.decode() if isinstance(value, bytes) else None for value in (new[at] for at in self._key_at)]
         try:
             with self._connection.cursor() as cursor:
                 cursor.execute(select, key)
                 if cursor.fetchone() is None or cursor.pgresult is None:
                     return {}
-                return {i: cursor.pgresult.get_value(0, at) for at, i in enumerate(missing)}
-        except psycopg.errors.UndefinedColumn:  # dropped since: what follows in the log says so
+                return {at: cursor.pgresult.get_value(0, i) for i, at in enumerate(missing)}
+        except psycopg.errors.UndefinedColumn:  # dropped since
             return {}
 
     def _emptied(self) -> None:
         """All rows went at once: an empty table is the new version of it."""
         if not self._stream.config.get("full_table_versions", True):
             raise LogError(
-                f"{self._source.table} was truncated. Targets are told so by ACTIVATE_VERSION, which full_table_versions: "
-                "false forbids.\n  Empty the table at the target, and begin anew, without this stream's state."
+                f"{self._source.table} was truncated, and full_table_versions: false forbids to tell targets so.\n"
+                "  Empty the table at the target, and begin anew, without this stream's state."
             )
         logger.warning("%s was truncated: targets drop all rows that they have of it", self._source.table)
         with self._stream.full_table():

@@ -82,8 +82,8 @@ class Loaders:
         missing = list({oid for oid in wanted if oid not in self._known})
         if missing:
             for oid, base, item, name in self._connection.execute(_BASE_TYPES, (missing,)).fetchall():
-                if item and self._connection.adapters.types.get(base) is None:
-                    TypeInfo(name.removeprefix("_"), item, base).register(self._connection)  # an array of a type made here
+                if item and self._connection.adapters.types.get(base) is None:  # an array of a type that was made here
+                    TypeInfo(name.removeprefix("_"), item, base).register(self._connection)
                 self._known[oid] = self._transformer.get_loader(base, Format.TEXT).load
             for oid in missing:  # a type that was dropped since
                 self._known.setdefault(oid, lambda data: data.decode())

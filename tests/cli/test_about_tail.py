@@ -134,6 +134,11 @@ def woken(tap):
             "polled",
         ),
         (
+            pushed({"replication_key": "id", "order": "asc"}),
+            "STATE comes at the end of the stream, and when it is stopped or fails; the bookmark is the greatest",
+            "leave it out",
+        ),
+        (
             pushed({"replication_key": "id"}, overlap=True),
             "its tail function is called first, and brings the rows of its sync function once it has subscribed; each "
             "time that it ends or fails, the same again. So nothing gets lost in between, if it calls "

@@ -43,8 +43,9 @@ import burler
 tap = burler.tap("tap-flags")
 
 
-@tap.sync("a", key_properties="id", schema={"type": "object", "properties": {"id": {"type": "integer"}}})
+@tap.sync("a", key_properties="id", replication_key="id", schema={"properties": {"id": {"type": "integer"}}})
 def rows():
+    print("poll")
     yield [{"id": n} for n in range(9)]
 
 
@@ -59,6 +60,7 @@ def _given(monkeypatch: pytest.MonkeyPatch, own_script: bool, *args: str) -> dic
 
     def run_command(load_tap: Any, **options: Any) -> int:
         seen.append(options)
+        running.Asked(**options)
         return 0
 
     monkeypatch.setattr(running, "run_command", run_command)
@@ -151,6 +153,28 @@ def test_help_has_the_options_of_tail_under_a_heading_with_units_and_defaults(tm
         assert item.name in TAIL or item.name.replace("_", "-") in text or f"\n  {item.name} " in below
 
 
+def test_the_command_line_wins_over_environment_and_that_over_the_config(tmp_path: Path):
+    told = {"tail": True, "tail_max_rounds": 9, "new_record_polling_interval_ms": 600_000}
+    (tmp_path / "c.json").write_text(json.dumps(told))
+    config = ("--config", "c.json")
+    environment = {"TAP_FLAGS_TAIL_MAX_ROUNDS": "3", "TAP_FLAGS_NEW_RECORD_POLLING_INTERVAL_MS": "5"}
+    assert _run(tmp_path, *config, **environment).stderr.count("poll\n") == 3
+    ended = _run(tmp_path, *config, "--tail-max-rounds", "2", **environment)
+    assert (ended.code, ended.stderr.count("poll\n")) == (0, 2)
+    ended = _run(tmp_path, *config, "--tail-max-rounds=none", "--tail-max-seconds=0.3", **environment)
+    assert (ended.code, ended.stderr.count("poll\n") > 3) == (0, True)
+    assert _run(tmp_path, *config, "--no-tail", **environment).stderr.count("poll\n") == 1
+
+
+def test_a_bad_interval_in_a_catalog_is_told_before_the_first_message(tmp_path: Path):
+    metadata = [{"breadcrumb": [], "metadata": {"selected": True, "new-record-polling-interval-ms": "5 s"}}]
+    (tmp_path / "catalog.json").write_text(json.dumps({"streams": [{"tap_stream_id": "a", "metadata": metadata}]}))
+    ended = _run(tmp_path, "--catalog", "catalog.json", "--tail", "--tail-max-rounds=1")
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert "'new-record-polling-interval-ms' must be a whole number above 0, not '5 s'." in ended.one_critical()
+    assert _run(tmp_path, "--catalog", "catalog.json").code == 0
+
+
 # ---- what makes no sense ---------------------------------------------------------------------------
 
 
@@ -167,7 +191,8 @@ def test_what_counts_in_a_tail_run_only_is_told_where_there_is_none():
     assert flags.remarks(Settings(new_record_polling_interval_ms=5), {"new_record_polling_interval_ms": "5"}) == [
         "--new-record-polling-interval-ms: without effect in a run without tail. Add --tail, or leave it out."
     ]
-    assert flags.remarks(Settings(metrics_port=9000), {"metrics_port": "9000", "tail": False}) == []
+    assert flags.remarks(Settings(metrics_port=9000), {}) == []
+    assert flags.remarks(Settings(page_max_rows=5), {"ignore_source_state": True, "tail": False}) == []
 
 
 def test_retries_that_are_off_and_counted_are_told():
@@ -242,8 +267,9 @@ def test_a_tap_that_confirms_itself_is_told_on_stdout_and_not_with_a_lake(tmp_pa
     assert "which this tap writes itself" not in ended.stderr
 
 
-def test_the_run_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_what_makes_sense_is_not_remarked_upon(caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.INFO):
-        got = running._of_this_run(package.tap("tap-x"), Settings(), {"tail": True, "tail_max_rounds": "3"}, look=None)
+        asked = running.Asked(flags={"tail": True, "tail_max_rounds": "3"})
+        got = running._of_this_run(package.tap("tap-x"), Settings(), asked)
     assert got == Settings(tail=True, tail_max_rounds=3)
     assert caplog.records == []

@@ -271,3 +271,20 @@ def test_a_base_without_sync_is_no_stream(package, name):
     tap = load(package, {"app.py": app(), "streams/__init__.py": "", "streams/base.py": base, "streams/z.py": one})
     assert list(tap.seal()) == ["deals"]
     assert run_tap(tap).records("deals") == [{"id": 3}]
+
+
+def test_a_class_with_a_tail_function_alone_is_a_stream_and_no_base(package):
+    streams = f"""
+        import burler
+
+        class Events(burler.Stream):
+            schema = {SCHEMA}
+            def tail(self):
+                yield {{"id": 1}}
+
+        class Errors(Events):
+            pass
+        """
+    name = package({"__init__.py": "", "app.py": app(), "streams.py": streams})
+    specs = importlib.import_module(f"{name}.app").tap.seal()
+    assert {stream: spec.tail is not None for stream, spec in specs.items()} == {"events": True, "errors": True}

@@ -10,6 +10,7 @@ import pytest
 
 import burler
 from burler.errors import DeclarationError
+from burler.testing import run_tap
 
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
@@ -160,12 +161,89 @@ def test_ack_and_acknowledge_are_one_part(tap):
         tap.ack("a")(rows_seen)
 
 
-@pytest.mark.parametrize(("part", "fn"), [("tail", rows), ("wake", rows)])
-def test_a_second_function_names_the_first(tap, part, fn):
-    getattr(tap, part)("a")(fn)
+@pytest.mark.parametrize(("part", "options"), [("tail", {"key_properties": "id"}), ("wake", {})])
+def test_a_second_function_names_the_first(tap, part, options):
+    getattr(tap, part)("a", **options)(rows)
     with pytest.raises(DeclarationError) as caught:
-        getattr(tap, part)("a")(fn)
+        getattr(tap, part)("a", **options)(rows)
     assert f"has a {part} function already (" in str(caught.value) and "test_tail_parts.py:" in str(caught.value)
+
+
+def told_by_decorators(tap, told):
+    @tap.sync("s", schema=SCHEMA, replication_key="id", order="asc")
+    def first(stream):
+        yield {"id": 1}
+
+    @tap.tail("s", overlap=True)
+    def then(stream):
+        yield from stream.catch_up()
+        yield {"id": 2}
+        stream.state = {"last": 2}
+
+    @tap.ack("s")
+    def out(state):
+        told.append(state)
+
+
+def told_by_a_handle(tap, told):
+    s = tap.stream("s", schema=SCHEMA, replication_key="id", order="asc")
+
+    @s.sync
+    def first(stream):
+        yield {"id": 1}
+
+    @s.tail(overlap=True)
+    def then(stream):
+        yield from stream.catch_up()
+        yield {"id": 2}
+        stream.state = {"last": 2}
+
+    @s.ack
+    def out(state):
+        told.append(state)
+
+
+def told_by_a_class(tap, told):
+    @tap.stream
+    class S(burler.Stream):
+        schema = SCHEMA
+        replication_key = "id"
+        order = "asc"
+        overlap = True
+        last = 1
+
+        def sync(self):
+            yield {"id": self.last}
+
+        def tail(self, stream):
+            yield from stream.catch_up()
+            self.last = 2
+            yield {"id": self.last}
+            stream.state = {"last": self.last}
+
+        def ack(self, state):
+            told.append(state)
+
+
+@pytest.mark.parametrize("declare", [told_by_decorators, told_by_a_handle, told_by_a_class])
+def test_each_style_runs_the_same(tap, declare):
+    told = []
+    declare(tap, told)
+    out = run_tap(tap, {"tail": True, "tail_max_rounds": 1})
+    assert not out.result.errors
+    assert [kind for kind in out.types if kind != "STATE"] == ["SCHEMA", "RECORD", "RECORD"]
+    assert out.records("s") == [{"id": 1}, {"id": 2}] and out.types[-1] == "STATE"
+    assert out.states[-1]["bookmarks"]["s"] == {"id": 2, "stream_state": {"last": 2}}
+    assert told[-1] == {"last": 2}
+    assert run_tap(tap).records("s") == [{"id": 1}]  # a plain run knows no tail function
+
+
+def test_a_plain_run_leaves_a_tail_function_alone_out_and_says_so(tap, caplog):
+    tap.tail("events", schema=SCHEMA)(rows)
+    with caplog.at_level("WARNING", logger="burler"):
+        out = run_tap(tap)
+    assert (out.records("events"), out.result.exit_code) == ([], 0)
+    assert "stream 'events': has a tail function alone; it comes in a tail run only (--tail)" in caplog.text
 
 
 # ---- a tail function alone ---------------------------------------------------------------------------
@@ -181,6 +259,27 @@ def test_a_tail_function_alone_makes_a_stream_that_is_no_full_table(tap):
 def test_a_tail_function_alone_with_a_replication_key_is_incremental(tap):
     tap.tail("events", replication_key="id", schema=SCHEMA)(rows)
     assert tap.seal()["events"].replication_method == burler.INCREMENTAL
+
+
+def test_a_tail_function_alone_is_where_its_stream_stands(tap):
+    handle = tap.stream("a", schema=SCHEMA)
+    handle.tail(rows)
+    assert tap.seal()["a"].place == tap.seal()["a"].tail.place
+
+
+def test_a_class_with_a_tail_function_alone_takes_no_arguments(tap):
+    @tap.stream
+    class A(burler.Stream):
+        schema = SCHEMA
+
+        def __init__(self, url):
+            self.url = url
+
+        def tail(self):
+            yield {"id": 1}
+
+    (gap,) = gaps_of(tap)
+    assert "class A can't be made" in gap and "its __init__ asks for 'url'" in gap
 
 
 def test_a_tail_function_beside_a_sync_function_leaves_its_method(tap):

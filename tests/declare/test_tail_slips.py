@@ -52,6 +52,13 @@ def emits_inside(client, stream):
     client.listen(on_message)
 
 
+def emits_inside_by_its_tap(client):
+    def on_message(row):
+        client.tap.emit_record(row)
+
+    client.listen(on_message)
+
+
 def hands_its_stream_on(client, stream):
     client.pump_into(stream)
 
@@ -79,7 +86,16 @@ def returns(client):
 
 @pytest.mark.parametrize(
     "fn",
-    [emits, emits_inside, hands_its_stream_on, hands_it_on_behind_others, hands_it_on_before_others, keeps_it, returns],
+    [
+        emits,
+        emits_inside,
+        emits_inside_by_its_tap,
+        hands_its_stream_on,
+        hands_it_on_behind_others,
+        hands_it_on_before_others,
+        keeps_it,
+        returns,
+    ],
 )
 def test_a_tail_function_may_emit_its_rows(tap, fn):
     assert may_emit(fn) or not gives_nothing(fn)

@@ -15,14 +15,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tail_storm_reader import Reader
 from tapprocess import PYTHON, environment, messages_of, write_tap
+
+SLOW_BYTES_PER_SECOND = 5_000_000
 
 SOURCE = """
 import socket, sys, threading, time
@@ -77,28 +79,6 @@ if __name__ == "__main__":
 """
 
 
-class Reader(threading.Thread):
-    """Reads a pipe to its end; a slow one takes its time until it is told to ``hurry``."""
-
-    def __init__(self, pipe: Any, slow: bool) -> None:
-        super().__init__(daemon=True)
-        self._pipe = pipe
-        self._fast = threading.Event()
-        if not slow:
-            self._fast.set()
-        self.got = bytearray()
-        self.begun = threading.Event()
-
-    def run(self) -> None:
-        while chunk := self._pipe.read1(1 << 16):
-            self.got += chunk
-            self.begun.set()
-            self._fast.wait(0.01)
-
-    def hurry(self) -> None:
-        self._fast.set()
-
-
 def plan(seed: int) -> dict[str, Any]:
     """What a run is like."""
     rng = random.Random(seed)
@@ -142,7 +122,7 @@ def one_run(seed: int, folder: Path) -> str:
     process = start(folder, run, None)
     assert process.stdout is not None
     assert process.stderr is not None
-    reader = Reader(process.stdout, run["slow"])
+    reader = Reader(process.stdout.fileno(), bytes_per_second=SLOW_BYTES_PER_SECOND if run["slow"] else None)
     reader.start()
     reader.begun.wait(30)
     time.sleep(run["after"])

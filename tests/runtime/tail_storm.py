@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import tail_storm_tables as tables
-from tail_storm_peer import side_by_side
 from tail_storm_kill import Killed, kill
+from tail_storm_peer import side_by_side
 from tail_storm_run import Told, run
 from tail_storm_world import Hub
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tail_storm_checks import Output, missing
 from tail_storm_plan import Plan, plan
-from tail_storm_run import PATIENCE_SECONDS, Run, ended, reading, while_alive
+from tail_storm_process import PATIENCE_SECONDS, Run, ended, reading, while_alive
 from tail_storm_world import Hub, World
 
 

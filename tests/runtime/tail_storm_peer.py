@@ -18,7 +18,8 @@ from typing import Any
 
 import msgspec
 from tail_storm_plan import Plan, plan
-from tail_storm_run import PATIENCE_SECONDS, ended, reading, until_the_moment
+from tail_storm_process import PATIENCE_SECONDS, ended, reading
+from tail_storm_run import until_the_moment
 from tail_storm_tables import table
 from tail_storm_world import Hub
 from tapprocess import PYTHON, environment

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -115,6 +116,21 @@ def test_what_this_run_has_never_said_is_never_told(beside: Beside):
     assert beside.confirm(json.dumps({"bookmarks": {"b": {"id": 2}}})) == []
     assert beside.confirm(json.dumps({"bookmarks": {"a": {"other": 2}}})) == []
     assert beside.confirm(2) == [2]
+
+
+def test_a_file_that_has_said_it_before_this_run_did_confirms_it(beside: Beside):
+    """A run that begins further back comes to where an older one had come."""
+    beside.say(1, 2)
+    for _ in range(5):
+        assert beside.confirm(3) == []
+    os.utime(beside.path, ns=(1, 1))
+    for _ in range(3):
+        beside.clock.advance(10)
+        beside.acknowledgements.call()
+    beside.say(3, 4)
+    beside.clock.advance(10)
+    beside.acknowledgements.call()
+    assert beside.told == [3]
 
 
 def test_it_never_goes_back(beside: Beside):

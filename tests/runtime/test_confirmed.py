@@ -88,6 +88,8 @@ LATER = "\n" + json.dumps({"type": "RECORD", "stream": "a", "record": {"id": 9, 
         json.dumps({"type": "STATE", "value": state(5)}, indent=4),
         message(5),
         message(5).replace("STATE", "state"),
+        (message(4) + message(5)).replace("STATE", "state"),
+        "".join(f"  {line}\n" for line in (message(4) + message(5)).splitlines()),
         message(3) + message(4) + message(5),
         json.dumps(state(4)) + "\n" + json.dumps(state(5)) + "\n",
         message(4) + message(5) + "\n\n",
@@ -269,6 +271,7 @@ def spoil(kind: str, path: Path) -> None:
                 "text": b"nothing of the kind\n",
                 "binary": bytes(range(256)),
                 "another object": b'{"id": 1}',
+                "a state below": b'{"a": {"bookmarks": {"a": {"id": 1}}}}\n',
                 "a list": b"[1, 2]",
                 "null": b"null",
                 "bad bookmarks": b'{"bookmarks": 5}\n',
@@ -278,7 +281,19 @@ def spoil(kind: str, path: Path) -> None:
         )
 
 
-NO_STATE = ["empty", "blank", "half", "text", "binary", "another object", "a list", "null", "bad bookmarks", "deep"]
+NO_STATE = [
+    "empty",
+    "blank",
+    "half",
+    "text",
+    "binary",
+    "another object",
+    "a state below",
+    "a list",
+    "null",
+    "bad bookmarks",
+    "deep",
+]
 NO_FILE = ["missing", "folder", "pipe", "no rights"]
 
 

@@ -14,6 +14,7 @@ from burler.runtime.plan import PlannedStream, make_plan
 from burler.runtime.session import Session
 from burler.settings import Settings
 from burler.singer.catalog import catalog_from_wire
+from burler.testing import FakeClock, run_tap
 
 INTERVAL, AGE = "new-record-polling-interval-ms", "max-full-table-age-seconds"
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "integer"}}}
@@ -134,3 +135,54 @@ def test_the_keys_are_not_in_a_catalog_that_is_discovered():
     keys = {key for stream in wire["streams"] for one in stream["metadata"] for key in one["metadata"]}
     assert "table-key-properties" in keys
     assert not keys & {INTERVAL, AGE}
+
+
+# ---- in a run --------------------------------------------------------------------------------------
+
+
+def _polled(catalog: Any = None, **config: Any) -> tuple[dict[str, int], Any]:
+    """How often three streams are polled in 60 seconds of a clock that a test moves; a, b INCREMENTAL, c FULL_TABLE."""
+    tap, polls = burler.tap("tap-x"), {"a": 0, "b": 0, "c": 0}
+
+    def declare(name: str, **options: Any) -> None:
+        @tap.sync(name, key_properties="id", schema=SCHEMA, **options)
+        def rows() -> Any:
+            polls[name] += 1
+            return [{"id": polls[name], "at": polls[name]}]
+
+    declare("a", replication_key="at")
+    declare("b", replication_key="at", new_record_polling_interval_ms=20_000)
+    declare("c")
+    config = {"tail": True, "tail_max_seconds": 61, **config}
+    return polls, run_tap(tap, config, catalog=catalog, clock=FakeClock())
+
+
+def _catalog(**metadata: Any) -> dict[str, Any]:
+    streams = {name: {"selected": True, **metadata.get(name, {})} for name in ("a", "b", "c")}
+    return {
+        "streams": [
+            {"tap_stream_id": name, "metadata": [{"breadcrumb": [], "metadata": said}]}
+            for name, said in streams.items()
+        ]
+    }
+
+
+def test_each_stream_is_polled_on_its_own_interval():
+    polls, _out = _polled()
+    assert polls == {"a": 2, "b": 4, "c": 1}
+    polls, _out = _polled(new_record_polling_interval_ms=10_000, max_full_table_age_seconds=30)
+    assert polls == {"a": 7, "b": 4, "c": 3}
+
+
+def test_a_catalog_sets_interval_and_age_of_a_stream():
+    told = _catalog(a={INTERVAL: 30_000}, b={INTERVAL: "60000"}, c={AGE: 20})
+    polls, _out = _polled(told, new_record_polling_interval_ms=1)
+    assert polls == {"a": 3, "b": 2, "c": 4}
+
+
+def test_a_bad_value_in_a_catalog_ends_a_tail_and_no_other_run():
+    told = _catalog(b={INTERVAL: -1})
+    with pytest.raises(CatalogError, match="stream 'b': metadata 'new-record-polling-interval-ms' must be a whole"):
+        _polled(told)
+    polls, _out = _polled(told, tail=False, tail_max_seconds=None)  # where nobody asks for it
+    assert polls == {"a": 1, "b": 1, "c": 1}

@@ -115,6 +115,7 @@ class Tap:
             ended = self.process.poll() is not None
             found = condition()
             assert found or not ended, f"the tap ended with {self.process.returncode}\n{self.said}"
+            assert found or "failure 6 of" not in self.said, f"no use to wait until {what}\n{self.said}"
             return found
 
         return wait_until(holds, what, lambda: self.said)

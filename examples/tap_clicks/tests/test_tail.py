@@ -102,6 +102,18 @@ def test_pending_shrinks_with_each_state_and_is_never_ahead_of_it(shop, start):
     assert tap.end(signal.SIGTERM) == 0
 
 
+def test_pending_is_what_no_state_covers(shop, start):
+    """Here a STATE comes every 1,000 clicks, and not by time."""
+    tap = start("--tail", "--state-message-min-interval-ms", "600000", *CLICKS)
+    tap.until(shop.somebody_is_blocked, "it waits")
+    for count in (1300, 900):
+        shop.add(count)
+        tap.until(lambda: len(tap.rows()) == len(shop.ids), "all have come")
+        tap.until(lambda: tap.covered == shop.ids[len(shop.ids) // 1000 * 1000 - 1], "there is a STATE")
+        tap.until(lambda: shop.pending() == shop.ids[len(shop.ids) // 1000 * 1000 :], "what it covers is acknowledged")
+    assert tap.end(signal.SIGTERM) == 0, tap.said
+
+
 def test_without_a_state_nothing_is_acknowledged_until_the_end(shop, start):
     shop.add(20)
     tap = start("--tail", "--state-message-min-interval-ms", "600000", *CLICKS)

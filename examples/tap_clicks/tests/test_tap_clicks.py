@@ -99,6 +99,18 @@ def test_clicks_are_acknowledged_once_a_state_covers_them(shop):
         assert client.xinfo_groups("clicks")[0]["last-delivered-id"] == shop.ids[-1]
 
 
+@pytest.mark.parametrize("covered", [1, 600, 700])
+def test_what_a_state_does_not_cover_stays_pending(shop, covered):
+    from tap_clicks.clicks import Clicks
+
+    shop.add(700)
+    client = Clicks(shop.url, group=GROUP, block_seconds=1)
+    assert sum(len(page) for page in client.what_is_there(after="0-0")) == 700 == len(shop.pending())
+    client.acknowledge(up_to=shop.ids[covered - 1])
+    assert shop.pending() == shop.ids[covered:]
+    client.close()
+
+
 def test_what_a_run_without_state_has_read_stays_pending_and_comes_again(shop):
     """A limited run writes no STATE."""
     shop.add(30)

@@ -49,8 +49,9 @@ class Books:
             return connection.execute(statement).fetchall()
 
     def run(self, state=None, *, slot=None, **more):
-        """A plain run in this process."""
-        return run_tap(tap_ledger.tap, {**self.config, "slot": slot or self.slot}, state=state, select="entries", **more)
+        """A plain run of entries in this process; with more of a config."""
+        config = {**self.config, "slot": slot or self.slot, **more}
+        return run_tap(tap_ledger.tap, config, state=state, select="entries")
 
     def confirmed(self):
         """The place before which the slot keeps nothing; None without a slot."""
@@ -129,7 +130,16 @@ class Tap:
         self.folder = folder
         folder.mkdir()
         (folder / "config.json").write_text(json.dumps(config))
-        command = [sys.executable, "-m", "burler", "run", str(FOLDER), "--config", str(folder / "config.json"), "--tail"]
+        command = [
+            sys.executable,
+            "-m",
+            "burler",
+            "run",
+            str(FOLDER),
+            "--tail",
+            "--config",
+            str(folder / "config.json"),
+        ]
         if state is not None:
             (folder / "before.json").write_text(json.dumps(state))
             command += ["--state", str(folder / "before.json")]

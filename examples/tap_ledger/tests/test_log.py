@@ -1,0 +1,329 @@
+"""tap_ledger in plain runs: what the log says and what it does not, and what can't be read without a gap."""
+
+import dataclasses
+import os
+import subprocess
+
+import psycopg
+import pytest
+
+import burler
+import tap_ledger
+from burler.runtime.run import discover
+from burler.testing import run_tap
+from tap_ledger import pgoutput, server
+from tap_ledger.client import Ledger
+from tap_ledger.tests.follow import FOLDER, Copy, place_of, wait_until
+
+BIG = "(select string_agg(md5(i::text), '') from generate_series(1, 400) i)"  # 12,800 characters that don't get smaller
+
+
+def error_of(out):
+    """What the stream's error says, in one line."""
+    return " ".join(str(out.result.errors["entries"]).split())
+
+
+def rows_of(out):
+    """The records without their place in the log."""
+    return [{name: value for name, value in row.items() if name != "_sdc_lsn"} for row in out.records("entries")]
+
+
+def test_a_first_run_reads_all_and_a_second_one_what_has_changed(books):
+    first = books.run()
+    assert len(first.records("entries")) == 200
+    assert first.types[:2] == ["SCHEMA", "ACTIVATE_VERSION"] and first.types[-2:] == ["ACTIVATE_VERSION", "STATE"]
+    books.do("insert into entries (account_id, amount, memo) values (3, 1.5, 'new')")
+    books.do("update entries set amount = 7 where id = 5", "delete from entries where id = 6")
+    second = books.run(first.states[-1])
+    assert [row["id"] for row in second.records("entries")] == [201, 5, 6]
+    assert [row.get("amount") for row in second.records("entries")] == [1.5, 7, None]
+    assert [row["_sdc_deleted_at"] is None for row in second.records("entries")] == [True, True, False]
+    assert Copy().take(first.messages).take(second.messages).entries() == books.entries()
+    assert books.confirmed() == place_of(second.states[-1])
+    assert not books.run(second.states[-1]).records("entries")
+
+
+def test_rows_of_a_transaction_have_one_place_and_come_in_its_order(books):
+    first = books.run()
+    with psycopg.connect(books.url) as early, psycopg.connect(books.url) as late:
+        early.execute("insert into entries (account_id, amount, memo) values (1, 1, 'begun first')")
+        late.execute("insert into entries (account_id, amount, memo) values (1, 1, 'committed first')")
+        late.commit()
+        early.execute("update entries set memo = 'begun first, changed' where memo = 'begun first'")
+    rows = books.run(first.states[-1]).records("entries")
+    assert [row["memo"] for row in rows] == ["committed first", "begun first", "begun first, changed"]
+    assert rows[0]["_sdc_lsn"] < rows[1]["_sdc_lsn"] == rows[2]["_sdc_lsn"]
+
+
+def test_what_is_rolled_back_never_comes(books):
+    first = books.run()
+    with psycopg.connect(books.url) as connection:
+        connection.execute("insert into entries (account_id, amount) values (1, 1)")
+        connection.rollback()
+    second = books.run(first.states[-1])
+    assert not second.records("entries")
+
+
+COLUMNS = {
+    "yes boolean": ["true", "false"],
+    "small smallint": ["-32768"],
+    "price numeric(20, 4)": ["12345678901234.5678", "-0.5"],
+    "exact numeric": ["0.1000000000000000000000000000000001", "1e30"],
+    "whole numeric(30, 0)": ["123456789012345678901234567890"],
+    "ratio double precision": ["0.1", "1e-300", "3"],
+    "single real": ["1.1"],
+    "fixed char(5)": ["'ab'"],
+    "day date": ["'2024-02-29'"],
+    "moment timestamptz": ["'2024-06-30 23:59:59.123456+05:30'", "'0001-01-02 00:00:00Z'"],
+    "naive timestamp": ["'2024-06-30 23:59:59'"],
+    "clock time": ["'12:30:00.5'"],
+    "took interval": ["'1 day 02:03:04'"],
+    "bytes bytea": ["'\\x00ff10'"],
+    "ident uuid": ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"],
+    "address inet": ["'10.0.0.1/24'"],
+    "doc json": ['\'{"a": [1, 0.30000000000000000001, null], "b": "é"}\''],
+    "docb jsonb": ["'[1, {\"x\": null}]'", "'null'"],
+    "numbers integer[]": ["'{1,NULL,3}'", "'{}'"],
+    "grid integer[][]": ["'{{1,2},{3,4}}'"],
+    "prices numeric(10, 2)[]": ["'{1.50,NULL}'"],
+    "words text[]": ["array['a,b', 'with \"quotes\"', null, '', 'NULL', E'back\\\\slash']"],
+    "moments timestamptz[]": ["'{2024-06-30 23:59:59+02}'"],
+    "mood mood": ["'happy'"],
+    "moods mood[]": ["'{happy,sad}'"],
+    "age age": ["42"],
+    "span int4range": ["'[1,5)'"],
+    "cash money": ["'12.34'"],
+}
+
+
+def test_every_type_comes_as_burler_sql_reads_it_from_snapshot_and_log_alike(books):
+    books.do("create type mood as enum ('happy', 'sad')", "create domain age as integer check (value >= 0)")
+    books.do(f"alter table entries {', '.join(f'add column {column}' for column in COLUMNS)}", "delete from entries")
+    empty = books.run()
+    names = [column.split()[0] for column in COLUMNS]
+    for values in zip(*(given * 2 if len(given) == 1 else given[:2] for given in COLUMNS.values()), strict=True):
+        books.do(f"insert into entries (account_id, amount, {', '.join(names)}) values (1, 1, {', '.join(values)})")
+    books.do("insert into entries (account_id, amount) values (1, 1)")
+    books.do("insert into entries (account_id, amount, ratio) values (1, 1, 'NaN')")
+    changes = rows_of(books.run(empty.states[-1], on_nan="null"))
+    snapshot = rows_of(books.run(slot=f"{books.slot}b", on_nan="null"))
+    assert changes == snapshot and len(changes) == 4
+
+    plain = burler.tap("tap-plain")
+    plain.client(lambda: burler.sql.Database(books.config["database_url"], naive_times="utc"))
+    plain.discover(lambda client: client.discover(tables="entries"))
+    plain.sync("*")(lambda client, stream: client.pages(stream))
+    read = run_tap(plain, {"on_nan": "null"}).records("public.entries")
+    assert [{**row, "_sdc_deleted_at": None} for row in sorted(read, key=lambda row: row["id"])] == snapshot
+
+
+def test_a_big_value_that_an_update_leaves_alone_is_there_all_the_same(books):
+    books.do(f"update entries set memo = {BIG} where id <= 3")
+    first = books.run()
+    memo = books.entries()[1]["memo"]
+    books.do("update entries set amount = 0 where id = 1")
+    books.do("alter table entries replica identity full", "update entries set amount = 0 where id = 2")
+    books.do("update entries set amount = 0 where id = 3", "delete from entries where id = 3")
+    rows = books.run(first.states[-1]).records("entries")
+    assert [row["id"] for row in rows] == [1, 2, 3, 3]
+    assert all(row["memo"] == memo for row in rows)
+
+
+def test_a_big_value_of_a_row_that_is_gone_is_left_out(books):
+    books.do(f"update entries set memo = {BIG} where id = 3")
+    first = books.run()
+    books.do("update entries set amount = 0 where id = 3", "delete from entries where id = 3")
+    rows = books.run(first.states[-1]).records("entries")
+    assert "memo" not in rows[0] and rows[0]["amount"] == 0 and rows[1]["_sdc_deleted_at"]
+
+
+@pytest.mark.parametrize("identity", ["default", "full"])
+def test_a_key_that_changes_deletes_the_row_under_the_old_one(books, identity):
+    books.do(f"alter table entries replica identity {identity}")
+    first = books.run()
+    books.do("update entries set id = 1001 where id = 1", "update entries set amount = 3 where id = 2")
+    second = books.run(first.states[-1])
+    assert [(row["id"], row["_sdc_deleted_at"] is None) for row in second.records("entries")] == [
+        (1, False), (1001, True), (2, True)
+    ]  # fmt: skip
+    assert ("memo" in second.records("entries")[0]) is (identity == "full")
+    assert Copy().take(first.messages).take(second.messages).entries() == books.entries()
+
+
+def test_a_big_key_that_stays_is_no_new_key(books):
+    books.do("alter table entries drop constraint entries_pkey", "delete from entries where id > 2")
+    books.do("alter table entries add column code text", f"update entries set code = left(id || {BIG}, 2500)")
+    books.do("alter table entries alter column code set storage external", "alter table entries add primary key (code)")
+    books.do("update entries set code = code || '' where id = 1")
+    first = books.run()
+    assert [len(row["code"]) for row in first.records("entries")] == [2500, 2500]
+    books.do("update entries set amount = 0 where id = 1")
+    (row,) = books.run(first.states[-1]).records("entries")
+    assert row["code"] == books.ask("select code from entries where id = 1")[0][0] and row["amount"] == 0
+
+
+def test_what_postgresql_computes_is_unsupported_since_no_log_has_it(books):
+    books.do("alter table entries add column twice numeric generated always as (amount * 2) stored")
+    entry = discover(tap_ledger.tap, books.config).to_wire()["streams"]
+    said = {tuple(one["breadcrumb"]): one["metadata"] for stream in entry for one in stream["metadata"]}
+    assert said["properties", "twice"]["inclusion"] == "unsupported"
+    first = books.run()
+    books.do("update entries set amount = 3 where id = 1")
+    second = books.run(first.states[-1])
+    assert "twice" not in first.records("entries")[0] and second.records("entries")[0]["amount"] == 3
+
+
+def test_a_table_that_is_truncated_is_an_empty_version(books):
+    first = books.run()
+    books.book("before")
+    books.do("truncate entries")
+    books.book("after")
+    second = books.run(first.states[-1])
+    assert second.types == ["SCHEMA", "RECORD", "ACTIVATE_VERSION", "RECORD", "STATE"]
+    copy = Copy().take(first.messages).take(second.messages)
+    assert copy.entries() == books.entries() and len(copy.rows) == 1
+    forbidden = books.run(first.states[-1])
+    assert "stands at" in error_of(forbidden)  # what the second run has read is acknowledged
+
+
+def test_where_versions_are_forbidden_a_truncated_table_is_an_error(books):
+    first = books.run(full_table_versions=False)
+    books.do("truncate entries")
+    assert "was truncated" in error_of(books.run(first.states[-1], full_table_versions=False))
+
+
+def test_other_tables_of_the_publication_are_left_alone(books):
+    books.do("alter publication burler_ledger add table accounts")
+    first = books.run()
+    books.do("update accounts set name = 'x'", "truncate accounts")
+    books.book("mine")
+    assert [row["memo"] for row in books.run(first.states[-1]).records("entries")] == ["mine"]
+
+
+def test_a_column_that_is_dropped_is_missing_and_no_error(books):
+    first = books.run()
+    books.do("update entries set memo = 'x', tags = null where id = 1", "alter table entries drop column memo")
+    books.do("update entries set amount = 1 where id = 2")
+    rows = books.run(first.states[-1]).records("entries")
+    assert [row["id"] for row in rows] == [1, 2] and "memo" not in rows[1]
+
+
+def test_a_column_that_nobody_selected_is_not_read_from_the_log_either(books):
+    catalog = discover(tap_ledger.tap, books.config).to_wire()
+    for entry in catalog["streams"]:
+        entry["metadata"].append({"breadcrumb": [], "metadata": {"selected": entry["stream"] == "entries"}})
+        entry["metadata"].append({"breadcrumb": ["properties", "details"], "metadata": {"selected": False}})
+    first = run_tap(tap_ledger.tap, books.config, catalog=catalog)
+    books.do("update entries set memo = 'x' where id = 1")
+    second = run_tap(tap_ledger.tap, books.config, catalog=catalog, state=first.states[-1])
+    assert "details" not in first.records("entries")[0] and "details" not in second.records("entries")[0]
+    assert second.records("entries")[0]["memo"] == "x"
+
+
+# ---- what can't be followed -----------------------------------------------------------------------------
+
+REFUSED = {
+    "alter table entries drop constraint entries_pkey": "has no primary key",
+    "alter table entries replica identity nothing": "replica identity",
+    "drop publication burler_ledger": "CREATE PUBLICATION burler_ledger FOR TABLE public.entries",
+    "alter publication burler_ledger set table accounts": "ALTER PUBLICATION burler_ledger ADD TABLE public.entries",
+    "alter publication burler_ledger set (publish = 'insert')": "leaves changes of public.entries out",
+    "alter publication burler_ledger set table entries where (id > 5)": "leaves changes of public.entries out",
+    "alter publication burler_ledger set table entries (id, memo)": "leaves changes of public.entries out",
+    "alter role tap noreplication": "ALTER ROLE ... REPLICATION",
+}
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_what_can_t_be_followed_is_refused_before_the_first_row(books, statement):
+    books.do(statement)
+    try:
+        out = books.run()
+    finally:
+        books.do("alter role tap replication")
+    assert REFUSED[statement] in error_of(out) and error_of(out).startswith("stream 'entries': ")
+    assert not out.records("entries")
+
+
+def test_a_server_without_a_logical_log_is_refused(tmp_path):
+    with server.Server(wal_level="replica") as plain:
+        tap_ledger.ledger.make(plain.url(), entries=1)
+        out = run_tap(tap_ledger.tap, {"database_url": plain.url("ledger")}, select="entries")
+    assert "ALTER SYSTEM SET wal_level = logical" in error_of(out)
+
+
+def test_a_database_that_is_not_there_is_an_error_without_its_password(books):
+    config = {**books.config, "database_url": books.config["database_url"].replace(books.name, "nowhere")}
+    client = Ledger(config["database_url"], slot="s", publication="p")
+    with pytest.raises(burler.BurlerError, match='database "nowhere" does not exist'):
+        next(client.notifications("x", None))
+
+
+def test_a_table_that_was_made_anew_is_not_taken_for_the_old_one(books):
+    first = books.run()
+    books.do("create table other (like entries including all)", "drop table entries")
+    books.do("alter table other rename to entries")
+    books.do("alter publication burler_ledger add table entries", "grant select on entries to tap")
+    assert "was dropped and made anew" in error_of(books.run(first.states[-1]))
+
+
+def test_a_state_of_another_server_is_refused(books):
+    state = books.run().states[-1]
+    state["bookmarks"]["entries"]["stream_state"]["lsn"] += 1 << 40
+    assert "this is another server, or an older copy of it" in error_of(books.run(state))
+
+
+def test_a_slot_of_somebody_else_is_left_alone(books):
+    books.do(f"select pg_create_logical_replication_slot('{books.slot}', 'test_decoding')")
+    assert "is not this tap's (plugin test_decoding" in error_of(books.run())
+
+
+def test_a_slot_in_use_is_an_error_that_names_the_process(books, monkeypatch):
+    first = books.run()
+    monkeypatch.setattr("tap_ledger.log.PATIENCE_SECONDS", 0.3)
+    line = [server.programs() / "pg_recvlogical", "-d", books.url, "-S", books.slot, "--start", "-f", os.devnull]
+    line += ["-o", "proto_version=1", "-o", "publication_names=burler_ledger"]
+    other = subprocess.Popen(line, stderr=subprocess.DEVNULL)
+    try:
+        active = f"select active_pid from pg_replication_slots where slot_name = '{books.slot}'"
+        pid = wait_until(lambda: books.ask(active)[0][0], "the other one reads")
+        books.book("new")
+        said = error_of(books.run(first.states[-1]))
+    finally:
+        other.kill()
+        other.wait()
+    assert f"is in use by process {pid} of the server" in said and f"pg_terminate_backend({pid})" in said
+
+
+def test_a_transaction_that_stays_open_is_named(books, monkeypatch):
+    monkeypatch.setattr("tap_ledger.slot.LOCK_SECONDS", 0.2)
+    with psycopg.connect(books.url) as writer:
+        writer.execute("insert into entries (account_id, amount) values (1, 1)")
+        said = error_of(books.run())
+        pid = writer.info.backend_pid
+    assert "a slot can't be made" in said and str(pid) in said
+    assert len(books.run().records("entries")) == 201
+
+
+def test_a_slot_that_the_server_has_emptied_is_an_error_and_made_anew_without_a_state():
+    with server.Server(max_slot_wal_keep_size="1MB", max_wal_size="32MB", min_wal_size="32MB") as small:
+        tap_ledger.ledger.make(small.url(), entries=10)
+        config = {"database_url": small.url("ledger")}
+        first = run_tap(tap_ledger.tap, config, select="entries")
+        with psycopg.connect(small.url("ledger"), autocommit=True) as connection:
+            for _ in range(4):
+                connection.execute("select pg_logical_emit_message(false, 'other', repeat('x', 10000000))")
+                connection.execute("select pg_switch_wal()")
+                connection.execute("checkpoint")
+            lost = connection.execute("select wal_status from pg_replication_slots").fetchone()
+            assert lost == ("lost",)
+        said = error_of(run_tap(tap_ledger.tap, config, state=first.states[-1], select="entries"))
+        assert "max_slot_wal_keep_size" in said and "Begin anew" in said
+        assert len(run_tap(tap_ledger.tap, config, select="entries").records("entries")) == 10
+
+
+def test_a_message_of_a_kind_that_nobody_knows_is_an_error():
+    with pytest.raises(burler.BurlerError, match="kind b'S'"):
+        pgoutput.decode(b"S\0\0\0\1")
+    assert pgoutput.decode(b"O" + bytes(9)) is None
+    assert dataclasses.is_dataclass(pgoutput.Begin) and FOLDER.name == "tap_ledger"
