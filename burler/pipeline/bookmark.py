@@ -177,6 +177,14 @@ class BookmarkTracker:
         """All rows of this run are out."""
         self._complete = True
 
+    def reached(self) -> None:
+        """The rows up to here are whole: all that a source had. What follows may begin before their end (some of it has
+        come already), and rises from there."""
+        self._last = NOWHERE
+        held = self._stays or self._broken or self._hold.rank is not None
+        if not held and not self._manual and self._greatest.over(self._initial):
+            self._initial = self._greatest
+
     def restart(self) -> None:
         """The rows come once more, from the beginning: a retry. What was safe stays safe."""
         self._last = NOWHERE

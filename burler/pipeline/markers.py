@@ -110,6 +110,13 @@ class Kept(Marker):
 
 
 @dataclass(slots=True)
+class CaughtUp(Marker):
+    """A tail function has handed on all that its sync function gave."""
+
+    stream: str
+
+
+@dataclass(slots=True)
 class VersionBegins(Marker):
     """A ``with stream.full_table()`` block begins."""
 

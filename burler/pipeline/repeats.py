@@ -1,39 +1,35 @@
 """Repeats: rows that a round of a tail brings again, just as they went out before (specs 11.9, 11.13).
 
-Resumption is inclusive, so that each round begins with rows of the round before. Two rows are the same if the same bytes
-go out for them: what a source spells otherwise, or changes in a field that nobody selected, is no news; a digit more is.
-What is compared is the row as JSON, without the ``time_extracted`` around it; of a stream with a post_transform function
-it is the row that the function is given.
+Resumption is inclusive, so that each round begins with rows of the round before. Two rows are the same if the same
+bytes go out for them: what a source spells otherwise, or changes in a field that nobody selected, is no news; a digit
+more is. What is compared is the row as JSON, without the ``time_extracted`` around it; of a stream with a
+post_transform function it is the row that the function is given.
 
-Equal rows are counted, since a log may hold two equal events: as many are dropped as came out before, and no more.
+A row is dropped only where that changes nothing for whoever reads: equal rows are counted, since a log may hold two
+equal events, and as many are dropped as the round before brought; and of a stream with key properties a row is dropped
+only if nothing else went out for its key since.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
-import pickle
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, Literal
 
 import msgspec
 
-from burler.pipeline.bookmark_values import comparable, key_text, ordered, present_of
-from burler.pipeline.shape_bad import BadRows
+from burler.pipeline.bookmark_values import comparable
+from burler.pipeline.repeats_bad import KnownBad
+from burler.pipeline.repeats_top import Top, blank, greatest_of, last_of, less, texts
 from burler.pipeline.shape_lines import Output
-from burler.pipeline.shape_values import Misfit
 
 logger = logging.getLogger(__name__)
 
+_HASHABLE = frozenset((str, int, bool, type(None)))
 _MANY = 64  # rows at the top of a page, from which on the next page is held
-_FEW = 16  # lines that are looked for from the end of a page
-_WAITING_BYTES = 4 * 1024 * 1024
-_WORTH_IT = 8  # values in a page, from which on it is quicker to look at them together
-_PLAIN = frozenset((str, int, float, type(None)))
-_BY_THEMSELVES: tuple[set[type], ...] = ({dt.datetime}, {int}, {dt.date})  # types of values that Python orders
 
 
 class Repeats:
@@ -44,6 +40,9 @@ class Repeats:
         keeps: "top": rows whose key is the greatest so far, which come again where the bookmark is the key's greatest
             value. "all": the last rows of the round before, whatever their keys are.
         most: so many different rows are known; beyond them the oldest are forgotten, and a warning says so.
+
+    Attributes:
+        bad: the rows that did not fit.
 
     Raises:
         ValueError: "top" without a key.
@@ -56,25 +55,29 @@ class Repeats:
         self._form: object = None
         self._stream = ""
         self._textual: str | None = None
+        self._key_of: _KeyOf | None = None
         self._sorted = self._warned = self._open = self._wide = False
+        self.bad = KnownBad(most)
         self._known: Counter[bytes] = Counter()
         self._known_keys: set[Any] = set()
         self._known_rank: Any = None
-        self._bad: Counter[bytes] = Counter()
-        self._start()
+        self._last: dict[Any, bytes] = {}  # what went out last, by the key properties
+        self._left: dict[bytes, int] = {}  # how many of each may still come again in this round
+        self._came: Counter[bytes] = Counter()
+        self._top = Top()
 
     # ---- rounds ----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A round begins, or a further try of one. If the one before has not come to its end, nothing is forgotten: what
-        was known, and what it brought, may both come again."""
+        """A round begins, or a further try of one. If the one before has not come to its end, nothing is forgotten:
+        what was known, and what it brought, may both come again."""
         if self._open:
             came, top = self._noted(), self._top
             self._known = self._trimmed(self._known | came)
             self._known_keys |= top.keys
-            if top.rank is not None and not _less(top.rank, self._known_rank):
+            if top.rank is not None and not less(top.rank, self._known_rank):
                 self._known_rank = top.rank
-            self._bad = self._bad_came if len(self._bad) > self._most else self._bad | self._bad_came
+        self.bad.begin()
         self._open = True
         self._start()
 
@@ -83,14 +86,16 @@ class Repeats:
         came, top = self._noted(), self._top
         if self._all:
             self._known = came or self._known
-        elif top.rank is not None and not _less(top.rank, self._known_rank):
+        elif top.rank is not None and not less(top.rank, self._known_rank):
             self._known, self._known_keys, self._known_rank = came, top.keys, top.rank
-        if came or self._bad_came:
-            self._bad = self._bad_came
+        self._last = {key: digest for key, digest in self._last.items() if digest in self._known}
+        self.bad.end(brought_rows=bool(came))
         self._open = False
         self._start()
 
-    def serve(self, stream: str, form: object, *, textual: str | None, sorted_rows: bool) -> None:
+    def serve(
+        self, stream: str, form: object, *, key_properties: Sequence[str], textual: str | None, sorted_rows: bool
+    ) -> None:
         """Say whose rows they are, before each page. Rows that went out in another form are no repeats.
 
         Args:
@@ -101,19 +106,20 @@ class Repeats:
         if form == self._form:
             return
         if self._form is not None:
-            self._known, self._known_keys, self._known_rank, self._bad = Counter(), set(), None, Counter()
+            self._known, self._known_keys, self._known_rank, self._last = Counter(), set(), None, {}
+            self.bad.forget()
             self._start()
         self._form, self._stream, self._textual, self._sorted = form, stream, textual, sorted_rows
+        self._key_of = _KeyOf(key_properties) if key_properties else None
 
     def _start(self) -> None:
         """Nothing of a round has come."""
-        self._left, self._bad_left = dict(self._known), dict(self._bad)  # how many may still come again
-        self._came: Counter[bytes] = Counter()
-        self._bad_came: Counter[bytes] = Counter()
-        self._top = _Top(lambda rows: self._trimmed(rows, self._most))
+        self._left, self._came, self._top = dict(self._known), Counter(), Top()
 
     def _noted(self) -> Counter[bytes]:
-        return self._trimmed(self._came if self._all else self._top.settled())
+        """What has come in this round and may come again."""
+        self._settle()
+        return self._trimmed(self._came)
 
     def _trimmed(self, rows: Counter[bytes], room: int = 0) -> Counter[bytes]:
         """The rows; the last ones of them, if there are more than ``most``, and more than ``room`` beyond that."""
@@ -141,7 +147,7 @@ class Repeats:
         """Take the repeats out of a page that was held, and note its rows; how many they were.
 
         Args:
-            keys: the values of the key, one for each line.
+            keys: the values of the replication key, one for each line.
         """
         if not output.count:
             return 0
@@ -159,22 +165,38 @@ class Repeats:
         """Rows, given as JSON, with those of them that are repeats. These count as having come once more."""
         page = Page(bodies, keys)
         if self._all:
-            if self._left and not self._left.keys().isdisjoint(page.digests()):
-                page.repeats = {i for i, digest in enumerate(page.digests()) if _take(self._left, digest)}
+            self._compare(page, range(len(bodies)), page.digests())
         elif self._left and len(keys) == len(bodies):
-            texts = _texts(keys)
-            if not self._known_keys.isdisjoint(texts):
-                places = [i for i, text in enumerate(texts) if text in self._known_keys]
-                page.repeats = {i for i in places if _take(self._left, digest_of(bodies[i]))}
+            found = texts(keys)
+            if not self._known_keys.isdisjoint(found):
+                places = [i for i, text in enumerate(found) if text in self._known_keys]
+                self._compare(page, places, [digest_of(bodies[i]) for i in places])
             if self._sorted and self._is_past(keys):
                 self._left = {}
         return page
 
+    def _compare(self, page: Page, places: Sequence[int], digests: list[bytes]) -> None:
+        """Find the repeats among rows at some places."""
+        owners = self._key_of([page.bodies[i] for i in places]) if self._key_of is not None else None
+        if self._left.keys().isdisjoint(digests):
+            if owners is not None:
+                self._last.update(zip(owners, digests, strict=True))
+        elif owners is None:
+            page.repeats = {i for i, digest in zip(places, digests, strict=True) if _take(self._left, digest)}
+        else:
+            for i, owner, digest in zip(places, owners, digests, strict=True):
+                if self._last.get(owner) == digest and _take(self._left, digest):
+                    page.repeats.add(i)
+                else:
+                    self._last[owner] = digest
+        if len(self._last) > 2 * self._most:
+            self._last = dict(islice(self._last.items(), len(self._last) - self._most, None))
+
     def _is_past(self, keys: list[Any]) -> bool:
         """Whether the last of sorted rows lies behind all that is known: none of those comes any more."""
-        last = next((key for key in reversed(keys) if not _blank(key)), None)
+        last = next((key for key in reversed(keys) if not blank(key)), None)
         rank = None if last is None else comparable(last, self._textual)[1]
-        return rank is not None and _less(self._known_rank, rank)
+        return rank is not None and less(self._known_rank, rank)
 
     def note(self, page: Page, out: Collection[int] | None = None, taken: int | None = None) -> None:
         """Remember the rows of a page.
@@ -191,7 +213,7 @@ class Repeats:
             places = self._at_top(page.keys[:taken])
             if out is not None:
                 places = [i for i in places if i in out or i in page.repeats]
-            self._add([page.bodies[i] for i in places], page.keys, places)
+            self._add(page.keys, places, lambda places: [page.bodies[i] for i in places])
 
     def passed(self, keys: list[Any], count: int, bodies: Callable[[list[int]], Sequence[bytes]]) -> None:
         """Remember rows of a page that was not held.
@@ -200,74 +222,37 @@ class Repeats:
             keys: as in ``sift``; ``count``: how many lines the page had.
             bodies: gives the lines at some places, which rise, as JSON.
         """
-        places = self._at_top(keys) if len(keys) == count else []
-        if places:
-            self._add(bodies(places), keys, places)
-
-    def _add(self, bodies: Sequence[bytes], keys: list[Any], places: list[int]) -> None:
-        self._top.add(bodies, set(_texts([keys[i] for i in places])))
+        if len(keys) == count:
+            self._add(keys, self._at_top(keys), bodies)
 
     def _at_top(self, keys: list[Any]) -> list[int]:
         """The places of the greatest of the keys, if it is as great as any before it in this round."""
-        places = self._last_of(keys) if self._sorted else self._greatest_of(keys)
+        places = last_of(keys, self._textual) if self._sorted else greatest_of(keys, self._textual)
         rank = comparable(keys[places[0]], self._textual)[1] if places else None
-        if rank is None or not self._top.takes(rank):
+        if rank is None or less(rank, self._top.rank):
             return []
+        if rank != self._top.rank:
+            self._top, self._came = Top(rank), Counter()
         self._wide = len(places) > _MANY
         return places
 
-    def _last_of(self, keys: list[Any]) -> list[int]:
-        """The places of the last value of keys that rise."""
-        places: list[int] = []
-        last = rank = None
-        for i in range(len(keys) - 1, -1, -1):
-            key = keys[i]
-            if _blank(key):
-                continue
-            if not places:
-                last, rank = key, comparable(key, self._textual)[1]
-            elif key != last and comparable(key, self._textual)[1] != rank:
-                break
-            places.append(i)
-        places.reverse()
-        return places
+    def _add(self, keys: list[Any], places: list[int], bodies: Callable[[list[int]], Sequence[bytes]]) -> None:
+        if places and self._top.add(bodies(places), texts([keys[i] for i in places])):
+            self._settle()
 
-    def _greatest_of(self, keys: list[Any]) -> list[int]:
-        """The places of the greatest of the keys; none where they have no order."""
-        present, kinds = present_of(keys)
-        try:
-            ranks = self._ranks(present, kinds)
-            greatest = max(ranks)
-        except (TypeError, ValueError):
-            return []
-        if len(present) < len(keys):
-            there = [i for i, key in enumerate(keys) if not _blank(key)]
-            return [i for i, rank in zip(there, ranks, strict=True) if rank == greatest]
-        if ranks.count(greatest) == 1:
-            return [ranks.index(greatest)]
-        return [i for i, rank in enumerate(ranks) if rank == greatest]
-
-    def _ranks(self, present: list[Any], kinds: set[type]) -> list[Any]:
-        if kinds in _BY_THEMSELVES:
-            return present
-        quick = ordered(present, kinds, self._textual) if len(present) >= _WORTH_IT else None
-        return quick[1] if quick is not None else [comparable(key, self._textual)[1] for key in present]
-
-    # ---- rows that do not fit ----------------------------------------------------------------------------
-
-    def was_bad(self, row: Mapping[str, Any]) -> bool:
-        """Note a row that does not fit; whether it is one that did not fit in the round before."""
-        try:
-            digest = digest_of(pickle.dumps(row, protocol=5))
-        except Exception:  # there is no saying what it holds
-            return False
-        if len(self._bad_came) < self._most:
-            self._bad_came[digest] += 1
-        return _take(self._bad_left, digest)
+    def _settle(self) -> None:
+        """Digest the rows at the top."""
+        bodies = self._top.taken()
+        if bodies:
+            digests = [digest_of(body) for body in bodies]
+            if self._key_of is not None:
+                self._last.update(zip(self._key_of(bodies), digests, strict=True))
+            self._came.update(digests)
+            self._came = self._trimmed(self._came, self._most)
 
 
 class Page:
-    """Rows as JSON, with the values of their key, and the places of the ``repeats`` among them."""
+    """Rows as JSON, with the values of their replication key, and the places of the ``repeats`` among them."""
 
     __slots__ = ("_digests", "bodies", "keys", "repeats")
 
@@ -283,118 +268,28 @@ class Page:
         return self._digests
 
 
-class _Top:
-    """The rows of one round that have the greatest key. They are kept as they are, up to some megabytes: mostly rows
-    with a greater one follow, and the work of digesting them would be for nothing."""
+class _KeyOf:
+    """Gives the key properties of rows, given as JSON: one value, or a tuple of them."""
 
-    __slots__ = ("_bodies", "_digests", "_size", "_trimmed", "keys", "rank")
+    def __init__(self, names: Sequence[str]) -> None:
+        fields = [(f"f{i}", Any, None) for i in range(len(names))]
+        rename = {f"f{i}": name for i, name in enumerate(names)}
+        self._fields = list(rename)
+        kind = msgspec.defstruct("Keys", fields, rename=rename, gc=False)
+        self._decode: Callable[[bytes], list[Any]] = msgspec.json.Decoder(kind, float_hook=str).decode_lines
 
-    def __init__(self, trimmed: Callable[[Counter[bytes]], Counter[bytes]]) -> None:
-        self.rank: Any = None
-        self._trimmed = trimmed
-        self._clear()
-
-    def _clear(self) -> None:
-        self.keys: set[Any] = set()
-        self._bodies: list[bytes] = []
-        self._size = 0
-        self._digests: Counter[bytes] = Counter()
-
-    def takes(self, rank: Any) -> bool:
-        """Whether rows of such a key belong here. Where it is a greater one, those so far do not."""
-        if rank == self.rank:
-            return True
-        if _less(rank, self.rank):
-            return False
-        self.rank = rank
-        self._clear()
-        return True
-
-    def add(self, bodies: Sequence[bytes], keys: set[Any]) -> None:
-        """Add rows of the rank that was taken last."""
-        self.keys |= keys
-        self._bodies += bodies
-        self._size += sum(map(len, bodies))
-        if self._size > _WAITING_BYTES:
-            self.settled()
-
-    def settled(self) -> Counter[bytes]:
-        """The digests of all rows."""
-        self._digests.update(map(digest_of, self._bodies))
-        self._digests = self._trimmed(self._digests)
-        self._bodies, self._size = [], 0
-        return self._digests
-
-
-class BadOnce(BadRows):
-    """The account of rows that do not fit, in which one that each round brings again counts once, and is told once."""
-
-    repeats: Repeats | None = None
-
-    def skip(self, row: Mapping[str, Any], misfit: Misfit) -> None:
-        if self.repeats is None or not self.repeats.was_bad(row):
-            super().skip(row, misfit)
-
-    def null(self, row: Mapping[str, Any], misfits: list[Misfit]) -> None:
-        if self.repeats is None or not self.repeats.was_bad(row):
-            super().null(row, misfits)
-
-
-class Unheard(BadRows):
-    """No account: of rows that are shaped a second time."""
-
-    def skip(self, row: Mapping[str, Any], misfit: Misfit) -> None:
-        pass
-
-    def null(self, row: Mapping[str, Any], misfits: list[Misfit]) -> None:
-        pass
+    def __call__(self, bodies: Sequence[bytes]) -> list[Any]:
+        rows = self._decode(b"\n".join(bodies))
+        columns = [[getattr(row, name) for row in rows] for name in self._fields]
+        for i, column in enumerate(columns):
+            if not set(map(type, column)) <= _HASHABLE:
+                columns[i] = [value if type(value) in _HASHABLE else repr(value) for value in column]
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
 def digest_of(body: bytes) -> bytes:
     """What a row is told by: 16 bytes."""
     return blake2b(body, digest_size=16).digest()
-
-
-def bodies_at(lines: bytes | bytearray, output: Output, count: int, places: list[int]) -> list[bytes]:
-    """Some of the last lines of a page, as JSON.
-
-    Args:
-        lines: those that are there; ``output`` says what stands before and after each row.
-        count: how many they are.
-        places: which, counted from the first of them; they rise.
-    """
-    before, behind = len(output.prefix), len(output.suffix)
-    if count - places[0] > _FEW:
-        cut = bytes(lines).split(output.suffix)
-        return [cut[place][before:] for place in places]
-    found: list[bytes] = []
-    end = len(lines)
-    for place in range(count - 1, places[0] - 1, -1):
-        begin = lines.rfind(b"\n", 0, end - 1) + 1
-        if place in places:
-            found.append(bytes(lines[begin + before : end - behind]))
-        end = begin
-    found.reverse()
-    return found
-
-
-def _texts(keys: list[Any]) -> list[Any]:
-    """Values of a key as they stand in a state, which all kinds of pages give alike. What is no value is None."""
-    if set(map(type, keys)) <= _PLAIN:
-        return keys
-    return [None if _blank(key) else _text(key) for key in keys]
-
-
-def _text(key: Any) -> Any:
-    try:
-        text = key_text(key)
-    except ArithmeticError:  # no number
-        return None
-    return text if type(text) in _PLAIN else None
-
-
-def _blank(key: Any) -> bool:
-    return key is None or key is msgspec.UNSET
 
 
 def _take(left: dict[bytes, int], digest: bytes) -> bool:
@@ -405,11 +300,3 @@ def _take(left: dict[bytes, int], digest: bytes) -> bool:
     elif count:
         del left[digest]
     return count > 0
-
-
-def _less(rank: Any, other: Any) -> bool:
-    """Whether a rank is less than another one. Those of different kinds have no order, and nothing is less than None."""
-    try:
-        return other is not None and bool(rank < other)
-    except TypeError:
-        return False

@@ -54,8 +54,8 @@ class Acknowledgements:
         self._functions: dict[str, UserFunction] = {}
         self._failed: set[str] = set()  # told no more: in a plain run
         self._waits: dict[str, tuple[float, float]] = {}  # in a tail: how long it waits after its failure, until when
-        some = any(spec.acknowledge is not None for spec in engine.session.declared.values())
-        self._given: bytes = msgspec.json.encode(engine.state) if some else b"{}"
+        self._some = any(spec.acknowledge is not None for spec in engine.session.declared.values())
+        self._given: bytes = msgspec.json.encode(engine.state) if self._some else b"{}"
         self._told: dict[str, dict[str | None, Value]] = {}
         self._said = Said()
         self._newest: dict[str, Any] | None = None  # a later STATE says all that an earlier one said
@@ -66,7 +66,7 @@ class Acknowledgements:
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._over = self._left = False
-        self._begun: float | None = None  # since when a function has been at it
+        self._at: tuple[float, str] | None = None  # since when which function has been at it
         self.partitions: dict[str, dict[str, Any]] = defaultdict(dict)
         """The partitions of this run, by their keys in the state: what a function is told of."""
 
@@ -98,19 +98,19 @@ class Acknowledgements:
         if self._thread is None:
             return
         now = self._clock.monotonic()
-        if self._begun is not None and now - self._begun >= _HANGS_SECONDS:
-            self._begun = None
-            logger.warning("an acknowledge function has not come back for %.0f s; rows and STATE go on", _HANGS_SECONDS)
+        at = self._at
+        if at is not None and now - at[0] >= _HANGS_SECONDS:
+            self._at = None
+            logger.warning("%s has not come back for %.0f s; rows and STATE go on", at[1], _HANGS_SECONDS)
         looks = self._confirmed is not None and self._confirmed.is_due
         if looks or any(until <= now for _wait, until in list(self._waits.values())):
             self._wake.set()
 
     def start(self) -> None:
         """A run begins. In a tail the thread begins with it."""
-        functions = self._wanted()
-        if self._confirmed is not None and not functions:
+        if self._confirmed is not None and not self._some:
             logger.warning("acknowledge_state_file is set, and no stream of this tap has an acknowledge function")
-        if self._engine.settings.tail and functions:
+        if self._engine.settings.tail and self._some:
             work = contextvars.Context()  # what is bound here is no concern of it
             self._thread = threading.Thread(target=work.run, args=(self._work,), name="burler-ack", daemon=True)
             self._thread.start()
@@ -129,7 +129,8 @@ class Acknowledgements:
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._left = True
-            logger.warning("an acknowledge function has not come back within %.0f s; it is left behind", seconds)
+            at = self._at or (0, "an acknowledge function")
+            logger.warning("%s has not come back within %.0f s; it is left behind", at[1], seconds)
 
     # ---- telling --------------------------------------------------------------------------------------------
 
@@ -246,14 +247,14 @@ class Acknowledgements:
         given: dict[str, Callable[[], Any]] = session.given(
             bookmark=lambda: bookmark, state=lambda: own, stream=lambda: run
         )
-        self._begun = self._clock.monotonic()
+        self._at = (self._clock.monotonic(), f"stream '{name}': its acknowledge function ({function.place})")
         try:
             call_bound(run, lambda: session.invoke(function, given, stream=name))
         except (Exception, SystemExit) as error:
             fact = f"stream '{name}': its acknowledge function ({function.place}) failed: {short(error)}"
             raise StreamError(name, fact) from error
         finally:
-            self._begun = None
+            self._at = None
 
     # ---- what there is --------------------------------------------------------------------------------------
 

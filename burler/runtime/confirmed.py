@@ -154,7 +154,7 @@ class Confirmed:
         self._said, self._bad_looks = "", 0
         if self._warned:
             self._warned = False
-            logger.info("acknowledge_state_file %s: holds a state again", self.path)
+            logger.info("acknowledge_state_file %s: holds a state now", self.path)
 
 
 def _not_blocking(path: str, flags: int) -> int:

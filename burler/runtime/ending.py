@@ -79,11 +79,13 @@ def _status_of(sync: SyncRun, name: str, failed: dict[str, BaseException], statu
 def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
     """One stream of the line."""
     engine, name, key = sync.engine, outlet.planned.tap_stream_id, outlet.planned.bookmark_key
+    bookmark = entries.value_of(engine.state, name, key)
     skipped = outlet.skipped
     if engine.watch is None:
         outlet.report()
         logs.metric("counter", "record_count", outlet.rows, endpoint=name)
     else:
+        engine.watch.bookmark(name, bookmark)
         _report_rows(engine.watch, outlet, at=engine.clock.monotonic())
         skipped = outlet.left_out + engine.watch.remarks(name).misfits(outlet.skipped - outlet.left_out)
     counts = sync.tallies[name].to_json() if name in sync.tallies else {}
@@ -98,7 +100,7 @@ def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
         skipped=skipped,
         seconds=seconds,
         bookmark_from=outlet.bookmark_from,
-        bookmark_to=entries.value_of(engine.state, name, key),
+        bookmark_to=bookmark,
         counts=counts,
     )
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import StreamError
 from burler.pipeline.pages import JsonPage, PageError, rows_of
-from burler.pipeline.repeats import Repeats, bodies_at
+from burler.pipeline.repeats import Repeats
+from burler.pipeline.repeats_top import bodies_at
 from burler.pipeline.shape import Shaper
 from burler.pipeline.shape_exact import Exact
 from burler.pipeline.shape_json import JsonDecoder
@@ -95,7 +96,7 @@ class OtherPages:
             with self._outlet.page(moment, repeats) as output:
                 done, keys = self._shaper.write(self._json.compiled, part, None, output)
                 if repeats is not None:
-                    self._outlet.came(repeats, output, keys, done, partial(_encoded, part))
+                    self._outlet.comparing.came(repeats, output, keys, done, partial(_encoded, part))
             yield keys, None
             if 0 < done < len(part):
                 self._shaper.count(rows_of(page)[first : first + done])
@@ -122,7 +123,9 @@ class OtherPages:
                         lines = bytes(made.data)  # a lake cuts and searches it
                         output.pass_on(lines, made.count)
                         if repeats is not None:
-                            self._outlet.came(repeats, output, made.keys, made.count, partial(bodies_at, lines, output, made.count))
+                            self._outlet.comparing.came(
+                                repeats, output, made.keys, made.count, partial(bodies_at, lines, output, made.count)
+                            )
             if made is None:
                 yield from self._rows(batch, given, repeats)
                 continue

@@ -5,26 +5,24 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from burler.context import call_bound
 from burler.declare.spec import StreamSpec, UserFunction
-from burler.errors import BadRecordError, StreamError
+from burler.errors import StreamError
 from burler.pipeline import pages
 from burler.pipeline.bookmark import key_text
-from burler.pipeline.pull import describe
-from burler.pipeline.repeats import BadOnce, Page, Repeats, Unheard, bodies_at
+from burler.pipeline.repeats import Repeats
 from burler.pipeline.rules import Rules
-from burler.pipeline.shape import ShapedPage, Shaper
+from burler.pipeline.shape import Shaper
 from burler.pipeline.shape_lines import Output
 from burler.pipeline.unknown import Unknown
 from burler.runtime import removed
-from burler.runtime.logs import short
+from burler.runtime.asking import Asking, without
+from burler.runtime.comparing import Comparing
 from burler.runtime.other_pages import OtherPages
 from burler.runtime.plan import PlannedStream
 from burler.runtime.versions import Versions
@@ -34,8 +32,6 @@ from burler.sinks.base import Sink
 
 logger = logging.getLogger(__name__)
 
-
-_encoder = msgspec.json.Encoder(decimal_format="number")
 
 Given = dict[str, Callable[[], Any]]
 
@@ -69,7 +65,6 @@ class Outlet:
         self.left_out = 0
         self._sink = sink
         self.now = now
-        self._invoke = invoke
         self._buffer = bytearray()
         self.without_value = 0
         self.newer = 0
@@ -93,11 +88,8 @@ class Outlet:
         # What a post_transform function sees; it may make the key.
         self._fitter = shaper(keys_required=False) if planned.spec.post_transform is not None else self._shaper
         self._shapers = list({id(one): one for one in (self._fitter, self._shaper)}.values())
-        self._again: Shaper | None = None
-        self._form = (planned.schema, planned.deselected, planned.key_properties, self._shaper.rules)
-        self._bad = [BadOnce(planned.stream, planned.key_properties, one.rules) for one in self._shapers]
-        for one, bad in zip(self._shapers, self._bad, strict=True):
-            one.bad = bad
+        self.comparing = Comparing(self, self._shapers, shaper)
+        self._asking = Asking(self, self._fitter, self._shaper, invoke)
         said, settings = planned.spec.versions, settings or Settings()
         allowed = settings.full_table_versions if said is None else said
         self.versions = Versions(
@@ -123,8 +115,12 @@ class Outlet:
         it are written, it and those after it are not) or has no bookmark value (all are written).
         """
         self.versions.begin()
-        if repeats is not None or self._bad[0].repeats is not None:
-            self._serve(repeats)
+        if repeats is None:
+            return self._write(part, given, None)
+        with self.comparing.by(repeats):
+            return self._write(part, given, repeats)
+
+    def _write(self, part: Part, given: Given, repeats: Repeats | None) -> tuple[list[Any], StreamError | None]:
         if isinstance(part, list):
             if len(set(map(id, part))) < len(part):
                 return [], self._same_row_again()
@@ -156,23 +152,16 @@ class Outlet:
         with self.page(repeats=repeats) as output:
             if self.planned.spec.post_transform is None:
                 page = self._shaper.shape_to(rows, output)
-                taken = _without(range(page.taken), page.skipped) if page.skipped else None
+                taken = without(range(page.taken), page.skipped) if page.skipped else None
                 if repeats is not None:
-                    at = range(page.taken) if taken is None else taken
-                    self.came(
-                        repeats,
-                        output,
-                        page.keys,
-                        page.count,
-                        lambda places: self._shape_again([rows[at[i]] for i in places]),
-                    )
+                    self.comparing.rows(repeats, output, page, rows)
             else:
-                page, taken = self._transformed(rows, given, output, repeats)
+                page, taken = self._asking.transformed(rows, given, output, repeats)
         keys = page.keys
         error: StreamError | None = page.error
         if self._asks_bookmarks:
             asked = rows[: page.taken] if taken is None else [rows[i] for i in taken]
-            keys, unknown = self._ask_bookmarks(asked, given)
+            keys, unknown = self._asking.bookmarks(asked, given)
             error = error or unknown
         return keys, error
 
@@ -196,8 +185,6 @@ class Outlet:
             repeats: if some of them may be out already, they are handed on at the end only, without those.
         """
         moment = moment or self.now()
-        holds = repeats is not None and repeats.holds
-        rows, repeated = self.rows, self.repeated
         prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self.versions.now)
 
         def spill(lines: Any, count: int) -> None:
@@ -206,12 +193,8 @@ class Outlet:
             self.bytes += len(lines)
             self._wrote(len(lines))
 
-        held = holds and self.planned.spec.post_transform is None
+        held = repeats is not None and repeats.holds and self.planned.spec.post_transform is None
         output = Output(self._buffer, prefix, suffix, None if held else spill)
-        unknown = [one.exact.unknown for one in self._shapers]
-        if holds:
-            for one in self._shapers:
-                one.exact.unknown = Unknown(onto=one.exact.unknown)
         try:
             yield output
             if held and output.count:
@@ -219,56 +202,6 @@ class Outlet:
             output.flush()
         finally:
             del self._buffer[:]
-            if holds:
-                news = self.rows > rows or self.repeated == repeated
-                for one, before in zip(self._shapers, unknown, strict=True):
-                    if news:
-                        before.merge(one.exact.unknown)
-                    one.exact.unknown = before
-
-    def came(
-        self,
-        repeats: Repeats,
-        output: Output,
-        keys: list[Any],
-        count: int,
-        again: Callable[[list[int]], list[bytes]],
-    ) -> None:
-        """Take the repeats out of a page that was shaped, and note what is in it.
-
-        Args:
-            keys: the values of the replication key, one for each of its ``count`` lines.
-            again: gives some of its rows as JSON, if they are out already.
-        """
-        if repeats.holds:
-            self.repeated += repeats.sift(output, keys)
-        else:
-            first = count - output.count  # those before it are out
-
-            def bodies(places: list[int]) -> list[bytes]:
-                if places[0] < first:
-                    return again(places)
-                return bodies_at(output.buffer, output, output.count, [place - first for place in places])
-
-            repeats.passed(keys, count, bodies)
-
-    def _serve(self, repeats: Repeats | None) -> None:
-        """Whose rows come next."""
-        for bad in self._bad:
-            bad.repeats = repeats
-        if repeats is not None:
-            planned, key = self.planned, self._shaper.key
-            textual = planned.key_format(key) if key is not None else None
-            repeats.serve(planned.tap_stream_id, self._form, textual=textual, sorted_rows=planned.order == "asc")
-
-    def _shape_again(self, rows: list[dict[str, Any]]) -> list[bytes]:
-        """The JSON of rows that are out."""
-        if self._again is None:
-            self._again = self._make_shaper()
-        self._again.bad = Unheard(self.planned.stream, self.planned.key_properties, self._again.rules)
-        made = bytearray()
-        self._again.shape(rows, made, b"", b"\n")
-        return bytes(made).split(b"\n")[:-1]
 
     def _same_row_again(self) -> StreamError:
         spec = self.planned.spec
@@ -279,74 +212,10 @@ class Outlet:
             "their page, so each would show what was written into it last. Yield a new dict for each row.",
         )
 
-    def _transformed(
-        self, rows: list[dict[str, Any]], given: Given, output: Output, repeats: Repeats | None
-    ) -> tuple[ShapedPage, list[int]]:
-        """A page through the author's post_transform function, and which rows of it were taken. What comes out
-        is shaped once more, so that no hook can break the SCHEMA. Repeats don't go through it."""
-        fitted = self._fitter.fit(rows)
-        known = None if repeats is None else _page_of(fitted.rows, fitted.keys, repeats)
-        asked: Sequence[int] = range(len(fitted.rows))
-        if known is not None and known.repeats:
-            asked = _without(asked, known.repeats)
-            self.repeated += len(known.repeats)
-        made: list[dict[str, Any]] = []
-        origin: list[int] = []
-        failed = self._ask_each(
-            "post_transform", [fitted.rows[i] for i in asked], given, lambda i, out: _keep(asked[i], out, made, origin)
-        )
-        taken = asked[failed[0]] if failed else len(fitted.rows)
-        page = self._shaper.shape_to(made, output)
-        self.left_out += (failed[0] if failed else len(asked)) - len(made)
-        broken: StreamError | None = None
-        if page.error is not None:
-            taken = origin[page.taken]
-            function = self.planned.spec.post_transform
-            assert function is not None
-            place = f"as its post_transform function ({function.place}) gave it"
-            broken = BadRecordError(page.error.stream, f"{place}: {page.error}")
-        error = broken or (failed[1] if failed else None) or fitted.error
-        if repeats is not None and known is not None:
-            repeats.note(known, out={origin[i] for i in _without(range(page.taken), page.skipped)}, taken=taken)
-        return ShapedPage(page.count, fitted.keys[:taken], error), fitted.origin[:taken]
-
-    def _ask_each(
-        self, what: str, rows: list[dict[str, Any]], given: Given, take: Callable[[int, Any], None]
-    ) -> tuple[int, StreamError] | None:
-        """Call a function of the author's for each row; the row and the error at which it stopped, if it did."""
-        function: UserFunction = getattr(self.planned.spec, what)
-
-        def each() -> tuple[int, StreamError] | None:
-            current: dict[str, Any] = {}
-            asked = {**given, "record": lambda: current}
-            for i, current in enumerate(rows):  # noqa: B007  the lambda reads it
-                self.hook_since = time.monotonic()
-                try:
-                    take(i, self._invoke(function, asked))
-                except (Exception, SystemExit) as error:
-                    name = self.planned.tap_stream_id
-                    failed = StreamError(
-                        name, f"stream '{name}': its {what} function ({function.place}) failed: {short(error)}"
-                    )
-                    failed.__cause__ = error
-                    return i, failed
-                finally:
-                    self.hook_since = None
-            return None
-
-        stopped: tuple[int, StreamError] | None = call_bound(given["stream"](), each)
-        return stopped
-
     @property
     def full(self) -> bool:
         """Whether as many rows are out as a limit allows."""
         return self.limit is not None and self.rows >= self.limit
-
-    def _ask_bookmarks(self, rows: list[dict[str, Any]], given: Given) -> tuple[list[Any], StreamError | None]:
-        """The values that the author's bookmark function gives, up to the row for which it fails."""
-        keys: list[Any] = []
-        failed = self._ask_each("bookmark", rows, given, lambda _i, key: keys.append(key))
-        return keys, failed[1] if failed else None
 
     def ask_bookmark(self, row: Mapping[str, Any], children: Any, given: Given) -> list[Any]:
         """The value that the author's bookmark function gives for one row, as a list of one.
@@ -354,7 +223,7 @@ class Outlet:
         Raises:
             StreamError: the function failed.
         """
-        keys, error = self._ask_bookmarks([dict(row)], {**given, "children": lambda: children or {}})
+        keys, error = self._asking.bookmarks([dict(row)], {**given, "children": lambda: children or {}})
         if error is not None:
             raise error
         return keys
@@ -408,29 +277,6 @@ def _rules(settings: Settings | None, spec: StreamSpec) -> Rules:
         on_nan=settings.on_nan,
         check_constraints=held is not False,
     )
-
-
-def _without(places: Iterable[int], left_out: Iterable[int]) -> list[int]:
-    dropped = set(left_out)
-    return [place for place in places if place not in dropped]
-
-
-def _page_of(rows: list[dict[str, Any]], keys: list[Any], repeats: Repeats) -> Page | None:
-    """Rows as a post_transform function would see them, with the repeats among them."""
-    try:
-        bodies = _encoder.encode_lines(rows).split(b"\n")[:-1]
-    except (TypeError, ValueError, RecursionError):  # what JSON has no form for will be refused
-        return None
-    return repeats.page(bodies, keys)
-
-
-def _keep(i: int, out: Any, made: list[dict[str, Any]], origin: list[int]) -> None:
-    """Take what a post_transform function gave: a row, or None, which leaves it out."""
-    if isinstance(out, dict):
-        made.append(out)
-        origin.append(i)
-    elif out is not None:
-        raise TypeError(f"it gives the row back, or None to leave it out, not {describe(out)}")
 
 
 def schema_of(planned: PlannedStream) -> Schema:

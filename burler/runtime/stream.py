@@ -361,7 +361,8 @@ class SyncRun:
             return
         seconds = self.engine.clock.monotonic() - self._since
         since = Since(self.since_rows, seconds, self._since_pages)
-        soon = (self._ended_units > 0 or self.source_changed) and (since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS)
+        waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
+        soon = self.kept is None and waited and (self._ended_units > 0 or self.source_changed)
         if (soon or self._is_due(since)) and self.engine.states.has_room():
             self.save_state()
 

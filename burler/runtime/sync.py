@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from burler.errors import StreamError
 from burler.runtime.acknowledging import Acknowledgements
 from burler.runtime.clock import Clock
@@ -226,6 +228,11 @@ class Engine:
         with here.our_code(), self.changed:  # a Stop inside of a condition could leave its lock as it should not be
             while not until() and (left := end - self.clock.monotonic()) > 0:
                 self.clock.wait(self.changed, left)
+
+    def place_of(self, planned: PlannedRun) -> bytes:
+        """What the state says of a line of streams, to see whether that changes."""
+        with self.lock:
+            return msgspec.json.encode([st.stream_entry(self.state, one.tap_stream_id) for one in planned.streams])
 
     def forget(self, planned: PlannedRun) -> None:
         """Take away what the state says of a line of streams, but for the versions that targets have."""

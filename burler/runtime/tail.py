@@ -252,7 +252,7 @@ class Tail:
         engine, watch = self.engine, self.engine.watch
         if watch is not None:
             watch.round_began(source.name)
-        begun = engine.clock.monotonic()
+        begun, before = engine.clock.monotonic(), engine.place_of(planned)
         rows: dict[str, int] = {}
         errors: dict[str, BaseException] = {}
         generation = self.generation
@@ -263,7 +263,8 @@ class Tail:
         with engine.changed:
             for name, count in rows.items():
                 self._result.rows[name] = self._result.rows.get(name, 0) + count
-        good = self._settle(source, planned, run, rows, errors, began=begun)
+        moved = planned.pushes and engine.place_of(planned) != before
+        good = self._settle(source, planned, run, rows, errors, began=begun, moved=moved)
         if watch is not None:
             repeated = sum(one.repeated for one in run.outlets.values()) if run is not None else 0
             watch.round_ended(
@@ -285,14 +286,16 @@ class Tail:
         errors: dict[str, BaseException],
         *,
         began: float,
+        moved: bool,
     ) -> bool:
-        """When the source is read next."""
+        """When the source is read next. ``moved``: a tail function has come further than where it began, so a failure
+        of its is none in a row."""
         engine, now = self.engine, self.engine.clock.monotonic()
         whole = errors.get(source.name) or next(iter(errors.values()), None)
         failed = whole if whole is not None and not isinstance(whole, PartialError) else None
         if failed is not None:
-            if planned.pushes and (any(rows.values()) or now - began > 60):
-                source.tries.failures = 0  # it was connected and has worked
+            if moved:
+                source.tries.failures = 0
             self._failed(source, failed, now)
             return False
         if run is not None and run.status == "stopped":
@@ -303,7 +306,8 @@ class Tail:
             logger.info("stream '%s': goes on", source.name)
         source.tries.error = whole  # parts of it; the rest went well
         with engine.changed:
-            source.due = self._next_round(source, now, began, new_rows=any(rows.values()))
+            # Where a part fails, rows behind it come again and again: they are no reason to hurry.
+            source.due = self._next_round(source, now, began, new_rows=whole is None and any(rows.values()))
             source.told = False
         return True
 

@@ -79,6 +79,12 @@ class TailWatch:
             if row.kind == "push":
                 self._polled(row)
 
+    def bookmark(self, stream: str, bookmark: Any) -> None:
+        """The bookmark as it stands in the state; None where there is none."""
+        if bookmark is not None:
+            with self._lock:
+                self._row(stream).bookmark = bookmark
+
     def round_ended(
         self,
         root: str,

@@ -20,7 +20,7 @@ from burler.declare.spec import StreamSpec, UserFunction
 from burler.declare.strategies import Manual
 from burler.errors import StreamError
 from burler.pipeline.bookmark_values import comparable, ordered, present_of
-from burler.pipeline.markers import GREATEST, Marker, Snapshot
+from burler.pipeline.markers import GREATEST, CaughtUp, Marker, Snapshot
 from burler.pipeline.repeats import Repeats
 from burler.runtime import sources, tracking
 from burler.runtime.family import Given, Member, rows_of
@@ -147,6 +147,7 @@ class Unit:
                 yield from given
             elif given is not None:
                 yield given
+        self.put(CaughtUp(root.name))
 
     def repeats(self, name: str) -> Repeats | None:
         """The rows of a stream that may come again in this round."""

@@ -160,6 +160,8 @@ class Writing:
             self._guarded(unit, self._save_here, marker)
         elif isinstance(marker, mk.Kept):
             unit.keep_states(marker.states)
+        elif isinstance(marker, mk.CaughtUp):
+            self._guarded(unit, self._caught_up, marker.stream)
         elif isinstance(marker, mk.NotModified):
             self._guarded(unit, self._not_modified, marker.stream)
         elif isinstance(marker, mk.SourceDropped):
@@ -172,6 +174,10 @@ class Writing:
             sync.outlets[marker.stream].versions.begin_block()
         elif isinstance(marker, mk.VersionEnds):
             sync.outlets[marker.stream].versions.end_block(whole=marker.whole and marker.stream not in unit.behind)
+
+    def _caught_up(self, unit: Unit, stream: str) -> None:
+        if stream in unit.trackers:
+            unit.trackers[stream].reached()
 
     def _not_modified(self, unit: Unit, stream: str) -> None:
         """Rows of substreams hang on rows that do not come. What the function gives by other names may still come: if

@@ -48,7 +48,7 @@ class Server:
         self._password = password
         self._options = {"fsync": "off", "wal_level": "logical", "max_wal_senders": "12", "max_replication_slots": "24"}
         self._options |= options
-        self.port = port or _free_port()
+        self.port = port or free_port()
 
     def __enter__(self) -> Server:
         try:
@@ -148,7 +148,8 @@ def _as_whom() -> dict[str, int | list[int]]:
     raise Missing("root can't run PostgreSQL, and there is no user postgres or nobody")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]

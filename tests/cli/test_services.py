@@ -51,6 +51,7 @@ if __name__ == "__main__":
 # Stores rows when a STATE comes, and at the end; it is slow to end, and a signal would end it before that.
 TARGET = """
 import json
+import os
 import sys
 import time
 
@@ -65,6 +66,8 @@ for line in sys.stdin:
         print(held, file=stored, flush=True)
         print(json.dumps(message["value"]), flush=True)
 time.sleep(0.3)
+while os.path.exists("busy"):
+    time.sleep(0.02)
 print("end", held, file=stored, flush=True)
 """
 
@@ -108,7 +111,11 @@ class Service:
 
     def send(self, number: int) -> None:
         """To PID 1, as a container's engine does it: from outside."""
-        os.kill(_until(lambda: _children(self.process.pid), "PID 1")[0], number)
+        os.kill(self.first(), number)
+
+    def first(self) -> int:
+        """PID 1, as the outside calls it."""
+        return int(_until(lambda: _children(self.process.pid), "PID 1")[0])
 
     def said(self, text: str, times: int = 1) -> None:
         _until(lambda: self.log.read_text().count(text) >= times, f"{text!r} in the log: {self.log.read_text()}")
@@ -242,6 +249,21 @@ def test_the_script_goes_on_from_the_state_that_the_target_has_printed(service: 
     assert ids == sorted(ids) and len(set(ids)) > 3
     first = [message["record"]["id"] for message in _messages(tmp_path / "seen.txt") if message["type"] == "RECORD"]
     assert sorted(set(first)) == list(range(ids[-1] + 1))
+
+
+@as_pid_1
+def test_a_second_signal_does_not_cut_the_target_short(service: Any, script: str, tmp_path: Path):
+    (tmp_path / "busy").touch()
+    one = service("sh", script)
+    _until(lambda: _stored(tmp_path), "a STATE that the target has stored")
+    one.send(signal.SIGTERM)
+    one.said("tap-crm: stopped")
+    _until(lambda: len(_children(one.first())) == 1, "the end of the tap")
+    one.send(signal.SIGTERM)
+    time.sleep(0.2)
+    (tmp_path / "busy").unlink()
+    assert one.ended() == 0
+    assert _stored(tmp_path)[-1].startswith("end ")
 
 
 @as_pid_1

@@ -35,6 +35,10 @@ class Plan:
     tap got ``stuck``. ``stop_at``: bytes after which a stopped reader reads nothing more. ``hangups``: so many SIGHUP.
     ``hold``: seconds for which the reader stays stopped after SIGHUP. ``abrupt``: SIGTERM follows right behind it.
     ``paused``: SIGSTOP and SIGCONT come before the signal. ``flag``: tail mode is said by flags, else by the config.
+    ``loose``: what is blocked in recv goes on with its rows once the client is closed, in a thread that the run has
+    left behind. ``hiccup``: a stopped reader goes on so many seconds behind the signal (0: it does not). ``wake``:
+    polled streams have a wake function. ``batch``: a tail function has a sync function beside it: ``first``,
+    ``overlap``, or none ("").
     """
 
     seed: int
@@ -61,6 +65,10 @@ class Plan:
     abrupt: bool
     paused: bool
     flag: bool
+    loose: bool
+    hiccup: float
+    wake: bool
+    batch: str
 
     @property
     def places(self) -> list[str]:
@@ -80,12 +88,17 @@ class Plan:
     @property
     def blocks_workers(self) -> bool:
         """Whether threads other than the main one may be in the author's code, where nothing can interrupt them."""
-        return self.lanes > 1
+        return self.lanes > 1 or self.wake
 
     @property
     def page_rows(self) -> int:
         """Rows of a list, where the function gives lists."""
         return 40 if self.size < 1000 else 4
+
+    @property
+    def most_behind(self) -> int:
+        """Bytes that may come behind a signal: what a pipe holds, and a page of each function that runs."""
+        return 65_536 + 20_000 + self.lanes * min(1000 * (self.size + 100), 5_000_000)
 
     def settings(self) -> dict[str, Any]:
         """burler's settings."""
@@ -137,6 +150,10 @@ def plan(seed: int, *, kill: bool = False) -> Plan:
         abrupt=rng.random() < 0.15,
         paused=rng.random() < 0.15,
         flag=rng.random() < 0.5,
+        loose=rng.random() < 0.5,
+        hiccup=rng.choice([0.0, 0.0, 0.0, 0.5, 3.0, 7.0]) if reader == "stopped" and signal != "SIGHUP" else 0.0,
+        wake=rng.random() < 0.25 and mode not in ("partitions", "tail", "tails"),
+        batch=rng.choice(["", "first", "overlap"]),
     )
     return _fitted(made, rng)
 
@@ -155,7 +172,8 @@ def _fitted(made: Plan, rng: random.Random) -> Plan:
     stuck = -1 if never else rng.randrange(max(1, reach))
     work = made.work if not never else 0 if made.mode == "rounds" else rng.choice([long // 2, long])
     moment = "begun" if never else made.moment
-    return replace(made, rows=rows, stuck=stuck, order=order, strategy=strategy, work=work, moment=moment)
+    batch = "" if made.position or made.mode not in ("tail", "tails") else made.batch
+    return replace(made, batch=batch, rows=rows, stuck=stuck, order=order, strategy=strategy, work=work, moment=moment)
 
 
 def quick() -> list[int]:

@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ STUCK_SECONDS = 11.0
 class Told:
     """How a run went.
 
-    ``seconds``: from the signal to the end of the process; ``own``: without what the slow reader took of it.
+    ``seconds``: from the signal to the end of the process; ``own``: without what a slow or stopped reader took of it.
     ``behind``: bytes that came after the signal. ``inside``: a function of the tap's was at work when it came.
     ``clients``: how many it made. ``twice``: rows that came more than once.
     """
@@ -109,12 +110,14 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
         told.inside = first.stderr.count("BEGIN") > first.stderr.count("FINALLY")
         had, slept, begun = len(reader.got), reader.slept, time.monotonic()
         process.send_signal(number)
-        stopped = made.reader == "stopped" and not made.hangups
+        stopped = made.reader == "stopped" and not made.hangups and not made.hiccup
+        if made.hiccup:
+            threading.Timer(made.hiccup, reader.go_on).start()
         told.code = ended_in(process, PATIENCE_SECONDS)
         told.seconds = time.monotonic() - begun
-        told.own = told.seconds - (reader.slept - slept)
-        told.behind = len(reader.got) - had
+        told.own = told.seconds - made.hiccup - (reader.slept - slept)
         ended(process, reader, 1)
+        told.behind = len(reader.got) - had
         told.clients = world.connections("client", process.pid)
         got = bytes(reader.got)
         first.keep(got)
@@ -135,7 +138,9 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
     assert len(output.schemas) == len(set(output.schemas)), f"SCHEMA came twice: {output.schemas}"
     if made.order == "asc":
         # What was read again because of SIGHUP: rows at the boundary of those rounds, no others.
-        assert told.twice <= made.hangups * len(made.places), f"{told.twice} rows came again"
+        overlap = 6 if made.batch == "overlap" else 0
+        most = (made.hangups + overlap * (made.hangups + 1)) * len(made.places)
+        assert told.twice <= most, f"{told.twice} rows came again"
     if not made.hangups:
         output.check_order()
         assert told.clients <= 1, f"{told.clients} clients"
@@ -155,8 +160,10 @@ def _in_time(told: Told, killed: bool, limit_seconds: float) -> None:
     else:
         allowed, took = limit_seconds + (2.0 if made.blocks_workers else 0.0), told.own
         if made.reader == "stopped" and not made.hangups:
-            allowed = STUCK_SECONDS - 1 + limit_seconds
+            allowed = allowed if made.hiccup else STUCK_SECONDS - 1 + limit_seconds
     assert took <= allowed, f"it took {took:.2f} s to stop"
+    if made.reader == "slow":
+        assert told.behind <= made.most_behind, f"{told.behind} bytes came behind the signal"
 
 
 def _hung_up(first: Run, process: subprocess.Popen[bytes], reader: Reader, told: Told) -> Reader:

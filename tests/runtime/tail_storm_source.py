@@ -6,6 +6,7 @@ nothing blocks). It knows nothing of burler.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -32,10 +33,15 @@ class Client:
     def __init__(self) -> None:
         self._socket = connect("client")
         self.number = int(self._socket.recv(100))
+        self.others: list[socket.socket] = []
+        """Connections that are closed with this one."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close it. Whoever waits at one of the others gets nothing, and goes on."""
         self._socket.close()
+        for other in self.others:
+            with contextlib.suppress(OSError):
+                other.shutdown(socket.SHUT_RDWR)
 
 
 def numbers(place: str, start: int) -> Iterator[int]:
@@ -47,14 +53,23 @@ def numbers(place: str, start: int) -> Iterator[int]:
                 yield int(whole[at : at + LINE_BYTES])
 
 
-def block() -> None:
-    """Block, or be busy, for ever."""
+def held(place: str) -> int:
+    """How many rows a place holds."""
+    return (Path(PLAN["folder"]) / f"{place}.txt").stat().st_size // LINE_BYTES
+
+
+def block(client: Client) -> None:
+    """Block, or be busy, for ever; or until the client is closed."""
     if PLAN["rest"]:
         return
     with connect("stuck") as other:
         other.recv(100)  # its answer
+        if PLAN["loose"]:
+            client.others.append(other)
         if PLAN["inner"] == "recv":
             other.recv(1)  # there never is one
+            if PLAN["loose"]:
+                return
         elif PLAN["inner"] == "sleep":
             time.sleep(600)
         while True:
@@ -70,7 +85,7 @@ def given(client: Client, place: str, start: int) -> Iterator[dict[str, Any]]:
     times = max(1, PLAN["size"] // 9)
     for number in found:
         if number == PLAN["stuck"] and client.number == 1:
-            block()
+            block(client)
         if not PLAN["rest"]:
             sum(range(PLAN["work"]))
         text = f"{number:09}" * times

@@ -27,7 +27,20 @@ def _said(cell: Any) -> str:
 
 def stopped(found: list[Told]) -> str:
     """For each mode, and for each kind of reader and signal: how many runs, how they ended, the worst times."""
-    head = ("", "runs", "in code", "clean", "143/130", "torn end", "failed", "rows", "again", "worst s", "own s")
+    head = (
+        "",
+        "runs",
+        "in code",
+        "clean",
+        "143/130",
+        "torn",
+        "failed",
+        "rows",
+        "again",
+        "worst s",
+        "own s",
+        "kB after",
+    )
     groups: dict[str, list[Told]] = {}
     for told in found:
         made = told.plan
@@ -52,6 +65,7 @@ def stopped(found: list[Told]) -> str:
                 sum(told.twice for told in good),
                 max((told.seconds for told in good), default=0.0),
                 max((told.own for told in good if told.ended == "clean"), default=0.0),
+                max((told.behind // 1000 for told in good), default=0),
             )
         )
     return table(head, rows)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tail_storm_source import PLAN, Client, connect, given
+from tail_storm_source import PLAN, Client, connect, given, held
 
 import burler
 
@@ -86,6 +86,11 @@ def followed(client: Client, stream: Any) -> Iterator[Any]:
         at = stream.state.get("done", -1) + 1 if PLAN["position"] else stream.bookmark or 0
         with connect("push") as wire:
             wire.recv(100)
+            if PLAN["batch"] == "overlap":
+                # What comes meanwhile is in both, and so are a few of the last rows.
+                next_one = max(at, held(stream.name) - 5)
+                yield from stream.catch_up()
+                at = next_one
             while True:
                 for row in given(client, stream.name, at):
                     at = row["id"] + 1
@@ -106,6 +111,13 @@ def followed(client: Client, stream: Any) -> Iterator[Any]:
         ended(stream.name)
 
 
+def woken(stream: Any) -> Iterator[None]:
+    """The hub says when there are more rows."""
+    with connect("push") as wire:
+        while wire.recv(100):
+            yield
+
+
 def declare() -> None:
     """The streams of the mode."""
     if MODE == "partitions":
@@ -114,9 +126,12 @@ def declare() -> None:
         return
     for place in PLAN["places"]:
         if place.startswith("t"):
-            tap.tail(place, **(LOG if PLAN["position"] else INCREMENTAL))(followed)
-        else:
-            tap.sync(place, **INCREMENTAL)(polled)
+            overlap = PLAN["batch"] == "overlap"
+            tap.tail(place, overlap=overlap, **(LOG if PLAN["position"] else INCREMENTAL))(followed)
+        if not place.startswith("t") or PLAN["batch"]:
+            tap.sync(place, **({} if place.startswith("t") else INCREMENTAL))(polled)
+        if PLAN["wake"]:
+            tap.wake(place)(woken)
 
 
 declare()

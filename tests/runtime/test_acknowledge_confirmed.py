@@ -58,7 +58,8 @@ class Beside:
     def _acknowledge(self, bookmark: Any, state: dict[str, Any]) -> None:
         if self.failing and self.failing.pop(0):
             raise ConnectionError("gone")
-        self.told.append((bookmark, state) if state else bookmark)
+        self.told.append((bookmark, dict(state)) if state else bookmark)
+        state["written"] = "into what is its own"
 
     def say(self, *bookmarks: Any) -> None:
         for one in bookmarks:
@@ -235,6 +236,8 @@ def test_no_warning_where_nothing_waits_or_the_file_is_only_late(beside: Beside,
 
 def test_the_setting_without_a_function_is_told(caplog: pytest.LogCaptureFixture, tmp_path: Path):
     with caplog.at_level(logging.INFO, logger=LOGGER):
+        run_tap(make(a=lambda: ids(1)))
+        assert warned(caplog) == []
         run_tap(make(a=lambda: ids(1)), {"acknowledge_state_file": str(tmp_path / "x")})
     assert warned(caplog) == ["acknowledge_state_file is set, and no stream of this tap has an acknowledge function"]
 

@@ -253,7 +253,9 @@ def test_one_that_does_not_come_back_is_told_once_and_left_behind(caplog: pytest
         assert warned(caplog) == []
         for _ in range(5):
             beside.later(60)
-        assert warned(caplog) == ["an acknowledge function has not come back for 60 s; rows and STATE go on"]
+        [said] = warned(caplog)
+        assert said.startswith("stream 'a': its acknowledge function (")
+        assert said.endswith(") has not come back for 60 s; rows and STATE go on")
         begun = time.monotonic()
         beside.acknowledgements.close(0.2)
         assert 0.15 < time.monotonic() - begun < 10

@@ -312,7 +312,7 @@ def test_one_warning_until_it_is_good_again(either: Looking, kind: str, caplog: 
         either.path.rmdir() if kind == "folder" else either.path.unlink(missing_ok=True)
         either.write(message(2))
         assert either.look() == state(2)
-        assert "holds a state again" in caplog.records[-1].getMessage()
+        assert "holds a state now" in caplog.records[-1].getMessage()
         spoil(kind, either.path)
         for _ in range(4):
             either.look()

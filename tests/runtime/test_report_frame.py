@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from burler.runtime.report_frame import frame, rate, status_line
-from burler.runtime.report_views import RunView, StreamView
+from burler.runtime.report_views import RunView, StreamView, interval_line
 
 RUN = RunView(
     seconds=3600.0,
@@ -132,3 +133,43 @@ def test_nothing_from_outside_can_move_the_cursor():
 )
 def test_rows_per_second(number: float, text: str):
     assert rate(number) == text
+
+
+def test_the_docs_show_what_is_shown():
+    """docs/reports.md."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reports.md").read_text(encoding="utf-8")
+    streams = [
+        view(),
+        view(
+            "users",
+            status="retrying",
+            rows=345,
+            rows_per_second=1.2,
+            lag_seconds=None,
+            bookmark=17,
+            last_poll_seconds_ago=190.0,
+            next_poll_in_seconds=2.0,
+            failures=2,
+            errors=5,
+            error="HTTPError: 500 Server Error",
+        ),
+        view(
+            "events",
+            kind="push",
+            status="connected",
+            rows=0,
+            rows_per_second=0.0,
+            lag_seconds=None,
+            bookmark=None,
+            last_poll_seconds_ago=None,
+            next_poll_in_seconds=None,
+        ),
+    ]
+    lines = [line.text for line in frame("tap-desk", streams, RUN, width=120, height=24)]
+    assert "\n".join(f"    {line}" for line in lines) in page, "\n".join(lines)
+    given = {"bookmark": "2026-01-01T00:00:00Z", "lag_seconds": 3.2}
+    orders = interval_line(120, 12, 0, 6, seconds=60.0, view=view(**given))
+    assert f"    INFO stream 'orders': {orders}\n" in page, orders
+    failing = view(bookmark=None, failures=4, errors=9, error="HTTPError: 500 Server Error")
+    users = interval_line(0, 0, 4, 4, seconds=60.0, view=failing)
+    assert f"    INFO stream 'users': {users}\n" in page, users

@@ -305,3 +305,65 @@ def test_streams_are_polled_fairly_by_one_thread_or_several(workers):
     assert max(clock_calls.values()) - min(clock_calls.values()) <= 3
     for name in clock_calls:
         assert ids(out, name) == list(range(1, len(ids(out, name)) + 1))
+
+
+def test_a_tail_function_that_fails_behind_its_first_rows_fails_for_good():
+    tap, clock, calls = burler.tap("tap-t"), FakeClock(), []
+
+    @tap.tail("events", **KEYED)
+    def events():
+        calls.append(clock.monotonic())
+        yield {"id": 1}
+        yield {"id": "no number"}
+
+    out = run_tap(tap, {**TAIL, "tail_max_retries": 3}, clock=clock)
+    assert len(calls) in (4, 5)  # the first call has moved the bookmark
+    assert out.result.exit_code == 1
+
+
+def test_a_tail_function_that_gets_on_is_connected_again_and_again():
+    tap, clock, stopper = burler.tap("tap-t"), FakeClock(), Stopper()
+
+    @tap.tail("events", **KEYED)
+    def events(stream):
+        following = (stream.bookmark or 0) + 1
+        if following > 20:
+            stopper.over = True
+        yield {"id": following}
+        raise ConnectionResetError("gone")
+
+    out = run_tap(tap, {**TAIL, "tail_max_retries": 3}, clock=clock, stopper=stopper)
+    assert ids(out)[:20] == list(range(1, 21))
+
+
+def test_what_was_subscribed_to_may_begin_before_the_end_of_the_batch():
+    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap.sync("events", **KEYED)(lambda: [{"id": i} for i in range(6)])
+
+    @tap.tail("events", overlap=True)
+    def events(stream):
+        yield from stream.catch_up()
+        yield from ({"id": i} for i in (3, 4, 5, 6, 7))
+        stopper.over = True
+        yield {"id": 8}
+
+    out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
+    assert set(range(8)) <= set(ids(out))
+    assert out.result.exit_code == 0
+    assert out.states[-1]["bookmarks"]["events"]["id"] == max(ids(out))
+
+
+def test_rows_in_no_order_are_whole_once_a_tail_function_has_caught_up():
+    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap.sync("events", **{**KEYED, "order": "none"})(lambda: [{"id": 5}, {"id": 2}])
+
+    @tap.tail("events", overlap=True)
+    def events(stream):
+        yield from stream.catch_up()
+        yield {"id": 9}  # what has a smaller key may still come
+        stopper.over = True
+        stream.wait(60)
+
+    out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
+    assert ids(out) == [5, 2, 9]
+    assert out.states[-1]["bookmarks"]["events"] == {"id": 5}

@@ -13,6 +13,8 @@ from burler.runtime.run import discover
 from burler.testing import run_tap
 from tap_ledger import pgoutput, server
 from tap_ledger.client import Ledger
+from tap_ledger.feed import Feed
+from tap_ledger.slot import Source
 from tap_ledger.tests.follow import FOLDER, Copy, place_of, wait_until
 
 BIG = "(select string_agg(md5(i::text), '') from generate_series(1, 400) i)"  # 12,800 characters that don't get smaller
@@ -26,6 +28,11 @@ def error_of(out):
 def rows_of(out):
     """The records without their place in the log."""
     return [{name: value for name, value in row.items() if name != "_sdc_lsn"} for row in out.records("entries")]
+
+
+def state_at(lsn, table):
+    """A state that stands there."""
+    return {"bookmarks": {"entries": {"stream_state": {"lsn": lsn, "table": table}}}}
 
 
 def test_a_first_run_reads_all_and_a_second_one_what_has_changed(books):
@@ -62,6 +69,32 @@ def test_what_is_rolled_back_never_comes(books):
         connection.rollback()
     second = books.run(first.states[-1])
     assert not second.records("entries")
+
+
+def test_a_snapshot_is_the_table_at_one_place_of_the_log(books):
+    source = Source(books.config["database_url"], slot=books.slot, publication="burler_ledger", table="public.entries")
+    with source.connected() as connection:
+        source.make(connection)
+        table = source.check(connection, ("id",))
+    books.book("before")
+    with source.snapshot() as (reader, lsn):
+        books.book("after")
+        assert reader.execute("select count(*), max(memo) filter (where id > 200) from entries").fetchone() == (
+            201,
+            "before",
+        )
+    assert [row["memo"] for row in books.run(state_at(lsn, table)).records("entries")] == ["after"]
+
+
+def test_what_a_server_sends_again_after_a_crash_is_left_out(books, monkeypatch, tmp_path):
+    unconfirmed = {"acknowledge_state_file": str(tmp_path / "none.json")}
+    first = books.run(**unconfirmed)
+    books.book("one")
+    second = books.run(first.states[-1], **unconfirmed)
+    books.book("two")
+    monkeypatch.setattr("tap_ledger.log.Feed", lambda link, slot, name, _start: Feed(link, slot, name, 0))
+    assert [row["memo"] for row in books.run(first.states[-1], **unconfirmed).records("entries")] == ["one", "two"]
+    assert [row["memo"] for row in books.run(second.states[-1], **unconfirmed).records("entries")] == ["two"]
 
 
 COLUMNS = {
@@ -151,10 +184,10 @@ def test_a_key_that_changes_deletes_the_row_under_the_old_one(books, identity):
 
 
 def test_a_big_key_that_stays_is_no_new_key(books):
-    books.do("alter table entries drop constraint entries_pkey", "delete from entries where id > 2")
-    books.do("alter table entries add column code text", f"update entries set code = left(id || {BIG}, 2500)")
-    books.do("alter table entries alter column code set storage external", "alter table entries add primary key (code)")
-    books.do("update entries set code = code || '' where id = 1")
+    books.do("delete from entries where id > 2", "alter table entries add column code text")
+    books.do("alter table entries alter column code set storage external")
+    books.do(f"update entries set code = left(id || {BIG}, 2500)", "alter table entries drop constraint entries_pkey")
+    books.do("alter table entries add primary key (code)")
     first = books.run()
     assert [len(row["code"]) for row in first.records("entries")] == [2500, 2500]
     books.do("update entries set amount = 0 where id = 1")

@@ -1,0 +1,195 @@
+"""What a tail says of its rounds: little in the log, all of it in the METRIC lines and in the report."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+import burler
+from burler.runtime.report import Report
+from burler.runtime.run import run
+from burler.sinks.memory import MemorySink
+from burler.testing import FakeClock
+
+SCHEMA = {"properties": {"id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def tap() -> burler.Tap:
+    return burler.tap("tap-t")
+
+
+def tail(tap: burler.Tap, clock: FakeClock, rounds: int = 5, **config: Any) -> Report:
+    report = Report(clock.now, clock.monotonic)
+    settings = {"tail": True, "tail_max_rounds": rounds, "new_record_polling_interval_ms": 10_000, **config}
+    run(tap, settings, MemorySink(), clock=clock, report=report)
+    return report
+
+
+def messages(caplog: pytest.LogCaptureFixture, level: int, *words: str) -> list[str]:
+    records = [record for record in caplog.records if record.levelno == level]
+    return [text for text in (record.getMessage() for record in records) if all(word in text for word in words)]
+
+
+def points(caplog: pytest.LogCaptureFixture) -> list[tuple[str, int]]:
+    lines = messages(caplog, logging.INFO, "METRIC: ", "record_count")
+    found = [json.loads(line.removeprefix("METRIC: ")) for line in lines]
+    return [(one["tags"]["endpoint"], one["value"]) for one in found]
+
+
+def counting(tap: burler.Tap, name: str = "rows") -> None:
+    """A stream with two new rows in each round, and the last one of the round before."""
+
+    @tap.sync(name, key_properties="id", replication_key="id", order="asc", schema=SCHEMA)
+    def rows(stream: Any) -> Any:
+        first = stream.bookmark or 1
+        return [{"id": first + n} for n in range(3)]
+
+
+def test_rounds_are_told_at_debug_and_summed_up_now_and_then(
+    tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture
+):
+    counting(tap)
+    with caplog.at_level(logging.DEBUG, logger="burler"):
+        tail(tap, clock, rounds=20, metrics_interval_seconds=60)
+    assert len(messages(caplog, logging.DEBUG, "stream 'rows': start")) == 20
+    assert len(messages(caplog, logging.DEBUG, "stream 'rows': succeeded")) == 20
+    assert messages(caplog, logging.INFO, "stream 'rows': start") == []
+    assert "2 rows of 'rows' (1 more were out already)" in messages(caplog, logging.DEBUG, "succeeded")[1]
+    assert sum(count for _, count in points(caplog)) == 3 + 19 * 2
+    lines = messages(caplog, logging.INFO, "stream 'rows': ", " polls, bookmark ")
+    assert 3 <= len(lines) == len(points(caplog)) <= 5
+    assert messages(caplog, logging.INFO, "job_type", '"stream"') == []
+
+
+def test_a_plain_run_says_what_it_always_said(tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+    counting(tap)
+    with caplog.at_level(logging.INFO, logger="burler"):
+        tail(tap, clock, tail=False)
+    assert messages(caplog, logging.INFO, "stream 'rows': start (sync, INCREMENTAL, bookmark None)")
+    assert messages(caplog, logging.INFO, "stream 'rows': succeeded, 3 rows of 'rows', ", "bookmark 3")
+    assert points(caplog) == [("rows", 3)]
+
+
+def test_the_report_adds_up_rounds_and_what_was_out_already(tap: burler.Tap, clock: FakeClock):
+    counting(tap)
+    (one,) = tail(tap, clock).to_json()["streams"]
+    assert {key: one[key] for key in ("rounds", "rows", "updated", "status", "bookmark_from", "bookmark_to")} == {
+        "rounds": 5,
+        "rows": 11,
+        "updated": 11,
+        "status": "succeeded",
+        "bookmark_from": None,
+        "bookmark_to": 11,
+    }
+    assert one["counts"] == {"repeated": 4}
+
+
+def test_the_watch_knows_the_bookmark_that_a_stream_without_order_ends_at(
+    tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture
+):
+    @tap.sync("rows", key_properties="id", replication_key="at", schema=SCHEMA)
+    def rows() -> Any:
+        now = clock.now().isoformat()
+        return [{"id": 1, "at": now}, {"id": 2, "at": "2020-01-01T00:00:00Z"}]
+
+    with caplog.at_level(logging.INFO, logger="burler"):
+        tail(tap, clock, rounds=2)
+    (line,) = messages(caplog, logging.INFO, "stream 'rows': ")
+    assert line.endswith("2 polls, bookmark 2026-01-01T00:00:10Z (0.0 s behind)")
+
+
+def test_rows_that_were_skipped_are_counted_once(tap: burler.Tap, clock: FakeClock):
+    @tap.sync("rows", key_properties="id", on_bad_record="skip", replication_key="id", order="asc", schema=SCHEMA)
+    def rows(stream: Any) -> Any:
+        first = (stream.bookmark or 0) + 1
+        return [{"id": first}, {"id": first + 1, "at": 5}]
+
+    (one,) = tail(tap, clock, rounds=7).to_json()["streams"]
+    assert (one["rows"], one["skipped"]) == (7, 7)
+
+
+def test_unknown_fields_are_told_at_once_then_once_an_hour_and_at_the_end(
+    tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture
+):
+    @tap.sync("rows", key_properties="id", replication_key="id", order="asc", schema=SCHEMA)
+    def rows(stream: Any) -> Any:
+        return [{"id": (stream.bookmark or 0) + 1, "colour": "red"}]
+
+    with caplog.at_level(logging.WARNING, logger="burler"):
+        tail(tap, clock, rounds=1000)
+    found = messages(caplog, logging.WARNING, "does not know were dropped: colour")
+    assert [line.partition("(")[2].partition(" ")[0] for line in found] == ["1", "361", "721", "1000"]
+
+
+def test_what_an_author_forgot_is_told_once(tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+    @tap.sync("rows", key_properties="id", replication_key="id", bookmark_strategy="manual", schema=SCHEMA)
+    def rows() -> Any:
+        return [{"id": 1, "at": clock.now().isoformat()}]
+
+    with caplog.at_level(logging.WARNING, logger="burler"):
+        tail(tap, clock)
+    assert len(messages(caplog, logging.WARNING, "bookmark_strategy is 'manual'")) == 1
+
+
+def test_many_partitions_are_told_once(tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+    @tap.partitions("rows")
+    def parts() -> Any:
+        return [{"n": n} for n in range(6)]
+
+    @tap.sync("rows", key_properties="id", replication_key="id", schema=SCHEMA)
+    def rows(partition: Any) -> Any:
+        return [{"id": partition["n"]}]
+
+    with caplog.at_level(logging.WARNING, logger="burler"):
+        tail(tap, clock, partition_bookmarks_warning=5)
+    assert len(messages(caplog, logging.WARNING, "holds the bookmarks of 6 partitions")) == 1
+
+
+def test_parts_that_fail_are_errors_in_the_lines_and_no_failure_of_the_stream(
+    tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture
+):
+    @tap.partitions("rows")
+    def parts() -> Any:
+        return [{"n": 1}, {"n": 2}]
+
+    @tap.sync("rows", key_properties="id", replication_key="id", schema=SCHEMA)
+    def rows(partition: Any) -> Any:
+        yield {"id": partition["n"]}
+        if partition["n"] == 2:
+            raise ValueError("no luck")
+
+    with caplog.at_level(logging.INFO, logger="burler"):
+        report = tail(tap, clock, rounds=3)
+    (line,) = messages(caplog, logging.INFO, "stream 'rows': ", "errors")
+    assert line.endswith("3 polls, 3 errors, the last: ValueError: no luck")
+    (one,) = report.to_json()["streams"]
+    assert (one["status"], one["error_count"], one["rounds"]) == ("failed", 3, 3)
+
+
+def test_a_stream_that_fails_now_and_then(tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+    counting(tap)
+    called: list[int] = []
+
+    @tap.sync("weak", key_properties="id", replication_key="id", order="asc", schema=SCHEMA)
+    def weak() -> Any:
+        called.append(1)
+        if len(called) % 2:
+            raise ConnectionError("gone")
+        return [{"id": len(called)}]
+
+    with caplog.at_level(logging.INFO, logger="burler"):
+        report = tail(tap, clock, rounds=6)
+    by_name = {one["stream"]: one for one in report.to_json()["streams"]}
+    weak_one = by_name["weak"]
+    assert (weak_one["rounds"], weak_one["error_count"], weak_one["rows"]) == (6, 3, 3)
+    assert report.to_json()["totals"]["streams_failed"] == 0
+    assert dict(points(caplog)) == {"rows": 13, "weak": 3}
