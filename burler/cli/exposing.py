@@ -201,5 +201,4 @@ def _written(path: str, content: Any, collector: Collector) -> Iterator[None]:
         yield
     finally:
         writer.stop()
-        collector.up = False
         writer.write()

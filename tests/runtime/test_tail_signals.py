@@ -1,0 +1,237 @@
+"""A tail as a process: signals, a reader that goes away, STATE while user code blocks (specs 6)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tapprocess import PYTHON, environment, messages_of, write_tap
+
+POLLED = """
+import sys, time, burler
+tap = burler.tap("tap-x")
+made = []
+
+class Client:
+    def close(self):
+        print("CLOSED", file=sys.stderr, flush=True)
+
+@tap.client
+def client():
+    made.append(1)
+    print("CLIENT", len(made), file=sys.stderr, flush=True)
+    return Client()
+
+@tap.sync("rows", key_properties="id", replication_key="id", order="asc")
+def rows(client, stream):
+    yield {"id": (stream.bookmark or 0) + 1}
+tap.schema("rows", SCHEMA)
+"""
+BLOCKED = """
+import socket, sys, burler
+tap = burler.tap("tap-x")
+
+@tap.MODE("rows", key_properties="id", replication_key="id", order="asc")
+def rows(stream):
+    try:
+        for i in range(10):
+            yield {"id": i}
+        a, b = socket.socketpair()
+        with a, b:
+            a.recv(1)
+    finally:
+        print("FINALLY", file=sys.stderr, flush=True)
+tap.schema("rows", SCHEMA)
+"""
+
+
+class Process:
+    """A tail of a tap, with what it has printed so far."""
+
+    def __init__(self, folder: Path, source: str, **config: object) -> None:
+        settings = {"tail": True, "new_record_polling_interval_ms": 100, "state_message_min_interval_ms": 200}
+        path = folder / "config.json"
+        path.write_text(json.dumps({**settings, **config}))
+        command = [PYTHON, "-m", "burler", "run", str(write_tap(folder, source)), "--config", str(path)]
+        self.errors = folder / "stderr"
+        with self.errors.open("wb") as stderr:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environment())
+        self.lines: list[bytes] = []
+
+    def until(self, *types: str, count: int = 1) -> list[dict]:
+        """Read until so many messages of these types have come from here on."""
+        assert self.process.stdout is not None
+        seen = 0
+        while seen < count:
+            line = self.process.stdout.readline()
+            assert line, self.said
+            self.lines.append(line)
+            seen += json.loads(line)["type"] in types
+        return self.messages
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Stop it, read the rest."""
+        assert self.process.stdout is not None
+        self.process.send_signal(number)
+        self.lines += self.process.stdout.readlines()
+        return self.process.wait(20)
+
+    def close(self) -> None:
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def messages(self) -> list[dict]:
+        return messages_of(b"".join(self.lines))
+
+    @property
+    def said(self) -> str:
+        return self.errors.read_text()
+
+
+@pytest.fixture
+def tail(tmp_path):
+    running: list[Process] = []
+
+    def start(source: str, **config: object) -> Process:
+        running.append(Process(tmp_path, source, **config))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_between_two_polls_ends_it_at_once_with_its_state(tail, number):
+    one = tail(POLLED, new_record_polling_interval_ms=600_000, state_message_min_interval_ms=600_000)
+    one.until("RECORD")
+    time.sleep(0.2)
+    begun = time.monotonic()
+    assert one.end(number) == 0
+    assert time.monotonic() - begun < 10
+    assert one.messages[-1] == {"type": "STATE", "value": {"bookmarks": {"rows": {"id": 1}}}}
+    assert one.said.count("CLOSED") == 1
+
+
+def test_hangup_makes_a_new_client_and_polls_at_once(tail):
+    one = tail(POLLED, new_record_polling_interval_ms=600_000)
+    one.until("STATE")
+    for n in (2, 3):
+        one.process.send_signal(signal.SIGHUP)
+        one.until("RECORD")
+        assert one.said.count("CLIENT") == n
+    assert one.end() == 0
+    assert [m["record"]["id"] for m in one.messages if m["type"] == "RECORD"] == [1, 2, 3]
+    assert one.said.count("CLOSED") == 3
+    assert sum(m["type"] == "SCHEMA" for m in one.messages) == 1
+
+
+@pytest.mark.parametrize("mode", ["sync", "tail"])
+def test_states_come_while_the_function_blocks_and_a_signal_ends_it(tail, mode):
+    one = tail(BLOCKED.replace("MODE", mode))
+    one.until("STATE")
+    assert one.messages[-1]["value"]["bookmarks"]["rows"] == {"id": 9}
+    assert one.end() == 0
+    assert sum(m["type"] == "STATE" for m in one.messages) in (1, 2)
+    assert "FINALLY" in one.said
+
+
+def test_hangup_ends_a_function_that_blocks_and_calls_it_again(tail):
+    one = tail(BLOCKED.replace("MODE", "tail"))
+    one.until("STATE")
+    one.process.send_signal(signal.SIGHUP)
+    one.until("RECORD", count=5)
+    assert "FINALLY" in one.said
+    assert one.end() == 0
+
+
+def test_in_a_thread_what_blocks_is_left_behind_and_nothing_that_came_is_lost(tail):
+    one = tail(
+        BLOCKED.replace("MODE", "tail") + BLOCKED.split("\n\n", 1)[1].replace("MODE", "tail").replace("rows", "more")
+    )
+    one.until("STATE", count=1)
+    one.process.send_signal(signal.SIGHUP)
+    one.until("STATE", count=1)
+    assert one.end() == 0
+    last = one.messages[-1]
+    assert last["type"] == "STATE"
+    assert last["value"]["bookmarks"] == {"rows": {"id": 9}, "more": {"id": 9}}
+
+
+def test_a_reader_that_has_gone_is_noticed_where_nothing_is_written(tail):
+    one = tail(BLOCKED.replace("MODE", "tail"), state_message_min_interval_ms=600_000)
+    one.until("RECORD", count=10)
+    assert one.process.stdout is not None
+    one.process.stdout.close()
+    assert one.process.wait(20) == 4
+    one.process.stdout = None
+    assert "Traceback" not in one.said
+
+
+def test_a_process_that_was_stopped_goes_on_without_a_burst(tail):
+    one = tail(POLLED, new_record_polling_interval_ms=300)
+    one.until("RECORD", count=2)
+    os.kill(one.process.pid, signal.SIGSTOP)
+    time.sleep(2.5)
+    os.kill(one.process.pid, signal.SIGCONT)
+    one.until("RECORD", count=4)
+    times = [m["time_extracted"] for m in one.messages if m["type"] == "RECORD"]
+    seconds = [float(time[17:-1]) + 60 * int(time[14:16]) for time in times]
+    steps = [(after - before) % 3600 for before, after in zip(seconds, seconds[1:], strict=False)]
+    assert max(steps) > 1.5
+    assert all(step > 0.25 for step in steps), steps
+    assert one.end() == 0
+
+
+def test_the_end_of_its_time_interrupts_a_function_that_blocks(tail):
+    one = tail(BLOCKED.replace("MODE", "tail"), tail_max_seconds=1.5, state_message_min_interval_ms=600_000)
+    assert one.process.stdout is not None
+    one.lines += one.process.stdout.readlines()
+    assert one.process.wait(20) == 0
+    assert one.messages[-1]["value"]["bookmarks"]["rows"] == {"id": 9}
+    assert "FINALLY" in one.said
+
+
+def test_into_a_lake_each_state_is_committed_with_its_data(tail, tmp_path):
+    source = POLLED
+    path = tmp_path / "config.json"
+    settings = {"tail": True, "new_record_polling_interval_ms": 50, "state_message_min_interval_ms": 300}
+    path.write_text(json.dumps(settings))
+    command = [PYTHON, "-m", "burler", "run", str(write_tap(tmp_path, source)), "--config", str(path)]
+    with subprocess.Popen(
+        [*command, "--sink", f"lake:{tmp_path / 'lake'}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        last = {}
+        for _ in range(3):
+            last = json.loads(process.stdout.readline())
+        process.kill()
+    reading = [PYTHON, "-c", READ, str(tmp_path / "lake")]
+    ids = [int(one) for one in subprocess.run(reading, capture_output=True, check=True, text=True).stdout.split()]
+    assert ids[: last["value"]["bookmarks"]["rows"]["id"]] == list(
+        range(1, last["value"]["bookmarks"]["rows"]["id"] + 1)
+    )
+
+
+READ = """
+import gzip, json, pathlib, sys
+lake = pathlib.Path(sys.argv[1])
+names = [name for path in lake.rglob("manifest.json") for name in json.loads(path.read_text())["files"]]
+for path in sorted(lake.rglob("*.singer.gz")):
+    if any(path.name in name for name in names):
+        for line in gzip.open(path):
+            message = json.loads(line)
+            if message["type"] == "RECORD":
+                print(message["record"]["id"])
+"""
