@@ -201,4 +201,5 @@ def _written(path: str, content: Any, collector: Collector) -> Iterator[None]:
         yield
     finally:
         writer.stop()
+        collector.up = False
         writer.write()

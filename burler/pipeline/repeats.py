@@ -28,7 +28,7 @@ from burler.pipeline.shape_lines import Output
 
 logger = logging.getLogger(__name__)
 
-_HASHABLE = frozenset((str, int, bool, type(None)))
+_HASHABLE = frozenset((str, int, type(None)))
 _MANY = 64  # rows at the top of a page, from which on the next page is held
 
 
@@ -165,30 +165,33 @@ class Repeats:
         """Rows, given as JSON, with those of them that are repeats. These count as having come once more."""
         page = Page(bodies, keys)
         if self._all:
-            self._compare(page, range(len(bodies)), page.digests())
+            self._compare(page, page.digests())
         elif self._left and len(keys) == len(bodies):
-            found = texts(keys)
-            if not self._known_keys.isdisjoint(found):
-                places = [i for i, text in enumerate(found) if text in self._known_keys]
-                self._compare(page, places, [digest_of(bodies[i]) for i in places])
+            known = self._known_keys
+            self._compare(
+                page, [digest_of(bodies[i]) if text in known else b"" for i, text in enumerate(texts(keys))]
+            )
             if self._sorted and self._is_past(keys):
                 self._left = {}
         return page
 
-    def _compare(self, page: Page, places: Sequence[int], digests: list[bytes]) -> None:
-        """Find the repeats among rows at some places."""
-        owners = self._key_of([page.bodies[i] for i in places]) if self._key_of is not None else None
+    def _compare(self, page: Page, digests: list[bytes]) -> None:
+        """Find the repeats. Those that can't be any have no digest, but are what goes out for their key."""
+        owners = self._key_of(page.bodies) if self._key_of is not None else None
         if self._left.keys().isdisjoint(digests):
             if owners is not None:
-                self._last.update(zip(owners, digests, strict=True))
+                self._went_out(owners, digests)
         elif owners is None:
-            page.repeats = {i for i, digest in zip(places, digests, strict=True) if _take(self._left, digest)}
+            page.repeats = {i for i, digest in enumerate(digests) if _take(self._left, digest)}
         else:
-            for i, owner, digest in zip(places, owners, digests, strict=True):
+            for i, (owner, digest) in enumerate(zip(owners, digests, strict=True)):
                 if self._last.get(owner) == digest and _take(self._left, digest):
                     page.repeats.add(i)
                 else:
                     self._last[owner] = digest
+
+    def _went_out(self, owners: list[Any], digests: list[bytes]) -> None:
+        self._last.update(zip(owners, digests, strict=True))
         if len(self._last) > 2 * self._most:
             self._last = dict(islice(self._last.items(), len(self._last) - self._most, None))
 
@@ -246,7 +249,7 @@ class Repeats:
         if bodies:
             digests = [digest_of(body) for body in bodies]
             if self._key_of is not None:
-                self._last.update(zip(self._key_of(bodies), digests, strict=True))
+                self._went_out(self._key_of(bodies), digests)
             self._came.update(digests)
             self._came = self._trimmed(self._came, self._most)
 

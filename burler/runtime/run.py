@@ -21,6 +21,7 @@ from burler.runtime.report import Report
 from burler.runtime.session import Session
 from burler.runtime.signals import Stopper
 from burler.runtime.sync import Engine, SyncResult, write_schemas
+from burler.runtime.tail_settings import check
 from burler.runtime.tail_sources import watch_of
 from burler.runtime.tail_watch import TailWatch
 from burler.settings import Settings, read_settings
@@ -167,6 +168,9 @@ def run_session(
             return planned(), given or own
 
         plan = planned()
+        for planned_run in plan if tail else ():
+            for stream in planned_run.streams:
+                check(stream)
         _announce(tap, plan, limit)
         if schemas_only:
             write_schemas(plan, sink)

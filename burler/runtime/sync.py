@@ -131,10 +131,13 @@ class Engine:
             complete = True
         finally:
             timer.stop()
-            with self.lock:
-                self.sink.close(complete=complete)
-                self.closed = True
-            self.acknowledgements.close()  # of the last STATE; a lake's has only just been written
+            self.stopper.listeners.remove(self.tell)
+            try:
+                with self.lock:
+                    self.closed = True
+                    self.sink.close(complete=complete)
+            finally:
+                self.acknowledgements.close()  # of the last STATE; a lake's has only just been written
         for name, error in self._late_errors.items():
             result.errors.setdefault(name, error)
         result.state = copy.deepcopy(self.state)

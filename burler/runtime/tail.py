@@ -18,7 +18,7 @@ from burler.runtime.kept import Kept
 from burler.runtime.plan import PlannedRun
 from burler.runtime.signals import Stop
 from burler.runtime.stream import SyncRun
-from burler.runtime.tail_retries import is_connection
+from burler.runtime.tail_retries import Tries, is_connection
 from burler.runtime.tail_sources import Source, kinds, next_due, source_of
 from burler.runtime.tail_wake import wake_loop
 from burler.runtime.workers import Crew, stopper_here
@@ -44,6 +44,7 @@ class Tail:
         self.generation = 0
         self.sources = {one.spec.tap_stream_id: source_of(one, self._settings, self._begun) for one in engine.plan}
         self._crew = self._new_crew()
+        self._told_late = False
 
     def _new_crew(self) -> Crew:
         return Crew(lambda: self._ended() or self.engine.stopper.hung_up, name="burler-tail")
@@ -130,8 +131,10 @@ class Tail:
         self._rediscover()
         now = engine.clock.monotonic()
         for source in self.sources.values():
-            source.busy, source.running = False, None
-            if source.due is not None and not source.full:
+            source.busy = False
+            if source.tries.for_good:
+                source.tries, source.due = Tries(self._settings), now
+            elif source.due is not None and (not source.full or source.tries.failures):
                 source.due = now
         if engine.watch is not None:
             engine.watch.client_renewed()
@@ -187,6 +190,7 @@ class Tail:
                     continue
                 source = next_due(self.sources.values())
                 if source is not None and source.due is not None and source.due <= now:
+                    self._warn_if_late(source, now - source.due)
                     source.busy, source.told = True, False
                     source.rounds += 1
                     return source
@@ -197,15 +201,16 @@ class Tail:
         return None
 
     def _wait(self, now: float, due: float | None) -> None:
-        """Until something is due: a poll, a STATE, a discovery, the end."""
+        """Until something is due: a poll, a discovery. With a clock that nobody moves but us, also what the timer sees
+        to: a STATE, the end."""
         engine, settings = self.engine, self._settings
         moments = [due]
-        if engine.states.uncovered_since is not None:
-            moments.append(engine.states.uncovered_since + settings.state_message_min_interval_ms / 1000)
         if settings.tail_rediscover_seconds is not None:
             moments.append(self._discovered + settings.tail_rediscover_seconds)
-        if settings.tail_max_seconds is not None:
-            moments.append(self._begun + settings.tail_max_seconds)
+        if engine.clock.is_fake:
+            moments.append(self.state_due)
+            if settings.tail_max_seconds is not None:
+                moments.append(self._begun + settings.tail_max_seconds)
         known = [moment for moment in moments if moment is not None]
         engine.clock.wait(engine.changed, max(0.0, min(known) - now) if known else 60.0)
         if engine.clock.is_fake:
@@ -215,6 +220,16 @@ class Tail:
                     self.tick(whole=True)
             finally:
                 engine.changed.acquire()
+
+    def _warn_if_late(self, source: Source, late_seconds: float) -> None:
+        if not self._told_late and self._settings.workers == 1 and late_seconds > max(60, 2 * source.interval_seconds):
+            self._told_late = True
+            logger.warning(
+                "stream '%s': is polled %.0f s late, since other streams took so long; 'workers' polls several streams "
+                "at a time",
+                source.name,
+                late_seconds,
+            )
 
     def _nothing_left(self) -> bool:
         """Whether no stream will be read any more."""
@@ -367,11 +382,16 @@ class Tail:
                 source.due = min(source.due, self.engine.clock.monotonic())
             self.engine.changed.notify_all()
 
+    @property
+    def state_due(self) -> float | None:
+        """When the next STATE comes at the latest; None where there is nothing that none covers."""
+        since = self.engine.states.uncovered_since
+        return None if since is None else since + self._settings.state_message_min_interval_ms / 1000
+
     def tick(self, *, whole: bool) -> None:
         """What is due by time; under the engine's lock."""
-        engine, now = self.engine, self.engine.clock.monotonic()
-        since = engine.states.uncovered_since
-        if since is not None and now - since >= self._settings.state_message_min_interval_ms / 1000:
+        engine, now, due = self.engine, self.engine.clock.monotonic(), self.state_due
+        if due is not None and now >= due:
             engine.write_state()
         if whole:
             engine.acknowledgements.tick()

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from burler.declare.spec import FULL_TABLE
 from burler.runtime.clock import Clock
 from burler.runtime.kept import Kept
 from burler.runtime.plan import PlannedRun
 from burler.runtime.tail_retries import Tries
-from burler.runtime.tail_settings import check, full_table_age_seconds, interval_seconds
+from burler.runtime.tail_settings import full_table_age_seconds, interval_seconds
 from burler.runtime.tail_watch import TailWatch
 from burler.settings import Settings
-
-if TYPE_CHECKING:
-    from burler.runtime.stream import SyncRun
 
 
 @dataclass(slots=True, eq=False)
@@ -26,7 +22,6 @@ class Source:
     Attributes:
         due: when it is read next, by the engine's clock; None: never again.
         rounds: that have begun.
-        running: the round under way.
         busy: a thread is at it.
         told: it was asked for (wake) while a round was under way.
         age_seconds: of a full table: how old its rows may become; None: it is read once.
@@ -40,7 +35,6 @@ class Source:
     due: float | None
     kept: Kept
     rounds: int = 0
-    running: SyncRun | None = None
     busy: bool = False
     told: bool = False
 
@@ -63,8 +57,6 @@ class Source:
 def source_of(planned: PlannedRun, settings: Settings, now: float) -> Source:
     """A source that is due at once."""
     name = planned.spec.tap_stream_id
-    for stream in planned.streams:
-        check(stream)
     own = next((one for one in planned.streams if one.tap_stream_id == name), planned.streams[0])
     return Source(
         planned,

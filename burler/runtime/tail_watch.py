@@ -109,7 +109,6 @@ class TailWatch:
             for name in self._families[root]:
                 row = self._row(name)
                 self._came(row, rows.get(name, row.now))
-                row.fold()
                 row.polls += 1
                 row.poll_seconds = seconds
                 row.polls_seconds += seconds

@@ -29,10 +29,10 @@ class Timer(threading.Thread):
         period = age if tail is None else min(age, _PUSHED_SECONDS if tail.pushes else _POLLED_SECONDS)
         every = max(1, round(min(age, _SINK_SECONDS) / period))
         count = 0
-        while not self._over.wait(period):
+        while not self._over.wait(self._until_due(period)):
             count += 1
             whole = count % every == 0
-            if not whole and not engine.running:
+            if not whole and not engine.running and engine.states.uncovered_since is None:
                 continue  # nothing can be due
             with engine.lock:
                 if self._over.is_set() or engine.stopper.failure is not None:
@@ -44,6 +44,11 @@ class Timer(threading.Thread):
                     return
             if tail is not None:
                 tail.tell_if_over()
+
+    def _until_due(self, period: float) -> float:
+        """Until the next tick; a STATE is not late for it."""
+        due = self._tail.state_due if self._tail is not None else None
+        return period if due is None else max(0.001, min(period, due - self._engine.clock.monotonic()))
 
     def _tick(self, *, whole: bool) -> None:
         engine, tail = self._engine, self._tail

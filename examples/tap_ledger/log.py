@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,21 @@ _IDLE_SECONDS = 0.5
 _QUIET_BYTES = 16 * 1024 * 1024  # of log in which nothing is of this table
 
 
+class Acknowledged:
+    """How far a slot may forget, and the feed that is to say so. It belongs to the slot and not to a client: that may
+    be made anew while the feed of the one before still runs."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.feed: Feed | None = None
+        self.lsn = 0
+
+
+@functools.cache
+def _acknowledged(_url: str, _slot: str) -> Acknowledged:
+    return Acknowledged()
+
+
 class Log:
     """Reads one table through one slot. A position is ``{"lsn": ..., "table": ...}``: behind the last transaction
     whose rows are all out, and the table's number.
@@ -30,9 +46,7 @@ class Log:
 
     def __init__(self, source: Source, columns: Callable[[], tuple[frozenset[str], tuple[str, ...]]]) -> None:
         self._source, self._columns = source, columns
-        self._lock = threading.Lock()
-        self._feed: Feed | None = None
-        self._acknowledged = 0
+        self._acknowledged = _acknowledged(source.url, source.slot)
 
     def snapshot(self, stream: Any) -> Iterator[list[dict[str, Any]]]:
         """All rows, as a version of their own; then the position is where they were read.
@@ -43,6 +57,8 @@ class Log:
         with self._translated(stream), self._source.connected() as connection:
             table = self._source.check(connection, self._columns()[1])
             self._source.make(connection)
+            with self._acknowledged.lock:
+                self._acknowledged.lsn = 0  # what was said of a slot before, or of another server
             with self._source.snapshot() as (reader, lsn), stream.full_table():
                 for page in self._pages(reader, stream.schema["properties"]):
                     yield [{**row, "_sdc_deleted_at": None, "_sdc_lsn": lsn} for row in page]
@@ -111,25 +127,28 @@ class Log:
 
     @contextlib.contextmanager
     def _following(self, stream: Any, connection: psycopg.Connection[Any], position: int) -> Iterator[Feed]:
-        feed = self._open(stream, connection, position)
-        with self._lock:
-            self._feed = feed
-            feed.acknowledged = self._acknowledged if self._acknowledged >= position else 0
+        feed, confirmed = self._open(stream, connection, position)
+        said = self._acknowledged
+        with said.lock:
+            said.feed = feed
+            if confirmed < said.lsn <= position:  # the feed before was lost before it could say so
+                feed.acknowledged = said.lsn
         try:
             yield feed
         finally:
-            with self._lock:
-                self._feed = None
+            with said.lock:
+                if said.feed is feed:
+                    said.feed = None
             feed.close()
 
-    def _open(self, stream: Any, connection: psycopg.Connection[Any], position: int) -> Feed:
-        """The feed from a position; somebody who uses the slot gets a moment to let it go."""
+    def _open(self, stream: Any, connection: psycopg.Connection[Any], position: int) -> tuple[Feed, int]:
+        """The feed from a position, and where the slot stands. Who uses the slot gets a moment to let it go."""
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
             slot = self._source.usable(connection, position)
             fed = self._source.connect(replication=True)
             try:
-                return Feed(fed, self._source.slot, self._source.publication, position)
+                return Feed(fed, self._source.slot, self._source.publication, position), slot.confirmed
             except psycopg.errors.ObjectInUse as error:
                 fed.close()
                 if time.monotonic() > until or stream.wait(0.1):
@@ -171,10 +190,11 @@ class Log:
         Raises:
             LogError: the server can't be told.
         """
-        with self._lock:
-            self._acknowledged = max(self._acknowledged, lsn)
-            if self._feed is not None:
-                self._feed.acknowledged = self._acknowledged
+        said = self._acknowledged
+        with said.lock:
+            said.lsn = max(said.lsn, lsn)
+            if said.feed is not None:
+                said.feed.acknowledged = said.lsn
                 return
         until = time.monotonic() + PATIENCE_SECONDS
         while True:

@@ -13,14 +13,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from taps import ids, make
+from taps import make
 
-import burler
 from burler.runtime.acknowledging import Acknowledgements
 from burler.runtime.clock import FakeClock
 from burler.runtime.session import Session
 from burler.settings import Settings
-from burler.testing import run_tap
 
 LOGGER = "burler.runtime.acknowledging"
 CLIENT = object()
@@ -286,91 +284,3 @@ def test_a_stream_that_is_found_later_is_told_too():
         session.specs = dict(known)
         beside.say(state(a=2, b=1))
         until(lambda: told == [("b", 1), ("a", 2)])
-
-
-# ---- whole tails ------------------------------------------------------------------------------------------------
-
-
-def test_a_tail_tells_while_its_function_blocks():
-    """The main thread stands in the source, for hours if it likes: it goes on once it was told."""
-    told: list[tuple[int, str]] = []
-    tap = make()
-    tap.stream("a", key_properties="id", replication_key="id", order="asc", schema={"properties": {"id": {}}})
-
-    @tap.tail("a")
-    def events():
-        for number in range(1, 4):
-            yield {"id": number}
-            until(lambda number=number: told and told[-1][0] == number)
-
-    @tap.ack("a")
-    def acknowledge(bookmark):
-        told.append((bookmark, threading.current_thread().name))
-
-    settings = {"tail": True, "tail_max_rounds": 1, "state_message_min_interval_ms": 1}
-    run = run_tap(tap, settings)
-    assert not run.result.errors
-    assert told == [(1, "burler-ack"), (2, "burler-ack"), (3, "burler-ack")]
-
-
-def test_a_tail_goes_on_where_its_acknowledge_function_fails(caplog: pytest.LogCaptureFixture):
-    rounds = [0]
-
-    def rows():
-        rounds[0] += 1
-        yield {"id": rounds[0]}
-
-    tap = make(a=rows)
-
-    @tap.acknowledge("a")
-    def acknowledge():
-        raise ConnectionError("broker gone")
-
-    with caplog.at_level(logging.INFO, logger=LOGGER):
-        run = run_tap(tap, {"tail": True, "tail_max_rounds": 20}, clock=FakeClock())
-    assert not run.result.errors
-    assert run.result.exit_code == 0
-    assert run.records("a") == ids(*range(1, 21))
-    assert run.states[-1] == state(a=20)
-    assert "broker gone" in warned(caplog)[0]
-    assert "not told again" in warned(caplog)[-1]
-
-
-@pytest.mark.parametrize("confirmed", [False, True])
-def test_polled_streams_of_a_tail_are_told_of_the_last_state(confirmed: bool, tmp_path: Path):
-    told: list[int] = []
-    rounds = [0]
-    path = tmp_path / "state.json"
-
-    def rows():
-        rounds[0] += 1
-        path.write_text(json.dumps(state(a=rounds[0] - 2)))
-        yield {"id": rounds[0]}
-
-    tap = make(a=rows)
-    tap.acknowledge("a")(lambda bookmark: told.append(bookmark))
-    more = {"acknowledge_state_file": str(path)} if confirmed else {}
-    run = run_tap(tap, {"tail": True, "tail_max_rounds": 50, **more}, clock=FakeClock())
-    assert not run.result.errors
-    assert told == sorted(set(told))
-    said = {one["bookmarks"]["a"]["id"] for one in run.states}
-    assert set(told) <= said
-    if not confirmed:
-        assert told[-1] == 50
-    else:
-        assert all(one <= 48 for one in told)
-
-
-def test_functions_of_the_author_are_refused_the_old_way_in_plain_runs():
-    """There an error is one of the stream: nobody looks at a log of a run that ended well."""
-    tap = burler.tap("tap-t")
-
-    @tap.sync("a", replication_key="id", schema={"properties": {"id": {}}})
-    def rows():
-        yield {"id": 1}
-
-    @tap.acknowledge("a")
-    def acknowledge():
-        raise ConnectionError
-
-    assert list(run_tap(tap).result.errors) == ["a"]

@@ -1,60 +1,23 @@
-"""The file that ``acknowledge_state_file`` names, whatever the program that writes it does to it."""
+"""The file that ``acknowledge_state_file`` names: how it is read, and when."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confirming import LATER, Looking, message, state
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burler.errors import StateError
 from burler.runtime.clock import FakeClock
 from burler.runtime.confirmed import Confirmed
-from burler.runtime.said import Said, values_of
 from burler.settings import Settings
 from burler.singer.state import merge_states, parse_state
-
-LOGGER = "burler.runtime.confirmed"
-
-
-def state(number: int, **more: Any) -> dict[str, Any]:
-    return {"bookmarks": {"a": {"id": number}}, **more}
-
-
-def message(number: int) -> str:
-    return json.dumps({"type": "STATE", "value": state(number)}) + "\n"
-
-
-class Looking:
-    """A file, a clock, and who looks at it."""
-
-    def __init__(self, path: Path, *, merge: bool = False) -> None:
-        self.path = path
-        self.clock = FakeClock()
-        self.confirmed = Confirmed(str(path), merge=merge, clock=self.clock)
-
-    def write(self, text: str | bytes) -> None:
-        self.path.write_bytes(text.encode() if isinstance(text, str) else text)
-
-    def add(self, text: str) -> None:
-        with self.path.open("a") as file:
-            file.write(text)
-
-    def replace(self, text: str) -> None:
-        beside = self.path.with_suffix(".new")
-        beside.write_text(text)
-        beside.rename(self.path)
-
-    def look(self) -> Any:
-        self.clock.advance(10)
-        assert self.confirmed.is_due
-        return self.confirmed.look()
 
 
 @pytest.fixture(params=[False, True], ids=["full", "touched"])
@@ -73,8 +36,6 @@ def touched(tmp_path: Path) -> Looking:
 
 
 # ---- what is read -----------------------------------------------------------------------------------------
-
-LATER = "\n" + json.dumps({"type": "RECORD", "stream": "a", "record": {"id": 9, "bookmarks": 1}})
 
 
 @pytest.mark.parametrize(
@@ -245,140 +206,6 @@ def test_a_line_longer_than_a_block_and_a_state_far_in_front_of_the_end(either: 
     assert either.look() == big
 
 
-# ---- what is wrong with it --------------------------------------------------------------------------------
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING and one.name == LOGGER]
-
-
-def spoil(kind: str, path: Path) -> None:
-    path.unlink(missing_ok=True)
-    if kind == "missing":
-        return
-    if kind == "folder":
-        path.mkdir()
-    elif kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "no rights":
-        path.symlink_to(path)  # root reads everything, but no circle
-    else:
-        path.write_bytes(
-            {
-                "empty": b"",
-                "blank": b" \n\n",
-                "half": json.dumps(state(2)).encode()[:-3],
-                "text": b"nothing of the kind\n",
-                "binary": bytes(range(256)),
-                "another object": b'{"id": 1}',
-                "a state below": b'{"a": {"bookmarks": {"a": {"id": 1}}}}\n',
-                "a list": b"[1, 2]",
-                "null": b"null",
-                "bad bookmarks": b'{"bookmarks": 5}\n',
-                "deep": b'{"bookmarks":' * 20_000,
-                "rows alone": (LATER * 5).encode(),
-            }[kind]
-        )
-
-
-NO_STATE = [
-    "empty",
-    "blank",
-    "half",
-    "text",
-    "binary",
-    "another object",
-    "a state below",
-    "a list",
-    "null",
-    "bad bookmarks",
-    "deep",
-]
-NO_FILE = ["missing", "folder", "pipe", "no rights"]
-
-
-@pytest.mark.parametrize("kind", [*NO_FILE, *NO_STATE, "rows alone"])
-def test_one_warning_until_it_is_good_again(either: Looking, kind: str, caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.INFO, logger=LOGGER):
-        either.write(message(1))
-        assert either.look() == state(1)
-        spoil(kind, either.path)
-        for _ in range(20):
-            assert either.look() is None
-        [said] = warnings(caplog)
-        assert said.startswith(f"acknowledge_state_file {either.path}: ")
-        assert "Nothing is acknowledged until it holds a state" in said
-        assert "--state" not in said
-        either.path.rmdir() if kind == "folder" else either.path.unlink(missing_ok=True)
-        either.write(message(2))
-        assert either.look() == state(2)
-        assert "holds a state now" in caplog.records[-1].getMessage()
-        spoil(kind, either.path)
-        for _ in range(4):
-            either.look()
-    assert len(warnings(caplog)) == 2
-
-
-@pytest.mark.parametrize("kind", NO_FILE)
-def test_a_wrong_path_is_told_at_once(full: Looking, kind: str, caplog: pytest.LogCaptureFixture):
-    spoil(kind, full.path)
-    full.look()
-    assert len(warnings(caplog)) == 1
-
-
-@pytest.mark.parametrize("kind", ["empty", "half"])
-def test_a_moment_between_two_writes_is_not_worth_a_word(full: Looking, kind: str, caplog: pytest.LogCaptureFixture):
-    for number in range(5):
-        spoil(kind, full.path)
-        assert full.look() is None
-        full.write(message(number))
-        assert full.look() == state(number)
-    assert warnings(caplog) == []
-
-
-def test_a_name_that_no_file_can_have(caplog: pytest.LogCaptureFixture):
-    confirmed = Confirmed("a\0b", clock=FakeClock())
-    assert confirmed.look() is None
-    assert len(warnings(caplog)) == 1
-
-
-def test_a_file_that_can_be_read_again_and_has_not_changed_meanwhile_is_good(either: Looking):
-    either.write(message(1))
-    assert [either.look(), either.look(), either.look()] == [state(1), state(1), None]
-    aside = either.path.with_suffix(".aside")
-    either.path.rename(aside)
-    assert either.look() is None
-    aside.rename(either.path)
-    assert either.look() == state(1)
-
-
-def test_a_file_that_is_written_while_it_is_read(either: Looking, monkeypatch: Any):
-    """What was half the old and half the new one must not pass for either."""
-    either.write(message(1))
-    reader = type(either.confirmed._lines).read
-    left = [2]
-
-    def read(self: Any, file: Any, there: Any) -> Any:
-        found = reader(self, file, there)
-        if left[0]:
-            left[0] -= 1
-            either.write(message(100 + left[0]))
-        return found
-
-    monkeypatch.setattr(type(either.confirmed._lines), "read", read)
-    assert either.look() == state(100)
-
-
-def test_its_descriptors_are_closed(either: Looking):
-    kinds = [*NO_FILE, *NO_STATE]
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    for kind in kinds:
-        spoil(kind, either.path)
-        either.look()
-        either.path.rmdir() if kind == "folder" else either.path.unlink(missing_ok=True)
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
-
-
 ENTRIES = st.dictionaries(st.sampled_from("ab"), st.none() | st.fixed_dictionaries({"id": st.integers(0, 9)}))
 CHANGES = st.fixed_dictionaries({"bookmarks": ENTRIES})
 
@@ -398,66 +225,3 @@ def test_touched_states_add_up_wherever_the_looks_fall(
         with contextlib.suppress(StateError):  # nothing whole yet
             assert (latest or {}) == parse_state(content[:cut], source="file", merge=True)
     assert (latest or {}) == merge_states(changes)
-
-
-# ---- what a run has said ------------------------------------------------------------------------------------
-
-
-def said_of(*numbers: int, most: int = 100) -> Said:
-    said = Said(most)
-    for number in numbers:
-        said.add("a", {None: (number, {})}, {})
-    return said
-
-
-def known(said: Said, most: int) -> list[int]:
-    return [number for number in range(most) if said.has("a", None, (number, {}))]
-
-
-def test_what_was_said_is_known_until_it_or_something_later_is_confirmed():
-    said = said_of(1, 2, 3)
-    assert known(said, 9) == [1, 2, 3]
-    said.confirmed("a", None, (2, {}))
-    assert known(said, 9) == [3]
-    assert said.waits("a")
-    said.confirmed("a", None, (3, {}))
-    assert not said.waits("a")
-
-
-def test_what_was_so_before_the_run_was_not_said_by_it():
-    said = Said()
-    said.add("a", {None: (1, {})}, {None: (1, {})})
-    assert known(said, 9) == []
-
-
-def test_a_bookmark_and_its_position_count_together():
-    said = Said()
-    said.add("a", {None: (1, {"lsn": "5", "x": [1.0, None]})}, {})
-    assert said.has("a", None, (1, {"x": [1, None], "lsn": "5"}))
-    assert said.has("a", None, (1.0, {"x": [1, None], "lsn": "5"}))
-    assert not said.has("a", None, (1, {}))
-    assert not said.has("a", "p", (1, {"lsn": "5", "x": [1.0, None]}))
-    assert not said.has("a", None, (True, {"lsn": "5", "x": [1.0, None]}))
-
-
-def test_the_oldest_are_forgotten_and_never_the_newest():
-    said = said_of(*range(1000), most=50)
-    assert known(said, 1000) == list(range(950, 1000))
-
-
-def test_many_partitions_share_what_is_kept():
-    said = Said(most=1000)
-    for number in range(40):
-        said.add("a", {f"p{part}": (number, {}) for part in range(100)}, {})
-    kept = [sum(said.has("a", f"p{part}", (number, {})) for number in range(40)) for part in range(100)]
-    assert min(kept) >= 16
-    assert sum(kept) <= 1000 + 16 * 100
-    assert said.has("a", "p99", (39, {}))
-
-
-def test_values_of_a_state():
-    given = {"bookmarks": {"a": {"id": 1, "stream_state": {"x": 1}, "partitions": {"p": {"id": 2}, "q": None}}}}
-    assert values_of(given, "a", "id") == {None: (1, {"x": 1}), "p": (2, {})}
-    assert values_of(given, "a", None) == {None: (None, {"x": 1}), "p": (None, {})}
-    assert values_of({"bookmarks": {"a": None}}, "a", "id") == {None: (None, {})}
-    assert values_of({}, "a", "id") == {None: (None, {})}

@@ -96,6 +96,18 @@ def test_parts_that_fail_in_each_round_are_told_in_each(report: Report):
     assert [error["message"] for error in only(report)["errors"]] == ["0", "1", "2"]
 
 
+def test_parts_that_only_a_partial_error_names_are_named_in_each_round(report: Report):
+    for n in range(2):
+        report.stream_began("orders", method="INCREMENTAL", bookmark=None)
+        if n == 0:
+            report.failed("orders", "partition a", ValueError("told alone"))
+        else:
+            parts = [Failure("orders", "partition b", ValueError("told together"))]
+            report.failed("orders", None, PartialError("orders", parts))
+        ended(report, "orders", status="failed")
+    assert [error["message"] for error in only(report)["errors"]] == ["told alone", "told together"]
+
+
 def test_of_many_errors_of_a_tail_the_newest_stay(report: Report):
     for n in range(FAILURES + 7):
         report.stream_began("orders", method="INCREMENTAL", bookmark=None)

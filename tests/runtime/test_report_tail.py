@@ -193,3 +193,13 @@ def test_a_stream_that_fails_now_and_then(tap: burler.Tap, clock: FakeClock, cap
     assert (weak_one["rounds"], weak_one["error_count"], weak_one["rows"]) == (6, 3, 3)
     assert report.to_json()["totals"]["streams_failed"] == 0
     assert dict(points(caplog)) == {"rows": 13, "weak": 3}
+
+
+def test_rows_that_come_again_since_a_round_failed_are_no_updated_rows(tap: burler.Tap, clock: FakeClock):
+    @tap.sync("rows", key_properties="id", replication_key="at", schema=SCHEMA)
+    def rows() -> Any:
+        yield {"id": 1, "at": "2024-01-01T00:00:00Z"}
+        raise ConnectionError("gone")
+
+    (one,) = tail(tap, clock, rounds=4).to_json()["streams"]
+    assert (one["rows"], one["updated"], one["counts"]["repeated"], one["rounds"]) == (1, 1, 3, 4)

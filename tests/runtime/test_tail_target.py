@@ -247,7 +247,9 @@ def test_without_a_due_state_the_table_waits(tmp_path):
         source.__exit__()
         pair.end()
     stored = {name: pair.table.keys(name) for name in KINDS}
-    assert all(stored[name] == keys[: len(stored[name])] for name, keys in wanted(source.count).items() if name != "sales")
+    assert all(
+        stored[name] == keys[: len(stored[name])] for name, keys in wanted(source.count).items() if name != "sales"
+    )
     assert json.loads(pair.table.state()) == json.loads(pair.printed.read_bytes().splitlines()[-1])
 
 

@@ -76,7 +76,8 @@ def test_the_commands_of_the_readme_do_what_it_says(tmp_path, make_shop, path_wi
         assert came == [one for one, _ in client.xrange("clicks", max=came[-1])] and state == json.loads(
             (tmp_path / "state.json").read_text()
         )
-        wait(lambda: client.xpending("clicks", "tap-clicks")["pending"] == 0, "all is acknowledged")
+        pending = [one["message_id"] for one in client.xpending_range("clicks", "tap-clicks", "-", "+", 1000)]
+        assert not set(pending) & set(came)  # a page that it was told to stop at may be pending, and comes again
 
         # Killed when it has done something, not after a time that a busy machine may need to start.
         assert killed.startswith("timeout -s KILL 5 burler run ")

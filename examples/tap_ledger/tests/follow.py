@@ -72,16 +72,12 @@ class Books:
     def drop(self):
         """Make room: servers have so many slots."""
         with contextlib.suppress(psycopg.Error), psycopg.connect(self.server.url(), autocommit=True) as connection:
-            connection.execute(
-                "select pg_terminate_backend(active_pid) from pg_replication_slots where database = %s", (self.name,)
-            )
+            of_slots = "from pg_replication_slots where database = %s"
 
             def dropped():
+                connection.execute(f"select pg_terminate_backend(active_pid) {of_slots}", (self.name,))
                 with contextlib.suppress(psycopg.errors.ObjectInUse):
-                    connection.execute(
-                        "select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = %s",
-                        (self.name,),
-                    )
+                    connection.execute(f"select pg_drop_replication_slot(slot_name) {of_slots}", (self.name,))
                     return True
 
             wait_until(dropped, "the slots are dropped")

@@ -1,0 +1,502 @@
+"""Rows that come again in the next round, just as they went out: which are dropped, and which never are."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections import Counter
+from decimal import Decimal
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from burler.pipeline import repeats as module
+from burler.pipeline.bookmark_values import comparable
+from burler.pipeline.repeats import Repeats
+from burler.pipeline.repeats_bad import BadOnce, KnownBad
+from burler.pipeline.repeats_top import bodies_at, greatest_of, last_of, texts
+from burler.pipeline.rules import Rules
+from burler.pipeline.shape import Shaper
+from burler.pipeline.shape_lines import Output
+from burler.pipeline.shape_values import Misfit
+
+PREFIX, SUFFIX = b'{"type":"RECORD","record":', b',"time_extracted":"2024-01-01T00:00:00.000000Z"}\n'
+encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+class Stream:
+    """One stream, written page by page as an outlet does."""
+
+    def __init__(self, keeps="top", *, sorted_rows=True, key_properties=(), textual=None, form="form", **options):
+        self.repeats = Repeats("at" if keeps == "top" else None, keeps=keeps, **options)
+        self.sorted_rows, self.key_properties, self.textual = sorted_rows, key_properties, textual
+        self.form = form
+        self.asked = []  # rows that had to be made once more
+
+    def write(self, rows):
+        """A page; the rows that go out."""
+        self.repeats.serve(
+            "s",
+            self.form,
+            key_properties=self.key_properties,
+            textual=self.textual,
+            sorted_rows=self.sorted_rows,
+        )
+        keys = [row.get("at") for row in rows]
+        output = Output(bytearray(), PREFIX, SUFFIX)
+        output.append(rows)
+        if self.repeats.holds:
+            self.repeats.sift(output, keys)
+        else:
+
+            def again(places):
+                self.asked += places
+                return [encode(rows[i]) for i in places]
+
+            self.repeats.passed(keys, len(rows), again)
+        return [msgspec.json.decode(line)["record"] for line in bytes(output.buffer).splitlines()]
+
+    def round(self, *pages, whole=True):
+        """A round of pages; the rows that go out."""
+        self.repeats.begin()
+        out = [row for page in pages for row in self.write(page)]
+        if whole:
+            self.repeats.end()
+        return out
+
+
+def row(number, at, **more):
+    return {"id": number, "at": at, **more}
+
+
+def rows(*pairs):
+    return [row(number, at) for number, at in pairs]
+
+
+# ---- rows at the top ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sorted_rows", [True, False])
+def test_a_boundary_row_that_comes_again_does_not_go_out_again(sorted_rows):
+    stream = Stream(sorted_rows=sorted_rows)
+    assert stream.round(rows((1, 5), (2, 7), (3, 7))) == rows((1, 5), (2, 7), (3, 7))
+    assert stream.round(rows((2, 7), (3, 7))) == []
+    assert stream.round(rows((2, 7), (3, 7), (4, 7), (5, 9))) == rows((4, 7), (5, 9))
+    assert stream.round(rows((5, 9))) == []
+
+
+def test_rows_that_are_not_at_the_boundary_go_out_however_often_they_come():
+    stream = Stream(sorted_rows=False)
+    stream.round(rows((1, 5), (2, 7)))
+    assert stream.round(rows((1, 5), (2, 7))) == rows((1, 5))
+
+
+@pytest.mark.parametrize("keeps", ["top", "all"])
+def test_a_row_with_another_value_goes_out(keeps):
+    stream = Stream(keeps, sorted_rows=False)
+    stream.round([row(1, 7, text="a")])
+    assert stream.round([row(1, 7, text="b")]) == [row(1, 7, text="b")]
+    assert stream.round([row(1, 7, text="b")]) == []
+
+
+@pytest.mark.parametrize(
+    "before, now", [(1, 1.0), (1, True), ("1", 1), (0.0, -0.0), (None, ""), (Decimal("1.50"), 1.5)]
+)
+def test_what_would_be_another_line_goes_out(before, now):
+    for first, second in ((before, now), (now, before)):
+        stream = Stream()
+        stream.round([row(1, 7, value=first)])
+        assert len(stream.round([row(1, 7, value=second)])) == 1
+
+
+def test_a_field_that_is_null_and_one_that_is_missing_are_two_things():
+    stream = Stream()
+    stream.round([row(1, 7)])
+    assert len(stream.round([row(1, 7, text=None)])) == 1
+
+
+def test_what_would_be_the_same_line_does_not_go_out_again():
+    stream = Stream()
+    stream.round([row(1, 7, value=1.0)])
+    assert stream.round([row(1, 7, value=Decimal("1.0"))]) == []
+
+
+@pytest.mark.parametrize("keeps", ["top", "all"])
+def test_as_many_equal_rows_are_dropped_as_came_before_and_no_more(keeps):
+    event = {"at": 7, "what": "login"}
+    stream = Stream(keeps)
+    assert stream.round([event, event]) == [event, event]
+    assert stream.round([event, event]) == []
+    assert stream.round([event], [event, event]) == [event]
+    assert stream.round([event] * 3) == []
+    assert stream.round([event]) == []
+    assert stream.round([event, event]) == [event]  # two of the three were gone: one of these is another one
+
+
+@pytest.mark.parametrize("keeps", ["top", "all"])
+def test_a_round_that_brings_nothing_forgets_nothing(keeps):
+    stream = Stream(keeps)
+    stream.round(rows((1, 7)))
+    assert stream.round() == stream.round([]) == []
+    assert stream.round(rows((1, 7))) == []
+
+
+def test_a_round_with_lower_rows_alone_forgets_nothing():
+    stream = Stream(sorted_rows=False)
+    stream.round(rows((1, 7)))
+    assert stream.round(rows((2, 3))) == rows((2, 3))
+    assert stream.round(rows((1, 7))) == []
+
+
+@pytest.mark.parametrize("keeps", ["top", "all"])
+def test_a_round_that_was_not_whole_forgets_nothing(keeps):
+    stream = Stream(keeps)
+    stream.round(rows((1, 7)))
+    assert stream.round(rows((1, 7), (2, 9)), whole=False) == rows((2, 9))
+    assert stream.round(rows((1, 7)), whole=False) == []
+    assert stream.round(rows((1, 7), (2, 9))) == []
+    assert stream.round(rows((1, 7), (2, 9))) == (rows((1, 7)) if keeps == "top" else [])
+
+
+@pytest.mark.parametrize("keeps", ["top", "all"])
+def test_what_came_out_in_a_first_try_does_not_go_out_in_the_second(keeps):
+    stream = Stream(keeps)
+    stream.repeats.begin()
+    assert stream.write(rows((1, 7), (2, 7))) == rows((1, 7), (2, 7))
+    stream.repeats.begin()
+    assert stream.write(rows((1, 7), (2, 7), (3, 7))) == rows((3, 7))
+    stream.repeats.end()
+    assert stream.round(rows((1, 7), (2, 7), (3, 7))) == []
+
+
+def test_what_an_author_changes_in_a_row_after_it_is_out_does_not_change_what_went_out():
+    stream = Stream(sorted_rows=False)
+    mine = row(1, 7, tags=["a"])
+    stream.repeats.begin()
+    stream.write([mine])
+    mine["tags"].append("b")
+    stream.repeats.end()
+    assert len(stream.round([mine])) == 1
+    assert len(Stream().round([mine])) == 1
+    assert stream.round([row(1, 7, tags=["a", "b"])]) == []
+
+
+def test_rows_without_a_value_go_out_and_do_not_disturb():
+    stream = Stream()
+    assert len(stream.round([{"id": 0}, row(1, 7), {"id": 2, "at": None}, row(3, 7), {"id": 4}])) == 5
+    assert stream.round([row(1, 7), {"id": 2, "at": None}, row(3, 7)]) == [{"id": 2, "at": None}]
+
+
+def test_rows_in_a_new_form_are_news():
+    stream = Stream()
+    stream.round(rows((1, 7)))
+    stream.form = "another"
+    assert stream.round(rows((1, 7))) == rows((1, 7))
+    assert stream.round(rows((1, 7))) == []
+
+
+def test_pages_are_held_only_while_rows_of_the_boundary_may_come():
+    stream = Stream()
+    stream.repeats.begin()
+    assert not stream.repeats.holds
+    stream.write(rows((1, 5), (2, 7)))
+    assert not stream.repeats.holds
+    stream.repeats.end()
+    stream.repeats.begin()
+    assert stream.repeats.holds
+    stream.write(rows((2, 7), (3, 8)))  # all that was known has come
+    assert not stream.repeats.holds
+    stream.repeats.end()
+    stream.repeats.begin()
+    stream.write(rows((4, 9)))  # the boundary row is gone, and sorted rows have passed it
+    assert not stream.repeats.holds
+
+
+def test_a_page_of_rows_at_one_value_is_not_made_twice_for_long():
+    stream = Stream()
+    day = [[row(100 * page + i, 7) for i in range(100)] for page in range(5)]
+    assert len(stream.round(*day)) == 500
+    assert len(stream.asked) == 100  # of the first page; the others were held
+    assert stream.round(*day) == []
+
+
+# ---- rows with key properties -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keeps", ["top", "all"])
+def test_a_row_that_goes_back_to_what_it_was_goes_out(keeps):
+    """A target that has 'off' must hear of 'on', though 'on' went out before."""
+    on, off = row(1, 7, status="on"), row(1, 7, status="off")
+    stream = Stream(keeps, key_properties=("id",), sorted_rows=False)
+    assert stream.round([on]) == [on]
+    assert stream.round([off], whole=False) == [off]
+    assert stream.round([on], whole=False) == [on]
+    assert stream.round([on]) == []
+    assert stream.round([off, on]) == [off, on]
+
+
+@pytest.mark.parametrize("keys", [("id",), ("id", "part"), ("part",)])
+def test_key_properties_of_any_kind(keys):
+    stream = Stream("all", key_properties=keys)
+    parts = [None, 1, 1.5, "1", True, ["a"], {"b": 1}, "é", 10**30]
+    page = [{"id": i, "part": part} for i, part in enumerate(parts)]
+    assert len(stream.round(page)) == len(page)
+    assert stream.round(page) == []
+
+
+# ---- all rows ------------------------------------------------------------------------------------------------
+
+
+def test_all_rows_of_the_round_before_are_known_whatever_their_key():
+    stream = Stream("all", sorted_rows=False)
+    stream.round(rows((1, 5), (2, 7)), rows((3, 1)))
+    assert stream.round(rows((3, 1), (1, 5), (2, 7), (4, 0))) == rows((4, 0))
+
+
+def test_a_row_that_one_round_did_not_bring_is_news_when_it_comes_back():
+    stream = Stream("all")
+    stream.round(rows((1, 5), (2, 7)))
+    stream.round(rows((2, 7)))
+    assert stream.round(rows((1, 5), (2, 7))) == rows((1, 5))
+
+
+@pytest.mark.parametrize("keeps", ["top", "all"])
+@pytest.mark.parametrize("key_properties", [(), ("id",)])
+def test_the_oldest_are_forgotten_beyond_a_number_and_one_warning_says_so(keeps, key_properties, caplog):
+    stream = Stream(keeps, most=10, key_properties=key_properties)
+    source = [row(i, 7) for i in range(15)]
+    with caplog.at_level(logging.WARNING):
+        stream.round(source)
+        assert stream.round(source) == source[:5]
+        stream.round(source)
+    assert len([one for one in caplog.messages if "more than 10 rows may come again" in one]) == 1
+    with caplog.at_level(logging.WARNING):
+        caplog.clear()
+        Stream(keeps, most=15).round(source)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("keeps", ["top", "all"])
+def test_memory_does_not_grow_with_the_rows_of_a_round(keeps, monkeypatch):
+    monkeypatch.setattr("burler.pipeline.repeats_top._WAITING_BYTES", 1000)
+    stream = Stream(keeps, most=50, key_properties=("id",))
+    stream.repeats.begin()
+    for page in range(100):
+        stream.write([row(100 * page + i, 7) for i in range(100)])
+    held = stream.repeats
+    assert max(map(len, (held._came, held._last, held._left, held._known, held._top._bodies))) <= 200
+    held.end()
+    assert max(map(len, (held._came, held._last, held._left, held._known, held._top._bodies))) <= 50
+
+
+def test_rows_at_the_top_need_a_key():
+    with pytest.raises(ValueError, match="told by their key"):
+        Repeats(None, keeps="top")
+
+
+# ---- against a plain model ------------------------------------------------------------------------------------
+
+
+class Model:
+    """What is to happen, said simply and slowly: of bodies, without a thought for time or memory."""
+
+    def __init__(self, keeps, keyed):
+        self.all, self.keyed = keeps == "all", keyed
+        self.known, self.came, self.left, self.last = Counter(), [], Counter(), {}
+        self.top = self.known_top = None
+        self.open = False
+
+    def begin(self):
+        if self.open:
+            self.known = self.known | self._at_top()
+            if self.top is not None and (self.known_top is None or self.top > self.known_top):
+                self.known_top = self.top
+        self.open, self.top, self.came, self.left = True, None, [], Counter(self.known)
+
+    def _at_top(self):
+        found = [one for one in self.came if self.all or one[1] == self.top]
+        if not self.all:
+            self.last |= {one[0]: one for one in found}
+        return Counter(found)
+
+    def end(self):
+        if self.all:
+            self.known = self._at_top() or self.known
+        elif self.top is not None and (self.known_top is None or self.top >= self.known_top):
+            self.known, self.known_top = self._at_top(), self.top
+        self.open = False
+
+    def write(self, page):
+        out = []
+        looks = self.all or any(self.left.values())
+        for item in page:
+            body, owner = (item["id"], item.get("at"), item["text"]), item["id"]
+            self.came.append(body)
+            if body[1] is not None:
+                self.top = body[1] if self.top is None else max(self.top, body[1])
+            if self.left[body] and (not self.keyed or self.last.get(owner) == body):
+                self.left[body] -= 1
+            else:
+                out.append(item)
+                if looks:
+                    self.last[owner] = body
+        return out
+
+
+texts_of = st.sampled_from("ab")
+pages_of = st.lists(
+    st.lists(
+        st.builds(lambda i, at, text: row(i, at, text=text), st.integers(0, 3), st.integers(0, 4), texts_of), max_size=6
+    ),
+    max_size=4,
+)
+rounds_of = st.lists(st.tuples(pages_of, st.booleans()), max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(rounds=rounds_of, keeps=st.sampled_from(["top", "all"]), sorted_rows=st.booleans(), keyed=st.booleans())
+def test_random_rounds_give_what_a_plain_model_gives(rounds, keeps, sorted_rows, keyed):
+    stream = Stream(keeps, sorted_rows=sorted_rows, key_properties=("id",) if keyed else ())
+    model = Model(keeps, keyed)
+    for pages, whole in rounds:
+        if sorted_rows:
+            cuts = [len(page) for page in pages]
+            flat = sorted((one for page in pages for one in page), key=lambda one: one["at"])
+            pages = [[flat.pop(0) for _ in range(cut)] for cut in cuts]
+        stream.repeats.begin()
+        model.begin()
+        for page in pages:
+            assert stream.write(page) == model.write(page)
+        if whole:
+            stream.repeats.end()
+            model.end()
+
+
+# ---- where the greatest keys stand ------------------------------------------------------------------------------
+
+NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
+VALUES = [
+    st.integers(-5, 5),
+    st.floats(-2, 2),
+    st.decimals(-2, 2, places=1),
+    st.sampled_from(["a", "b", "ä", "B", ""]),
+    st.sampled_from(["2024-01-02", "2024-01-03", "2023-12-31"]),
+    st.sampled_from(
+        ["2024-01-02T00:00:00Z", "2024-01-02T00:00:00.500000Z", "2024-01-01T23:00:00-01:00", "2024-01-02T00:00:01Z"]
+    ),
+    st.integers(0, 4).map(lambda i: NOON + dt.timedelta(minutes=i)),
+    st.integers(0, 4).map(lambda i: NOON.astimezone(dt.timezone(dt.timedelta(hours=i))) + dt.timedelta(minutes=i % 2)),
+    st.integers(0, 4).map(lambda i: NOON.date() + dt.timedelta(days=i)),
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), st.sampled_from(VALUES))
+def test_the_greatest_keys_are_those_that_a_bookmark_takes_for_the_greatest(data, values):
+    keys = data.draw(st.lists(st.one_of(values, st.none(), st.just(msgspec.UNSET)), max_size=20))
+    ranks = [comparable(key)[1] for key in keys if key is not None and key is not msgspec.UNSET]
+    greatest = [i for i, key in enumerate(keys) if ranks and comparable(key)[1] == max(ranks)]
+    assert greatest_of(keys, None) == greatest
+    there = [key for key in keys if key is not None and key is not msgspec.UNSET]
+    rising = [None, *sorted(there, key=lambda key: comparable(key)[1]), None]
+    assert last_of(rising, None) == [
+        i for i, key in enumerate(rising) if key is not None and comparable(key)[1] == max(ranks)
+    ]
+
+
+@pytest.mark.parametrize("keys", [[], [None], [1, "a"], [[1]], [float("nan"), 1.0], [{"a": 1}, {"b": 2}], [True]])
+def test_keys_without_an_order_are_no_boundary(keys):
+    stream = Stream(sorted_rows=False)
+    page = [{"id": i, "at": key} for i, key in enumerate(keys)]
+    assert len(stream.round(page)) == len(stream.round(page)) == len(keys)
+    assert greatest_of(keys, None) == []
+    assert texts([*keys, Decimal("NaN")])[-1] is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(0, 10**6).map(lambda i: {"id": i, "text": 'a"},\\\n' * (i % 3)}), min_size=1, max_size=40),
+    st.data(),
+)
+def test_lines_are_found_at_their_places(page, data):
+    output = Output(bytearray(), PREFIX, SUFFIX)
+    output.append(page)
+    places = sorted(data.draw(st.sets(st.integers(0, len(page) - 1), min_size=1)))
+    assert bodies_at(output.buffer, output, len(page), places) == [encode(page[i]) for i in places]
+    assert bodies_at(bytes(output.buffer), output, len(page), places) == [encode(page[i]) for i in places]
+
+
+# ---- rows that do not fit ---------------------------------------------------------------------------------------
+
+
+def bad_rows(most=100):
+    bad = BadOnce("s", ("id",), Rules(on_bad_record="skip", max_bad_records=2))
+    bad.known = KnownBad(most)
+    return bad
+
+
+def skip(bad, *found):
+    for one in found:
+        bad.skip(one, Misfit(("n",), one, "an integer"))
+
+
+def test_a_row_that_does_not_fit_counts_once_however_often_it_comes():
+    bad = bad_rows()
+    for _ in range(10):
+        bad.known.begin()
+        skip(bad, {"id": 1, "n": "x"}, {"id": 2, "n": dt.datetime(2024, 1, 1, tzinfo=dt.UTC)})
+        bad.known.end(brought_rows=True)
+    assert bad.skipped == 2
+    bad.known.begin()
+    with pytest.raises(Exception, match="max_bad_records"):
+        skip(bad, {"id": 3, "n": "x"})
+
+
+def test_a_bad_row_of_a_round_that_failed_is_known():
+    bad = bad_rows()
+    bad.known.begin()
+    skip(bad, {"id": 1, "n": "x"})
+    bad.known.begin()
+    skip(bad, {"id": 1, "n": "x"})
+    assert bad.skipped == 1
+    skip(bad, {"id": 1, "n": "x"})  # a second one
+    assert bad.skipped == 2
+
+
+def test_a_bad_row_that_cannot_be_told_from_others_counts_each_time():
+    bad = bad_rows()
+    odd = {"id": 1, "n": lambda: None}
+    for _ in range(2):
+        bad.known.begin()
+        skip(bad, odd)
+        bad.known.end(brought_rows=True)
+    assert bad.skipped == 2
+
+
+def test_bad_rows_that_are_known_are_bounded():
+    known = KnownBad(5)
+    for number in range(20):
+        known.begin()
+        for i in range(20):
+            known.knows({"id": number * 100 + i})
+        assert len(known._came) <= 5
+        assert len(known._known) <= 10
+
+
+def test_a_shaper_tells_each_bad_row_once_over_rounds(caplog):
+    shaper = Shaper("s", {"properties": {"n": {"type": "integer"}}}, rules=Rules(on_bad_record="skip"))
+    shaper.bad = bad = BadOnce("s", (), shaper.rules)
+    bad.known = KnownBad(10)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(5):
+            bad.known.begin()
+            page = shaper.shape([{"n": "x"}, {"n": 1}], bytearray(), PREFIX, SUFFIX)
+            assert (page.count, page.skipped) == (1, [0])
+            bad.known.end(brought_rows=True)
+    assert len(caplog.messages) == 1
+
+
+def test_digests_have_sixteen_bytes():
+    assert len(module.digest_of(b"{}")) == 16
