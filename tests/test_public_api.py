@@ -64,6 +64,8 @@ def test_tap_stays_a_facade():
         "stream",
         "stream_metadata",
         "sync",
+        "tail",
+        "wake",
         "write_metadata",
     }
     assert set(properties) == {"client", "functions", "key_properties"}

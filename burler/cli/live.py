@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any, Protocol, TextIO
 
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 _DRAW_SECONDS = 1.0
 _LEAVE_SECONDS = 2.0  # a terminal that takes nothing (Ctrl-S) must not hold up the end
+_PAUSE_SECONDS = 5.0  # not drawn for so long, the process has stood still, and others may have written
 _SIZE = (80, 24)
 _LINE_UP = "\r\x1b[2K\x1b[1A"
 
@@ -164,12 +166,17 @@ class Above(io.TextIOBase):
 
 
 class Display(threading.Thread):
-    """Draws the state of a run once a second, until ``leave``. A terminal that is gone ends the drawing, not the
-    run."""
+    """Draws the state of a run once a second, until ``leave``. A terminal that is gone ends the drawing, not the run.
 
-    def __init__(self, watch: TailWatch, name: str, painter: Painter, file: TextIO) -> None:
+    Where the terminal is somebody else's for a while (Ctrl-Z, ``bg``), nothing is drawn; then it begins below whatever
+    stands there now.
+    """
+
+    def __init__(self, watch: TailWatch, name: str, file: TextIO) -> None:
         super().__init__(name="burler-live", daemon=True)
-        self._watch, self._named, self._painter, self._file = watch, name, painter, file
+        self._watch, self._named, self._file = watch, name, file
+        self._painter: Painter | None = None
+        self._drawn = 0.0
         self._lock = threading.RLock()
         self._over = threading.Event()
         self._broken = False
@@ -177,31 +184,43 @@ class Display(threading.Thread):
     def run(self) -> None:
         """Draw."""
         while not self._broken:
-            self._draw()
+            self.draw()
             if self._over.wait(_DRAW_SECONDS):
                 break
-        if not self._broken:
-            with self._lock, contextlib.suppress(OSError, ValueError):
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            if self._painter is not None and not self._broken:
                 self._painter.close()
-                self._broken = True
+            self._broken = True
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw once."""
         width, height = _size(self._file)
         try:
-            room = 1 if self._painter.one_line else height - 1
-            # A line as wide as the terminal would make some of them begin another one.
-            lines = frame(self._named, self._watch.snapshot(), self._watch.totals(), width=width - 1, height=room)
+            streams, run = self._watch.snapshot(), self._watch.totals()
             with self._lock:
-                self._painter.draw(lines, width, height)
+                painter = self._painter_now()
+                if painter is not None:
+                    # A line as wide as the terminal would make some of them begin another one.
+                    room = 1 if painter.one_line else height - 1
+                    painter.draw(frame(self._named, streams, run, width=width - 1, height=room), width, height)
         except (Exception, SystemExit):  # the terminal is gone, or rich is not what we know
             self._broken = True
             logger.debug("live table", exc_info=True)
+
+    def _painter_now(self) -> Painter | None:
+        now, before = time.monotonic(), self._drawn
+        self._drawn = now
+        if not _is_in_front(self._file):
+            self._painter = None
+        elif self._painter is None or now - before > _PAUSE_SECONDS:
+            self._painter = painter_for(self._file)
+        return self._painter
 
     def above(self, text: str) -> None:
         """Text that stays."""
         with self._lock:
             try:
-                if not self._broken:
+                if self._painter is not None and not self._broken:
                     self._painter.above(text)
                     return
             except (Exception, SystemExit):
@@ -228,7 +247,7 @@ def live(watch: TailWatch, name: str, *, stdout_on_terminal: bool) -> Iterator[N
     if stdout_on_terminal or not is_wanted(file):
         yield
         return
-    display = Display(watch, name, _painter(file), file)
+    display = Display(watch, name, file)
     above = Above(file, display)
     with _in_place_of(file, above):
         display.start()
@@ -249,13 +268,22 @@ def is_wanted(file: TextIO | None) -> bool:
     return on_terminal and not redirected and os.environ.get("TERM") != "dumb" and logger.isEnabledFor(logging.INFO)
 
 
-def _painter(file: TextIO) -> Painter:
+def painter_for(file: TextIO) -> Painter:
+    """A table where there is rich, else one line."""
     if importlib.util.find_spec("rich") is not None:
         try:
             return RichTable(file)
         except Exception:  # one that does not work, or is none
             logger.debug("rich", exc_info=True)
     return OneLine(file)
+
+
+def _is_in_front(file: TextIO) -> bool:
+    """Whether the terminal is ours now, and not the shell's or another program's."""
+    try:
+        return os.tcgetpgrp(file.fileno()) == os.getpgrp()
+    except OSError:  # it is not the one that we were started from
+        return True
 
 
 def _size(file: TextIO) -> tuple[int, int]:

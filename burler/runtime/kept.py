@@ -79,6 +79,8 @@ def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
     spec, planned = line.spec(name), line.planned[name]
     if planned.versions or (root is not None and root.versions):
         return None
+    if not planned.key_properties and (name != line.root or spec.bookmark is not None):
+        return None  # its rows need not hold what tells them from those of another parent
     if name != line.root:
         above = [line.spec(one) for one in line.above(name)]
         return "all" if any(one.bookmark_key is not None for one in above) else None

@@ -84,6 +84,14 @@ class Session:
         if not keep_old:
             self.close_old_clients()
 
+    def client_numbered(self, number: int) -> Any:
+        """The client with a number (see ``client_number``), if it is not closed; else the one of now."""
+        with self._lock:
+            for other, client in self._old_clients:
+                if other == number:
+                    return client
+        return self.client()
+
     def close_old_clients(self, *, before: int | None = None) -> None:
         """Close clients that were renewed; those with numbers below ``before``, which nobody is at any more. What one
         of them raises is no error of the run's."""

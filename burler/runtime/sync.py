@@ -232,6 +232,12 @@ class Engine:
             while not until() and (left := end - self.clock.monotonic()) > 0:
                 self.clock.wait(self.changed, left)
 
+    def client_of(self, stream: str) -> Any:
+        """The client that a stream's round began with, while it runs: what its functions say to each other through the
+        client must not be said to another one."""
+        run = next((run for run in tuple(self.running) if stream in run.line.names), None)
+        return self.session.client() if run is None else self.session.client_numbered(run.client_number)
+
     def place_of(self, planned: PlannedRun) -> bytes:
         """What the state says of a line of streams, to see whether that changes."""
         with self.lock:

@@ -289,6 +289,42 @@ def test_it_is_for_terminals_that_are_open(terminal: Terminal):
     assert not is_wanted(terminal.file)
 
 
+def test_a_tap_in_the_background_draws_nothing_between_the_lines_of_others(
+    terminal: Terminal, watch: TailWatch, monkeypatch: pytest.MonkeyPatch, painted: str
+):
+    """``tap | target &``, and Ctrl-Z with ``bg`` and ``fg``."""
+    front = [os.getpgrp() + 1]
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _fd: front[0])
+    with showing(watch, terminal):
+        log("one")
+        time.sleep(0.1)
+        assert terminal.wait(lambda lines: "INFO one" in lines) == ["INFO one"]
+        front[0] = os.getpgrp()
+        terminal.wait(lambda lines: HEAD in lines)
+        front[0] += 1
+        time.sleep(0.1)
+        os.write(terminal.theirs, b"\n" * 9 + b"$ fg\n")
+        log("two")
+        front[0] -= 1
+        shown = terminal.wait(lambda lines: lines.count(HEAD) == 2)
+        assert shown.index("$ fg") < shown.index("INFO two") < len(shown) - 1 - shown[::-1].index(HEAD)
+    assert terminal.over()[-2:] == ["$ fg", "INFO two"]
+
+
+def test_after_a_pause_it_begins_below_what_stands_there(
+    terminal: Terminal, watch: TailWatch, monkeypatch: pytest.MonkeyPatch
+):
+    """SIGSTOP, and whatever the shell has written until SIGCONT."""
+    display = Display(watch, "tap-crm", terminal.file)
+    display.draw()
+    terminal.wait(lambda lines: HEAD in lines)
+    os.write(terminal.theirs, b"$ fg\n")
+    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.0)
+    display.draw()
+    shown = terminal.wait(lambda lines: lines.count(HEAD) == 2)
+    assert shown.index("$ fg") == len(shown) // 2
+
+
 # ---- when it goes wrong --------------------------------------------------------------------------
 
 
@@ -343,7 +379,7 @@ def test_a_terminal_that_takes_nothing_does_not_hold_up_the_end(watch: TailWatch
     terminal = Terminal(lines=50, looking=False)
     monkeypatch.setattr(module, "_DRAW_SECONDS", 0.001)
     monkeypatch.setattr(module, "_LEAVE_SECONDS", 0.3)
-    display = Display(watch, "tap-crm", module.RichTable(terminal.file), terminal.file)
+    display = Display(watch, "tap-crm", terminal.file)
     display.start()
     time.sleep(0.5)
     begun = time.monotonic()
@@ -360,11 +396,11 @@ def test_to_draw_fifty_streams_takes_some_milliseconds(watch: TailWatch):
     for n in range(50):
         watch.rows(f"stream_{n}", 1, "2025-12-31T23:59:57Z")
     terminal = Terminal(200, 60)
-    display = Display(watch, "tap-crm", module.RichTable(terminal.file), terminal.file)
-    display._draw()
+    display = Display(watch, "tap-crm", terminal.file)
+    display.draw()
     begun = time.process_time()
     for _ in range(10):
-        display._draw()
+        display.draw()
     assert (time.process_time() - begun) / 10 < 0.1
     terminal.close()
 

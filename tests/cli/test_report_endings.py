@@ -238,7 +238,10 @@ NAMED = SMALL.replace('"rows"', '"rows_of_' + "a_name_" * 12 + '[bold]"')
 @pytest.mark.parametrize("columns", [40, 72, 200])
 def test_the_summary_fits_the_terminal(tmp_path: Path, columns: int):
     write_tap(tmp_path, NAMED)
-    lines = [line for line in on_terminal(tmp_path, columns) if line.startswith("INFO | ")]
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "rich.py").write_text("raise ImportError('there is none')")
+    path = os.pathsep.join(filter(None, [str(tmp_path / "path"), os.environ.get("PYTHONPATH")]))
+    lines = [line for line in on_terminal(tmp_path, columns, PYTHONPATH=path) if line.startswith("INFO | ")]
     assert len(lines) == 3
     assert max(map(len, lines)) <= columns
     assert len(lines[1]) > columns * 0.8 or columns == 200

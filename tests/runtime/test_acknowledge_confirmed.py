@@ -47,6 +47,7 @@ class Beside:
             settings=Settings(acknowledge_state_file=str(path), **more),
             clock=self.clock,
             broken=False,
+            client_of=lambda _stream: session.client(),
             stream_failed=lambda name, error: self.failed.append(str(error)),
         )
         self.acknowledgements = Acknowledgements(self.engine)

@@ -54,6 +54,7 @@ class Beside:
             settings=Settings(tail=True, **more),
             clock=self.clock,
             broken=False,
+            client_of=lambda _stream: session.client(),
             stopper=SimpleNamespace(fail=self.failures.append),
             stream_failed=lambda name, error: self.failures.append(error),
         )

@@ -1,4 +1,4 @@
-"""Tail functions: batch first, then stream; overlap; positions; wake functions (tail-mode proposal, "streaming endpoint")."""
+"""Tail functions: batch first, then stream; overlap; positions; wake functions (tail-mode proposal)."""
 
 from __future__ import annotations
 
