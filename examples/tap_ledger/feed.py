@@ -18,6 +18,7 @@ from psycopg.pq import DiagnosticField, ExecStatus
 
 _EPOCH_SECONDS = 946_684_800  # 2000-01-01, which the server counts from
 _REPLY_SECONDS = 10.0
+_MOST_PINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Feed:
         self._poll.register(self._libpq.socket, select.POLLIN)
         self._received = self._flushed = 0
         self._said_at = float("-inf")
+        self._pings = 0
         self.acknowledged = 0
         """What the server may forget: up to here, and not a byte more. 0: say nothing of it."""
 
@@ -73,11 +75,12 @@ class Feed:
             if size > 0:
                 kind = bytes(data[:1])
                 if kind == b"w":
+                    self._pings = 0
                     return bytes(data[25:])
                 if kind == b"k":
                     (reached, _clock, answer) = struct.unpack(">QqB", data[1:18])
                     if answer:
-                        self.tell()
+                        self._answer()
                     if reached > self._received:
                         self._received = reached
                         return Idle(reached)
@@ -89,6 +92,18 @@ class Feed:
                     return Idle(self._received)
                 if self._poll.poll(min(left, 1.0) * 1000):
                     self._libpq.consume_input()
+
+    def _answer(self) -> None:
+        """A server that is to go down asks again and again, and stays until it hears that all is stored: for hours, if
+        nobody says so. All it has is sent by then, so whoever reads may go, and come back later.
+
+        Raises:
+            FeedEnded: it is going down.
+        """
+        self._pings = self._pings + 1 if time.monotonic() - self._said_at < 1.0 else 1
+        self.tell()
+        if self._pings >= _MOST_PINGS:
+            raise FeedEnded("the server is going down")
 
     def tell(self, *, ask: bool = False) -> None:
         """Tell the server how far it is read and what it may forget; ``ask``: it answers where it stands.

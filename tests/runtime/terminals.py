@@ -132,7 +132,7 @@ class Terminal:
         made.feed(bytes(self.raw).decode(errors="ignore"))
         return made
 
-    def wait(self, seen: Callable[[list[str]], bool], seconds: float = 6) -> list[str]:
+    def wait(self, seen: Callable[[list[str]], bool], seconds: float = 20) -> list[str]:
         """The lines, once they are as wanted."""
         limit = time.monotonic() + seconds
         while not seen(shown := self.screen.text):

@@ -169,6 +169,22 @@ def test_the_server_may_be_restarted(books, start, database_server):
     assert Copy().take(tap.messages).entries() == books.entries()
 
 
+def test_a_server_that_goes_down_is_not_held_up_by_what_is_not_acknowledged(books, start, database_server):
+    tap = start(*ONLY)
+    tap.until(lambda: tap.places and books.confirmed() == tap.places[-1], "something is acknowledged")
+    tap.end(signal.SIGKILL)
+    again = start(*ONLY, state=tap.states[-1], every_ms=3_600_000)
+    books.book("not acknowledged")
+    again.until_memo("not acknowledged")
+    began = time.monotonic()
+    database_server.stop()
+    took = time.monotonic() - began
+    database_server.start()
+    assert took < 15
+    books.book("after the restart")
+    again.until_memo("after the restart")
+
+
 def test_a_notification_brings_a_row_long_before_the_next_poll(books, start):
     tap = start("--select", "accounts", "--new-record-polling-interval-ms", "3600000")
     tap.until(lambda: len(tap.rows("accounts")) == 20, "the first poll is done")
