@@ -352,7 +352,10 @@ class Tail:
             with engine.lock:
                 engine.forget(source.planned)
             source.kept.forget()
-            wait = 0.0
+            source.due = now
+            if engine.watch is not None:
+                engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=0.0)
+            return
         if engine.watch is not None:
             engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=wait)
         told = _told(source.name, error)

@@ -21,8 +21,10 @@ from tapprocess import environment, write_tap
 from terminals import Terminal
 
 from burler.cli import live as module
-from burler.cli.live import Display, OneLine, is_wanted, live
+from burler.cli import live_painters
+from burler.cli.live import Display, is_wanted, live
 from burler.runtime.clock import FakeClock
+from burler.runtime.report_frame import Line
 from burler.runtime.tail_watch import TailWatch
 
 find_spec = importlib.util.find_spec
@@ -225,14 +227,14 @@ def test_a_terminal_that_changes_its_size(terminal: Terminal, watch: TailWatch, 
 
 def test_a_narrower_terminal_keeps_no_second_halves(terminal: Terminal):
     """Most terminals break lines in two when they become narrower; rich does not know of it."""
-    painter = module.RichTable(terminal.file)
+    painter = live_painters.RichTable(terminal.file)
     painter.above("INFO one")
-    painter.draw([module.Line("x" * 95), module.Line("y" * 40), module.Line("z" * 120)], 100, 24)
+    painter.draw([Line("x" * 95), Line("y" * 40), Line("z" * 120)], 100, 24)
     terminal.wait(lambda lines: len(lines) == 4)
     narrow, before = terminal.screen, len(terminal.raw)
     narrow.narrow(30)
     assert len(narrow.text) == 1 + 4 + 2 + 4
-    painter.draw([module.Line("x" * 29), module.Line("y" * 29), module.Line("z" * 29)], 30, 24)
+    painter.draw([Line("x" * 29), Line("y" * 29), Line("z" * 29)], 30, 24)
     painter.close()
     terminal.over()
     narrow.feed(terminal.raw[before:].decode())
@@ -352,7 +354,7 @@ def test_a_rich_that_does_not_work_is_done_without(
     def broken(_file: Any) -> Any:
         raise ImportError("half installed")
 
-    monkeypatch.setattr(module, "RichTable", broken)
+    monkeypatch.setattr(live_painters, "RichTable", broken)
     with showing(watch, terminal):
         assert terminal.wait(lambda lines: len(lines) > 0) == [HEAD]
 
@@ -365,7 +367,7 @@ def test_a_table_that_fails_later_leaves_the_log_alone(
 
     with showing(watch, terminal):
         terminal.wait(lambda lines: HEAD in lines)
-        monkeypatch.setattr(module.RichTable, "draw", broken)
+        monkeypatch.setattr(live_painters.RichTable, "draw", broken)
         time.sleep(0.1)
         log("one")
     log("two")
@@ -406,9 +408,9 @@ def test_to_draw_fifty_streams_takes_some_milliseconds(watch: TailWatch):
 
 
 def test_one_line_that_becomes_shorter_leaves_nothing_behind(terminal: Terminal):
-    painter = OneLine(terminal.file)
-    painter.draw([module.Line("a long line")], 100, 24)
-    painter.draw([module.Line("short")], 100, 24)
+    painter = live_painters.OneLine(terminal.file)
+    painter.draw([Line("a long line")], 100, 24)
+    painter.draw([Line("short")], 100, 24)
     assert terminal.wait(lambda lines: lines == ["short"])
     painter.close()
     assert terminal.over() == []
