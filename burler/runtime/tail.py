@@ -12,16 +12,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from burler.errors import BurlerError, PartialError
-from burler.runtime import ending, logs
-from burler.runtime.kept import Kept
-from burler.runtime.plan import PlannedRun
-from burler.runtime.signals import Stop
-from burler.runtime.stream import SyncRun
-from burler.runtime.tail_retries import Tries, is_connection
-from burler.runtime.tail_sources import Source, kinds, next_due, source_of
+from burler.runtime import ending
+from burler.runtime.tail_discovery import rediscover
+from burler.runtime.tail_retries import Tries
+from burler.runtime.tail_rounds import Rounds
+from burler.runtime.tail_sources import Source, next_due, source_of
 from burler.runtime.tail_wake import wake_loop
-from burler.runtime.workers import Crew, stopper_here
+from burler.runtime.workers import Crew
 
 if TYPE_CHECKING:
     from burler.runtime.sync import Engine, SyncResult
@@ -44,6 +41,7 @@ class Tail:
         self.generation = 0
         self.sources = {one.spec.tap_stream_id: source_of(one, self._settings, self._begun) for one in engine.plan}
         self._crew = self._new_crew()
+        self._rounds = Rounds(engine, result, lambda: self.generation)
         self._told_late = False
 
     def _new_crew(self) -> Crew:
@@ -167,7 +165,7 @@ class Tail:
         """Take what is due first, again and again."""
         while (source := self._next(generation)) is not None:
             try:
-                self._round(source, source.planned)
+                self._rounds.run(source, source.planned)
             finally:
                 with self.engine.changed:
                     if self.generation == generation:
@@ -239,16 +237,16 @@ class Tail:
 
     def _push(self, source: Source, generation: int) -> None:
         """Batch first, then stream, again and again: whenever the connection is lost, the batch catches up."""
-        spec, tailing = source.planned.spec, source.planned.pushing()
+        spec = source.planned.spec
         most = self._settings.tail_max_rounds
         while not self.over(generation) and source.due is not None:
             self._sleep_until(source.due, generation)
             if self.over(generation):
                 return
             source.rounds += 1
-            good = spec.sync is None or spec.overlap or self._round(source, source.planned)
+            good = spec.sync is None or spec.overlap or self._rounds.run(source, source.planned)
             if good and not self.over(generation):
-                self._round(source, tailing)
+                self._rounds.run(source, source.planned.pushing())
             if most is not None and source.rounds >= most:
                 source.due = None
         with self.engine.changed:
@@ -259,121 +257,6 @@ class Tail:
     def _sleep_until(self, moment: float, generation: int) -> None:
         engine = self.engine
         engine.pause(moment - engine.clock.monotonic(), lambda: self.over(generation))
-
-    # ---- a round ---------------------------------------------------------------------------------------
-
-    def _round(self, source: Source, planned: PlannedRun) -> bool:
-        """One round; whether it was a good one."""
-        engine, watch = self.engine, self.engine.watch
-        if watch is not None:
-            watch.round_began(source.name)
-        begun, before = engine.clock.monotonic(), engine.place_of(planned)
-        rows: dict[str, int] = {}
-        errors: dict[str, BaseException] = {}
-        generation = self.generation
-        run = engine.run_one(planned, rows, errors, source.kept)
-        if self.generation != generation or (run is not None and run.abandoned):
-            return False  # another one has begun in its place
-        seconds = engine.clock.monotonic() - begun
-        with engine.changed:
-            for name, count in rows.items():
-                self._result.rows[name] = self._result.rows.get(name, 0) + count
-        moved = planned.pushes and engine.place_of(planned) != before
-        good = self._settle(source, planned, run, rows, errors, began=begun, moved=moved)
-        if watch is not None:
-            repeated = sum(one.repeated for one in run.outlets.values()) if run is not None else 0
-            watch.round_ended(
-                source.name,
-                rows=rows,
-                repeated=repeated,
-                seconds=seconds,
-                status=run.status if run is not None else "failed",
-                next_at=source.due,
-            )
-        return good
-
-    def _settle(
-        self,
-        source: Source,
-        planned: PlannedRun,
-        run: SyncRun | None,
-        rows: dict[str, int],
-        errors: dict[str, BaseException],
-        *,
-        began: float,
-        moved: bool,
-    ) -> bool:
-        """When the source is read next. ``moved``: a tail function has come further than where it began, so a failure
-        of its is none in a row."""
-        engine, now = self.engine, self.engine.clock.monotonic()
-        whole = errors.get(source.name) or next(iter(errors.values()), None)
-        failed = whole if whole is not None and not isinstance(whole, PartialError) else None
-        if failed is not None:
-            if moved:
-                source.tries.failures = 0
-            self._failed(source, failed, now)
-            return False
-        if run is not None and run.status == "stopped":
-            return False
-        source.tries.error = whole
-        if source.tries.good() and engine.watch is not None:
-            engine.watch.recovered(source.name)
-            logger.info("stream '%s': goes on", source.name)
-        source.tries.error = whole  # parts of it; the rest went well
-        with engine.changed:
-            # Where a part fails, rows behind it come again and again: they are no reason to hurry.
-            source.due = self._next_round(source, now, began, new_rows=whole is None and any(rows.values()))
-            source.told = False
-        return True
-
-    def _next_round(self, source: Source, now: float, began: float, *, new_rows: bool) -> float | None:
-        """When a source is read next after a good round (specs 11.13)."""
-        most = self._settings.tail_max_rounds
-        if most is not None and source.rounds >= most:
-            return None if not source.pushes else now
-        if source.full and not source.pushes:
-            return None if source.age_seconds is None else max(now, began + source.age_seconds)
-        if source.told or (self._settings.tail_drain and new_rows and not source.pushes):
-            return now
-        return now + source.interval_seconds
-
-    def _failed(self, source: Source, error: BaseException, now: float) -> None:
-        """It waits alone; or it has failed for good."""
-        engine, tries = self.engine, source.tries
-        wait = tries.failed(error)
-        most = self._settings.tail_max_rounds
-        if is_connection(error):
-            engine.session.renew_client(keep_old=True)
-        if wait is None and tries.begin_anew():
-            logger.warning(
-                "stream '%s': failed too often; it forgets its bookmark and begins anew (tail_full_table_on_failure)",
-                source.name,
-            )
-            with engine.lock:
-                engine.forget(source.planned)
-            source.kept.forget()
-            source.due = now
-            if engine.watch is not None:
-                engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=0.0)
-            return
-        if engine.watch is not None:
-            engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=wait)
-        told = _told(source.name, error)
-        if wait is None:
-            tries.for_good, source.due = True, None
-            logger.critical(
-                "stream '%s': has failed for good, after %d failures in a row: %s", source.name, tries.failures, told
-            )
-            if self._settings.tail_stop_on_failure:
-                engine.stopper.end()
-            return
-        source.due = now + wait
-        if most is not None and source.rounds >= most:
-            source.due = None
-        of = "" if self._settings.tail_max_retries is None else f" of {self._settings.tail_max_retries}"
-        logger.warning(
-            "stream '%s': failure %d%s in a row, tried again in %.1f s: %s", source.name, tries.failures, of, wait, told
-        )
 
     # ---- from other threads ----------------------------------------------------------------------------
 
@@ -416,39 +299,14 @@ class Tail:
         return every is not None and now - self._discovered >= every
 
     def _rediscover(self) -> None:
-        """Ask once more which streams there are, and what they look like. What has changed begins with a new SCHEMA."""
-        engine = self.engine
-        if engine.replan is None:
-            return
-        try:
-            with stopper_here(engine.stopper).user_code():
-                plan, catalog = engine.replan()
-        except Stop:
-            return
-        except Exception as error:
-            logger.warning("discovery failed, the streams stay as they are: %s", logs.short(error))
-            return
-        with engine.lock, engine.changed:
-            engine.plan, engine.catalog = plan, catalog
-            if engine.watch is not None:
-                engine.watch.plan(kinds(plan, self._settings))
-            now, found = engine.clock.monotonic(), {one.spec.tap_stream_id: one for one in plan}
-            for name in [name for name in self.sources if name not in found]:
-                logger.warning("stream '%s': is gone, by what was discovered; it is polled no more", name)
-                del self.sources[name]
-            for name, planned in found.items():
-                known = self.sources.get(name)
-                if known is None:
-                    logger.info("stream '%s': is new, by what was discovered", name)
-                    self.sources[name] = source_of(planned, self._settings, now)
-                    if planned.spec.tail is not None:
-                        self._crew.start(
-                            partial(self._guarded, partial(self._push, self.sources[name], self.generation))
-                        )
-                elif known.planned.streams != planned.streams:
-                    logger.info("stream '%s': has changed, by what was discovered", name)
-                    known.planned, known.kept = planned, Kept(now)
-            engine.changed.notify_all()
+        rediscover(self.engine, self.sources, self._start)
+
+    def _start(self, source: Source) -> None:
+        """A source is new: what it needs of threads of its own begins."""
+        if source.pushes:
+            self._crew.start(partial(self._guarded, partial(self._push, source, self.generation)))
+        if source.planned.spec.wake is not None:
+            self._crew.start(partial(self._guarded, partial(wake_loop, self, source, self.generation)))
 
     def _warn_of_once(self) -> None:
         once = [one.name for one in self.sources.values() if one.full and not one.pushes and one.age_seconds is None]
@@ -457,9 +315,3 @@ class Tail:
                 "full tables are read once in a tail run: %s. With max_full_table_age_seconds they are read again",
                 ", ".join(once[:10]) + (", ..." if len(once) > 10 else ""),
             )
-
-
-def _told(stream: str, error: BaseException) -> str:
-    """An error in one line."""
-    text = str(error) if isinstance(error, BurlerError) else logs.short(error)
-    return " ".join(text.removeprefix(f"stream '{stream}'").strip(": ").split())

@@ -22,7 +22,7 @@ def wake_loop(tail: Tail, source: Source, generation: int) -> None:
     what is left, so it is tried again for ever."""
     engine = tail.engine
     tries = Tries(engine.settings)
-    while not tail.over(generation):
+    while not tail.over(generation) and source.due is not None:
         try:
             _listen(tail, source, generation, tries)
             wait = source.interval_seconds

@@ -43,7 +43,7 @@ class Clicks:
         self._block_ms = max(1, round(block_seconds * 1000))
         # No retries in the client: where the reply to XREADGROUP is lost with the connection, its entries are pending,
         # and the next XREADGROUP would pass them over. Whoever calls begins anew, with `what_is_there`.
-        self._redis = redis.Redis.from_url(
+        self._redis: Any = redis.Redis.from_url(
             url,
             protocol=2,
             decode_responses=True,

@@ -125,6 +125,20 @@ def test_without_a_state_nothing_is_acknowledged_until_the_end(shop, start):
     assert tap.covered == shop.ids[-1] and shop.pending() == []
 
 
+def test_only_what_a_file_confirms_is_acknowledged_if_there_is_one(shop, start, tmp_path):
+    stored = tmp_path / "stored.json"
+    shop.add(10)
+    tap = start(*SOON, *CLICKS, acknowledge_state_file=str(stored))
+    tap.until(lambda: tap.covered == shop.ids[-1], "there is a STATE")
+    first = tap.state
+    shop.add(5)
+    tap.until(lambda: tap.covered == shop.ids[-1], "there is another one")
+    assert shop.pending() == shop.ids
+    stored.write_text(json.dumps(first))
+    assert tap.end(signal.SIGTERM) == 0, tap.said  # the file is looked at every ten seconds, and at the end
+    assert shop.pending() == shop.ids[10:]
+
+
 def test_killed_before_its_first_state_the_pending_clicks_come_again(shop, start):
     shop.add(20)
     tap = start("--tail", "--state-message-min-interval-ms", "600000", *CLICKS)

@@ -62,6 +62,15 @@ def test_rows_of_a_transaction_have_one_place_and_come_in_its_order(books):
     assert rows[0]["_sdc_lsn"] < rows[1]["_sdc_lsn"] == rows[2]["_sdc_lsn"]
 
 
+def test_no_state_cuts_a_transaction(books):
+    first = books.run()
+    books.do("insert into entries (account_id, amount) select 1, 1 from generate_series(1, 25000)")
+    second = books.run(first.states[-1])  # a STATE is due each 10,000 rows
+    assert len(second.records("entries")) == 25_000
+    assert {place_of(state) for state in second.states} <= {place_of(first.states[-1]), place_of(second.states[-1])}
+    assert place_of(second.states[-1]) > second.records("entries")[-1]["_sdc_lsn"]
+
+
 def test_what_is_rolled_back_never_comes(books):
     first = books.run()
     with psycopg.connect(books.url) as connection:

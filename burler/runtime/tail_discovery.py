@@ -1,0 +1,54 @@
+"""Discovery while a tail runs: which streams there are now, and what they look like."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from burler.runtime import logs
+from burler.runtime.kept import Kept
+from burler.runtime.signals import Stop
+from burler.runtime.tail_sources import Source, kinds, source_of
+from burler.runtime.workers import stopper_here
+
+if TYPE_CHECKING:
+    from burler.runtime.sync import Engine
+
+logger = logging.getLogger(__name__)
+
+
+def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Source], None]) -> None:
+    """Ask once more. What has changed begins with a new SCHEMA; where discovery fails, all stays as it is.
+
+    Args:
+        added: called with each source that is new.
+    """
+    if engine.replan is None:
+        return
+    try:
+        with stopper_here(engine.stopper).user_code():
+            plan, catalog = engine.replan()
+    except Stop:
+        return
+    except Exception as error:
+        logger.warning("discovery failed, the streams stay as they are: %s", logs.short(error))
+        return
+    with engine.lock, engine.changed:
+        engine.plan, engine.catalog = plan, catalog
+        if engine.watch is not None:
+            engine.watch.plan(kinds(plan, engine.settings))
+        now, found = engine.clock.monotonic(), {one.spec.tap_stream_id: one for one in plan}
+        for name in [name for name in sources if name not in found]:
+            logger.warning("stream '%s': is gone, by what was discovered; it is read no more", name)
+            sources.pop(name).due = None
+        for name, planned in found.items():
+            known = sources.get(name)
+            if known is None:
+                logger.info("stream '%s': is new, by what was discovered", name)
+                sources[name] = source_of(planned, engine.settings, now)
+                added(sources[name])
+            elif known.planned.streams != planned.streams:
+                logger.info("stream '%s': has changed, by what was discovered", name)
+                known.planned, known.kept = planned, Kept(now)
+        engine.changed.notify_all()

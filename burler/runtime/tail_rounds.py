@@ -1,0 +1,153 @@
+"""Rounds of a tail: one after the other of each source, and what follows from how each went (specs 11.13, 11.15)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from burler.errors import BurlerError, PartialError
+from burler.runtime import logs
+from burler.runtime.plan import PlannedRun
+from burler.runtime.stream import SyncRun
+from burler.runtime.tail_retries import is_connection
+from burler.runtime.tail_sources import Source
+
+if TYPE_CHECKING:
+    from burler.runtime.sync import Engine, SyncResult
+
+logger = logging.getLogger(__name__)
+
+
+class Rounds:
+    """Runs rounds, in whichever thread asks for one.
+
+    Args:
+        generation: counts the clients; what began with an earlier one no longer counts.
+    """
+
+    def __init__(self, engine: Engine, result: SyncResult, generation: Callable[[], int]) -> None:
+        self._engine = engine
+        self._result = result
+        self._settings = engine.settings
+        self._generation = generation
+
+    def run(self, source: Source, planned: PlannedRun) -> bool:
+        """One round of a source; whether it was a good one."""
+        engine, watch = self._engine, self._engine.watch
+        if watch is not None:
+            watch.round_began(source.name)
+        begun = engine.clock.monotonic()
+        before = engine.place_of(planned) if planned.pushes else b""
+        rows: dict[str, int] = {}
+        errors: dict[str, BaseException] = {}
+        generation = self._generation()
+        run = engine.run_one(planned, rows, errors, source.kept)
+        if self._generation() != generation or (run is not None and run.abandoned):
+            return False  # another one has begun in its place
+        seconds = engine.clock.monotonic() - begun
+        with engine.changed:
+            for name, count in rows.items():
+                self._result.rows[name] = self._result.rows.get(name, 0) + count
+        moved = planned.pushes and engine.place_of(planned) != before
+        good = self._settle(source, planned, run, rows, errors, began=begun, moved=moved)
+        if watch is not None:
+            repeated = sum(one.repeated for one in run.outlets.values()) if run is not None else 0
+            watch.round_ended(
+                source.name,
+                rows=rows,
+                repeated=repeated,
+                seconds=seconds,
+                status=run.status if run is not None else "failed",
+                next_at=source.due,
+            )
+        return good
+
+    def _settle(
+        self,
+        source: Source,
+        planned: PlannedRun,
+        run: SyncRun | None,
+        rows: dict[str, int],
+        errors: dict[str, BaseException],
+        *,
+        began: float,
+        moved: bool,
+    ) -> bool:
+        """When the source is read next. ``moved``: a tail function has come further than where it began, so a failure
+        of its is none in a row."""
+        engine, now = self._engine, self._engine.clock.monotonic()
+        whole = errors.get(source.name) or next(iter(errors.values()), None)
+        failed = whole if whole is not None and not isinstance(whole, PartialError) else None
+        if failed is not None:
+            if moved:
+                source.tries.failures = 0
+            self._failed(source, failed, now)
+            return False
+        if run is not None and run.status == "stopped":
+            return False
+        source.tries.error = whole
+        if source.tries.good() and engine.watch is not None:
+            engine.watch.recovered(source.name)
+            logger.info("stream '%s': goes on", source.name)
+        source.tries.error = whole  # parts of it; the rest went well
+        with engine.changed:
+            # Where a part fails, rows behind it come again and again: they are no reason to hurry.
+            source.due = self._next_round(source, now, began, new_rows=whole is None and any(rows.values()))
+            source.told = False
+        return True
+
+    def _next_round(self, source: Source, now: float, began: float, *, new_rows: bool) -> float | None:
+        """When a source is read next after a good round (specs 11.13)."""
+        most = self._settings.tail_max_rounds
+        if most is not None and source.rounds >= most:
+            return None if not source.pushes else now
+        if source.full and not source.pushes:
+            return None if source.age_seconds is None else max(now, began + source.age_seconds)
+        if source.told or (self._settings.tail_drain and new_rows and not source.pushes):
+            return now
+        return now + source.interval_seconds
+
+    def _failed(self, source: Source, error: BaseException, now: float) -> None:
+        """It waits alone; or it has failed for good."""
+        engine, tries = self._engine, source.tries
+        wait = tries.failed(error)
+        most = self._settings.tail_max_rounds
+        if is_connection(error):
+            engine.session.renew_client(keep_old=True)
+        if wait is None and tries.begin_anew():
+            logger.warning(
+                "stream '%s': failed too often; it forgets its bookmark and begins anew (tail_full_table_on_failure)",
+                source.name,
+            )
+            with engine.lock:
+                engine.forget(source.planned)
+            source.kept.forget()
+            source.due = now
+            if engine.watch is not None:
+                engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=0.0)
+            return
+        if engine.watch is not None:
+            engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=wait)
+        told = _told(source.name, error)
+        if wait is None:
+            tries.for_good, source.due = True, None
+            logger.critical(
+                "stream '%s': has failed for good, after %d failures in a row: %s", source.name, tries.failures, told
+            )
+            if self._settings.tail_stop_on_failure:
+                engine.stopper.end()
+            return
+        source.due = now + wait
+        if most is not None and source.rounds >= most:
+            source.due = None
+        of = "" if self._settings.tail_max_retries is None else f" of {self._settings.tail_max_retries}"
+        logger.warning(
+            "stream '%s': failure %d%s in a row, tried again in %.1f s: %s", source.name, tries.failures, of, wait, told
+        )
+
+
+def _told(stream: str, error: BaseException) -> str:
+    """An error in one line."""
+    text = str(error) if isinstance(error, BurlerError) else logs.short(error)
+    return " ".join(text.removeprefix(f"stream '{stream}'").strip(": ").split())
