@@ -187,6 +187,20 @@ def test_a_server_that_comes_late_is_waited_for(shop, start):
     assert tap.end(signal.SIGTERM) == 0, tap.said
 
 
+def test_a_click_that_does_not_fit_ends_the_run_after_some_tries(shop, start):
+    """What is before it is out and covered, and it stays pending: nothing passes it."""
+    shop.add(4)
+    tap = start(*SOON, *CLICKS, tail_max_retries=1)
+    tap.until(shop.somebody_is_blocked, "it waits")
+    with shop.client() as client:
+        bad = client.xadd("clicks", {"took_ms": "soon"})
+    shop.add(2)
+    assert tap.process.wait(30) == 1
+    assert "CRITICAL" in tap.said and "took_ms" in tap.said
+    assert tap.ids == shop.ids[:4] and tap.covered == shop.ids[3]
+    assert bad in shop.pending()
+
+
 def test_sighup_makes_a_new_connection_and_loses_nothing(shop, start):
     shop.add(10)
     tap = start(*SOON, *CLICKS)
