@@ -193,7 +193,7 @@ def own_run(sync: SyncRun) -> StreamRun:
         schema=planned.schema if planned is not None else None,
         metadata=planned.metadata if planned is not None else None,
         config=engine.session.config,
-        client=engine.session.client,
+        client=sync.client,
         key_properties=sync.spec.key_properties,
         replication_key=planned.replication_key if planned is not None else sync.spec.replication_key,
         replication_method=planned.replication_method if planned is not None else sync.spec.replication_method,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from burler.config.writeback import ConfigFiles
@@ -92,11 +92,16 @@ class Session:
                     return client
         return self.client()
 
-    def close_old_clients(self, *, before: int | None = None) -> None:
-        """Close clients that were renewed; those with numbers below ``before``, which nobody is at any more. What one
-        of them raises is no error of the run's."""
+    def numbered_client(self) -> tuple[int, Any]:
+        """The client, and its number."""
         with self._lock:
-            old = [(number, client) for number, client in self._old_clients if before is None or number < before]
+            return self.client_number, self.client()
+
+    def close_old_clients(self, *, keep: Collection[int] = ()) -> None:
+        """Close clients that were renewed, but for those whose numbers say that somebody is still at them. What one of
+        them raises is no error of the run's."""
+        with self._lock:
+            old = [(number, client) for number, client in self._old_clients if number not in keep]
             self._old_clients = [one for one in self._old_clients if one not in old]
         for _number, client in old:
             try:

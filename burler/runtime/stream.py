@@ -57,7 +57,7 @@ class SyncRun:
         self.pushes, self.first = planned.pushes, planned.first
         self.cut = False
         self.status = "unfinished"
-        self.client_number = engine.session.client_number
+        self.client_numbers: set[int] = set()
         self.spec = planned.spec
         self.name = self.at = planned.spec.tap_stream_id
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
@@ -76,6 +76,7 @@ class SyncRun:
         self.flat = flat_bookmarks(engine.state, self.line)
         self.own_run = own_run(self)
         self.own_given: Given = engine.session.given(
+            client=self.client,
             state=self.state_at_start, catalog=lambda: engine.catalog, stream=lambda: self.own_run
         )
         self._state_at_start = b"{}"
@@ -120,6 +121,12 @@ class SyncRun:
     def unit(self, **partition: Any) -> Unit:
         """A unit of this stream."""
         return Unit(self, **partition)
+
+    def client(self) -> Any:
+        """The client, for functions of this run: it is not closed while they may be at it."""
+        number, client = self.engine.session.numbered_client()
+        self.client_numbers.add(number)
+        return client
 
     @property
     def is_cut(self) -> bool:

@@ -236,7 +236,9 @@ class Engine:
         """The client that a stream's round began with, while it runs: what its functions say to each other through the
         client must not be said to another one."""
         run = next((run for run in tuple(self.running) if stream in run.line.names), None)
-        return self.session.client() if run is None else self.session.client_numbered(run.client_number)
+        if run is None or not run.client_numbers:
+            return self.session.client()
+        return self.session.client_numbered(min(run.client_numbers))
 
     def place_of(self, planned: PlannedRun) -> bytes:
         """What the state says of a line of streams, to see whether that changes."""

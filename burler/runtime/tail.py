@@ -283,7 +283,7 @@ class Tail:
             engine.acknowledgements.tick()
             if engine.watch is not None:
                 engine.watch.tick()
-            engine.session.close_old_clients(before=min((run.client_number for run in engine.running), default=None))
+            engine.session.close_old_clients(keep={number for run in engine.running for number in tuple(run.client_numbers)})
         if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
             engine.stopper.end()
 

@@ -173,6 +173,7 @@ class Unit:
     def _given(self, run: StreamRun) -> Given:
         engine = self.engine
         return engine.session.given(
+            client=self._sync.client,
             state=self._sync.state_at_start,
             catalog=lambda: engine.catalog,
             stream=lambda: run,
@@ -192,7 +193,7 @@ class Unit:
             schema=planned.schema if planned else None,
             metadata=planned.metadata if planned else entry.metadata if entry else None,
             config=engine.session.config,
-            client=engine.session.client,
+            client=self._sync.client,
             key_properties=planned.key_properties if planned else spec.key_properties,
             replication_key=planned.replication_key if planned else spec.replication_key,
             replication_method=planned.replication_method if planned else spec.replication_method,

@@ -55,16 +55,17 @@ def shares(streams: int, interval_ms: int, seconds: float, warm_seconds: float =
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         source = stack.enter_context(Source())
         env = {"SOURCE": source.url, "STREAMS": streams, "SECONDS": interval_ms / 1000}
-        log = stack.enter_context((folder / "plain.log").open("wb"))
         children = {
             "burler over HTTP": stack.enter_context(tail(folder, POLLED, *flags, **env)),
             "burler, no source": stack.enter_context(tail(folder, EMPTY, *flags, **env)),
-            "requests alone": stack.enter_context(program([sys.executable, "-c", PLAIN], log, **env)),
+            "requests alone": stack.enter_context(program([sys.executable, "-c", PLAIN], **env)),
         }
         found = measure(children, seconds, warm_seconds)
         expected = 2 * streams * seconds / (interval_ms / 1000)
         if source.requests < 0.7 * expected:
-            raise SystemExit(f"{source.requests} requests came in place of some {expected:.0f}: the machine is too busy")
+            raise SystemExit(
+                f"{source.requests} requests came in place of some {expected:.0f}: the machine is too busy"
+            )
     return found
 
 

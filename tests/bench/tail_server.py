@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import IO
 from urllib.parse import parse_qs, urlsplit
 
 ROW = '{"properties": {"id": {"type": "integer"}}}'
@@ -76,6 +77,31 @@ with requests.Session() as session:
         for _ in range(streams):
             assert session.get(url, params={"since": 0}, timeout=30).json() == []
             time.sleep(seconds / streams)
+"""
+
+
+PLAIN_POLLED = """
+import os, sys, time
+import requests
+
+url, seconds, since = os.environ["SOURCE"] + "/rows", float(os.environ["SECONDS"]), 0
+with requests.Session() as session:
+    while True:
+        for row in session.get(url, params={"since": since}, timeout=30).json():
+            since = row["id"]
+            sys.stdout.write('{"type":"RECORD","stream":"rows","record":{"id":%d}}\\n' % since)
+        sys.stdout.flush()
+        time.sleep(seconds)
+"""
+
+PLAIN_PUSHED = """
+import os, socket, sys
+
+host, _, port = os.environ["SOURCE"].rpartition(":")
+with socket.create_connection((host, int(port))) as connection, connection.makefile("rb") as lines:
+    for line in lines:
+        sys.stdout.write('{"type":"RECORD","stream":"rows","record":{"id":%d}}\\n' % int(line))
+        sys.stdout.flush()
 """
 
 
@@ -164,13 +190,12 @@ def tail(folder: Path, text: str, *flags: str, **env: object) -> Iterator[subpro
     with path.with_suffix(".log").open("wb") as log, program(command, log, **env) as child:
         yield child
         child.terminate()
-        child.communicate(timeout=30)
-        if child.returncode:
+        if child.wait(30):
             raise SystemExit(path.with_suffix(".log").read_text())
 
 
 @contextlib.contextmanager
-def program(command: list[str], log, **env: object) -> Iterator[subprocess.Popen]:
+def program(command: list[str], log: IO[bytes] | None = None, **env: object) -> Iterator[subprocess.Popen]:
     """A program; it is killed at the end, if it has not ended."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("TAP_", "BURLER_"))}
     given = kept | {key: str(value) for key, value in env.items()}

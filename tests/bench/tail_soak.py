@@ -105,14 +105,14 @@ class Reader(threading.Thread):
                 continue
             # What was cut in the middle of a poll is out in part; a stream in no order then has holes.
             if said is None or said > last or (not left and name != "failing" and last - said > 100):
-                self.wrong.append(f"{name} {shop}: the last STATE says {said}, rows are out to {last}, {len(left)} more")
+                self.wrong.append(
+                    f"{name} {shop}: the last STATE says {said}, rows are out to {last}, {len(left)} more"
+                )
 
 
 def sample(pid: int) -> tuple[float, int, int]:
     """RSS in MB, open files, threads."""
-    status = dict(
-        line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line
-    )
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
     return int(status["VmRSS"].split()[0]) / 1024, len(os.listdir(f"/proc/{pid}/fd")), int(status["Threads"])  # noqa: PTH208
 
 
@@ -196,7 +196,9 @@ def main(args: list[str] | None = None) -> int:
         wrong.append(f"exit code {code}; its log ends with:\n{said[-1500:]}")
     levels = Counter(line.partition(" ")[0] for line in said.splitlines())
     rows = dict(reader.rows)
-    print(f"rows {rows}\ntwice {dict(reader.repeated)}\nSCHEMA {reader.schemas}, STATE {reader.states}, log lines {levels}")
+    print(
+        f"rows {rows}\ntwice {dict(reader.repeated)}\nSCHEMA {reader.schemas}, STATE {reader.states}, log lines {levels}"
+    )
     print("\n".join(wrong) if wrong else "nothing is missing, nothing has grown")
     return 1 if wrong else 0
 
