@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Sequence
 from typing import Any
@@ -73,11 +74,19 @@ def greatest_of(keys: list[Any], textual: str | None) -> list[int]:
         if len(present) < len(keys):
             there = [i for i, key in enumerate(keys) if not blank(key)]
             return [i for i, rank in zip(there, ranks, strict=True) if rank == greatest]
-        if ranks.count(greatest) == 1:
-            return [ranks.index(greatest)]
-        return [i for i, rank in enumerate(ranks) if rank == greatest]
     except (TypeError, ValueError):
         return []
+    return _places(ranks, greatest)
+
+
+def _places(ranks: list[Any], one: Any) -> list[int]:
+    """Where a rank stands."""
+    places = [ranks.index(one)]
+    with contextlib.suppress(ValueError):
+        while len(places) < _FEW:
+            places.append(ranks.index(one, places[-1] + 1))
+        return [i for i, rank in enumerate(ranks) if rank == one]
+    return places
 
 
 def _ranks(present: list[Any], kinds: set[type], textual: str | None) -> list[Any]:

@@ -244,9 +244,9 @@ class Acknowledgements:
         partition = self.partitions[name].get(key) if key is not None else None
         own = msgspec.json.decode(msgspec.json.encode(position))  # what it writes into it reaches no state
         run = session.describing(name, bookmark=bookmark, state=own, partition=partition)
-        run._client = lambda: self._engine.client_of(name)
+        run._client = client = lambda: self._engine.client_of(name)
         given: dict[str, Callable[[], Any]] = session.given(
-            bookmark=lambda: bookmark, state=lambda: own, stream=lambda: run, client=lambda: self._engine.client_of(name)
+            bookmark=lambda: bookmark, state=lambda: own, stream=lambda: run, client=client
         )
         self._at = (self._clock.monotonic(), f"stream '{name}': its acknowledge function ({function.place})")
         try:

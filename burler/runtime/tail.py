@@ -62,6 +62,7 @@ class Tail:
         """
         engine = self.engine
         engine.stopper.on_hangup = self._cut_rounds
+        self._announce()
         self._warn_of_once()
         if not self.sources:
             engine.stopper.end()
@@ -118,7 +119,7 @@ class Tail:
         """SIGHUP: what runs comes to its end or is left behind, then all begins anew with a new client."""
         engine = self.engine
         self.generation += 1
-        logger.info("SIGHUP: the client is made anew, all streams begin again")
+        logger.info("SIGHUP: the client is made anew, streams are polled at once (full tables when they are due)")
         if not self._crew.wait():
             with engine.lock:
                 for run in list(engine.running):
@@ -283,7 +284,9 @@ class Tail:
             engine.acknowledgements.tick()
             if engine.watch is not None:
                 engine.watch.tick()
-            engine.session.close_old_clients(keep={number for run in engine.running for number in tuple(run.client_numbers)})
+            engine.session.close_old_clients(
+                keep={number for run in engine.running for number in tuple(run.client_numbers)}
+            )
         if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
             engine.stopper.end()
 
@@ -307,6 +310,16 @@ class Tail:
             self._crew.start(partial(self._guarded, partial(self._push, source, self.generation)))
         if source.planned.spec.wake is not None:
             self._crew.start(partial(self._guarded, partial(wake_loop, self, source, self.generation)))
+
+    def _announce(self) -> None:
+        pushes = sum(source.pushes for source in self.sources.values())
+        logger.info(
+            "tail: %d streams are polled, by default %g s apart; %d push; STATE at the latest %g s after a record",
+            len(self.sources) - pushes,
+            self._settings.new_record_polling_interval_ms / 1000,
+            pushes,
+            self._settings.state_message_min_interval_ms / 1000,
+        )
 
     def _warn_of_once(self) -> None:
         once = [one.name for one in self.sources.values() if one.full and not one.pushes and one.age_seconds is None]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from burler.runtime import logs
 from burler.runtime.kept import Kept
 from burler.runtime.signals import Stop
-from burler.runtime.tail_sources import Source, kinds, source_of
+from burler.runtime.tail_sources import Source, source_of, tell_plan
 from burler.runtime.workers import stopper_here
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Sour
     with engine.lock, engine.changed:
         engine.plan, engine.catalog = plan, catalog
         if engine.watch is not None:
-            engine.watch.plan(kinds(plan, engine.settings))
+            tell_plan(engine.watch, plan, engine.settings)
         now, found = engine.clock.monotonic(), {one.spec.tap_stream_id: one for one in plan}
         for name in [name for name in sources if name not in found]:
             logger.warning("stream '%s': is gone, by what was discovered; it is read no more", name)

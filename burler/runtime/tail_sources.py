@@ -78,7 +78,16 @@ def kinds(plan: Iterable[PlannedRun], settings: Settings) -> list[tuple[str, str
 
 def watch_of(plan: Iterable[PlannedRun], settings: Settings, clock: Clock) -> TailWatch:
     """What is told how the streams of a plan go on."""
-    return TailWatch(clock, kinds(plan, settings), metrics_interval_seconds=settings.metrics_interval_seconds)
+    watch = TailWatch(clock, metrics_interval_seconds=settings.metrics_interval_seconds)
+    tell_plan(watch, plan, settings)
+    return watch
+
+
+def tell_plan(watch: TailWatch, plan: Iterable[PlannedRun], settings: Settings) -> None:
+    """Tell a watch what is to be read."""
+    runs = list(plan)
+    families = {run.spec.tap_stream_id: tuple(one.tap_stream_id for one in run.streams) for run in runs}
+    watch.plan(kinds(runs, settings), {root: tuple(dict.fromkeys((root, *names))) for root, names in families.items()})
 
 
 def next_due(sources: Iterable[Source]) -> Source | None:

@@ -37,7 +37,8 @@ class TailWatch:
     ) -> None:
         self._clock = clock
         self._every = metrics_interval_seconds
-        self._began = self._ticked = clock.monotonic()
+        self._began = self._ticked = self._summed = clock.monotonic()
+        self._rows_summed = 0
         self._due = self._began + metrics_interval_seconds
         self._lock = threading.RLock()
         self._rows: dict[str, WatchRow] = {}
@@ -50,19 +51,26 @@ class TailWatch:
 
     # ---- told by the engine ----------------------------------------------------------------------------
 
-    def plan(self, streams: Iterable[tuple[str, str]]) -> None:
-        """What is to be read: name and kind of each stream, as above. Those that are known stay as they are."""
+    def plan(self, streams: Iterable[tuple[str, str]], families: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        """What is to be read: name and kind of each stream, as above. Those that are known stay as they are.
+
+        Args:
+            families: by its root, the streams that come in one round; each begins with the root itself.
+        """
         with self._lock:
             for name, kind in streams:
                 self._row(name).kind = kind
+            self._families.update(families or {})
 
     def round_began(self, root: str) -> None:
         """A round of a stream, and of those that come with it, begins."""
         with self._lock:
             row = self._row(root)
-            row.status, row.next_at, row.failing = _BUSY.get(row.kind, "polling"), None, False
+            row.failing = False
             for name in self._families.get(root, (root,)):
-                self._rows[name].fold()
+                one = self._row(name)
+                one.status, one.next_at = _BUSY.get(one.kind, "polling"), None
+                one.fold()
 
     def rows(self, stream: str, rows: int, bookmark: Any) -> None:
         """A page is out.
@@ -277,3 +285,20 @@ class TailWatch:
                 logs.metric("counter", "record_count", told, endpoint=name)
             else:
                 logger.info("stream '%s': %s", name, told)
+        if not last:
+            self._tell_all(at)
+
+    def _tell_all(self, at: float) -> None:
+        """One line for the run, also where nothing came: a tail that has nothing to read shows that it lives."""
+        rows, seconds = sum(row.rows for row in list(self._rows.values())), at - self._summed
+        failing = sum(row.failures > 0 for row in list(self._rows.values()))
+        state = "no STATE yet" if self._state is None else f"last STATE {at - self._state:.0f} s ago"
+        logger.info(
+            "tail: %d rows in %.0f s, %d streams, %d of them failing, %s",
+            rows - self._rows_summed,
+            seconds,
+            len(self._rows),
+            failing,
+            state,
+        )
+        self._rows_summed, self._summed = rows, at

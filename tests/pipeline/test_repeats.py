@@ -189,6 +189,24 @@ def test_rows_without_a_value_go_out_and_do_not_disturb():
     assert stream.round([row(1, 7), {"id": 2, "at": None}, row(3, 7)]) == [{"id": 2, "at": None}]
 
 
+def test_rows_that_did_not_go_out_are_not_known():
+    stream = Stream()
+    repeats = stream.repeats
+    repeats.begin()
+    stream.write([])
+    page = repeats.page([encode(one) for one in rows((1, 7), (2, 7), (3, 8))], [7, 7, 8])
+    repeats.note(page, out={1}, taken=2)  # one was left out, and the last did not fit
+    repeats.end()
+    assert stream.round(rows((1, 7), (2, 7), (3, 8))) == rows((1, 7), (3, 8))
+
+
+def test_what_was_digested_early_is_forgotten_when_a_greater_key_comes(monkeypatch):
+    monkeypatch.setattr("burler.pipeline.repeats_top._WAITING_BYTES", 0)
+    stream = Stream()
+    stream.round(rows((1, 5)), rows((2, 7)), rows((3, 9)))
+    assert len(stream.repeats._known) == 1
+
+
 def test_rows_in_a_new_form_are_news():
     stream = Stream()
     stream.round(rows((1, 7)))

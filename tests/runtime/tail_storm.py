@@ -18,13 +18,14 @@ What the runs are like stands in ``tail_storm_plan``; 360 seeds in a row have ev
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,17 +48,26 @@ def storm(
     """A run (``run``) or a story (``kill``) for each seed; how they went.
 
     Args:
-        workers: so many at a time.
+        workers: so many at a time, each in a process of its own: a reader must not wait for others' interpreters.
         tell: called as each one ends.
     """
-    with Hub() as hub, ThreadPoolExecutor(workers) as pool:
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawned, initializer=_open_hub) as pool:
+        tasks = [pool.submit(_with_hub, one, seed, folder) for seed in seeds]
+        for task in as_completed(tasks):
+            tell(task.result())
+        return [task.result() for task in tasks]
 
-        def told(seed: int) -> Any:
-            found = one(seed, hub, folder)
-            tell(found)
-            return found
 
-        return list(pool.map(told, seeds))
+_HUBS: list[Hub] = []
+
+
+def _open_hub() -> None:
+    _HUBS.append(Hub().__enter__())  # it ends with its process
+
+
+def _with_hub(one: Callable[[int, Hub, Path], Any], seed: int, folder: Path) -> Any:
+    return one(seed, _HUBS[-1], folder)
 
 
 def _tell(told: Told | Killed) -> None:

@@ -135,8 +135,31 @@ def ended(process: subprocess.Popen[bytes], reader: Reader, seconds: float) -> i
     return code
 
 
-def ended_in(process: subprocess.Popen[bytes], seconds: float) -> int:
-    """Its exit code.
+class Delays:
+    """How long the threads of a process have waited for a processor that others were using, where Linux tells it."""
+
+    def __init__(self, pid: int) -> None:
+        self._tasks = Path(f"/proc/{pid}/task")
+        self._before: dict[str, float] = {}
+        self._before = self.look()
+        self._now = self._before
+
+    def look(self) -> dict[str, float]:
+        """Seconds of each thread that is there."""
+        found = {}
+        with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
+            for task in self._tasks.iterdir():
+                found[task.name] = int((task / "schedstat").read_text().split()[1]) / 1e9
+        self._now = found or self._before
+        return found
+
+    def seconds(self) -> float:
+        """Of the thread that has waited longest since this was made, at the last look."""
+        return max((waited - self._before.get(task, 0.0) for task, waited in self._now.items()), default=0.0)
+
+
+def ended_in(process: subprocess.Popen[bytes], seconds: float, delays: Delays) -> int:
+    """Its exit code; looks at its delays meanwhile.
 
     Raises:
         AssertionError: it has not ended after so many seconds.
@@ -144,7 +167,8 @@ def ended_in(process: subprocess.Popen[bytes], seconds: float) -> int:
     deadline = time.monotonic() + seconds
     while process.poll() is None:
         assert time.monotonic() < deadline, f"it has not ended after {seconds:.0f} s"
-        time.sleep(0.002)
+        delays.look()
+        time.sleep(0.005)
     assert process.returncode is not None
     return process.returncode
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tail_storm_checks import Output, missing
 from tail_storm_plan import Plan, plan
-from tail_storm_process import PATIENCE_SECONDS, Run, all_out, ended, ended_in, reading, while_alive
+from tail_storm_process import PATIENCE_SECONDS, Delays, Run, all_out, ended, ended_in, reading, while_alive
 from tail_storm_reader import Reader
 from tail_storm_world import Hub, World
 
@@ -26,7 +26,8 @@ STUCK_SECONDS = 11.0
 class Told:
     """How a run went.
 
-    ``seconds``: from the signal to the end of the process; ``own``: without what a slow or stopped reader took of it.
+    ``seconds``: from the signal to the end of the process; ``own``: without what a slow or stopped reader took of it,
+    and without what the tap waited for a processor that other programs were using.
     ``behind``: bytes that came after the signal. ``inside``: a function of the tap's was at work when it came.
     ``clients``: how many it made. ``twice``: rows that came more than once.
     """
@@ -108,14 +109,15 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
             reader = _hung_up(first, process, reader, told)
         number = signal.SIGTERM if made.hangups else _number(made)
         told.inside = first.stderr.count("BEGIN") > first.stderr.count("FINALLY")
+        delays = Delays(process.pid)
         had, slept, begun = len(reader.got), reader.slept, time.monotonic()
         process.send_signal(number)
         stopped = made.reader == "stopped" and not made.hangups and not made.hiccup
         if made.hiccup:
             threading.Timer(made.hiccup, reader.go_on).start()
-        told.code = ended_in(process, PATIENCE_SECONDS)
+        told.code = ended_in(process, PATIENCE_SECONDS, delays)
         told.seconds = time.monotonic() - begun
-        told.own = told.seconds - made.hiccup - (reader.slept - slept)
+        told.own = told.seconds - made.hiccup - (reader.slept - slept) - delays.seconds()
         ended(process, reader, 1)
         told.behind = len(reader.got) - had
         told.clients = world.connections("client", process.pid)
@@ -151,7 +153,7 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
 
 
 def _in_time(told: Told, killed: bool, limit_seconds: float) -> None:
-    """It has stopped in time; what a slow reader takes does not count. Functions in threads get two seconds more."""
+    """It has stopped in time (see ``Told.own``). Functions in threads get two seconds more."""
     made = told.plan
     if killed:
         allowed, took = STUCK_SECONDS - 1 + limit_seconds, told.seconds

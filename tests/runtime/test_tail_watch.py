@@ -257,11 +257,13 @@ def test_lines_every_interval_for_what_came(watch: TailWatch, clock: FakeClock, 
             'METRIC: {"type":"counter","metric":"record_count","value":12,"tags":{"endpoint":"orders"}}',
             "stream 'orders': 12 rows in 60 s, 1 row repeated, 1 poll, bookmark 2025-12-31T23:59:00Z (2 min behind)",
             "stream 'users': 0 rows in 60 s, 0 polls, 1 error, 2 in a row, the last: ValueError: no luck",
+            "tail: 12 rows in 60 s, 3 streams, 1 of them failing, no STATE yet",
         ]
         clock.advance(60)
+        watch.state_written(10)
         ended(watch, "orders")
         watch.tick()
-        assert lines(caplog) == []
+        assert lines(caplog) == ["tail: 0 rows in 60 s, 3 streams, 1 of them failing, last STATE 0 s ago"]
 
 
 def test_the_last_lines_come_at_the_end_and_each_stream_was_counted(
@@ -288,7 +290,10 @@ def test_a_pause_makes_one_line_and_no_burst(watch: TailWatch, clock: FakeClock,
         for rows in range(1, 20):
             watch.rows("orders", rows, None)
             watch.tick()
-    assert lines(caplog)[1:] == ["stream 'orders': 1 row in 60 min, 0 polls"]
+    assert lines(caplog)[1:] == [
+        "stream 'orders': 1 row in 60 min, 0 polls",
+        "tail: 1 rows in 3600 s, 3 streams, 0 of them failing, no STATE yet",
+    ]
 
 
 # ---- secrets -------------------------------------------------------------------------------------
@@ -377,3 +382,10 @@ def test_threads_may_tell_and_ask_at_once(watch: TailWatch):
     assert wrong == []
     assert [view(watch, name).rows for name in ("orders", "events", "users")] == [3000] * 3
     assert len(watch.snapshot()) == 3 + 3 * 50
+
+
+def test_streams_of_one_round_are_read_together(clock: FakeClock):
+    watch = TailWatch(clock)
+    watch.plan([("orders", "poll"), ("lines", "poll")], {"orders": ("orders", "lines")})
+    watch.round_began("orders")
+    assert [one.status for one in watch.snapshot()] == ["polling", "polling"]
