@@ -24,7 +24,6 @@ import msgspec
 from burler.pipeline.bookmark_values import comparable
 from burler.pipeline.repeats_bad import KnownBad
 from burler.pipeline.repeats_top import Top, blank, greatest_of, last_of, less, texts
-from burler.pipeline.shape_lines import Output
 
 logger = logging.getLogger(__name__)
 
@@ -139,27 +138,34 @@ class Repeats:
     # ---- pages -----------------------------------------------------------------------------------------
 
     @property
-    def holds(self) -> bool:
-        """Whether a page is to be held back until ``sift`` has seen it; else ``passed`` sees it afterwards."""
-        return self._all or bool(self._left) or self._wide
+    def sifts(self) -> bool:
+        """Whether all lines go through ``sift``, as they come."""
+        return self._all
 
-    def sift(self, output: Output, keys: list[Any]) -> int:
-        """Take the repeats out of a page that was held, and note its rows; how many they were.
+    @property
+    def holds(self) -> bool:
+        """Whether a page is to be held back until ``sift`` has seen all of it with its keys; else, and if not all lines
+        go through it, ``passed`` sees the page afterwards."""
+        return not self._all and (bool(self._left) or self._wide)
+
+    def sift(self, lines: bytes | bytearray, prefix: bytes, suffix: bytes, keys: list[Any]) -> tuple[Any, int]:
+        """Lines without those that are repeats, and how many these were. All are noted.
 
         Args:
-            keys: the values of the replication key, one for each line.
+            prefix, suffix: what stands before and after each row.
+            keys: the values of the replication key, one for each line, if not all lines are sifted.
         """
-        if not output.count:
-            return 0
-        between = output.suffix + output.prefix  # it holds a line end, which JSON does not
-        bodies = bytes(output.buffer[len(output.prefix) : -len(output.suffix)]).split(between)
+        if not lines:
+            return lines, 0
+        between = suffix + prefix  # it holds a line end, which JSON does not
+        with memoryview(lines) as whole:
+            bodies = bytes(whole[len(prefix) : -len(suffix)]).split(between)
         page = self.page(bodies, keys)
         self.note(page)
         if page.repeats:
             kept = [body for i, body in enumerate(bodies) if i not in page.repeats]
-            output.buffer[:] = output.prefix + between.join(kept) + output.suffix if kept else b""
-            output.count = len(kept)
-        return len(page.repeats)
+            lines = prefix + between.join(kept) + suffix if kept else b""
+        return lines, len(page.repeats)
 
     def page(self, bodies: Sequence[bytes], keys: list[Any]) -> Page:
         """Rows, given as JSON, with those of them that are repeats. These count as having come once more."""
@@ -168,9 +174,7 @@ class Repeats:
             self._compare(page, page.digests())
         elif self._left and len(keys) == len(bodies):
             known = self._known_keys
-            self._compare(
-                page, [digest_of(bodies[i]) if text in known else b"" for i, text in enumerate(texts(keys))]
-            )
+            self._compare(page, [digest_of(bodies[i]) if text in known else b"" for i, text in enumerate(texts(keys))])
             if self._sorted and self._is_past(keys):
                 self._left = {}
         return page

@@ -55,7 +55,7 @@ class Comparing:
         for bad in self._bad:
             bad.known = repeats.bad
         rows, repeated = outlet.rows, outlet.repeated
-        before = [one.exact.unknown for one in self._shapers] if repeats.holds else []
+        before = [one.exact.unknown for one in self._shapers] if repeats.holds or repeats.sifts else []
         for one, unknown in zip(self._shapers, before, strict=False):
             one.exact.unknown = Unknown(onto=unknown)
         try:
@@ -82,8 +82,12 @@ class Comparing:
             keys: the values of the replication key, one for each of its ``count`` lines.
             again: gives some of its rows as JSON, if they are out already.
         """
+        if repeats.sifts:  # it has seen them
+            return
         if repeats.holds:
-            self._outlet.repeated += repeats.sift(output, keys)
+            output.buffer[:], repeated = repeats.sift(output.buffer, output.prefix, output.suffix, keys)
+            output.count -= repeated
+            self._outlet.repeated += repeated
             return
         first = count - output.count  # those before it are out
 

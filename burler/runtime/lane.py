@@ -265,6 +265,11 @@ class Lane:
         if unit is not None and unit.error is not None:
             self._stopper.wake()
 
+    def wake(self) -> None:
+        """Interrupt its user code, where it can be."""
+        if not self.over:
+            self._stopper.wake()
+
     def abandon(self, *, written: bool) -> None:
         """The run ends, and this lane's user code does not: what it has yielded goes out (where anything still can),
         nothing after that counts."""

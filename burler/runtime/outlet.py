@@ -182,18 +182,25 @@ class Outlet:
 
         Args:
             moment: their ``time_extracted``, if it is not now: parts of a page have one (specs 8).
-            repeats: if some of them may be out already, they are handed on at the end only, without those.
+            repeats: lines that are out already are left out.
         """
         moment = moment or self.now()
+        compared = repeats if self.planned.spec.post_transform is None else None  # else it was before the function
         prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self.versions.now)
 
         def spill(lines: Any, count: int) -> None:
+            if compared is not None and compared.sifts:
+                lines, repeated = compared.sift(lines, prefix, suffix, [])
+                count -= repeated
+                self.repeated += repeated
+                if not count:
+                    return
             self._sink.write(Records(self.planned.stream, lines, count, moment, self.versions.now))
             self.rows += count
             self.bytes += len(lines)
             self._wrote(len(lines))
 
-        held = repeats is not None and repeats.holds and self.planned.spec.post_transform is None
+        held = compared is not None and compared.holds
         output = Output(self._buffer, prefix, suffix, None if held else spill)
         try:
             yield output

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from burler.config.writeback import ConfigFiles
@@ -14,10 +13,10 @@ from burler.declare.spec import StreamSpec, UserFunction
 from burler.declare.tap import Tap
 from burler.errors import BurlerError, DeclarationError
 from burler.runtime import discovery
+from burler.runtime.clients import Clients
 from burler.runtime.logs import short
 from burler.singer.catalog import Catalog
 
-logger = logging.getLogger(__name__)
 Given = Mapping[str, Callable[[], Any]]
 
 
@@ -35,15 +34,11 @@ class Session:
         self._files_lock = threading.Lock()
         self.declared = tap.seal()
         self.specs: dict[str, StreamSpec] = {name: spec for name, spec in self.declared.items() if not spec.is_pattern}
-        self._client: Any = None
-        self._client_made = False
         self._lock = threading.RLock()
         self._instances: dict[tuple[type, str], Any] = {}
         self._catalog: Catalog | None = None
         self._lines: dict[str, list[StreamSpec]] | None = None
-        self._old_clients: list[tuple[int, Any]] = []
-        self.client_number = 0
-        """How many clients there were before this one."""
+        self.clients = Clients(self._make_client, tap=tap.name)
 
     def client(self) -> Any:
         """The client, made at the first call.
@@ -52,62 +47,28 @@ class Session:
             DeclarationError: a function asks for it and the tap declares none.
             BurlerError: the client function failed; its own burler errors come through as they are.
         """
-        with self._lock:
-            if not self._client_made:
-                function = self.tap.functions["client"]
-                if function is None:
-                    raise DeclarationError(
-                        f"{self.tap.name}: a function asks for 'client', but no @tap.client is declared."
-                    )
-                try:
-                    self._client = call(function.fn, function.names, {"config": lambda: self.config})
-                except BurlerError:
-                    raise
-                except (Exception, SystemExit) as error:
-                    raise BurlerError(
-                        f"{self.tap.name}: the client function ({function.place}) failed: {short(error)}"
-                    ) from error
-                self._client_made = True
-                self.save_config()
-            return self._client
+        return self.clients.get()[1]
 
-    def renew_client(self, *, keep_old: bool = False) -> None:
-        """The next one who asks for the client gets a new one. The old one is closed: at once, or with ``keep_old``
-        once nobody is at it any more (``close_old_clients``)."""
+    def _make_client(self) -> Any:
+        function = self.tap.functions["client"]
+        if function is None:
+            raise DeclarationError(f"{self.tap.name}: a function asks for 'client', but no @tap.client is declared.")
+        try:
+            client = call(function.fn, function.names, {"config": lambda: self.config})
+        except BurlerError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise BurlerError(
+                f"{self.tap.name}: the client function ({function.place}) failed: {short(error)}"
+            ) from error
+        self.save_config()
+        return client
+
+    def renew_client(self, *, anyway: bool = False) -> None:
+        """The next one who asks for the client gets a new one; instances of classes are made anew with it."""
+        self.clients.renew(anyway=anyway)
         with self._lock:
-            if not self._client_made:
-                return
-            old, self._client, self._client_made = self._client, None, False
             self._instances.clear()
-            self._old_clients.append((self.client_number, old))
-            self.client_number += 1
-        if not keep_old:
-            self.close_old_clients()
-
-    def client_numbered(self, number: int) -> Any:
-        """The client with a number (see ``client_number``), if it is not closed; else the one of now."""
-        with self._lock:
-            for other, client in self._old_clients:
-                if other == number:
-                    return client
-        return self.client()
-
-    def numbered_client(self) -> tuple[int, Any]:
-        """The client, and its number."""
-        with self._lock:
-            return self.client_number, self.client()
-
-    def close_old_clients(self, *, keep: Collection[int] = ()) -> None:
-        """Close clients that were renewed, but for those whose numbers say that somebody is still at them. What one of
-        them raises is no error of the run's."""
-        with self._lock:
-            old = [(number, client) for number, client in self._old_clients if number not in keep]
-            self._old_clients = [one for one in self._old_clients if one not in old]
-        for _number, client in old:
-            try:
-                _close(client)
-            except Exception as error:
-                logger.warning("%s: its client raised when it was closed: %s", self.tap.name, short(error))
 
     def rediscover(self) -> Catalog:
         """Make the tap's own catalog once more.
@@ -129,8 +90,7 @@ class Session:
 
     def close(self) -> None:
         """Close the client, if one was made and it can be closed."""
-        self.close_old_clients()
-        _close(self._client)
+        self.clients.close()
 
     def given(self, **more: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
         """What functions may ask for, by name (see ``declare.inject``)."""
@@ -195,9 +155,3 @@ class Session:
                 self.specs, self._catalog = discovery.describe(self)
                 self._lines = None
             return self._catalog
-
-
-def _close(client: Any) -> None:
-    close = getattr(client, "close", None)
-    if callable(close):
-        close()

@@ -76,8 +76,7 @@ class SyncRun:
         self.flat = flat_bookmarks(engine.state, self.line)
         self.own_run = own_run(self)
         self.own_given: Given = engine.session.given(
-            client=self.client,
-            state=self.state_at_start, catalog=lambda: engine.catalog, stream=lambda: self.own_run
+            client=self.client, state=self.state_at_start, catalog=lambda: engine.catalog, stream=lambda: self.own_run
         )
         self._state_at_start = b"{}"
         self._state_copy: Any = None
@@ -124,9 +123,16 @@ class SyncRun:
 
     def client(self) -> Any:
         """The client, for functions of this run: it is not closed while they may be at it."""
-        number, client = self.engine.session.numbered_client()
+        number, client = self.engine.session.clients.get()
         self.client_numbers.add(number)
         return client
+
+    def cut_now(self) -> None:
+        """This round is to end, and the tail goes on: user code is interrupted where it can be. Under the engine's
+        lock."""
+        self.cut = True
+        for lane in self.lanes:
+            lane.wake()
 
     @property
     def is_cut(self) -> bool:

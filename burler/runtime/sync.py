@@ -238,7 +238,7 @@ class Engine:
         run = next((run for run in tuple(self.running) if stream in run.line.names), None)
         if run is None or not run.client_numbers:
             return self.session.client()
-        return self.session.client_numbered(min(run.client_numbers))
+        return self.session.clients.numbered(min(tuple(run.client_numbers)))
 
     def place_of(self, planned: PlannedRun) -> bytes:
         """What the state says of a line of streams, to see whether that changes."""

@@ -8,6 +8,7 @@ thread, where a signal can interrupt it, and the polls in threads. Whoever is on
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from burler.runtime.sync import Engine, SyncResult
 
 logger = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 2.0
+_LONGEST_SECONDS = 3600.0  # of one wait
 
 
 class Tail:
@@ -125,9 +129,10 @@ class Tail:
                 for run in list(engine.running):
                     run.abandon()
         self._crew = self._new_crew()
-        engine.session.renew_client()
+        engine.session.renew_client(anyway=True)
+        self._wait_for(engine.session.clients.close_old())
         engine.stopper.hung_up = False
-        self._rediscover()
+        rediscover(engine, self.sources, lambda _new: None)  # all threads begin behind this
         now = engine.clock.monotonic()
         for source in self.sources.values():
             source.busy = False
@@ -137,6 +142,12 @@ class Tail:
                 source.due = now
         if engine.watch is not None:
             engine.watch.client_renewed()
+
+    def _wait_for(self, closing: threading.Thread | None) -> None:
+        """The old client is closed before the new one is made: a source may allow but one. Not for long."""
+        clock, deadline = self.engine.clock, self.engine.clock.monotonic() + _CLOSE_SECONDS
+        while closing is not None and closing.is_alive() and not self._ended() and clock.monotonic() < deadline:
+            closing.join(0.05)
 
     def _close(self) -> None:
         engine = self.engine
@@ -211,7 +222,7 @@ class Tail:
             if settings.tail_max_seconds is not None:
                 moments.append(self._begun + settings.tail_max_seconds)
         known = [moment for moment in moments if moment is not None]
-        engine.clock.wait(engine.changed, max(0.0, min(known) - now) if known else 60.0)
+        engine.clock.wait(engine.changed, min(max(0.0, min(known) - now), _LONGEST_SECONDS) if known else 60.0)
         if engine.clock.is_fake:
             engine.changed.release()
             try:
@@ -231,8 +242,9 @@ class Tail:
             )
 
     def _nothing_left(self) -> bool:
-        """Whether no stream will be read any more."""
-        return not any(source.busy or source.due is not None for source in self.sources.values())
+        """Whether no stream will be read any more, and none can be found any more."""
+        finds_more = self._settings.tail_rediscover_seconds is not None and self._settings.tail_max_rounds is None
+        return not finds_more and not any(one.busy or one.due is not None for one in self.sources.values())
 
     # ---- pushing streams -------------------------------------------------------------------------------
 
@@ -240,13 +252,13 @@ class Tail:
         """Batch first, then stream, again and again: whenever the connection is lost, the batch catches up."""
         spec = source.planned.spec
         most = self._settings.tail_max_rounds
-        while not self.over(generation) and source.due is not None:
+        while not self.over(generation) and source.due is not None and not source.gone:
             self._sleep_until(source.due, generation)
-            if self.over(generation):
+            if self.over(generation) or source.gone:
                 return
             source.rounds += 1
             good = spec.sync is None or spec.overlap or self._rounds.run(source, source.planned)
-            if good and not self.over(generation):
+            if good and not self.over(generation) and not source.gone:
                 self._rounds.run(source, source.planned.pushing())
             if most is not None and source.rounds >= most:
                 source.due = None
@@ -284,9 +296,8 @@ class Tail:
             engine.acknowledgements.tick()
             if engine.watch is not None:
                 engine.watch.tick()
-            engine.session.close_old_clients(
-                keep={number for run in engine.running for number in tuple(run.client_numbers)}
-            )
+            used = {number for run in engine.running for number in tuple(run.client_numbers)}
+            engine.session.clients.close_old(keep=used)
         if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
             engine.stopper.end()
 

@@ -35,13 +35,20 @@ def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Sour
         logger.warning("discovery failed, the streams stay as they are: %s", logs.short(error))
         return
     with engine.lock, engine.changed:
+        now, found = engine.clock.monotonic(), {one.spec.tap_stream_id: one for one in plan}
+        if sources and not found:
+            logger.warning(
+                "discovery found no stream that is wanted, which is taken for a failure: all stay as they are"
+            )
+            return
         engine.plan, engine.catalog = plan, catalog
         if engine.watch is not None:
             tell_plan(engine.watch, plan, engine.settings)
-        now, found = engine.clock.monotonic(), {one.spec.tap_stream_id: one for one in plan}
         for name in [name for name in sources if name not in found]:
             logger.warning("stream '%s': is gone, by what was discovered; it is read no more", name)
-            sources.pop(name).due = None
+            source = sources.pop(name)
+            source.gone, source.due = True, None
+            _cut(engine, name)
         for name, planned in found.items():
             known = sources.get(name)
             if known is None:
@@ -51,4 +58,13 @@ def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Sour
             elif known.planned.streams != planned.streams:
                 logger.info("stream '%s': has changed, by what was discovered", name)
                 known.planned, known.kept = planned, Kept(now)
+                if known.pushes:
+                    _cut(engine, name)  # it may stay connected for days
         engine.changed.notify_all()
+
+
+def _cut(engine: Engine, name: str) -> None:
+    """The round of a stream that is under way ends."""
+    for run in engine.running:
+        if run.name == name:
+            run.cut_now()

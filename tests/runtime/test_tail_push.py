@@ -367,3 +367,49 @@ def test_rows_in_no_order_are_whole_once_a_tail_function_has_caught_up():
     out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
     assert ids(out) == [5, 2, 9]
     assert out.states[-1]["bookmarks"]["events"] == {"id": 5}
+
+
+def discovering(tap, what, schema):
+    tap.discover(lambda: {name: {"properties": dict(schema)} for name in what})
+
+
+def test_a_stream_that_discovery_no_longer_finds_is_read_no_more_and_a_new_one_by_one_thread():
+    tap, stopper, what, calls = burler.tap("tap-t"), Stopper(), ["a", "b"], []
+    discovering(tap, what, {"id": {"type": "integer"}})
+
+    @tap.tail("*", key_properties="id", replication_key="id", order="asc")
+    def rows(stream):
+        calls.append(stream.name)
+        for i in range(1000):
+            yield {"id": i}
+            if stream.name == "a" and i == 10:
+                what[:] = ["a", "c"]
+            if stream.name == "c" and i == 10:
+                stopper.end()
+            if stream.wait(0.02):
+                return
+
+    out = run_tap(tap, {**TAIL, "tail_rediscover_seconds": 0.5}, stopper=stopper)
+    assert sorted(calls) == ["a", "b", "c"]
+    assert ids(out, "c") == list(range(len(ids(out, "c"))))
+    assert len(ids(out, "b")) < 200
+
+
+def test_a_schema_that_changes_ends_the_round_of_a_tail_function():
+    tap, stopper, schema = burler.tap("tap-t"), Stopper(), {"id": {"type": "integer"}}
+    discovering(tap, ["a"], schema)
+
+    @tap.tail("*", key_properties="id", replication_key="id", order="asc")
+    def rows(stream):
+        for i in range(stream.bookmark or 0, 1000):
+            yield {"id": i, "text": "x"}
+            if i == 10:
+                schema["text"] = {"type": "string"}
+            if i > 10 and "text" in stream.schema["properties"]:
+                stopper.end()
+            if stream.wait(0.02):
+                return
+
+    out = run_tap(tap, {**TAIL, "tail_rediscover_seconds": 0.5}, stopper=stopper)
+    assert out.types.count("SCHEMA") == 2
+    assert out.records("a")[-1]["text"] == "x"

@@ -53,7 +53,7 @@ def in_kind(kind, rows):
 
 @pytest.fixture
 def outlets(monkeypatch):
-    """The outlets that a run makes; over the rounds of a tail they are the same, and their counts are the last one's."""
+    """The outlets that a run makes: of a tail the same in all rounds, with the counts of the last one."""
     made = []
 
     class Noted(Outlet):

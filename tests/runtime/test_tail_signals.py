@@ -236,3 +236,52 @@ for path in sorted(lake.rglob("*.singer.gz")):
             if message["type"] == "RECORD":
                 print(message["record"]["id"])
 """
+
+
+CLIENTS = """
+import sys, threading, time, burler
+tap = burler.tap("tap-x")
+made = []
+
+class Client:
+    def close(self):
+        WHEN_CLOSED
+
+@tap.client
+def client():
+    made.append(1)
+    if len(made) > 1:
+        WHEN_MADE
+    return Client()
+
+@tap.sync("lost", key_properties="id", replication_key="id", order="asc")
+def lost(client, stream):
+    yield {"id": (stream.bookmark or 0) + 1}
+    raise ConnectionResetError("gone")
+
+@tap.tail("pushed", key_properties="id", replication_key="id", order="asc")
+def pushed(client, stream):
+    for i in range(stream.bookmark or 0, 10**6):
+        yield {"id": i}
+        if stream.wait(0.02):
+            return
+tap.schema("lost", SCHEMA)
+tap.schema("pushed", SCHEMA)
+"""
+
+
+@pytest.mark.parametrize("blocks", ["WHEN_CLOSED", "WHEN_MADE"])
+def test_a_client_that_blocks_while_it_is_made_or_closed_stops_nobody_else(tail, blocks):
+    source = CLIENTS.replace(blocks, "time.sleep(600)").replace("WHEN_CLOSED", "pass").replace("WHEN_MADE", "pass")
+    one = tail(source)
+    one.until("STATE", count=12)
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        begun = time.monotonic()
+        if number == signal.SIGHUP:
+            one.process.send_signal(number)
+            one.until("STATE", count=2) if blocks == "WHEN_CLOSED" else time.sleep(0.5)
+        else:
+            assert one.end() == 0
+        assert time.monotonic() - begun < 15
+    pushed = [m["record"]["id"] for m in one.messages if m["type"] == "RECORD" and m["stream"] == "pushed"]
+    assert one.messages[-1]["value"]["bookmarks"]["pushed"]["id"] == pushed[-1]
