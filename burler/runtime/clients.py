@@ -64,16 +64,25 @@ class Clients:
                     return client
         return self.get()[1]
 
-    def renew(self, *, anyway: bool = False) -> None:
-        """The next one who asks gets a new client; ``close_old`` closes the one before. ``anyway``: also where one is
-        being made just now, which may never come back."""
+    def renew(self, *, only: Collection[int] | None = None) -> bool:
+        """The next one who asks gets a new client; ``close_old`` closes the one before. One that is being made just now
+        may never come back, so it is given up, too.
+
+        Args:
+            only: not where the client of now has none of these numbers.
+
+        Returns:
+            whether it was renewed.
+        """
         with self._lock:
+            if only is not None and (not self._made or self._number not in only):
+                return False
             if self._made:
                 self._old.append((self._number, self._client))
-            if self._made or anyway:
-                self._client, self._made = None, False
-                self._number += 1
-                self._making = threading.RLock()
+            self._client, self._made = None, False
+            self._number += 1
+            self._making = threading.RLock()
+            return True
 
     def close_old(self, *, keep: Collection[int] = ()) -> threading.Thread | None:
         """Close clients that were replaced, but for those with the numbers in ``keep``, which somebody is at: in a

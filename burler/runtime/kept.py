@@ -44,6 +44,8 @@ class Kept:
     def repeats(self, line: Line, name: str, key: str | None) -> Repeats | None:
         """What is known of a stream's rows in a partition; None where none can come again: those of a full table are
         all wanted, and of a source that gives only what lies behind the bookmark none do (specs 11.9)."""
+        if line.pushes and not line.planned[name].key_properties:
+            return None  # two equal messages are two
         found = self._repeats.get((name, key))
         if found is None:
             keeps = _keeps(line, name)
@@ -67,10 +69,11 @@ class Kept:
             self._repeats[one].end()
             self._begun.discard(one)
 
-    def forget(self) -> None:
-        """All rows are wanted once more."""
-        self._repeats.clear()
-        self._begun.clear()
+    def forget(self, stream: str | None = None) -> None:
+        """All rows of a stream, or of all streams, are wanted once more."""
+        for one in [one for one in self._repeats if stream in (None, one[0])]:
+            del self._repeats[one]
+            self._begun.discard(one)
 
 
 def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
@@ -80,7 +83,7 @@ def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
     if planned.versions or (root is not None and root.versions):
         return None
     if not planned.key_properties and (name != line.root or spec.bookmark is not None):
-        return None  # its rows need not hold what tells them from those of another parent
+        return None  # equal rows may be two: of two parents
     if name != line.root:
         above = [line.spec(one) for one in line.above(name)]
         return "all" if any(one.bookmark_key is not None for one in above) else None

@@ -188,7 +188,8 @@ class Lane:
         sync, engine = self._sync, self._engine
         with engine.lock:
             written = unit.error
-        if written is None and error is not None and is_retried(sync.spec, error, unit.retries):
+        # A tail function is called again by the tail, from where it has come to.
+        if written is None and error is not None and not sync.pushes and is_retried(sync.spec, error, unit.retries):
             if engine.stopper.requested or sync.is_cut:
                 return None  # stopped, before the next try
             try:
@@ -243,7 +244,10 @@ class Lane:
     def _close(self) -> None:
         """End the user's generators; what they raise then is no error of the stream's."""
         try:
-            self.pull.close()
+            with self._stopper.closing():
+                self.pull.close()
+        except Stop:
+            logger.warning("stream '%s': its function did not come to its end when it was closed", self._sync.name)
         except (Exception, SystemExit, GeneratorExit, KeyboardInterrupt) as error:
             name = self._sync.name
             logger.warning("stream '%s': its function raised when it was closed: %s", name, short(error))
@@ -290,8 +294,9 @@ class Lane:
         return self.over or not self._goes_on()
 
     def relieve(self) -> None:
-        """Write what is in the page where user code has put much there at once."""
-        if len(self.pull) < _MANY:
+        """Write what is in the page where user code has put much there at once; each row where nobody else would: of a
+        tail function that may block for hours, with hooks that run in its own thread only."""
+        if len(self.pull) < (1 if self._sync.pushes and self._sync.has_hooks else _MANY):
             return
         # A thread of the author's own is none that a signal interrupts.
         own = threading.get_ident() == self._thread

@@ -22,6 +22,7 @@ class Line:
         own = session.specs.get(planned.spec.tap_stream_id)
         # A tail function stands in the place of the sync function.
         self.root = planned.spec.tap_stream_id
+        self.pushes = planned.pushes
         self.specs = session.specs if own is planned.spec else {**session.specs, self.root: planned.spec}
         self.planned = {stream.tap_stream_id: stream for stream in planned.streams}
         self.names = tuple(spec.tap_stream_id for spec in session.line(planned.spec))

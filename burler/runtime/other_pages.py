@@ -115,7 +115,6 @@ class OtherPages:
             self._scratch.unknown = Unknown(onto=self._shaper.unknown)
             made = None
             if not by_row:
-                before = self._outlet.rows
                 with self._outlet.page(moment, repeats) as output:
                     with contextlib.suppress(RecursionError):  # nested too deep: the way of dicts says so
                         made = self._arrow.lines(batch, output.prefix, output.suffix)
@@ -129,7 +128,7 @@ class OtherPages:
             if made is None:
                 yield from self._rows(batch, given, repeats)
                 continue
-            if self._scratch.unknown and self._outlet.rows > before:
+            if self._scratch.unknown:
                 self._shaper.unknown.merge(self._scratch.unknown)
             yield made.keys, None
 

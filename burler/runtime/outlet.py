@@ -132,23 +132,10 @@ class Outlet:
     def _write_rows(
         self, rows: list[dict[str, Any]], given: Given, repeats: Repeats | None
     ) -> tuple[list[Any], StreamError | None]:
-        if self.limit is None:
-            return self._write_all(rows, given, repeats)
-        keys: list[Any] = []
-        error: StreamError | None = None
-        while rows and error is None:
-            left, before = max(0, self.limit - self.rows), self.repeated
-            more, error = self._write_all(rows[:left], given, repeats)
-            keys += more
-            rows = rows[left:]
-            if self.repeated == before:
-                break
-        self.beyond += len(rows)
-        return keys, error
-
-    def _write_all(
-        self, rows: list[dict[str, Any]], given: Given, repeats: Repeats | None
-    ) -> tuple[list[Any], StreamError | None]:
+        if self.limit is not None:  # never in a tail, so that none of them is a repeat
+            left = max(0, self.limit - self.rows)
+            self.beyond += max(0, len(rows) - left)
+            rows = rows[:left]
         with self.page(repeats=repeats) as output:
             if self.planned.spec.post_transform is None:
                 page = self._shaper.shape_to(rows, output)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from burler.config.writeback import ConfigFiles
@@ -64,11 +64,15 @@ class Session:
         self.save_config()
         return client
 
-    def renew_client(self, *, anyway: bool = False) -> None:
-        """The next one who asks for the client gets a new one; instances of classes are made anew with it."""
-        self.clients.renew(anyway=anyway)
-        with self._lock:
-            self._instances.clear()
+    def renew_client(self, *, only: Collection[int] | None = None) -> None:
+        """The next one who asks for the client gets a new one; instances of classes are made anew with it.
+
+        Args:
+            only: not where the client of now has none of these numbers: it has been renewed already.
+        """
+        if self.clients.renew(only=only):
+            with self._lock:
+                self._instances.clear()
 
     def rediscover(self) -> Catalog:
         """Make the tap's own catalog once more.

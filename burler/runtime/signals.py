@@ -26,6 +26,7 @@ STUCK_SECONDS = 10.0
 
 _AGAIN_MILLISECONDS = 50
 _AGAIN_FOR_HANGUP = 40  # times
+_CLOSING_SECONDS = 1.0
 _END, _LOOK = 255, 254  # in the pipe, beside the numbers of signals
 
 
@@ -58,7 +59,8 @@ class Stopper:
         self.listeners: list[Callable[[], None]] = []
         self.raised = False
         self.on_raise: Callable[[], None] = _nothing
-        self._woken = False
+        self._woken = self._closing_is_late = False
+        self._closing_since: float | None = None
         self._in_user_code = False
         self._pipe: int | None = None
         self._blocked_since = blocked_since
@@ -95,6 +97,16 @@ class Stopper:
             self._in_user_code = True
         if self._has_news:
             self._interrupt()
+
+    @contextlib.contextmanager
+    def closing(self) -> Iterator[None]:
+        """While the author's ``finally`` blocks run (on the main thread). Where the run, or a round of a tail, is to
+        end, they have a second, as after a second Ctrl-C: then Stop is raised in them."""
+        self._closing_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._closing_since = None
 
     @property
     def _has_news(self) -> bool:
@@ -143,6 +155,9 @@ class Stopper:
         self._interrupt()
 
     def _handle_wake(self, number: int, frame: FrameType | None) -> None:
+        if self._closing_is_late and self._closing_since is not None:
+            self._closing_is_late, self._closing_since = False, time.monotonic()
+            raise Stop
         if self._woken:
             self._interrupt()
 
@@ -157,10 +172,10 @@ class Stopper:
         ready = select.poll()
         ready.register(pipe, select.POLLIN)
         arrived = 0
-        begun: float | None = None
+        begun: float | None = None  # when the run was told to end
         hangup = 0  # a SIGHUP has come: so often the main thread is woken, if its handler has not run
         while True:
-            busy = begun is not None or self._woken or hangup > 0
+            busy = begun is not None or self._woken or hangup > 0 or self.hung_up
             for byte in os.read(pipe, 4096) if ready.poll(_AGAIN_MILLISECONDS if busy else None) else b"":
                 if byte == _END:
                     return
@@ -170,12 +185,20 @@ class Stopper:
                         os._exit(128 + byte)
                 elif byte == signal.SIGHUP and self._hangs_up:
                     hangup = _AGAIN_FOR_HANGUP
-            if begun is None and (arrived or self.signal is not None):
+            if begun is None and (arrived or self.requested):
                 begun = time.monotonic()
+            closing = self._closing_since
+            if closing is not None and (self.requested or self.hung_up):
+                self._closing_is_late = time.monotonic() - closing >= _CLOSING_SECONDS
             for listener in self.listeners:
                 listener()
             hangup = 0 if self.hung_up and not self._in_user_code else max(0, hangup - 1)
-            if (arrived and self.signal is None) or (self._woken and self._in_user_code) or hangup:
+            if (
+                (arrived and self.signal is None)
+                or (self._woken and self._in_user_code)
+                or hangup
+                or self._closing_is_late
+            ):
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
             since = self._blocked_since() or self.hook_since()
             if begun is not None and since is not None and time.monotonic() - max(since, begun) >= STUCK_SECONDS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -47,13 +48,22 @@ class SyncRun:
 
     Args:
         kept: what the rounds of a tail have in common; None in a plain run.
+        is_stale: whether the thread of this round belongs to a client of the past (SIGHUP).
     """
 
     fatal = FATAL
 
-    def __init__(self, engine: Engine, planned: PlannedRun, kept: Kept | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        planned: PlannedRun,
+        kept: Kept | None = None,
+        *,
+        is_stale: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.engine = engine
         self.kept = kept
+        self._is_stale = is_stale
         self.pushes, self.first = planned.pushes, planned.first
         self.cut = False
         self.status = "unfinished"
@@ -137,7 +147,7 @@ class SyncRun:
     @property
     def is_cut(self) -> bool:
         """Whether this round is to end, and the tail goes on."""
-        return self.cut or (self.kept is not None and self.engine.stopper.hung_up)
+        return self.cut or (self.kept is not None and (self.engine.stopper.hung_up or self._is_stale()))
 
     @functools.cached_property
     def schema_digest(self) -> str:
@@ -172,6 +182,9 @@ class SyncRun:
         engine = self.engine
         begun = engine.clock.monotonic()
         with engine.lock:
+            if self.is_cut:  # another one may have begun in its place already
+                self.abandoned = True
+                return
             ending.begin(self)
             for name, outlet in self.outlets.items():
                 if self.kept is None or name not in self.kept.opened:

@@ -182,9 +182,15 @@ class Engine:
         self.run_one(planned, result.rows, result.errors)
 
     def run_one(
-        self, planned: PlannedRun, rows: dict[str, int], errors: dict[str, BaseException], kept: Kept | None = None
+        self,
+        planned: PlannedRun,
+        rows: dict[str, int],
+        errors: dict[str, BaseException],
+        kept: Kept | None = None,
+        *,
+        is_stale: Callable[[], bool] = lambda: False,
     ) -> SyncRun | None:
-        """Run one sync function, and add what came of it; None if it could not begin.
+        """Run one sync function, and add what came of it; None if it could not begin, or must not any more.
 
         Raises:
             errors of the sink and of the run as a whole.
@@ -192,7 +198,10 @@ class Engine:
         name = planned.spec.tap_stream_id
         run: SyncRun | None = None
         try:
-            run = SyncRun(self, planned, kept)
+            with self.lock:
+                if is_stale():
+                    return None
+                run = SyncRun(self, planned, kept, is_stale=is_stale)
             run.sync()
         except FATAL:
             raise

@@ -47,6 +47,8 @@ class Tail:
         self._crew = self._new_crew()
         self._rounds = Rounds(engine, result, lambda: self.generation)
         self._told_late = False
+        self.listening: list[int] = []
+        """The numbers of the clients that wake functions are at."""
 
     def _new_crew(self) -> Crew:
         return Crew(lambda: self._ended() or self.engine.stopper.hung_up, name="burler-tail")
@@ -129,7 +131,7 @@ class Tail:
                 for run in list(engine.running):
                     run.abandon()
         self._crew = self._new_crew()
-        engine.session.renew_client(anyway=True)
+        engine.session.renew_client()
         self._wait_for(engine.session.clients.close_old())
         engine.stopper.hung_up = False
         rediscover(engine, self.sources, lambda _new: None)  # all threads begin behind this
@@ -177,7 +179,7 @@ class Tail:
         """Take what is due first, again and again."""
         while (source := self._next(generation)) is not None:
             try:
-                self._rounds.run(source, source.planned)
+                self._rounds.run(source, source.planned, generation)
             finally:
                 with self.engine.changed:
                     if self.generation == generation:
@@ -257,9 +259,9 @@ class Tail:
             if self.over(generation) or source.gone:
                 return
             source.rounds += 1
-            good = spec.sync is None or spec.overlap or self._rounds.run(source, source.planned)
+            good = spec.sync is None or spec.overlap or self._rounds.run(source, source.planned, generation)
             if good and not self.over(generation) and not source.gone:
-                self._rounds.run(source, source.planned.pushing())
+                self._rounds.run(source, source.planned.pushing(), generation)
             if most is not None and source.rounds >= most:
                 source.due = None
         with self.engine.changed:
@@ -294,9 +296,9 @@ class Tail:
             engine.write_state()
         if whole:
             engine.acknowledgements.tick()
-            if engine.watch is not None:
+            if engine.watch is not None and engine.clock.is_fake:
                 engine.watch.tick()
-            used = {number for run in engine.running for number in tuple(run.client_numbers)}
+            used = {*self.listening} | {number for run in engine.running for number in tuple(run.client_numbers)}
             engine.session.clients.close_old(keep=used)
         if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
             engine.stopper.end()

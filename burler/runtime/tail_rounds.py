@@ -33,8 +33,8 @@ class Rounds:
         self._settings = engine.settings
         self._generation = generation
 
-    def run(self, source: Source, planned: PlannedRun) -> bool:
-        """One round of a source; whether it was a good one."""
+    def run(self, source: Source, planned: PlannedRun, generation: int) -> bool:
+        """One round of a source; whether it was a good one. ``generation``: that of the thread."""
         engine, watch = self._engine, self._engine.watch
         if watch is not None:
             watch.round_began(source.name)
@@ -42,9 +42,12 @@ class Rounds:
         before = engine.place_of(planned) if planned.pushes else b""
         rows: dict[str, int] = {}
         errors: dict[str, BaseException] = {}
-        generation = self._generation()
-        run = engine.run_one(planned, rows, errors, source.kept)
-        if self._generation() != generation or (run is not None and run.abandoned):
+
+        def is_stale() -> bool:
+            return self._generation() != generation
+
+        run = engine.run_one(planned, rows, errors, source.kept, is_stale=is_stale)
+        if is_stale() or (run is not None and run.abandoned):
             return False  # another one has begun in its place
         seconds = engine.clock.monotonic() - begun
         with engine.changed:
@@ -83,7 +86,7 @@ class Rounds:
         if failed is not None:
             if moved:
                 source.tries.failures = 0
-            self._failed(source, failed, now)
+            self._failed(source, failed, now, frozenset() if run is None else frozenset(run.client_numbers))
             return False
         if run is not None and run.status == "stopped":
             return False
@@ -112,13 +115,13 @@ class Rounds:
             return now
         return now + source.interval_seconds
 
-    def _failed(self, source: Source, error: BaseException, now: float) -> None:
-        """It waits alone; or it has failed for good."""
+    def _failed(self, source: Source, error: BaseException, now: float, numbers: frozenset[int]) -> None:
+        """It waits alone; or it has failed for good. ``numbers``: of the clients that it was given."""
         engine, tries = self._engine, source.tries
         wait = tries.failed(error)
         most = self._settings.tail_max_rounds
         if is_connection(error):
-            engine.session.renew_client()
+            engine.session.renew_client(only=numbers)
         if wait is None and tries.begin_anew():
             logger.warning(
                 "stream '%s': failed too often; it forgets its bookmark and begins anew (tail_full_table_on_failure)",

@@ -26,7 +26,7 @@ def wake_loop(tail: Tail, source: Source, generation: int) -> None:
         try:
             _listen(tail, source, generation, tries)
             wait = source.interval_seconds
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if tail.over(generation):
                 return
             tries.failed(error)
@@ -45,18 +45,32 @@ def _listen(tail: Tail, source: Source, generation: int, tries: Tries) -> None:
     assert function is not None
     run = engine.session.describing(source.name)
     run._channel = _WakeChannel(tail, generation)
-    given = engine.session.given(stream=lambda: run)
-    items: Any = call_bound(run, lambda: _called(tail, function, given, source.name))
+    begun, numbers = engine.clock.monotonic(), list[int]()
+
+    def client() -> Any:
+        number, made = engine.session.clients.get()
+        numbers.append(number)
+        tail.listening.append(number)
+        return made
+
+    run._client = client
+    given = engine.session.given(stream=lambda: run, client=client)
+    items: Any = None
     try:
+        items = call_bound(run, lambda: _called(tail, function, given, source.name))
         while not tail.over(generation):
             try:
                 call_bound(run, lambda: next(items))
             except StopIteration:
                 return
-            tries.good()
+            if engine.clock.monotonic() - begun > source.interval_seconds:
+                tries.good()  # it was connected and has worked
             tail.poll_now(source)
     finally:
-        items.close()
+        if items is not None:
+            items.close()
+        for number in numbers:
+            tail.listening.remove(number)
 
 
 def _called(tail: Tail, function: UserFunction, given: Any, name: str) -> Any:

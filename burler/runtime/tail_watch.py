@@ -277,7 +277,7 @@ class TailWatch:
                 if rows or (last and not row.counted):
                     row.counted = True
                     found.append((row.name, rows))
-                if rows or repeated or errors:
+                if rows or repeated or errors or view.status == "failed":
                     line = interval_line(rows, repeated, errors, polls, seconds=seconds, view=view)
                     found.append((view.name, line))
         for name, told in found:  # without the lock: whoever reads our stderr may be slow

@@ -25,6 +25,8 @@ class Timer(threading.Thread):
     def run(self) -> None:
         """Tick until stopped."""
         engine, tail = self._engine, self._tail
+        if tail is not None:
+            threading.Thread(target=self._show, name="burler-show", daemon=True).start()
         age = engine.settings.page_max_age_seconds
         period = age if tail is None else min(age, _PUSHED_SECONDS if tail.pushes else _POLLED_SECONDS)
         every = max(1, round(min(age, _SINK_SECONDS) / period))
@@ -44,6 +46,12 @@ class Timer(threading.Thread):
                     return
             if tail is not None:
                 tail.tell_if_over()
+
+    def _show(self) -> None:
+        """What a tail says of itself, in a thread of its own: whoever reads stderr may be slow."""
+        watch = self._engine.watch
+        while watch is not None and not self._over.wait(_SINK_SECONDS):
+            watch.tick()
 
     def _until_due(self, period: float) -> float:
         """Until the next tick; a STATE is not late for it."""

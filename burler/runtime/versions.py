@@ -46,6 +46,7 @@ class Versions:
         # those at once, and have nothing if this run does not come to its end.
         known = set(st.stream_entry(state, self._name)) - {entries.FULL, "version", "parent_bookmark"}
         self._shown = bool(known)
+        self.in_block = False  # of a full table: each of its rows is wanted
         self._by_block = False  # the author's ``with stream.full_table()`` has taken over
         self.not_modified = False
         self.continued = False  # rows belong to the table as it stands
@@ -101,12 +102,14 @@ class Versions:
 
     def begin_block(self) -> None:
         """A block of the author's begins: its rows are a full table."""
+        self.in_block = True
         if self._allowed:
             self._by_block = True
             self.now = self._next()
 
     def end_block(self, *, whole: bool) -> None:
         """The block has ended, with an error unless ``whole``."""
+        self.in_block = False
         if whole and self._by_block:
             self._activate()
         if not self._planned.versions:

@@ -75,6 +75,11 @@ class Undisturbed(Stopper):
         """Nothing was raised before, either."""
         yield
 
+    @contextlib.contextmanager
+    def closing(self) -> Iterator[None]:
+        """Nothing is raised here."""
+        yield
+
     def wake(self) -> None:
         """Nobody can be woken; the lane looks by itself."""
 

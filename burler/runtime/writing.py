@@ -83,7 +83,8 @@ class Writing:
             before = outlet.rows if outlet is not None else 0
             if outlet is not None and name not in line.dropped:
                 for part in outlet.joined(parts[name]):
-                    keys, error = outlet.write(part, unit.given_to(name), unit.repeats(name))
+                    repeats = None if outlet.versions.in_block else unit.repeats(name)
+                    keys, error = outlet.write(part, unit.given_to(name), repeats)
                     written.append((name, keys))
                     if error is not None:
                         errors.append((name, error))
@@ -172,6 +173,8 @@ class Writing:
                 sync.source_changed = True
         elif isinstance(marker, mk.VersionBegins):
             sync.outlets[marker.stream].versions.begin_block()
+            if sync.kept is not None:
+                sync.kept.forget(marker.stream)  # targets drop what went out before it
         elif isinstance(marker, mk.VersionEnds):
             sync.outlets[marker.stream].versions.end_block(whole=marker.whole and marker.stream not in unit.behind)
 

@@ -15,14 +15,18 @@ ACCOUNTS = 20
 
 
 def make(server_url: str, database: str = "ledger", *, entries: int = 1000) -> None:
-    """Make a database with the tables of ``ledger.sql``, and fill them.
+    """Make a database with a ledger.
 
     Args:
         server_url: of any database of the server, for a user that may make one.
     """
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(psycopg.sql.SQL("create database {}").format(psycopg.sql.Identifier(database)))
-    url = f"{server_url.rpartition('/')[0]}/{database}"
+    fill(f"{server_url.rpartition('/')[0]}/{database}", entries=entries)
+
+
+def fill(url: str, *, entries: int = 1000) -> None:
+    """Make the tables of ``ledger.sql`` in a database, and rows."""
     with psycopg.connect(url) as connection:
         connection.execute((Path(__file__).parent / "ledger.sql").read_text(encoding="utf-8"))
         connection.cursor().executemany(

@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tail_storm_process import while_alive
 from tail_storm_reader import Reader
 from tapprocess import PYTHON, environment, messages_of, write_tap
 
@@ -124,14 +125,14 @@ def one_run(seed: int, folder: Path) -> str:
     assert process.stderr is not None
     reader = Reader(process.stdout.fileno(), bytes_per_second=SLOW_BYTES_PER_SECOND if run["slow"] else None)
     reader.start()
-    reader.begun.wait(30)
+    assert while_alive(process, reader.begun.is_set, 120), f"seed {seed}: nothing has come"
     time.sleep(run["after"])
     process.send_signal(run["signal"])
     reader.hurry()
-    reader.join(30)
+    reader.join(120)
     with process.stdout, process.stderr:
         stderr = process.stderr.read().decode()
-        code = process.wait(30)
+        code = process.wait(120)
     said = f"seed {seed}: {run}\n exit {code}, {len(reader.got)} bytes\n{stderr}"
     try:
         messages = messages_of(bytes(reader.got))
@@ -156,7 +157,7 @@ def _continued(seed: int, folder: Path, run: dict[str, Any], state: dict[str, An
     path = folder / f"state-{seed}.json"
     path.write_text(json.dumps(state))
     process = start(folder, {**run, "unbuffered": False}, path, mode="rest", stuck=-1)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert process.returncode == 0, err.decode()
     return ids_of(messages_of(out))
 

@@ -19,7 +19,7 @@ from tail_storm_world import Hub, World
 from tapprocess import PYTHON, environment
 
 PROGRAM = Path(__file__).with_name("tail_storm_taps.py")
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 240.0
 
 
 class Run:
@@ -203,7 +203,7 @@ def _has(got: bytes, mark: tuple[bytes, bytes]) -> bool:
     return False
 
 
-def while_alive(process: subprocess.Popen[bytes], true: Callable[[], bool], seconds: float = 30.0) -> bool:
+def while_alive(process: subprocess.Popen[bytes], true: Callable[[], bool], seconds: float = 120) -> bool:
     """Wait until something is true; False: the process has ended before, or time is up."""
     deadline = time.monotonic() + seconds
     while not true():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 _FAST_BYTES = 1 << 16
 _SLOW_BYTES = 1 << 14
@@ -26,8 +27,8 @@ class Reader(threading.Thread):
         self._going_on = threading.Event()
         self._fast = threading.Event()
         self.got = bytearray()
-        self.slept = 0.0
-        """Seconds that it took because it is slow."""
+        self.seconds = 0.0
+        """How long it has been at other things than waiting for bytes: because it is slow, or its machine busy."""
         self.begun = threading.Event()
         """Something has come."""
         self.stopped = threading.Event()
@@ -45,12 +46,12 @@ class Reader(threading.Thread):
             chunk = os.read(self._pipe, most)
             if not chunk:
                 return
+            begun = time.monotonic()
             self.got += chunk
             self.begun.set()
             if self._rate is not None and not self._fast.is_set():
-                pause = len(chunk) / self._rate
-                self.slept += pause
-                self._fast.wait(pause)
+                self._fast.wait(len(chunk) / self._rate)
+            self.seconds += time.monotonic() - begun
 
     def hurry(self) -> None:
         """Be slow no longer."""

@@ -110,14 +110,14 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
         number = signal.SIGTERM if made.hangups else _number(made)
         told.inside = first.stderr.count("BEGIN") > first.stderr.count("FINALLY")
         delays = Delays(process.pid)
-        had, slept, begun = len(reader.got), reader.slept, time.monotonic()
+        had, taken, begun = len(reader.got), reader.seconds, time.monotonic()
         process.send_signal(number)
         stopped = made.reader == "stopped" and not made.hangups and not made.hiccup
         if made.hiccup:
             threading.Timer(made.hiccup, reader.go_on).start()
         told.code = ended_in(process, PATIENCE_SECONDS, delays)
         told.seconds = time.monotonic() - begun
-        told.own = told.seconds - made.hiccup - (reader.slept - slept) - delays.seconds()
+        told.own = told.seconds - made.hiccup - (reader.seconds - taken) - delays.seconds()
         ended(process, reader, 1)
         told.behind = len(reader.got) - had
         told.clients = world.connections("client", process.pid)

@@ -413,3 +413,113 @@ def test_a_schema_that_changes_ends_the_round_of_a_tail_function():
     out = run_tap(tap, {**TAIL, "tail_rediscover_seconds": 0.5}, stopper=stopper)
     assert out.types.count("SCHEMA") == 2
     assert out.records("a")[-1]["text"] == "x"
+
+
+def test_a_tail_function_that_fails_is_called_again_after_growing_waits(monkeypatch):
+    monkeypatch.setattr("random.random", lambda: 1.0)
+    tap, clock, stopper, times = burler.tap("tap-t"), FakeClock(), Stopper(), []
+
+    @tap.tail("events", **KEYED)
+    def events():
+        times.append(clock.monotonic())
+        if len(times) == 5:
+            stopper.over = True
+        raise OSError("gone")
+        yield
+
+    run_tap(tap, TAIL, clock=clock, stopper=stopper)
+    assert times == [0, 1, 3, 7, 15]
+
+
+def test_retry_sync_on_does_not_send_a_tail_function_back_to_where_it_began():
+    tap, clock, stopper, began = burler.tap("tap-t"), FakeClock(), Stopper(), []
+
+    @tap.tail("events", retry_sync_on=ConnectionError, **KEYED)
+    def events(stream):
+        began.append(stream.bookmark)
+        if len(began) == 4:
+            stopper.over = True
+        yield from ({"id": i} for i in range(stream.bookmark or 0, (stream.bookmark or 0) + 5))
+        raise ConnectionResetError("gone")
+
+    out = run_tap(tap, TAIL, clock=clock, stopper=stopper)
+    assert began[:4] == [None, 4, 8, 12]
+    assert ids(out)[:13] == list(range(13))
+
+
+def test_equal_messages_of_a_source_that_pushes_are_two():
+    tap, stopper = burler.tap("tap-t"), Stopper()
+    event = {"at": 5, "text": "login"}
+    form = {"properties": {"at": {"type": "integer"}, "text": {"type": "string"}}}
+    tap.sync("events", replication_key="at", order="asc", schema=form)(lambda: [dict(event)])
+
+    @tap.tail("events")
+    def events(stream):
+        yield dict(event)
+        yield dict(event)
+        stopper.over = True
+        stream.wait(60)
+
+    out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
+    assert len(out.records("events")) == 3
+
+
+def test_rows_that_are_emitted_by_name_go_out_at_once_although_a_hook_sees_them():
+    tap, stopper, seen = burler.tap("tap-t"), Stopper(), threading.Event()
+
+    @tap.tail("events", **KEYED)
+    def events(stream):
+        stream.emit_record({"id": 1})
+        assert seen.wait(20)
+        stopper.over = True
+        yield {"id": 2}
+
+    tap.post_transform("events")(lambda record: record)
+    tap.ack("events")(lambda bookmark: seen.set())
+    out = run_tap(tap, {**TAIL, "state_message_min_interval_ms": 100}, stopper=stopper)
+    assert ids(out)[0] == 1
+
+
+def test_a_wake_function_that_exits_ends_no_tap_and_one_that_breaks_off_is_slowed_down(monkeypatch):
+    monkeypatch.setattr("random.random", lambda: 1.0)
+    tap, stopper, listened = burler.tap("tap-t"), Stopper(), []
+
+    @tap.wake("events")
+    def listen():
+        listened.append(time.monotonic())
+        yield
+        raise SystemExit(3)
+
+    @tap.sync("events", **KEYED)
+    def events(stream):
+        if len(listened) == 3:
+            stopper.end()
+        yield {"id": len(listened)}
+
+    out = run_tap(tap, {**TAIL, "new_record_polling_interval_ms": 200_000}, stopper=stopper)
+    assert out.result.exit_code == 0
+    assert listened[2] - listened[1] > 1.5  # 2 s, not 1 s again
+
+
+def test_a_stream_that_failed_for_good_is_told_of_again_and_again(caplog):
+    tap, clock = burler.tap("tap-t"), FakeClock()
+    tap.sync("bad", **KEYED)(lambda: [][0])
+    tap.sync("good", **KEYED)(lambda: [])
+    settings = {"tail_max_retries": 0, "tail_stop_on_failure": False, "tail_max_seconds": 290}
+    with caplog.at_level(logging.INFO):
+        run_tap(tap, {**TAIL, **settings}, clock=clock)
+    assert sum("stream 'bad': " in record.getMessage() for record in caplog.records) >= 4
+
+
+def test_each_row_of_a_full_table_block_goes_out_in_each_round():
+    tap, clock = burler.tap("tap-t"), FakeClock()
+
+    @tap.sync("events", **KEYED)
+    def events(stream):
+        with stream.full_table():
+            yield {"id": 1}
+            yield {"id": 2}
+
+    out = run_tap(tap, {**TAIL, "tail_max_rounds": 3}, clock=clock)
+    assert ids(out) == [1, 2] * 3
+    assert len({m["version"] for m in out.messages if m["type"] == "RECORD"}) == 3

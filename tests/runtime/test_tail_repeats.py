@@ -147,13 +147,52 @@ def test_what_is_dropped_is_counted_and_its_bookmark_holds(kind, outlets):
 
 
 @pytest.mark.parametrize("order", ["asc", "none"])
-def test_boundary_rows_in_a_big_page_with_rows_that_do_not_fit(order, outlets):
+def test_boundary_rows_in_a_big_page_with_rows_that_do_not_fit(order):
     """Most of such a page is out already when its greatest key is known."""
-    rows = [row(0, 0, n="x"), *(row(i, 1 if order == "asc" else 9, "y" * 1000) for i in range(1, 4)), row(4, 1, n="x")]
+    rows = [
+        row(0, 0, n="x"),
+        *(row(i, 1 if order == "asc" else 9, "y" * 30_000) for i in range(1, 4)),
+        row(4, 1, n="x"),
+    ]
     rows += [row(i, 1, "z" * 1000) for i in range(5, 300)]
     assert (
         len(tail(source([rows] * 3, order=order, page=400, kind="lists"), on_bad_record="skip").records("rows")) == 298
     )
+
+
+@pytest.mark.parametrize("lookback", [None, 3])
+def test_boundary_rows_of_pages_that_go_row_by_row(lookback):
+    """Bytes and Arrow with values that do not fit are read as rows."""
+    pa = pytest.importorskip("pyarrow")
+    good, bad = [row(1, 5, n=None), row(2, 5, n=None), row(3, 5, n=None)], row(4, 5, n="x")
+    tap = burler.tap("tap-t")
+    pages = [
+        pa.RecordBatch.from_pylist([*good[:1], bad]),
+        json.dumps([bad, *good[1:2]]).encode(),
+        # As much as is not made at once: of it the end is read as rows.
+        json.dumps([row(10 + i, 5, "y" * 900_000) for i in range(3)] + [bad, *good[2:]]).encode(),
+    ]
+
+    @tap.sync("rows", key_properties="id", replication_key="at", order="asc", lookback=lookback, schema=SCHEMA)
+    def rows():
+        yield from pages
+
+    out = tail(tap, rounds=3, on_bad_record="skip")
+    assert [one["id"] for one in out.records("rows")] == [1, 2, 10, 11, 12, 3]
+
+
+def test_a_page_that_breaks_in_its_second_part():
+    schema = {"properties": {**SCHEMA["properties"], "when": {"type": "string", "format": "date-time"}}}
+    when = ["2024-01-01T00:00:00Z"] * 4 + ["2024-02-30T00:00:00Z", "2024-01-02T00:00:00Z"]
+    page = json.dumps([row(i, 5, "y" * 900_000, when=one) for i, one in enumerate(when)]).encode()
+    tap = burler.tap("tap-t")
+
+    @tap.sync("rows", key_properties="id", replication_key="at", order="asc", schema=schema)
+    def rows():
+        yield page
+
+    out = tail(tap, rounds=3, on_bad_record="skip")
+    assert [one["id"] for one in out.records("rows")] == [0, 1, 2, 3, 5]
 
 
 def test_rows_that_are_not_in_the_declared_order_after_all():
@@ -191,11 +230,12 @@ def test_rows_of_date_times_in_two_spellings():
 # ---- streams whose rows come again for other reasons ----------------------------------------------------------
 
 
-def test_lookback_rows_go_out_once_and_changed_ones_again():
+def test_lookback_rows_go_out_once_and_changed_ones_again(outlets):
     rows = [row(i, i) for i in range(1, 8)]
     changed = [one if one["id"] != 5 else row(5, 5, "b") for one in rows]
     out = tail(source([rows, rows, changed, changed], lookback=4), rounds=4)
     assert out.records("rows") == [*rows, row(5, 5, "b")]
+    assert (outlets[0].rows, outlets[0].repeated) == (0, 5)
 
 
 def test_children_of_a_boundary_parent_go_out_once():
@@ -316,8 +356,13 @@ def test_a_post_transform_function_that_fails_behind_boundary_rows(bad):
     """The rows before go out, with their bookmark; the row and those behind it come in the next round."""
     first = [row(1, 1), row(2, 2)]
     grown = [*first, row(3, 3), row(4, 4), row(5, 5)]
-    tap = source([first, grown, grown, grown])
-    asked = []
+    shown, bookmarks, asked = iter([first, grown, grown, grown]), [], []
+    tap = burler.tap("tap-t")
+
+    @tap.sync("rows", key_properties="id", replication_key="at", order="asc", schema=SCHEMA)
+    def rows(stream):
+        bookmarks.append(stream.bookmark)
+        return [dict(one) for one in next(shown) if one["at"] >= (stream.bookmark or 0)]
 
     @tap.post_transform("rows")
     def fails(record):
@@ -331,6 +376,7 @@ def test_a_post_transform_function_that_fails_behind_boundary_rows(bad):
     out = tail(tap, rounds=4)
     assert [one["id"] for one in out.records("rows")] == [1, 2, 3, 4, 5]
     assert asked[:4] == [1, 2, 3, 4]
+    assert bookmarks[:4] == [None, 2, 3, 5]
     assert out.states[-1]["bookmarks"]["rows"]["at"] == 5
 
 

@@ -285,3 +285,89 @@ def test_a_client_that_blocks_while_it_is_made_or_closed_stops_nobody_else(tail,
         assert time.monotonic() - begun < 15
     pushed = [m["record"]["id"] for m in one.messages if m["type"] == "RECORD" and m["stream"] == "pushed"]
     assert one.messages[-1]["value"]["bookmarks"]["pushed"]["id"] == pushed[-1]
+
+
+STUCK = """
+import socket, sys, burler
+tap = burler.tap("tap-x")
+
+@tap.tail("rows", key_properties="id", replication_key="id", order="asc")
+def rows(stream):
+    a, b = socket.socketpair()
+    with a, b:
+        try:
+            for i in range(stream.bookmark or 0, (stream.bookmark or 0) + 10):
+                yield {"id": i}
+            a.recv(1)
+        finally:
+            a.recv(1)
+tap.schema("rows", SCHEMA)
+"""
+
+
+def test_a_finally_that_blocks_has_a_second(tail):
+    one = tail(STUCK)
+    one.until("STATE")
+    one.process.send_signal(signal.SIGHUP)
+    one.until("STATE")
+    begun = time.monotonic()
+    assert one.end() == 0
+    assert time.monotonic() - begun < 12
+    assert one.messages[-1]["value"]["bookmarks"]["rows"] == {"id": 18}
+    assert "did not come to its end when it was closed" in one.said
+
+
+GROWING = """
+import burler
+tap = burler.tap("tap-x")
+asked = []
+
+@tap.discover
+def discover():
+    asked.append(1)
+    fields = {"id": {"type": "integer"}, **({"text": {"type": "string"}} if len(asked) > 1 else {})}
+    return {name: {"properties": fields} for name in ("rows", "more")[:len(asked)]}
+
+@tap.sync("*", key_properties="id", replication_key="id", order="asc")
+def rows(stream):
+    yield {"id": (stream.bookmark or 0) + 1}
+"""
+
+
+def test_hangup_discovers_again(tail):
+    one = tail(GROWING, new_record_polling_interval_ms=600_000)
+    one.until("STATE")
+    one.process.send_signal(signal.SIGHUP)
+    one.until("STATE")
+    assert one.end() == 0
+    schemas = [(m["stream"], sorted(m["schema"]["properties"])) for m in one.messages if m["type"] == "SCHEMA"]
+    assert schemas == [("rows", ["id"]), ("rows", ["id", "text"]), ("more", ["id", "text"])]
+
+
+REVIVED = """
+import burler, signal
+tap = burler.tap("tap-x")
+calls = []
+
+@tap.sync("bad", key_properties="id", replication_key="id", order="asc")
+def bad(stream):
+    calls.append(1)
+    if len(calls) == 1:
+        raise RuntimeError("no luck")
+    yield {"id": 1}
+
+@tap.sync("good", key_properties="id", replication_key="id", order="asc")
+def good(stream):
+    yield {"id": (stream.bookmark or 0) + 1}
+tap.schema("bad", SCHEMA)
+tap.schema("good", SCHEMA)
+"""
+
+
+def test_hangup_revives_what_had_failed_for_good(tail):
+    one = tail(REVIVED, tail_max_retries=0, tail_stop_on_failure=False)
+    one.until("RECORD", count=3)
+    one.process.send_signal(signal.SIGHUP)
+    while not any(m["type"] == "RECORD" and m["stream"] == "bad" for m in one.messages):
+        one.until("RECORD")
+    assert one.end() == 0

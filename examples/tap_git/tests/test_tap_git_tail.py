@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -181,11 +182,14 @@ class Live:
         return [tuple(row[key] for key in STREAMS[name]) for row in found]
 
     def wait_for(self, sha):
+        self.wait_until(lambda: (sha,) in self.rows("commits"), sha)
+
+    def wait_until(self, is_true, what):
         limit = time.monotonic() + 60
-        while (sha,) not in self.rows("commits"):
+        while not is_true():
             assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < limit, f"{sha} has not come within a minute"
-            time.sleep(0.02)
+            assert time.monotonic() < limit, f"a minute, and not yet: {what}"
+            time.sleep(0.005)
 
     def end(self, number):
         self.process.send_signal(number)
@@ -222,6 +226,16 @@ def test_a_commit_is_on_the_pipe_and_sigterm_ends_it_with_a_state(tmp_path):
     assert run_tap(tap_git.tap, {"repo": str(git.path)}, state=states(one)[-1]).records("commits") == []
 
 
+def import_many(git, branch, count=2500):
+    """Many commits at once: more than a STATE comes after."""
+    commits = (
+        f"commit refs/heads/{branch}\nmark :{n}\ncommitter C <c@example.org> {1700000000 + n} +0000\n"
+        f"data 1\nx\n" + (f"from :{n - 1}\n" if n > 1 else "") + f"M 644 inline a\ndata {len(str(n))}\n{n}\n"
+        for n in range(1, count + 1)
+    )
+    git("fast-import", "--quiet", stdin="".join(commits).replace("data 1\nx", f"data {len(branch)}\n{branch}").encode())
+
+
 def test_killed_again_and_again_while_commits_come_nothing_is_missing(tmp_path):
     git = Git(tmp_path / "r").init()
     git.commit("first", {"a": "1"})
@@ -240,7 +254,10 @@ def test_killed_again_and_again_while_commits_come_nothing_is_missing(tmp_path):
         for _ in range(3):
             with live(git, tmp_path, state) as one:
                 one.wait_for(git("rev-parse", "HEAD"))
-                time.sleep(chance.random() * 0.4)
+                begun = len(one.lines)
+                import_many(git, f"many{chance.random()}")
+                most = begun + chance.randint(2200, 4500)
+                one.wait_until(lambda one=one, most=most: len(one.lines) > most, "half of them")
                 one.end(signal.SIGKILL)
                 state = (states(one) or [state])[-1]
                 for name in STREAMS:
@@ -256,5 +273,32 @@ def test_killed_again_and_again_while_commits_come_nothing_is_missing(tmp_path):
         for name in STREAMS:
             found[name] |= set(one.rows(name))
     whole = run_tap(tap_git.tap, {"repo": str(git.path)})
+    rest = run_tap(tap_git.tap, {"repo": str(git.path)}, state=states(one)[-1])
     for name in STREAMS:
-        assert found[name] == set(keys(whole, name))
+        assert found[name] | set(keys(rest, name)) == set(keys(whole, name))
+
+
+def test_the_commands_of_the_readme(tmp_path):
+    folder = Path(HERE)
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "examples").symlink_to(folder.parent)
+    (tmp_path / "burler").write_text(f'#!/bin/sh\nexec {sys.executable} -m burler "$@"\n')
+    (tmp_path / "burler").chmod(0o755)
+    Git(tmp_path).init().commit("first", {"a": "1"})
+    lines = re.findall("^    (.+)$", text, re.MULTILINE)
+    # In place of a time that is long enough on this machine.
+    patience = "for _ in $(seq 600); do grep -q 'while it runs' history.jsonl && break; sleep 0.1; done"
+    script = "\n".join(lines).replace("sleep 3", patience)
+    assert patience in script
+    done = subprocess.run(
+        ["bash", "-ec", script],
+        cwd=tmp_path,
+        env={**ENV, "PATH": f"{tmp_path}:{ENV['PATH']}", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == '"subject":"while it runs"\n'
+    assert (tmp_path / "history.jsonl").read_text().splitlines()[-1].startswith('{"type":"STATE"')

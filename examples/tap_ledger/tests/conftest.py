@@ -25,31 +25,19 @@ def tap_password(database_server):
     password = canary("tap-password")
     with psycopg.connect(database_server.url(), autocommit=True) as connection:
         connection.execute(f"create role tap login replication password '{password}'")
+        connection.execute("create database books")
     return password
 
 
 @pytest.fixture
-def make_books(database_server, tap_password):
-    """Makes ledgers whose slots go with the test."""
-    made = []
-
-    def make(entries=200):
-        name = f"l{next(_NUMBERS)}"
-        made.append(Books(database_server, name, entries=entries, tap_password=tap_password))
-        return made[-1]
-
-    yield make
-    for books in made:
-        books.drop()
+def books(database_server, tap_password):
+    """A ledger of 200 entries; its slots go with the test."""
+    made = Books(database_server, next(_NUMBERS), entries=200, tap_password=tap_password)
+    yield made
+    made.drop()
 
 
 _NUMBERS = iter(range(10_000))
-
-
-@pytest.fixture
-def books(make_books):
-    """A ledger of 200 entries."""
-    return make_books()
 
 
 @pytest.fixture

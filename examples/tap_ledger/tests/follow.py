@@ -29,13 +29,18 @@ def wait_until(condition, what, said=lambda: ""):
 
 
 class Books:
-    """A ledger of its own on the server, with a slot of its own."""
+    """The ledger, made anew, with a slot of its own. A database for each would be 7 MB for each."""
 
-    def __init__(self, server, name, *, entries, tap_password):
-        self.server, self.name, self.slot = server, name, f"slot_{name}"
-        ledger.make(server.url(), name, entries=entries)
-        self.url = server.url(name)
-        self.config = {"database_url": server.url(name, user="tap", password=tap_password), "slot": self.slot}
+    def __init__(self, server, number, *, entries, tap_password):
+        self.url, self.slot = server.url("books"), f"slot_{number}"
+        self.config = {"database_url": server.url("books", user="tap", password=tap_password), "slot": self.slot}
+        self.do(
+            "drop publication if exists burler_ledger",
+            "drop schema public cascade",
+            "create schema public",
+            "grant usage on schema public to public",
+        )
+        ledger.fill(self.url, entries=entries)
 
     def do(self, *statements):
         """Run statements, each for itself, as the superuser."""
@@ -70,14 +75,16 @@ class Books:
         self.do(f"insert into entries (account_id, amount, memo) values (1, 1, '{memo}')")
 
     def drop(self):
-        """Make room: servers have so many slots."""
-        with contextlib.suppress(psycopg.Error), psycopg.connect(self.server.url(), autocommit=True) as connection:
-            of_slots = "from pg_replication_slots where database = %s"
+        """Make room: servers have so many slots; and nobody may hold a lock on what is made anew."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
 
             def dropped():
-                connection.execute(f"select pg_terminate_backend(active_pid) {of_slots}", (self.name,))
+                connection.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity "
+                    "where datname = current_database() and pid <> pg_backend_pid()"
+                )
                 with contextlib.suppress(psycopg.errors.ObjectInUse):
-                    connection.execute(f"select pg_drop_replication_slot(slot_name) {of_slots}", (self.name,))
+                    connection.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
                     return True
 
             wait_until(dropped, "the slots are dropped")
@@ -197,6 +204,21 @@ class Tap:
 def place_of(state):
     """The place in the log that a STATE covers; None if it says none."""
     return state.get("bookmarks", {}).get("entries", {}).get("stream_state", {}).get("lsn")
+
+
+def no_row_behind_the_state_that_covers_it(messages):
+    """A STATE's place lies behind all rows before it, or between two transactions: what comes after it is newer."""
+    place = 0
+    for message in messages:
+        if message["type"] == "STATE":
+            place = place_of(message["value"]) or place
+        elif message["type"] == "RECORD" and message["stream"] == "entries":
+            assert message["record"]["_sdc_lsn"] >= place
+
+
+def error_of(out):
+    """What the stream's error says, in one line."""
+    return " ".join(str(out.result.errors["entries"]).split())
 
 
 class Writers:

@@ -7,19 +7,9 @@ import time
 
 import pytest
 
-from tap_ledger.tests.follow import Copy, Writers, place_of, wait_until
+from tap_ledger.tests.follow import Copy, Writers, no_row_behind_the_state_that_covers_it, place_of, wait_until
 
 ONLY = ("--select", "entries")
-
-
-def no_row_behind_the_state_that_covers_it(messages):
-    """A STATE's place lies behind all rows before it, or between two transactions: what comes after it is newer."""
-    place = 0
-    for message in messages:
-        if message["type"] == "STATE":
-            place = place_of(message["value"]) or place
-        elif message["type"] == "RECORD" and message["stream"] == "entries":
-            assert message["record"]["_sdc_lsn"] >= place
 
 
 def test_snapshot_and_changes_lose_nothing_while_others_write(books, start):
