@@ -83,6 +83,7 @@ class Stopper:
             yield
         finally:
             self._in_user_code = False
+            self._closing_since = None
 
     @contextlib.contextmanager
     def our_code(self) -> Iterator[None]:
@@ -118,6 +119,7 @@ class Stopper:
             self._woken = False
             self.raised = True
             self.on_raise()
+            self._closing_since = time.monotonic()  # its finally blocks run now
             raise Stop
 
     def fail(self, failure: BaseException) -> None:
