@@ -151,7 +151,7 @@ class Pull:
         if level.stream is not None:
             source = zip(repeat(level.stream), source, strict=False)
         while limit > 0:
-            step = 1 if self.one_by_one else min(limit, level.step)
+            step = 1 if self.one_by_one and not level.ready else min(limit, level.step)
             before = self._count()
             self._context.run(self._page.extend, islice(source, step))
             if self._count() - before < step:

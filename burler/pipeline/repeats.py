@@ -173,14 +173,16 @@ class Repeats:
         if self._all:
             self._compare(page, page.digests())
         elif self._left and len(keys) == len(bodies):
-            known = self._known_keys
-            self._compare(page, [digest_of(bodies[i]) if text in known else b"" for i, text in enumerate(texts(keys))])
+            known, top = self._known_keys, set(self._greatest(keys))
+            digests = [digest_of(bodies[i]) if text in known or i in top else b"" for i, text in enumerate(texts(keys))]
+            self._compare(page, digests)
             if self._sorted and self._is_past(keys):
                 self._left = {}
         return page
 
     def _compare(self, page: Page, digests: list[bytes]) -> None:
-        """Find the repeats. Those that can't be any have no digest, but are what goes out for their key."""
+        """Find the repeats. Rows that can't be any have no digest, but are what goes out for their key."""
+        page.compared = True
         owners = self._key_of(page.bodies) if self._key_of is not None else None
         if self._left.keys().isdisjoint(digests):
             if owners is not None:
@@ -221,6 +223,8 @@ class Repeats:
             if out is not None:
                 places = [i for i in places if i in out or i in page.repeats]
             self._add(page.keys, places, lambda places: [page.bodies[i] for i in places])
+            if page.compared:
+                self._settle(compared=True)
 
     def passed(self, keys: list[Any], count: int, bodies: Callable[[list[int]], Sequence[bytes]]) -> None:
         """Remember rows of a page that was not held.
@@ -234,7 +238,7 @@ class Repeats:
 
     def _at_top(self, keys: list[Any]) -> list[int]:
         """The places of the greatest of the keys, if it is as great as any before it in this round."""
-        places = last_of(keys, self._textual) if self._sorted else greatest_of(keys, self._textual)
+        places = self._greatest(keys)
         rank = comparable(keys[places[0]], self._textual)[1] if places else None
         if rank is None or less(rank, self._top.rank):
             return []
@@ -243,16 +247,23 @@ class Repeats:
         self._wide = len(places) > _MANY
         return places
 
+    def _greatest(self, keys: list[Any]) -> list[int]:
+        return last_of(keys, self._textual) if self._sorted else greatest_of(keys, self._textual)
+
     def _add(self, keys: list[Any], places: list[int], bodies: Callable[[list[int]], Sequence[bytes]]) -> None:
         if places and self._top.add(bodies(places), texts([keys[i] for i in places])):
             self._settle()
 
-    def _settle(self) -> None:
-        """Digest the rows at the top."""
+    def _settle(self, *, compared: bool = False) -> None:
+        """Digest the rows at the top.
+
+        Args:
+            compared: what went out last for their keys is known already.
+        """
         bodies = self._top.taken()
         if bodies:
             digests = [digest_of(body) for body in bodies]
-            if self._key_of is not None:
+            if self._key_of is not None and not compared:
                 self._went_out(self._key_of(bodies), digests)
             self._came.update(digests)
             self._came = self._trimmed(self._came, self._most)
@@ -261,11 +272,12 @@ class Repeats:
 class Page:
     """Rows as JSON, with the values of their replication key, and the places of the ``repeats`` among them."""
 
-    __slots__ = ("_digests", "bodies", "keys", "repeats")
+    __slots__ = ("_digests", "bodies", "compared", "keys", "repeats")
 
     def __init__(self, bodies: Sequence[bytes], keys: list[Any]) -> None:
         self.bodies, self.keys = bodies, keys
         self.repeats: set[int] = set()
+        self.compared = False
         self._digests: list[bytes] | None = None
 
     def digests(self) -> list[bytes]:

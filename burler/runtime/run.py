@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -30,6 +31,8 @@ from burler.singer.catalog import Catalog, catalog_from_wire
 from burler.sinks.base import Sink
 
 logger = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 2.0
 
 TEST_ROWS = 5
 """Rows of each stream that ``--test`` takes."""
@@ -78,10 +81,22 @@ def discover(tap: Tap, config: Mapping[str, Any] | Loaded) -> Catalog:
         close(session)
 
 
-def close(session: Session) -> None:
+def _close_for_a_while(session: Session) -> None:
+    """A tail stops at once when told: a client that takes longer is left behind."""
+    closing = threading.Thread(target=close, args=(session,), name="burler-close", daemon=True)
+    closing.start()
+    closing.join(_CLOSE_SECONDS)
+    if closing.is_alive():
+        logger.warning("%s: its client is not closed after %.0f s; it is left behind", session.tap.name, _CLOSE_SECONDS)
+
+
+def close(session: Session, *, tail: bool = False) -> None:
     """Close a session; a client that fails to close spoils no run that is done."""
     try:
-        session.close()
+        if tail:
+            _close_for_a_while(session)
+        else:
+            session.close()
     except Exception as error:
         logger.warning("%s: its client raised when it was closed: %s", session.tap.name, logs.short(error))
     session.save_config(last=True)
@@ -204,7 +219,7 @@ def run_session(
         seconds = time.monotonic() - begun
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
         logger.info("%s: %s, %.1f s", tap.name, status, seconds)
-        close(session)
+        close(session, tail=tail)
 
 
 def _no_streams(tap: Tap) -> DeclarationError:

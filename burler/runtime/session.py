@@ -102,11 +102,13 @@ class Session:
 
     def line(self, root: StreamSpec) -> list[StreamSpec]:
         """The streams that are synced in the run of one: itself, its substreams, what they emit."""
-        if self._lines is None:
-            self._lines = {}
+        lines = self._lines
+        if lines is None:
+            lines = {}
             for spec in self.specs.values():
-                self._lines.setdefault(spec.root, []).append(spec)
-        return self._lines.get(root.tap_stream_id, [])
+                lines.setdefault(spec.root, []).append(spec)
+            self._lines = lines  # whole: other threads may ask meanwhile
+        return lines.get(root.tap_stream_id, [])
 
     def invoke(self, function: UserFunction, given: Given, *, stream: str) -> Any:
         """Call a function of the author's with what it asks for; a method, on its stream's instance."""

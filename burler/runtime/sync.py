@@ -91,6 +91,7 @@ class Engine:
         self.limit = limit
         self.watch = watch
         self.replan = replan
+        self.tail: Tail | None = None
         self.lock = threading.RLock()
         self.changed = threading.Condition()
         self.running: list[SyncRun] = []
@@ -112,7 +113,7 @@ class Engine:
         self.acknowledgements.start()
         self.stopper.hook_since = self._hook_since
         self.stopper.listeners.append(self.tell)
-        tail = Tail(self, result) if self.settings.tail and self.limit is None else None
+        self.tail = tail = Tail(self, result) if self.settings.tail and self.limit is None else None
         timer = Timer(self, tail)
         timer.start()
         complete = False
@@ -236,10 +237,15 @@ class Engine:
     def pause(self, seconds: float, until: Callable[[], bool]) -> None:
         """Let time pass for a function of the author's, no longer than ``until`` says."""
         end = self.clock.monotonic() + seconds
-        here = stopper_here(self.stopper)
-        with here.our_code(), self.changed:  # a Stop inside of a condition could leave its lock as it should not be
-            while not until() and (left := end - self.clock.monotonic()) > 0:
-                self.clock.wait(self.changed, left)
+        with stopper_here(self.stopper).our_code():  # a Stop in a condition could leave its lock as it should not be
+            while True:
+                with self.changed:
+                    left = end - self.clock.monotonic()
+                    if until() or left <= 0:
+                        return
+                    self.clock.wait(self.changed, left if self.tail is None else self.tail.until_due(left))
+                if self.clock.is_fake and self.tail is not None:
+                    self.tail.pass_time()
 
     def client_of(self, stream: str) -> Any:
         """The client that a stream's round began with, while it runs: what its functions say to each other through the
@@ -250,9 +256,12 @@ class Engine:
         return self.session.clients.numbered(min(tuple(run.client_numbers)))
 
     def place_of(self, planned: PlannedRun) -> bytes:
-        """What the state says of a line of streams, to see whether that changes."""
+        """Where a line of streams stands, to see whether it gets on: what the state says, but for versions."""
         with self.lock:
-            return msgspec.json.encode([st.stream_entry(self.state, one.tap_stream_id) for one in planned.streams])
+            entries = [dict(st.stream_entry(self.state, one.tap_stream_id)) for one in planned.streams]
+            for entry in entries:
+                entry.pop("version", None)
+            return msgspec.json.encode(entries)
 
     def forget(self, planned: PlannedRun) -> None:
         """Take away what the state says of a line of streams, but for the versions that targets have."""

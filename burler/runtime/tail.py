@@ -13,11 +13,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from burler.declare.strategies import Manual
 from burler.runtime import ending
 from burler.runtime.tail_discovery import rediscover
 from burler.runtime.tail_retries import Tries
 from burler.runtime.tail_rounds import Rounds
-from burler.runtime.tail_sources import Source, next_due, source_of
+from burler.runtime.tail_sources import MOST_OFTEN_SECONDS, Source, next_due, source_of
 from burler.runtime.tail_wake import wake_loop
 from burler.runtime.workers import Crew
 
@@ -203,10 +204,12 @@ class Tail:
                 source = next_due(self.sources.values())
                 if source is not None and source.due is not None and source.due <= now:
                     self._warn_if_late(source, now - source.due)
-                    source.busy, source.told = True, False
+                    source.busy, source.told, source.began = True, False, now
                     source.rounds += 1
                     return source
                 if source is None and self._nothing_left():
+                    if self._settings.tail_max_rounds is None:
+                        logger.warning("tail: no stream is to be read any more, so the run ends")
                     engine.stopper.end()
                     return None
                 self._wait(now, source.due if source is not None else None)
@@ -219,19 +222,30 @@ class Tail:
         moments = [due]
         if settings.tail_rediscover_seconds is not None:
             moments.append(self._discovered + settings.tail_rediscover_seconds)
-        if engine.clock.is_fake:
-            moments.append(self.state_due)
-            if settings.tail_max_seconds is not None:
-                moments.append(self._begun + settings.tail_max_seconds)
         known = [moment for moment in moments if moment is not None]
-        engine.clock.wait(engine.changed, min(max(0.0, min(known) - now), _LONGEST_SECONDS) if known else 60.0)
+        wait = min(max(0.0, min(known) - now), _LONGEST_SECONDS) if known else 60.0
+        engine.clock.wait(engine.changed, self.until_due(wait))
         if engine.clock.is_fake:
             engine.changed.release()
             try:
-                with engine.lock:
-                    self.tick(whole=True)
+                self.pass_time()
             finally:
                 engine.changed.acquire()
+
+    def until_due(self, seconds: float) -> float:
+        """No longer than until something is due that the timer sees to: with a clock that nobody else looks at."""
+        if not self.engine.clock.is_fake:
+            return seconds
+        end = None if self._settings.tail_max_seconds is None else self._begun + self._settings.tail_max_seconds
+        known = [moment for moment in (self.state_due, end) if moment is not None]
+        return max(0.0, min([seconds, *(moment - self.engine.clock.monotonic() for moment in known)]))
+
+    def pass_time(self) -> None:
+        """What the timer does, for such a clock."""
+        with self.engine.lock:
+            for run in list(self.engine.running):
+                run.tick()
+            self.tick(whole=True)
 
     def _warn_if_late(self, source: Source, late_seconds: float) -> None:
         if not self._told_late and self._settings.workers == 1 and late_seconds > max(60, 2 * source.interval_seconds):
@@ -280,7 +294,8 @@ class Tail:
         with self.engine.changed:
             source.told = True
             if not source.busy and source.due is not None and not source.tries.failures:
-                source.due = min(source.due, self.engine.clock.monotonic())
+                at = max(self.engine.clock.monotonic(), source.began + MOST_OFTEN_SECONDS)
+                source.due = min(source.due, at)
             self.engine.changed.notify_all()
 
     @property
@@ -333,6 +348,14 @@ class Tail:
             pushes,
             self._settings.state_message_min_interval_ms / 1000,
         )
+        for source in self.sources.values():
+            spec = source.planned.spec
+            if source.pushes and spec.bookmark_key and spec.order != "asc" and not isinstance(spec.strategy, Manual):
+                logger.warning(
+                    "stream '%s': its tail function gives rows in no declared order (order='asc'): its bookmark moves "
+                    "only when the function returns",
+                    source.name,
+                )
 
     def _warn_of_once(self) -> None:
         once = [one.name for one in self.sources.values() if one.full and not one.pushes and one.age_seconds is None]

@@ -19,7 +19,7 @@ class Tries:
     """Failures of one stream in a row.
 
     Attributes:
-        failures: in a row.
+        failures: in a row; ``wait``: seconds after the last one.
         error: the last one; None after a good round.
         for_good: it is tried no more.
         began_anew: it has forgotten its bookmark since its last good round.
@@ -28,6 +28,7 @@ class Tries:
     settings: Settings
     spread: Callable[[], float] = lambda: random.random()
     failures: int = 0
+    wait: float = 0.0
     error: BaseException | None = None
     for_good: bool = False
     began_anew: bool = field(default=False)
@@ -45,7 +46,8 @@ class Tries:
         most = self.settings.tail_max_retries
         if not self.settings.tail_retry or (most is not None and self.failures > most):
             return None
-        return self.wait_seconds()
+        self.wait = self.wait_seconds()
+        return self.wait
 
     def wait_seconds(self) -> float:
         """A wait after so many failures, with full jitter."""

@@ -12,12 +12,14 @@ from burler.runtime import logs
 from burler.runtime.plan import PlannedRun
 from burler.runtime.stream import SyncRun
 from burler.runtime.tail_retries import is_connection
-from burler.runtime.tail_sources import Source
+from burler.runtime.tail_sources import MOST_OFTEN_SECONDS, Source
 
 if TYPE_CHECKING:
     from burler.runtime.sync import Engine, SyncResult
 
 logger = logging.getLogger(__name__)
+
+_LONG_SECONDS = 60.0
 
 
 class Rounds:
@@ -53,7 +55,10 @@ class Rounds:
         with engine.changed:
             for name, count in rows.items():
                 self._result.rows[name] = self._result.rows.get(name, 0) + count
-        moved = planned.pushes and engine.place_of(planned) != before
+        # It has come further, or was connected for long and had nothing to say.
+        moved = planned.pushes and (
+            engine.place_of(planned) != before or seconds > max(_LONG_SECONDS, source.tries.wait)
+        )
         good = self._settle(source, planned, run, rows, errors, began=begun, moved=moved)
         if watch is not None:
             repeated = sum(one.repeated for one in run.outlets.values()) if run is not None else 0
@@ -90,7 +95,12 @@ class Rounds:
             return False
         if run is not None and run.status == "stopped":
             return False
-        source.tries.error = whole
+        if source.pushes and not planned.pushes:
+            return True  # the batch before the stream: what counts is how that goes
+        if planned.pushes and source.rounds == 1:
+            logger.info(
+                "stream '%s': its tail function has returned; it is called again after the interval", source.name
+            )
         if source.tries.good() and engine.watch is not None:
             engine.watch.recovered(source.name)
             logger.info("stream '%s': goes on", source.name)
@@ -111,7 +121,9 @@ class Rounds:
         if source.full and not source.pushes and not source.told:
             asked = math.inf if source.planned.spec.wake is not None else None
             return asked if source.age_seconds is None else max(now, began + source.age_seconds)
-        if source.told or (self._settings.tail_drain and new_rows and not source.pushes):
+        if source.told:
+            return max(now, began + MOST_OFTEN_SECONDS)
+        if self._settings.tail_drain and new_rows and not source.pushes:
             return now
         return now + source.interval_seconds
 
@@ -155,6 +167,8 @@ class Rounds:
 
 
 def _told(stream: str, error: BaseException) -> str:
-    """An error in one line."""
-    text = str(error) if isinstance(error, BurlerError) else logs.short(error)
-    return " ".join(text.removeprefix(f"stream '{stream}'").strip(": ").split())
+    """An error in one line, with the place in the author's code."""
+    if isinstance(error, BurlerError):
+        return " ".join(str(error).removeprefix(f"stream '{stream}'").lstrip(",: ").split())
+    place = logs.place_of_error(error)
+    return " ".join(f"{logs.short(error)}{f' ({place})' if place else ''}".split())

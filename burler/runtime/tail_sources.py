@@ -14,6 +14,9 @@ from burler.runtime.tail_settings import full_table_age_seconds, interval_second
 from burler.runtime.tail_watch import TailWatch
 from burler.settings import Settings
 
+MOST_OFTEN_SECONDS = 0.1
+"""Between the beginnings of two polls of a stream that is woken again and again."""
+
 
 @dataclass(slots=True, eq=False)
 class Source:
@@ -21,7 +24,7 @@ class Source:
 
     Attributes:
         due: when it is read next, by the engine's clock; None: never again.
-        rounds: that have begun.
+        rounds: that have begun; ``began``: the last one.
         busy: a thread is at it.
         told: it was asked for (wake) while a round was under way.
         gone: discovery no longer finds it.
@@ -36,6 +39,7 @@ class Source:
     due: float | None
     kept: Kept
     rounds: int = 0
+    began: float = 0.0
     busy: bool = False
     told: bool = False
     gone: bool = False

@@ -137,6 +137,21 @@ class Unit:
         self._caught_up = True
         return self._first_rows(first)
 
+    def check_caught_up(self) -> None:
+        """A tail function with overlap that gives rows, or ends, without the batch: that would never come.
+
+        Raises:
+            StreamError: it is one.
+        """
+        if self.pushes and not self._caught_up and self.line.spec(self.line.root).overlap:
+            root = self.root
+            raise StreamError(
+                root.name,
+                f"stream '{root.name}' ({root.place}): overlap=True, and its tail function has not called "
+                "stream.catch_up(): the rows of its sync function would never come. Say yield from stream.catch_up(), "
+                "once it is subscribed.",
+            )
+
     def _first_rows(self, first: UserFunction) -> Iterator[Any]:
         root = self.root
         planned = self.line.planned.get(root.name)

@@ -74,6 +74,7 @@ class Writing:
 
     def _rows(self, unit: Unit, items: Sequence[Any]) -> None:
         sync = self._sync
+        unit.check_caught_up()
         line, root = sync.line, sync.name
         parts, strange = split(items if isinstance(items, list) else list(items), root)
         errors: list[tuple[str, StreamError]] = []
@@ -206,6 +207,8 @@ class Writing:
                 versions.keep()
 
     def _end(self, unit: Unit, states: mk.Snapshot) -> None:
+        if unit.error is None:
+            self._guarded(unit, Unit.check_caught_up)
         if unit.error is None:
             unit.keep_states(states)
             unit.finish()

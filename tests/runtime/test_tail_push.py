@@ -523,3 +523,73 @@ def test_each_row_of_a_full_table_block_goes_out_in_each_round():
     out = run_tap(tap, {**TAIL, "tail_max_rounds": 3}, clock=clock)
     assert ids(out) == [1, 2] * 3
     assert len({m["version"] for m in out.messages if m["type"] == "RECORD"}) == 3
+
+
+def test_a_tail_function_that_always_fails_beside_a_sync_function_fails_for_good():
+    tap, calls = burler.tap("tap-t"), []
+    tap.sync("events", **KEYED)(lambda stream: [] if stream.bookmark else [{"id": 1}])
+
+    @tap.tail("events")
+    def events():
+        calls.append(1)
+        raise PermissionError("no")
+
+    out = run_tap(tap, {**TAIL, "tail_max_retries": 3}, clock=FakeClock())
+    assert len(calls) == 4
+    assert out.result.exit_code == 1
+
+
+def test_a_full_table_that_is_caught_up_with_again_and_again_is_no_progress():
+    tap, calls = burler.tap("tap-t"), []
+    tap.sync("events", key_properties="id", replication_method="FULL_TABLE", schema=ID)(lambda: [{"id": 1}])
+
+    @tap.tail("events", overlap=True)
+    def events(stream):
+        calls.append(1)
+        yield from stream.catch_up()
+        raise PermissionError("no")
+
+    out = run_tap(tap, {**TAIL, "tail_max_retries": 3}, clock=FakeClock())
+    assert len(calls) == 4
+    assert out.result.exit_code == 1
+
+
+def test_a_source_that_is_silent_for_long_and_hangs_up_is_no_failure_in_a_row():
+    tap, clock, stopper, calls = burler.tap("tap-t"), FakeClock(), Stopper(), []
+
+    @tap.tail("events", **KEYED)
+    def events(stream):
+        calls.append(1)
+        if len(calls) == 30:
+            stopper.over = True
+        clock.advance(3600)
+        raise ConnectionResetError("idle")
+        yield
+
+    out = run_tap(tap, {**TAIL, "tail_max_retries": 3}, clock=clock, stopper=stopper)
+    assert len(calls) == 30
+    assert "events" not in out.result.errors or len(calls) == 30
+
+
+def test_time_that_passes_in_a_tail_function_brings_what_is_due():
+    tap, clock = burler.tap("tap-t"), FakeClock()
+
+    @tap.tail("events", **KEYED)
+    def events(stream):
+        i = 0
+        while not stream.wait(60):
+            i += 1
+            yield {"id": i}
+
+    out = run_tap(tap, {**TAIL, "state_message_min_interval_ms": 600_000, "tail_max_seconds": 3600}, clock=clock)
+    assert len(ids(out)) in (59, 60)
+    assert 5 <= len(out.states) <= 7
+
+
+def test_overlap_without_catch_up_is_an_error():
+    tap = burler.tap("tap-t")
+    tap.sync("events", **KEYED)(lambda: [{"id": 1}])
+    tap.tail("events", overlap=True)(lambda: [{"id": 2}])
+    out = run_tap(tap, {**TAIL, "tail_max_retries": 0}, clock=FakeClock())
+    assert "stream.catch_up()" in str(out.result.errors["events"])
+    assert out.states[-1] == {}
