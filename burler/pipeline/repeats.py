@@ -38,6 +38,7 @@ class Repeats:
         key: the replication key, whose values come with the rows; None with "all".
         keeps: "top": rows whose key is the greatest so far, which come again where the bookmark is the key's greatest
             value. "all": the last rows of the round before, whatever their keys are.
+        last: what went out last for each key, where several share it: rows may move from one partition to another.
         most: so many different rows are known; beyond them the oldest are forgotten, and a warning says so.
 
     Attributes:
@@ -47,7 +48,14 @@ class Repeats:
         ValueError: "top" without a key.
     """
 
-    def __init__(self, key: str | None, *, keeps: Literal["top", "all"], most: int = 100_000) -> None:
+    def __init__(
+        self,
+        key: str | None,
+        *,
+        keeps: Literal["top", "all"],
+        most: int = 100_000,
+        last: dict[Any, bytes] | None = None,
+    ) -> None:
         if keeps == "top" and key is None:
             raise ValueError("repeats: rows at the top are told by their key; give one, or keep all")
         self._all, self._most = keeps == "all", most
@@ -60,7 +68,9 @@ class Repeats:
         self._known: Counter[bytes] = Counter()
         self._known_keys: set[Any] = set()
         self._known_rank: Any = None
-        self._last: dict[Any, bytes] = {}  # what went out last, by the key properties
+        # What went out last, by the key properties; of all partitions of a stream.
+        self._shared = last is not None
+        self._last: dict[Any, bytes] = {} if last is None else last
         self._left: dict[bytes, int] = {}  # how many of each may still come again in this round
         self._came: Counter[bytes] = Counter()
         self._top = Top()
@@ -81,13 +91,17 @@ class Repeats:
         self._start()
 
     def end(self) -> None:
-        """The round was whole: what it brought is what may come again. One that brought nothing says nothing."""
+        """The round was whole: what it brought is what may come again. What it has not brought may have changed, or
+        gone elsewhere, before it comes once more."""
         came, top = self._noted(), self._top
         if self._all:
-            self._known = came or self._known
+            self._known = came
         elif top.rank is not None and not less(top.rank, self._known_rank):
             self._known, self._known_keys, self._known_rank = came, top.keys, top.rank
-        self._last = {key: digest for key, digest in self._last.items() if digest in self._known}
+        else:
+            self._known, self._known_keys = Counter(), set()
+        if not self._shared:
+            self._last = {key: digest for key, digest in self._last.items() if digest in self._known}
         self.bad.end(brought_rows=bool(came))
         self._open = False
         self._start()
@@ -105,11 +119,12 @@ class Repeats:
         if form == self._form:
             return
         if self._form is not None:
-            self._known, self._known_keys, self._known_rank, self._last = Counter(), set(), None, {}
+            self._known, self._known_keys, self._known_rank = Counter(), set(), None
+            self._last.clear()
             self.bad.forget()
             self._start()
-        self._form, self._stream, self._textual, self._sorted = form, stream, textual, sorted_rows
         self._key_of = _KeyOf(key_properties) if key_properties else None
+        self._form, self._stream, self._textual, self._sorted = form, stream, textual, sorted_rows
 
     def _start(self) -> None:
         """Nothing of a round has come."""
@@ -167,9 +182,13 @@ class Repeats:
             lines = prefix + between.join(kept) + suffix if kept else b""
         return lines, len(page.repeats)
 
-    def page(self, bodies: Sequence[bytes], keys: list[Any]) -> Page:
-        """Rows, given as JSON, with those of them that are repeats. These count as having come once more."""
-        page = Page(bodies, keys)
+    def page(self, bodies: Sequence[bytes], keys: list[Any], marks: Sequence[bytes] | None = None) -> Page:
+        """Rows, given as JSON, with those of them that are repeats. These count as having come once more.
+
+        Args:
+            marks: what tells the rows apart, where their JSON does not.
+        """
+        page = Page(bodies, keys, marks)
         if self._all:
             self._compare(page, page.digests())
         elif self._left and len(keys) == len(bodies):
@@ -199,7 +218,8 @@ class Repeats:
     def _went_out(self, owners: list[Any], digests: list[bytes]) -> None:
         self._last.update(zip(owners, digests, strict=True))
         if len(self._last) > 2 * self._most:
-            self._last = dict(islice(self._last.items(), len(self._last) - self._most, None))
+            for owner in list(islice(self._last, len(self._last) - self._most)):
+                del self._last[owner]
 
     def _is_past(self, keys: list[Any]) -> bool:
         """Whether the last of sorted rows lies behind all that is known: none of those comes any more."""
@@ -272,10 +292,11 @@ class Repeats:
 class Page:
     """Rows as JSON, with the values of their replication key, and the places of the ``repeats`` among them."""
 
-    __slots__ = ("_digests", "bodies", "compared", "keys", "repeats")
+    __slots__ = ("_digests", "_marks", "bodies", "compared", "keys", "repeats")
 
-    def __init__(self, bodies: Sequence[bytes], keys: list[Any]) -> None:
+    def __init__(self, bodies: Sequence[bytes], keys: list[Any], marks: Sequence[bytes] | None = None) -> None:
         self.bodies, self.keys = bodies, keys
+        self._marks = bodies if marks is None else marks
         self.repeats: set[int] = set()
         self.compared = False
         self._digests: list[bytes] | None = None
@@ -283,7 +304,7 @@ class Page:
     def digests(self) -> list[bytes]:
         """Those of all rows."""
         if self._digests is None:
-            self._digests = [blake2b(body, digest_size=16).digest() for body in self.bodies]
+            self._digests = [blake2b(mark, digest_size=16).digest() for mark in self._marks]
         return self._digests
 
 
@@ -294,12 +315,20 @@ class _KeyOf:
         fields = [(f"f{i}", Any, None) for i in range(len(names))]
         rename = {f"f{i}": name for i, name in enumerate(names)}
         self._fields = list(rename)
-        kind = msgspec.defstruct("Keys", fields, rename=rename, gc=False)
+        self._names: Sequence[str] | None = None
+        kind: Any = dict[str, Any]
+        try:
+            kind = msgspec.defstruct("Keys", fields, rename=rename, gc=False)
+        except ValueError:  # names with quotes and the like
+            self._names = names
         self._decode: Callable[[bytes], list[Any]] = msgspec.json.Decoder(kind, float_hook=str).decode_lines
 
     def __call__(self, bodies: Sequence[bytes]) -> list[Any]:
         rows = self._decode(b"\n".join(bodies))
-        columns = [[getattr(row, name) for row in rows] for name in self._fields]
+        if self._names is not None:
+            columns = [[row.get(name) for row in rows] for name in self._names]
+        else:
+            columns = [[getattr(row, name) for row in rows] for name in self._fields]
         for i, column in enumerate(columns):
             if not set(map(type, column)) <= _HASHABLE:
                 columns[i] = [value if type(value) in _HASHABLE else repr(value) for value in column]

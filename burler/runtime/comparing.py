@@ -121,6 +121,7 @@ class Comparing:
             bodies = _encoder.encode_lines(rows).split(b"\n")[:-1]
         except (TypeError, ValueError, RecursionError):  # what JSON has no form for will be refused
             return None
-        page = repeats.page(bodies, keys)
+        # NaN and null, bytes and text are one in JSON; to the function they are not.
+        page = repeats.page(bodies, keys, [repr(row).encode("utf-8", "backslashreplace") for row in rows])
         self._outlet.repeated += len(page.repeats)
         return page

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,17 +16,17 @@ import msgspec
 
 from burler.errors import StateError
 from burler.runtime.clock import Clock
+from burler.runtime.confirmed_lines import StateLines
 from burler.settings import Settings
-from burler.singer.state import State, check_state, merge_into, merge_states, parse_state
+from burler.singer.state import State, check_state, parse_state
 
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 10.0
 _PATIENCE = 3  # looks at a file that is empty or half written, before that is worth a word
 _TRIES = 3
-_BLOCK_BYTES = 64 * 1024
-_MARK_BYTES = 256  # of what was read last: where they have changed, the file is another one
-_STATE_KEYS = (b'"bookmarks"', b'"currently_syncing"')
+_LINES_BYTES = 1024 * 1024  # a bigger file whose first line is whole JSON is taken for lines alone
+_MOST_WHOLE_BYTES = 16 * 1024 * 1024  # of a state that is spread over several lines
 _NOTHING_IS = "Nothing is acknowledged until it holds a state"
 
 
@@ -68,7 +68,7 @@ class Confirmed:
         self.path = path
         self._full_path = Path.cwd() / path  # user code may go to another folder
         self._read_whole = read or (lambda content: read_state_file(content, source="state file", merge=merge))
-        self._lines: _Last | _Merged = _Merged() if merge else _Last()
+        self._lines = StateLines(merge=merge)
         self._every = every_seconds
         self._clock = clock or Clock()
         self._next = self._clock.monotonic()
@@ -100,7 +100,7 @@ class Confirmed:
             self._wrong("is not there", patience=1)
         except OSError as error:
             self._wrong(f"can't be read: {error.strerror}", patience=1)
-        except (StateError, RecursionError) as error:
+        except (StateError, RecursionError, MemoryError) as error:
             self._wrong(_without_cure(error), patience=_PATIENCE)
         except ValueError:
             self._wrong("is no name of a file", patience=1)
@@ -141,7 +141,12 @@ class Confirmed:
         if found is not None:
             return check_state(found, source="state file")
         file.seek(0)
-        return self._read_whole(file.read())
+        if there.st_size > _LINES_BYTES and _is_lines(file.read(_LINES_BYTES)):
+            raise StateError("holds no line with a state")
+        if there.st_size > _MOST_WHOLE_BYTES:
+            raise StateError(f"no line of it holds a state, and it has more than {_MOST_WHOLE_BYTES >> 20} MiB")
+        file.seek(0)
+        return self._read_whole(file.read(_MOST_WHOLE_BYTES))
 
     def _wrong(self, fact: str, *, patience: int) -> None:
         self._said = fact
@@ -166,89 +171,20 @@ def _stamp(there: os.stat_result) -> tuple[int, ...]:
     return there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns
 
 
+def _is_lines(begin: bytes) -> bool:
+    """Whether a file that begins so has a value on each line: then it is not one that is spread over several."""
+    first, end, _rest = begin.lstrip().partition(b"\n")
+    try:
+        msgspec.json.decode(first)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return bool(end)
+
+
 def _without_cure(error: Exception) -> str:
     """The first sentence of an error on a state that was given: its cure is for that."""
     if isinstance(error, RecursionError):
         return "is nested too deep"
+    if isinstance(error, MemoryError):
+        return "is too big to be read"
     return str(error).removeprefix("state file").lstrip(" :").split(". ", 1)[0].rstrip(".")
-
-
-def _state_in(line: bytes) -> State | None:
-    """The state that a line holds; None if it is none: another message, a torn line, other text, one of the lines of
-    a state that is spread over several."""
-    line = line.removeprefix(b"\xef\xbb\xbf")
-    if not line.startswith(b"{") or not (b'"STATE"' in line or any(key in line for key in _STATE_KEYS)):
-        return None
-    try:
-        value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    if "type" in value and "bookmarks" not in value:
-        value = value.get("value") if value["type"] == "STATE" else None
-        return value if isinstance(value, dict) else None
-    return value if "bookmarks" in value or "currently_syncing" in value else None
-
-
-class _Last:
-    """The last line of a file that holds a state, searched from its end: the file may have grown for years."""
-
-    def read(self, file: BinaryIO, there: os.stat_result) -> State | None:
-        """None: no line holds one."""
-        return next((state for line in _backwards(file, there.st_size) if (state := _state_in(line)) is not None), None)
-
-
-def _backwards(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """The lines of a file, the last one first."""
-    end, block = size, _BLOCK_BYTES
-    rest: list[bytes] = []  # of the line that begins further in front, its parts from the last to the first
-    while end > 0:
-        begin = max(0, end - block)
-        file.seek(begin)
-        head, *lines = file.read(end - begin).split(b"\n")
-        if lines:
-            rest.append(lines.pop())
-            yield b"".join(reversed(rest))
-            rest.clear()
-            yield from reversed(lines)
-        rest.append(head)
-        end, block = begin, min(block * 2, 64 * _BLOCK_BYTES)
-    yield b"".join(reversed(rest))
-
-
-class _Merged:
-    """What all lines of a file say together. While the file only grows, lines that were read are not read again."""
-
-    def __init__(self) -> None:
-        self._file = (0, 0)
-        self._at = 0
-        self._mark = b""
-        self._state: State | None = None
-
-    def read(self, file: BinaryIO, there: os.stat_result) -> State | None:
-        """None: no line holds a state."""
-        if not self._goes_on(file, there):
-            self._file, self._at, self._mark, self._state = (there.st_dev, there.st_ino), 0, b"", None
-        file.seek(self._at)
-        rest = b""
-        while content := file.read(_BLOCK_BYTES * 16):
-            *lines, rest = (rest + content).split(b"\n")
-            for line in lines:
-                self._take(line)
-                self._at += len(line) + 1
-            if lines:
-                self._mark = (self._mark + b"\n".join(lines) + b"\n")[-_MARK_BYTES:]
-        last = _state_in(rest)  # a line without its end counts if it is whole, and is read once more
-        return self._state if last is None else merge_states([self._state, last])
-
-    def _goes_on(self, file: BinaryIO, there: os.stat_result) -> bool:
-        """Whether it is the file that was read before, with more behind it."""
-        if self._file != (there.st_dev, there.st_ino):
-            return False
-        file.seek(self._at - len(self._mark))
-        return file.read(len(self._mark)) == self._mark
-
-    def _take(self, line: bytes) -> None:
-        change = _state_in(line)
-        if change is not None:
-            self._state = {} if self._state is None else self._state
-            merge_into(self._state, check_state(change, source="state file"))

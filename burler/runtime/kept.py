@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from burler.pipeline.repeats import Repeats
 from burler.runtime.line import Line
@@ -12,6 +12,10 @@ from burler.runtime.versions import Versions
 
 if TYPE_CHECKING:
     from burler.runtime.sync import Engine
+
+
+_MOST, _MOST_OF_PARTITION = 100_000, 2_000
+_ROUNDS = 16
 
 
 class Kept:
@@ -29,12 +33,18 @@ class Kept:
         self.rounds = 0
         self._lines: dict[bool, Line] = {}
         self._repeats: dict[tuple[str, str | None], Repeats] = {}
+        self._last: dict[str, dict[Any, bytes]] = {}
+        self._used: dict[tuple[str, str | None], int] = {}  # in which round last
         self._begun: set[tuple[str, str | None]] = set()
 
     def line(self, engine: Engine, planned: PlannedRun) -> Line:
         """The line of a round that begins."""
         self.rounds += 1
         self._begun.clear()
+        if self.rounds % _ROUNDS == 0:  # partitions that are there no more
+            for one in [one for one, used in self._used.items() if used < self.rounds - _ROUNDS]:
+                del self._used[one]
+                self._repeats.pop(one, None)
         found = self._lines.get(planned.pushes)
         if found is None:
             found = self._lines[planned.pushes] = Line(engine.session, planned, engine.catalog)
@@ -52,8 +62,11 @@ class Kept:
             if keeps is None:
                 return None
             planned = line.planned[name]
-            found = Repeats(planned.replication_key if keeps == "top" else None, keeps=keeps)
+            last = None if key is None else self._last.setdefault(name, {})
+            most = _MOST if key is None else _MOST_OF_PARTITION
+            found = Repeats(planned.replication_key if keeps == "top" else None, keeps=keeps, most=most, last=last)
             self._repeats[name, key] = found
+        self._used[name, key] = self.rounds
         if (name, key) not in self._begun:
             found.begin()
             self._begun.add((name, key))
@@ -90,7 +103,9 @@ def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
     if planned.bookmark_key is None or (spec.resume == "exclusive" and spec.lookback is None and not spec.signpost):
         return None
     made = spec.bookmark is not None or spec.post_transform is not None
-    return "all" if made or spec.lookback is not None or spec.signpost else "top"
+    # Where a key may come twice in one reading, newest first, or in two partitions, all of them must be known.
+    anywhere = planned.key_properties and (planned.order != "asc" or spec.partitions is not None)
+    return "all" if made or anywhere or spec.lookback is not None or spec.signpost else "top"
 
 
 def renew(outlet: Outlet, planned: PlannedStream, engine: Engine, interrupted_version: int | None) -> None:

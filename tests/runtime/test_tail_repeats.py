@@ -523,3 +523,54 @@ def test_thousands_of_rows_at_the_boundary(kind):
     more = [*rows, row(5000, 7), row(5001, 8)]
     out = tail(source([rows, rows, more, more], kind=kind, page=1500), rounds=4)
     assert out.records("rows") == more
+
+
+def test_a_row_that_moves_to_another_partition_and_back_goes_out_each_time():
+    tap, clock, place = burler.tap("tap-t"), FakeClock(), ["a", "a", "b", "a", "a"]
+    tap.partitions("rows", key="in")(lambda: [{"in": "a"}, {"in": "b"}])
+    polls = []
+
+    @tap.sync("rows", key_properties="id", replication_key="day", order="asc", schema=MOVING)
+    def rows(partition):
+        polls.append(1)
+        here = place[(len(polls) - 1) // 2]
+        yield {"id": 2, "day": 5, "in": partition["in"]}
+        if here == partition["in"]:
+            yield {"id": 1, "day": 5, "in": here}
+
+    config = {"tail": True, "tail_max_rounds": 5, "new_record_polling_interval_ms": 1000}
+    out = run_tap(tap, config, clock=clock)
+    assert [row["in"] for row in out.records("rows") if row["id"] == 1] == ["a", "b", "a"]
+
+
+MOVING = {"properties": {"id": {"type": "integer"}, "day": {"type": "integer"}, "in": {"type": "string"}}}
+
+
+def test_key_properties_may_have_odd_names():
+    tap = burler.tap("tap-t")
+    schema = {"properties": {'the "id"': {"type": "integer"}, "day": {"type": "integer"}}}
+
+    @tap.sync("rows", key_properties='the "id"', replication_key="day", schema=schema)
+    def rows():
+        yield {'the "id"': 1, "day": 5}
+
+    out = run_tap(tap, {"tail": True, "tail_max_rounds": 3}, clock=FakeClock())
+    assert len(out.records("rows")) == 1
+
+
+def test_what_a_function_of_the_authors_can_tell_apart_is_no_repeat():
+    tap, calls = burler.tap("tap-t"), []
+    schema = {"properties": {"id": {"type": "integer"}, "day": {"type": "integer"}, "value": {}, "kind": {}}}
+
+    @tap.sync("rows", key_properties="id", replication_key="day", schema=schema)
+    def rows():
+        calls.append(1)
+        yield {"id": 1, "day": 5, "value": [b"ab", "YWI=", "YWI="][len(calls) - 1]}
+
+    @tap.post_transform("rows")
+    def hook(record):
+        return {**record, "kind": type(record.pop("value")).__name__}
+
+    out = run_tap(tap, {"tail": True, "tail_max_rounds": 3}, clock=FakeClock())
+    assert out.result.exit_code == 0
+    assert len(out.records("rows")) == 2
