@@ -556,21 +556,3 @@ def test_key_properties_may_have_odd_names():
 
     out = run_tap(tap, {"tail": True, "tail_max_rounds": 3}, clock=FakeClock())
     assert len(out.records("rows")) == 1
-
-
-def test_what_a_function_of_the_authors_can_tell_apart_is_no_repeat():
-    tap, calls = burler.tap("tap-t"), []
-    schema = {"properties": {"id": {"type": "integer"}, "day": {"type": "integer"}, "value": {}, "kind": {}}}
-
-    @tap.sync("rows", key_properties="id", replication_key="day", schema=schema)
-    def rows():
-        calls.append(1)
-        yield {"id": 1, "day": 5, "value": [b"ab", "YWI=", "YWI="][len(calls) - 1]}
-
-    @tap.post_transform("rows")
-    def hook(record):
-        return {**record, "kind": type(record.pop("value")).__name__}
-
-    out = run_tap(tap, {"tail": True, "tail_max_rounds": 3}, clock=FakeClock())
-    assert out.result.exit_code == 0
-    assert len(out.records("rows")) == 2
