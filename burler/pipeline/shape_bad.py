@@ -27,6 +27,7 @@ class BadRows:
         self._rules = rules
         self.skipped = 0
         self.nulled = 0
+        self._before = 0  # in earlier rounds of a tail
         self.fields: dict[str, int] = {}
 
     def error(self, row: Mapping[str, Any], misfit: Misfit) -> BadRecordError:
@@ -43,6 +44,10 @@ class BadRows:
         if self._rules.on_bad_record == "null" and misfit.value is not MISSING:
             return f"on_bad_record 'null' can't help: neither it nor anything around it may be null. {_cure(misfit)}"
         return _cure(misfit)
+
+    def begin_round(self) -> None:
+        """What ``max_bad_records`` allows is of one round."""
+        self._before = self.skipped + self.nulled
 
     def skip(self, row: Mapping[str, Any], misfit: Misfit) -> None:
         """Note a row that is left out.
@@ -63,7 +68,7 @@ class BadRows:
         self.nulled += 1
 
     def _note(self, row: Mapping[str, Any], misfits: list[Misfit], done: str) -> None:
-        count = self.skipped + self.nulled
+        count = self.skipped + self.nulled - self._before
         if count >= self._rules.max_bad_records:
             raise BadRecordError(
                 self._stream,

@@ -7,6 +7,7 @@ well, never under the engine's lock.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import logging
 import threading
@@ -40,8 +41,9 @@ class Acknowledgements:
     """Calls the authors' ``@tap.acknowledge`` functions, for STATEs whose lines have been written.
 
     The sink tells of them, perhaps much later (a lake commits first). With ``confirmed`` (the setting
-    ``acknowledge_state_file``) a function is told only what that file confirms of them. One function at a time; what
-    it is told never goes back.
+    ``acknowledge_state_file``) a function is told only what that file confirms of them. One function at a time; it is
+    never told an older STATE after a newer one. What it is told goes back only where STATE itself does: a run that
+    begins there reads these rows again, so to keep it from the source would be to lose them.
     """
 
     def __init__(self, engine: Engine, confirmed: Confirmed | None = None) -> None:
@@ -101,7 +103,11 @@ class Acknowledgements:
         at = self._at
         if at is not None and now - at[0] >= _HANGS_SECONDS:
             self._at = None
-            logger.warning("%s has not come back for %.0f s; rows and STATE go on", at[1], _HANGS_SECONDS)
+            logger.warning(
+                "%s has not come back for %.0f s. Other acknowledgements wait for it; rows and STATE go on",
+                at[1],
+                _HANGS_SECONDS,
+            )
         looks = self._confirmed is not None and self._confirmed.is_due
         if looks or any(until <= now for _wait, until in list(self._waits.values())):
             self._wake.set()
@@ -244,7 +250,14 @@ class Acknowledgements:
         partition = self.partitions[name].get(key) if key is not None else None
         own = msgspec.json.decode(msgspec.json.encode(position))  # what it writes into it reaches no state
         run = session.describing(name, bookmark=bookmark, state=own, partition=partition)
-        run._client = client = lambda: self._engine.client_of(name)
+        held = contextlib.ExitStack()
+
+        def client() -> Any:
+            number, made = self._engine.client_of(name)
+            held.enter_context(session.clients.held(number))  # not closed meanwhile
+            return made
+
+        run._client = client
         given: dict[str, Callable[[], Any]] = session.given(
             bookmark=lambda: bookmark, state=lambda: own, stream=lambda: run, client=client
         )
@@ -255,6 +268,7 @@ class Acknowledgements:
             fact = f"stream '{name}': its acknowledge function ({function.place}) failed: {short(error)}"
             raise StreamError(name, fact) from error
         finally:
+            held.close()
             self._at = None
 
     # ---- what there is --------------------------------------------------------------------------------------

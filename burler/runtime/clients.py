@@ -6,9 +6,11 @@ for that holds no lock that anybody else needs.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from burler.runtime.logs import short
@@ -33,6 +35,7 @@ class Clients:
         self._client: Any = None
         self._number = 0
         self._old: list[tuple[int, Any]] = []
+        self._held: Counter[int] = Counter()
 
     def get(self) -> tuple[int, Any]:
         """The client and its number; made, if there is none.
@@ -56,13 +59,24 @@ class Clients:
                     else:  # it was renewed meanwhile
                         self._old.append((number, client))
 
-    def numbered(self, number: int) -> Any:
-        """The client with a number, if it is not closed; else the one of now."""
+    def numbered(self, number: int) -> tuple[int, Any]:
+        """The client with a number, if it is not closed; else the one of now. With its number."""
         with self._lock:
             for other, client in self._old:
                 if other == number:
-                    return client
-        return self.get()[1]
+                    return other, client
+        return self.get()
+
+    @contextlib.contextmanager
+    def held(self, number: int) -> Iterator[None]:
+        """While somebody beside the rounds is at the client with this number, it is not closed."""
+        with self._lock:
+            self._held[number] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held[number] -= 1
 
     def renew(self, *, only: Collection[int] | None = None) -> bool:
         """The next one who asks gets a new client; ``close_old`` closes the one before. One that is being made just now
@@ -88,8 +102,9 @@ class Clients:
         """Close clients that were replaced, but for those with the numbers in ``keep``, which somebody is at: in a
         thread of its own, which is given back. What one raises is no error of the run's."""
         with self._lock:
-            old = [client for number, client in self._old if number not in keep]
-            self._old = [(number, client) for number, client in self._old if number in keep]
+            kept = {*keep, *(number for number, count in self._held.items() if count > 0)}
+            old = [client for number, client in self._old if number not in kept]
+            self._old = [(number, client) for number, client in self._old if number in kept]
         if not old:
             return None
         thread = threading.Thread(target=self._close, args=(old,), name="burler-close", daemon=True)

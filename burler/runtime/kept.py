@@ -114,6 +114,7 @@ def renew(outlet: Outlet, planned: PlannedStream, engine: Engine, interrupted_ve
     outlet.rows = outlet.bytes = outlet.beyond = outlet.left_out = outlet.without_value = outlet.newer = 0
     outlet.repeated = 0
     outlet.bookmark_from = None
+    outlet.begin_round()
     said = planned.spec.versions
     outlet.versions = Versions(
         planned,

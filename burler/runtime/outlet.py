@@ -96,6 +96,11 @@ class Outlet:
             planned, sink, state, now=now, limited=limit is not None, allowed=allowed, interrupted=interrupted_version
         )
 
+    def begin_round(self) -> None:
+        """Another round of a tail: limits count anew."""
+        for shaper in (self._fitter, self._shaper):
+            shaper.bad.begin_round()
+
     def open(self) -> None:
         """SCHEMA."""
         self._sink.write(schema_of(self.planned))

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, TypedDict, Unpack
 
 from burler.config.loading import Loaded
@@ -168,8 +168,10 @@ def run_session(
     status, code = "failed", None
     if report is not None:
         report.begin(tap.name)
+    stack = ExitStack()
     try:
         state = st.check_state(state)
+        stack.enter_context(stopper.noting_hangups() if tail else nullcontext())
         own = session.catalog()
         given = None if catalog is None else catalog_from_wire(catalog)
 
@@ -214,6 +216,7 @@ def run_session(
         code = result.exit_code
         return result
     finally:
+        stack.close()
         if report is not None:
             report.end(status, code)
         seconds = time.monotonic() - begun

@@ -27,6 +27,7 @@ STUCK_SECONDS = 10.0
 _AGAIN_MILLISECONDS = 50
 _AGAIN_FOR_HANGUP = 40  # times
 _CLOSING_SECONDS = 1.0
+_FRAMES = 30
 _END, _LOOK = 255, 254  # in the pipe, beside the numbers of signals
 
 
@@ -113,8 +114,12 @@ class Stopper:
     def _has_news(self) -> bool:
         return self.requested or self._woken or self.hung_up
 
-    def _interrupt(self) -> None:
-        if self._in_user_code:
+    def _interrupt(self, frame: FrameType | None = None) -> None:
+        """Raise Stop where user code runs. Not in the middle of logging: the lock of a handler could stay taken, and
+        every thread that logs would wait for it for ever. Then the watchdog asks again in a moment."""
+        if self._in_user_code and _is_logging(frame):
+            self._woken = True
+        elif self._in_user_code:
             self._in_user_code = False
             self._woken = False
             self.raised = True
@@ -147,21 +152,23 @@ class Stopper:
             os._exit(128 + number)
         self.signal = number
         self._tell(_LOOK)
-        self._interrupt()
+        self._interrupt(frame)
 
     def handle_hangup(self, number: int, frame: FrameType | None) -> None:
         """The handler of SIGHUP in a tail run."""
         self.hung_up = True
         self.on_hangup()
         self._tell(_LOOK)
-        self._interrupt()
+        self._interrupt(frame)
 
     def _handle_wake(self, number: int, frame: FrameType | None) -> None:
         if self._closing_is_late and self._closing_since is not None:
+            if _is_logging(frame):
+                return  # the watchdog asks again
             self._closing_is_late, self._closing_since = False, time.monotonic()
             raise Stop
         if self._woken:
-            self._interrupt()
+            self._interrupt(frame)
 
     def _tell(self, byte: int) -> None:
         """Wake the watchdog; safe in a signal handler, since it takes no lock that this thread may hold."""
@@ -209,6 +216,22 @@ class Stopper:
     _hangs_up = False
 
     @contextlib.contextmanager
+    def noting_hangups(self) -> Iterator[None]:
+        """Before a tail has begun a SIGHUP must not end the process: it is noted, and seen to once the tail runs."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note(_number: int, _frame: FrameType | None) -> None:
+            self.hung_up = True
+
+        before = signal.signal(signal.SIGHUP, note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+    @contextlib.contextmanager
     def installed(self, *, hangup: bool = False) -> Iterator[None]:
         """Handle SIGTERM and SIGINT, with ``hangup`` SIGHUP too; the handlers before are put back. Elsewhere than on
         the main thread nothing is installed: Python runs handlers there only."""
@@ -236,3 +259,14 @@ class Stopper:
             written, self._pipe = self._pipe, None
             os.close(written)
             os.close(reading)
+
+
+def _is_logging(frame: FrameType | None) -> bool:
+    """Whether a frame, or one of those around it, is of Python's logging."""
+    for _ in range(_FRAMES):
+        if frame is None:
+            return False
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] == "logging":
+            return True
+        frame = frame.f_back
+    return False

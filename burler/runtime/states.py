@@ -25,7 +25,9 @@ class States:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._written: bytes | None = None
+        # Where nothing comes in a tail, there is nothing to say (tail-mode proposal: "assuming 1 or more records").
+        tail = engine.settings.tail and engine.limit is None
+        self._written: bytes | None = msgspec.json.encode(engine.state) if tail else None
         self._size = len(msgspec.json.encode(engine.state)) if engine.state else 0
         self._written_at = engine.clock.monotonic()
         self.bytes_since = 0

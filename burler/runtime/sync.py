@@ -124,7 +124,7 @@ class Engine:
                 self._run_streams(result)
             with self.lock:
                 if tail is not None and self.stopper.failure is None:
-                    self.write_state()
+                    self.write_state()  # before anything is said: whoever reads stderr may be slow
                 elif not self.stopper.requested:
                     self.states.write()
                 if self.stopper.failure is not None:
@@ -139,6 +139,8 @@ class Engine:
                     self.sink.close(complete=complete)
             finally:
                 self.acknowledgements.close()  # of the last STATE; a lake's has only just been written
+        if tail is not None:
+            tail.last_words()
         for name, error in self._late_errors.items():
             result.errors.setdefault(name, error)
         result.state = copy.deepcopy(self.state)
@@ -247,12 +249,12 @@ class Engine:
                 if self.clock.is_fake and self.tail is not None:
                     self.tail.pass_time()
 
-    def client_of(self, stream: str) -> Any:
-        """The client that a stream's round began with, while it runs: what its functions say to each other through the
-        client must not be said to another one."""
+    def client_of(self, stream: str) -> tuple[int, Any]:
+        """The client that a stream's round began with, while it runs, and its number: what its functions say to each
+        other through the client must not be said to another one."""
         run = next((run for run in tuple(self.running) if stream in run.line.names), None)
         if run is None or not run.client_numbers:
-            return self.session.client()
+            return self.session.clients.get()
         return self.session.clients.numbered(min(tuple(run.client_numbers)))
 
     def place_of(self, planned: PlannedRun) -> bytes:

@@ -48,8 +48,7 @@ class Tail:
         self._crew = self._new_crew()
         self._rounds = Rounds(engine, result, lambda: self.generation)
         self._told_late = False
-        self.listening: list[int] = []
-        """The numbers of the clients that wake functions are at."""
+        self._left: list[str] = []  # streams whose functions are blocked at the end
 
     def _new_crew(self) -> Crew:
         return Crew(lambda: self._ended() or self.engine.stopper.hung_up, name="burler-tail")
@@ -71,7 +70,7 @@ class Tail:
         engine.stopper.on_hangup = self._cut_rounds
         self._announce()
         self._warn_of_once()
-        if not self.sources:
+        if self._nothing_left():
             engine.stopper.end()
         while not self._ended():
             mine = self._start_threads()
@@ -158,21 +157,29 @@ class Tail:
         if not self._crew.wait():
             with engine.lock:
                 for run in list(engine.running):
+                    self._left.append(run.name)
                     run.abandon()
         for source in self.sources.values():
             error = source.tries.error
             if error is not None and (source.tries.for_good or engine.stopper.signal is None):
                 self._result.errors.setdefault(source.name, error)
-            elif error is not None:
+
+    def last_words(self) -> None:
+        """What is to be said at the end, once everything is out."""
+        for name in self._left:
+            logger.warning("stream '%s': its function is blocked, and is left behind; its finally does not run", name)
+        for source in self.sources.values():
+            if source.tries.failures and source.name not in self._result.errors:
                 logger.warning(
-                    "stream '%s': had failed %d times when the run was stopped; the next run goes on where "
-                    "the STATE says",
+                    "stream '%s': had failed %d times when the run was stopped; the next run goes on where the STATE "
+                    "says",
                     source.name,
                     source.tries.failures,
                 )
-        ending.last(engine, [outlet for source in self.sources.values() for outlet in source.kept.outlets.values()])
-        if engine.watch is not None:
-            engine.watch.close()
+        outlets = [outlet for source in self.sources.values() for outlet in source.kept.outlets.values()]
+        ending.last(self.engine, outlets)
+        if self.engine.watch is not None:
+            self.engine.watch.close()
 
     # ---- polled streams --------------------------------------------------------------------------------
 
@@ -313,7 +320,7 @@ class Tail:
             engine.acknowledgements.tick()
             if engine.watch is not None and engine.clock.is_fake:
                 engine.watch.tick()
-            used = {*self.listening} | {number for run in engine.running for number in tuple(run.client_numbers)}
+            used = {number for run in engine.running for number in tuple(run.client_numbers)}
             engine.session.clients.close_old(keep=used)
         if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
             engine.stopper.end()

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from burler.runtime import logs
-from burler.runtime.kept import Kept
 from burler.runtime.signals import Stop
 from burler.runtime.tail_sources import Source, source_of, tell_plan
 from burler.runtime.workers import stopper_here
@@ -57,7 +56,11 @@ def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Sour
                 added(sources[name])
             elif known.planned.streams != planned.streams:
                 logger.info("stream '%s': has changed, by what was discovered", name)
-                known.planned, known.kept = planned, Kept(now)
+                new = source_of(planned, engine.settings, now)
+                known.planned, known.kept, known.full = planned, new.kept, new.full
+                known.interval_seconds, known.age_seconds = new.interval_seconds, new.age_seconds
+                if not known.tries.for_good:
+                    known.due = now
                 if known.pushes:
                     _cut(engine, name)  # it may stay connected for days
         engine.changed.notify_all()

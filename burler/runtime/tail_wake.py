@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from burler.context import Channel, call_bound
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from burler.runtime.tail_sources import Source
 
 logger = logging.getLogger(__name__)
+
+_FAKE_SECONDS = 0.02
 
 
 def wake_loop(tail: Tail, source: Source, generation: int) -> None:
@@ -37,7 +42,16 @@ def wake_loop(tail: Tail, source: Source, generation: int) -> None:
                 wait,
                 logs.short(error),
             )
-        engine.pause(wait, lambda: tail.over(generation))
+        _pause(tail, wait, lambda: tail.over(generation))
+
+
+def _pause(tail: Tail, seconds: float, until: Callable[[], bool]) -> None:
+    """Let time pass. A clock that whoever waits moves is none of ours: it would run away with the polls."""
+    clock = tail.engine.clock
+    if clock.is_fake:
+        time.sleep(min(seconds, _FAKE_SECONDS))
+    else:
+        tail.engine.pause(seconds, until)
 
 
 def _listen(tail: Tail, source: Source, generation: int, tries: Tries) -> None:
@@ -45,12 +59,11 @@ def _listen(tail: Tail, source: Source, generation: int, tries: Tries) -> None:
     assert function is not None
     run = engine.session.describing(source.name)
     run._channel = _WakeChannel(tail, generation)
-    begun, numbers = engine.clock.monotonic(), list[int]()
+    begun, held = engine.clock.monotonic(), contextlib.ExitStack()
 
     def client() -> Any:
         number, made = engine.session.clients.get()
-        numbers.append(number)
-        tail.listening.append(number)
+        held.enter_context(engine.session.clients.held(number))
         return made
 
     run._client = client
@@ -69,8 +82,7 @@ def _listen(tail: Tail, source: Source, generation: int, tries: Tries) -> None:
     finally:
         if items is not None:
             items.close()
-        for number in numbers:
-            tail.listening.remove(number)
+        held.close()
 
 
 def _called(tail: Tail, function: UserFunction, given: Any, name: str) -> Any:
@@ -90,5 +102,5 @@ class _WakeChannel(Channel):
 
     def wait(self, seconds: float) -> bool:
         """Sleep no longer than until then."""
-        self._tail.engine.pause(seconds, self.stopping)
+        _pause(self._tail, seconds, self.stopping)
         return self.stopping()

@@ -47,7 +47,7 @@ class Beside:
             settings=Settings(acknowledge_state_file=str(path), **more),
             clock=self.clock,
             broken=False,
-            client_of=lambda _stream: session.client(),
+            client_of=lambda _stream: session.clients.get(),
             stream_failed=lambda name, error: self.failed.append(str(error)),
         )
         self.acknowledgements = Acknowledgements(self.engine)

@@ -54,7 +54,7 @@ class Beside:
             settings=Settings(tail=True, **more),
             clock=self.clock,
             broken=False,
-            client_of=lambda _stream: session.client(),
+            client_of=lambda _stream: session.clients.get(),
             stopper=SimpleNamespace(fail=self.failures.append),
             stream_failed=lambda name, error: self.failures.append(error),
         )

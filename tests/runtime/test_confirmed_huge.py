@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,21 @@ def test_a_line_without_an_end_is_passed_over(
         either.add("z")
         assert either.look() == state(1)
     assert read.bytes < 1_000_000
-    either.add('"}\n')
+    either.add(message(9))  # the end of that line, where a look begins
     assert either.look() == state(1)
     either.add(message(2))
     assert either.look() == state(2)
+
+
+def test_a_huge_line_is_not_held(either: Looking, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(confirmed_lines, "LONGEST_LINE_BYTES", 3_000_000)
+    either.write(message(1) + "y" * 60_000_000)
+    tracemalloc.start()
+    try:
+        assert either.look() == state(1)
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_state_of_megabytes_counts(either: Looking):
