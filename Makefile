@@ -1,5 +1,6 @@
 # make demo   a real tap on this repository's own history: messages, lake, tables, an answer from Spark
 # make test   everything that tests need, then all tests
+# make storm  a thousand runs that signals and kills meet at random moments (an hour)
 # make bench  how fast burler is, beside a floor and other programs
 #
 # They make a virtual environment in .venv and install what they need; nothing else has to be done before.
@@ -47,6 +48,8 @@ test: $(VENV)/.for-test
 
 storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
+	$(RUN) tests/runtime/tail_storm.py $(or $(RUNS),1080)
+	$(RUN) tests/runtime/tail_storm.py --kill $(or $(RUNS),200)
 
 # Other programs live in environments of their own in .venv-bench, made by the script: what they need does not go
 # together. ARGS="--quick --no-peers" and the like are handed on.
