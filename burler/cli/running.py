@@ -20,7 +20,7 @@ from burler.runtime.signals import Stopper
 from burler.settings import Settings
 from burler.singer.catalog import Catalog
 from burler.sinks.open import open_sink
-from burler.sinks.stdout import StdoutSink
+from burler.sinks.stdout import LineWriter, StdoutSink
 
 logger = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
                 catalog=wanted,
                 state=start,
                 select=asked.select,
-                stopper=Stopper(lambda: writer.blocked_since),
+                stopper=_stopper(writer),
                 limit=asked.rows,
                 schemas_only=asked.test == "schema",
                 report=watched,
@@ -182,3 +182,10 @@ def _of_this_run(tap: Tap, settings: Settings, asked: Asked) -> Settings:
         logger.info("%s: %s: one round, then the run ends; tail is left out", tap.name, asked.look)
         settings = dataclasses.replace(settings, tail=False)
     return settings
+
+
+def _stopper(writer: LineWriter) -> Stopper:
+    """What signals stop the run with; the process ends with it."""
+    stopper = Stopper(lambda: writer.blocked_since)
+    stopper.owns_process = True
+    return stopper

@@ -140,7 +140,7 @@ class Repeats:
         excess = len(rows) - self._most
         if excess <= room:
             return rows
-        if not self._warned:
+        if not self._warned and not self._shared:
             self._warned = True
             logger.warning(
                 "stream '%s': more than %d rows may come again in the next round; the oldest of them are forgotten, so "

@@ -101,7 +101,8 @@ class Acknowledgements:
             return
         now = self._clock.monotonic()
         at = self._at
-        if at is not None and now - at[0] >= _HANGS_SECONDS:
+        # The function runs by the time on the wall, which a test's clock may leave far behind.
+        if at is not None and not self._clock.is_fake and now - at[0] >= _HANGS_SECONDS:
             self._at = None
             logger.warning(
                 "%s has not come back for %.0f s. Other acknowledgements wait for it; rows and STATE go on",

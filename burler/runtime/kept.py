@@ -42,7 +42,10 @@ class Kept:
         self.rounds += 1
         self._begun.clear()
         if self.rounds % _ROUNDS == 0:  # partitions that are there no more
-            for one in [one for one, used in self._used.items() if used < self.rounds - _ROUNDS]:
+            latest: dict[str, int] = {}
+            for (name, _key), used in self._used.items():
+                latest[name] = max(used, latest.get(name, 0))
+            for one in [one for one, used in self._used.items() if one[1] and used < latest[one[0]] - _ROUNDS]:
                 del self._used[one]
                 self._repeats.pop(one, None)
         found = self._lines.get(planned.pushes)

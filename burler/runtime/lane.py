@@ -46,6 +46,7 @@ class Lane:
         self.page = PageSize(sync.engine.settings)
         self.writing = Writing(sync, self)
         self.over = self.abandoned = False
+        self._warned = False
         self.told = False
         """Whether a function of the author's has seen that it is to come to its end."""
         self._thread = 0
@@ -267,7 +268,11 @@ class Lane:
         self.writing.process()
         unit = self.writing.unit
         if unit is not None and unit.error is not None:
+            if self._sync.pushes and not self._warned:
+                self._warned = True
+                logger.warning("stream '%s': can't go on: %s", self._sync.name, short(unit.error))
             self._stopper.wake()
+            self._engine.tell()  # whoever waits by stream.wait
 
     def wake(self) -> None:
         """Interrupt its user code, where it can be."""
@@ -291,7 +296,8 @@ class Lane:
     @property
     def stopping(self) -> bool:
         """Whether its functions are to come to their end."""
-        return self.over or not self._goes_on()
+        unit = self.unit
+        return self.over or not self._goes_on() or (unit is not None and unit.error is not None)
 
     def relieve(self) -> None:
         """Write what is in the page where user code has put much there at once; each row where nobody else would: of a

@@ -27,6 +27,7 @@ STUCK_SECONDS = 10.0
 _AGAIN_MILLISECONDS = 50
 _AGAIN_FOR_HANGUP = 40  # times
 _CLOSING_SECONDS = 1.0
+_ONE_SECONDS = 0.3  # the same signal twice within so much time is one
 _FRAMES = 30
 _END, _LOOK = 255, 254  # in the pipe, beside the numbers of signals
 
@@ -47,6 +48,7 @@ class Stopper:
     ``signal`` is the one that asked for the end; ``over`` says that the run is to end without one; ``hung_up`` that a
     tail is to begin anew, until somebody has seen to it. ``on_hangup`` is called in the handler, so it may set flags
     and take no lock. ``listeners`` are called by the watchdog, a thread like any other, whenever there is news.
+    ``on_stuck`` is called before user code that does not come to its end is left behind with the process.
     ``failure`` is an error of another thread of ours after
     which nothing can go on; ``raised`` says whether Stop was raised in the last ``user_code`` block, since
     user code may have caught it. ``on_raise`` is called right before it is raised.
@@ -55,6 +57,8 @@ class Stopper:
     def __init__(self, blocked_since: Callable[[], float | None] = lambda: None) -> None:
         self.signal: int | None = None
         self.failure: BaseException | None = None
+        self._signalled = 0.0
+        self.on_stuck: Callable[[], None] = _nothing
         self.over = self.hung_up = False
         self.on_hangup: Callable[[], None] = _nothing
         self.listeners: list[Callable[[], None]] = []
@@ -62,6 +66,7 @@ class Stopper:
         self.on_raise: Callable[[], None] = _nothing
         self._woken = self._closing_is_late = False
         self._closing_since: float | None = None
+        self._ending_since: float | None = None
         self._in_user_code = False
         self._pipe: int | None = None
         self._blocked_since = blocked_since
@@ -84,7 +89,7 @@ class Stopper:
             yield
         finally:
             self._in_user_code = False
-            self._closing_since = None
+            self._closing_since = self._ending_since = None
 
     @contextlib.contextmanager
     def our_code(self) -> Iterator[None]:
@@ -104,11 +109,11 @@ class Stopper:
     def closing(self) -> Iterator[None]:
         """While the author's ``finally`` blocks run (on the main thread). Where the run, or a round of a tail, is to
         end, they have a second, as after a second Ctrl-C: then Stop is raised in them."""
-        self._closing_since = time.monotonic()
+        self._closing_since = self._ending_since = time.monotonic()
         try:
             yield
         finally:
-            self._closing_since = None
+            self._closing_since = self._ending_since = None
 
     @property
     def _has_news(self) -> bool:
@@ -125,6 +130,7 @@ class Stopper:
             self.raised = True
             self.on_raise()
             self._closing_since = time.monotonic()  # its finally blocks run now
+            self._ending_since = self._ending_since or self._closing_since
             raise Stop
 
     def fail(self, failure: BaseException) -> None:
@@ -149,8 +155,10 @@ class Stopper:
     def handle(self, number: int, frame: FrameType | None) -> None:
         """The signal handler."""
         if self.signal is not None:
+            if number == self.signal and time.monotonic() - self._signalled < _ONE_SECONDS:
+                return
             os._exit(128 + number)
-        self.signal = number
+        self.signal, self._signalled = number, time.monotonic()
         self._tell(_LOOK)
         self._interrupt(frame)
 
@@ -182,6 +190,7 @@ class Stopper:
         ready.register(pipe, select.POLLIN)
         arrived = 0
         begun: float | None = None  # when the run was told to end
+        first = 0.0
         hangup = 0  # a SIGHUP has come: so often the main thread is woken, if its handler has not run
         while True:
             busy = begun is not None or self._woken or hangup > 0 or self.hung_up
@@ -189,9 +198,11 @@ class Stopper:
                 if byte == _END:
                     return
                 if byte in (signal.SIGTERM, signal.SIGINT):
-                    arrived += 1
-                    if arrived > 1:
+                    # Programs such as timeout signal their child and its group: twice, in the same moment.
+                    if arrived and time.monotonic() - first >= _ONE_SECONDS:
                         os._exit(128 + byte)
+                    first = first if arrived else time.monotonic()
+                    arrived += 1
                 elif byte == signal.SIGHUP and self._hangs_up:
                     hangup = _AGAIN_FOR_HANGUP
             if begun is None and (arrived or self.requested):
@@ -210,10 +221,16 @@ class Stopper:
             ):
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
             since = self._blocked_since() or self.hook_since()
-            if begun is not None and since is not None and time.monotonic() - max(since, begun) >= STUCK_SECONDS:
+            ending = self._ending_since if since is None else None
+            stuck = since or ending
+            if begun is not None and stuck is not None and time.monotonic() - max(stuck, begun) >= STUCK_SECONDS:
+                if ending is not None:  # it eats every Stop, or its finally does not end
+                    self.on_stuck()
                 os._exit(128 + (self.signal or signal.SIGTERM))
 
     _hangs_up = False
+    owns_process = False
+    """Whether the process ends with the run: the same signal once more must not cut its end short."""
 
     @contextlib.contextmanager
     def noting_hangups(self) -> Iterator[None]:
@@ -252,7 +269,8 @@ class Stopper:
             yield
         finally:
             for number, former in before.items():
-                signal.signal(number, former)
+                ends = self.owns_process and number == self.signal
+                signal.signal(number, signal.SIG_IGN if ends else former)
             signal.set_wakeup_fd(earlier_fd)
             self._tell(_END)
             watchdog.join()

@@ -67,6 +67,7 @@ class SyncRun:
         self.pushes, self.first = planned.pushes, planned.first
         self.cut = False
         self.status = "unfinished"
+        self.behind_since: float | None = None  # when a part of a tail function's call was first seen to have failed
         self.client_numbers: set[int] = set()
         self.spec = planned.spec
         self.name = self.at = planned.spec.tap_stream_id

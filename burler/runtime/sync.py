@@ -112,6 +112,7 @@ class Engine:
         self.sink.tell_states(self.acknowledgements.state_is_out)
         self.acknowledgements.start()
         self.stopper.hook_since = self._hook_since
+        self.stopper.on_stuck = self._leave
         self.stopper.listeners.append(self.tell)
         self.tail = tail = Tail(self, result) if self.settings.tail and self.limit is None else None
         timer = Timer(self, tail)
@@ -235,6 +236,14 @@ class Engine:
             run.counts_from_here()
         self.states.write()
         self.sink.settle()
+
+    def _leave(self) -> None:
+        """User code does not come to its end although the run is to: the last STATE goes out all the same, and the
+        process ends. Called by the watchdog."""
+        if self.lock.acquire(timeout=1.0):
+            logger.warning("a function does not end although it was told to; the process ends without it")
+            if not self.broken and self.stopper.failure is None:
+                self.write_state()
 
     def pause(self, seconds: float, until: Callable[[], bool]) -> None:
         """Let time pass for a function of the author's, no longer than ``until`` says."""

@@ -320,10 +320,22 @@ class Tail:
             engine.acknowledgements.tick()
             if engine.watch is not None and engine.clock.is_fake:
                 engine.watch.tick()
+            self._cut_behind(now)
             used = {number for run in engine.running for number in tuple(run.client_numbers)}
             engine.session.clients.close_old(keep=used)
         if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
             engine.stopper.end()
+
+    def _cut_behind(self, now: float) -> None:
+        """A call of a tail function of which a part has failed ends after the interval: its bookmark stands still, and
+        nobody would try that part again."""
+        for run in self.engine.running:
+            if not run.pushes or not run.failures or run.is_cut:
+                continue
+            source = self.sources.get(run.name)
+            run.behind_since = now if run.behind_since is None else run.behind_since
+            if source is not None and now - run.behind_since >= source.interval_seconds:
+                run.cut_now()
 
     def tell_if_over(self) -> None:
         """Wake whoever waits, where the run is to end and no watchdog does it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import re
 from collections.abc import Callable
@@ -11,7 +12,18 @@ from burler.settings import Settings
 
 FIRST_SECONDS, MOST_SECONDS = 1.0, 300.0
 
-_CONNECTION = re.compile("connect|timeout|timedout|operational|interface|broken|closed|reset|noanswer", re.IGNORECASE)
+_ERRNOS = {errno.ENOTCONN, errno.ESHUTDOWN, errno.ENETDOWN, errno.ENETUNREACH, errno.ENETRESET, errno.EHOSTUNREACH}
+
+_CONNECTION = re.compile(
+    "^(NoAnswerError|OperationalError|InterfaceError|ChunkedEncodingError|IncompleteRead|RemoteProtocolError)$"
+    "|Connection(?!String|Setting|Config|Info|Name|Param)"
+    "|(Timeout|TimedOut|Disconnect|Disconnected|Disconnection|NotConnected)(Error|Exception)?$"
+    "|^NoBrokersAvailable|(Connect|Reconnect|Network)(Error|Exception|Failure|Failed)$"
+    "|(Socket|Channel|Stream|Transport|Pipe|Link|Resource)(Is)?(Closed|Broken|Reset|Lost|Aborted)"
+    "|(Closed|Broken|Lost)(Socket|Channel|Stream|Transport|Pipe|Link|Resource)"
+)
+"""Names of error classes of clients: burler's own, of databases (PEP 249), of HTTP, of queues. In whole words, so that
+a record that is broken, or a period that is closed, is none."""
 
 
 @dataclass(slots=True)
@@ -63,10 +75,12 @@ class Tries:
 
 def is_connection(error: BaseException | None) -> bool:
     """Whether an error, or what it came from, says that a connection is lost: the client is then made anew (specs
-    11.16). Clients have errors of their own for that; their names say so."""
+    11.16). Clients have errors of their own for that; their names say so, or those of their bases."""
     seen = 0
     while error is not None and seen < 10:
-        if isinstance(error, ConnectionError | TimeoutError | EOFError) or _CONNECTION.search(type(error).__name__):
+        if isinstance(error, ConnectionError | TimeoutError | EOFError) or getattr(error, "errno", None) in _ERRNOS:
+            return True
+        if any(_CONNECTION.search(kind.__name__) for kind in type(error).__mro__):
             return True
         error, seen = error.__cause__ or error.__context__, seen + 1
     return False

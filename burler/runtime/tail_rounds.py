@@ -87,7 +87,12 @@ class Rounds:
         of its is none in a row."""
         engine, now = self._engine, self._engine.clock.monotonic()
         whole = errors.get(source.name) or next(iter(errors.values()), None)
-        failed = whole if whole is not None and not isinstance(whole, PartialError) else None
+        # What follows a batch, or goes on in a tail function, would pass what is missing of it.
+        partly = isinstance(whole, PartialError) and not source.pushes
+        failed = None if partly else whole
+        if failed is not None and engine.stopper.requested:
+            source.tries.error = failed
+            return False
         if failed is not None:
             if moved:
                 source.tries.failures = 0

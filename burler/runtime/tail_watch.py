@@ -125,8 +125,9 @@ class TailWatch:
                     self._polled(row)
             own.repeated += repeated
             if not own.failing:
-                own.next_at = next_at
-                own.status = "waiting" if next_at is not None else "done"
+                for name in self._families[root]:
+                    self._rows[name].next_at = next_at
+                    self._rows[name].status = "waiting" if next_at is not None else "done"
 
     def failed(self, root: str, error: BaseException, *, failures: int, wait_seconds: float | None) -> None:
         """A round has failed; told before or after its end.
@@ -145,8 +146,10 @@ class TailWatch:
             row.failures = failures
             row.errors += 1
             row.error = text
-            row.status = "failed" if wait_seconds is None else "retrying"
-            row.next_at = None if wait_seconds is None else self._clock.monotonic() + wait_seconds
+            for name in self._families.get(root, (root,)):
+                one = self._row(name)
+                one.status = "failed" if wait_seconds is None else "retrying"
+                one.next_at = None if wait_seconds is None else self._clock.monotonic() + wait_seconds
 
     def parts_failed(self, stream: str, error: BaseException, count: int = 1) -> None:
         """Partitions, or calls for a parent, have failed; the stream itself has not."""

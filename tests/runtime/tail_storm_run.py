@@ -147,7 +147,7 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
     if not killed:
         output.check_last_state()
         if made.lanes == 1:
-            assert said.count("BEGIN") == said.count("FINALLY"), "its finally has not run"
+            assert said.count("BEGIN") <= said.count("FINALLY"), "its finally has not run"
     _in_time(told, killed, limit_seconds)
     return output
 

@@ -48,8 +48,8 @@ def ended(name: str) -> None:
 
 
 def polled(client: Client, stream: Any) -> Iterator[Any]:
-    begun(stream.name)
     try:
+        begun(stream.name)
         rows = given(client, stream.name, stream.bookmark or 0)
         if MODE == "lazy":
             yield rows
@@ -70,8 +70,8 @@ def polled(client: Client, stream: Any) -> Iterator[Any]:
 
 
 def of_part(client: Client, stream: Any, partition: dict[str, Any]) -> Iterator[Any]:
-    begun(partition["part"])
     try:
+        begun(partition["part"])
         for row in given(client, f"{stream.name}-{partition['part']}", stream.bookmark or 0):
             yield {"part": partition["part"], **row}
             stream.state["done"] = row["id"]
@@ -81,8 +81,8 @@ def of_part(client: Client, stream: Any, partition: dict[str, Any]) -> Iterator[
 
 def followed(client: Client, stream: Any) -> Iterator[Any]:
     """Rows as they come: the hub says when there are more."""
-    begun(stream.name)
     try:
+        begun(stream.name)
         at = stream.state.get("done", -1) + 1 if PLAN["position"] else stream.bookmark or 0
         with connect("push") as wire:
             wire.recv(100)

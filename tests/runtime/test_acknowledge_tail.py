@@ -244,6 +244,7 @@ def test_one_that_does_not_come_back_is_told_once_and_left_behind(caplog: pytest
         hold.wait(30)
 
     beside = Beside(acknowledge)
+    beside.clock.is_fake = False  # no test of time, as far as the acknowledgements can see
     with caplog.at_level(logging.INFO, logger=LOGGER):
         beside.acknowledgements.start()
         beside.say(state(a=1, b=1))
@@ -254,7 +255,7 @@ def test_one_that_does_not_come_back_is_told_once_and_left_behind(caplog: pytest
             beside.later(60)
         [said] = warned(caplog)
         assert said.startswith("stream 'a': its acknowledge function (")
-        assert said.endswith(") has not come back for 60 s; rows and STATE go on")
+        assert said.endswith(") has not come back for 60 s. Other acknowledgements wait for it; rows and STATE go on")
         begun = time.monotonic()
         beside.acknowledgements.close(0.2)
         assert 0.15 < time.monotonic() - begun < 10

@@ -82,6 +82,47 @@ def test_a_tail_goes_on_where_its_acknowledge_function_fails(caplog: pytest.LogC
     assert "not told again" in warned(caplog)[-1]
 
 
+def test_a_clock_that_jumps_is_no_function_that_hangs(caplog: pytest.LogCaptureFixture):
+    clock, jumped = FakeClock(), threading.Event()
+    tap = make()
+    tap.stream("a", key_properties="id", replication_key="id", order="asc", schema={"properties": {"id": {}}})
+
+    @tap.tail("a")
+    def events(stream):
+        yield {"id": 1}
+        stream.save_bookmark()
+        yield {"id": 2}
+        assert jumped.wait(20)
+
+    @tap.acknowledge("a")
+    def acknowledge():
+        clock.advance(600)
+        time.sleep(1)  # the engine's timer looks meanwhile
+        jumped.set()
+
+    with caplog.at_level(logging.INFO, logger=LOGGER):
+        run_tap(tap, {"tail": True, "tail_max_rounds": 1, "state_message_min_interval_ms": 1}, clock=clock)
+    assert jumped.is_set()
+    assert warned(caplog) == []
+
+
+def test_what_it_is_told_goes_back_where_the_state_does():
+    """A run that begins at that STATE reads these rows again: the source must still have them."""
+    told: list[int] = []
+
+    def rows():
+        yield [{"id": 5}]
+        yield [{"id": 9}]
+        yield [{"id": 3}]  # against order="asc"
+
+    tap = make()
+    more: dict[str, Any] = {"order": "asc", "bookmark_strategy": "on_page"}
+    tap.sync("a", key_properties="id", replication_key="id", schema={"properties": {"id": {}}}, **more)(rows)
+    tap.acknowledge("a")(lambda bookmark: told.append(bookmark))
+    run = run_tap(tap, state=state(a=2))
+    assert told == list(dict.fromkeys(one["bookmarks"]["a"]["id"] for one in run.states)) == [5, 9, 2]
+
+
 @pytest.mark.parametrize("confirmed", [False, True])
 def test_polled_streams_of_a_tail_are_told_of_the_last_state(confirmed: bool, tmp_path: Path):
     told: list[int] = []

@@ -593,3 +593,134 @@ def test_overlap_without_catch_up_is_an_error():
     out = run_tap(tap, {**TAIL, "tail_max_retries": 0}, clock=FakeClock())
     assert "stream.catch_up()" in str(out.result.errors["events"])
     assert out.states == []
+
+
+def test_a_tail_function_is_not_called_behind_a_batch_of_which_a_part_is_missing():
+    tap, stopper, failed, began = burler.tap("tap-t"), Stopper(), [], []
+
+    @tap.sync("orders", **KEYED)
+    def orders(stream):
+        return [{"id": i} for i in range(stream.bookmark or 1, 4)]
+
+    @tap.tail("orders")
+    def more(stream):
+        began.append(stream.bookmark)
+        yield from ({"id": i} for i in (stream.bookmark + 1, stream.bookmark + 2))
+        stopper.over = True
+        stream.wait(60)
+
+    @tap.sync("lines", key_properties="id", parent="orders", schema=ID)
+    def lines(parent):
+        if parent["id"] == 2 and not failed:
+            failed.append(1)
+            raise ConnectionError("gone")
+        return [{"id": parent["id"]}]
+
+    out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
+    assert began == [3]
+    assert set(ids(out, "lines")) >= {1, 2, 3, 4, 5}
+    assert set(ids(out, "orders")) == {1, 2, 3, 4, 5}
+
+
+def test_a_tail_function_of_which_a_part_has_failed_is_called_again_from_there():
+    tap, stopper, failed, began = burler.tap("tap-t"), Stopper(), [], []
+
+    @tap.tail("orders", **KEYED)
+    def orders(stream):
+        began.append(stream.bookmark)
+        i = (stream.bookmark or 1) - 1
+        while True:
+            i += 1
+            yield {"id": i}
+            if len(began) > 1 and i > 8:
+                stopper.end()
+            if stream.wait(0.05):
+                return
+
+    @tap.sync("lines", key_properties="id", parent="orders", schema=ID)
+    def lines(parent):
+        if parent["id"] == 3 and not failed:
+            failed.append(1)
+            raise ConnectionError("gone")
+        return [{"id": parent["id"]}]
+
+    out = run_tap(tap, {**TAIL, "new_record_polling_interval_ms": 500}, stopper=stopper)
+    assert began == [None, 3]
+    got = ids(out, "lines")
+    assert set(got) == set(range(1, max(got) + 1))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_row_that_does_not_fit_is_told_of_while_the_function_waits(threads, caplog):
+    tap, stopper, calls = burler.tap("tap-t"), Stopper(), []
+    if threads == 2:  # the first one has the main thread
+
+        @tap.tail("other", **KEYED)
+        def other(stream):
+            yield {"id": 1}
+            stream.wait(60)
+
+    @tap.tail("events", **KEYED)
+    def events(stream):
+        calls.append(1)
+        if len(calls) > 1:
+            stopper.end()
+        yield {"id": 5}
+        yield {"id": "x"}
+        stream.wait(60)
+
+    begun = time.monotonic()
+    with caplog.at_level(logging.WARNING):
+        run_tap(tap, TAIL, stopper=stopper)
+    assert time.monotonic() - begun < 40
+    assert "field 'id' is str 'x'" in caplog.text
+
+
+def test_rows_that_are_pushed_behind_a_full_table_belong_to_its_version():
+    tap, clock, stopper, calls = burler.tap("tap-t"), FakeClock(), Stopper(), []
+    tap.sync("events", key_properties="id", replication_method="FULL_TABLE", schema=ID)(lambda: [{"id": 1}])
+
+    @tap.tail("events")
+    def events():
+        calls.append(1)
+        if len(calls) == 2:
+            stopper.over = True
+        yield {"id": 2}
+
+    out = run_tap(tap, TAIL, clock=clock, stopper=stopper)
+    told = [(m["type"], m["version"]) for m in out.messages if m["type"] in ("RECORD", "ACTIVATE_VERSION")]
+    first, second = told[0][1], told[-1][1]
+    assert [one for one in told if one[1] == first] == [
+        ("ACTIVATE_VERSION", first),
+        ("RECORD", first),
+        ("ACTIVATE_VERSION", first),
+        ("RECORD", first),
+    ]
+    assert [one for one in told if one[1] == second] == [
+        ("RECORD", second),
+        ("ACTIVATE_VERSION", second),
+        ("RECORD", second),
+    ]
+    assert {version for _type, version in told} == {first, second}
+
+
+def test_a_wake_while_a_round_is_under_way_is_not_forgotten():
+    tap, stopper, polls, woken = burler.tap("tap-t"), Stopper(), [], threading.Event()
+
+    @tap.wake("events")
+    def listen(stream):
+        woken.wait(20)
+        yield
+        stream.wait(60)
+
+    @tap.sync("events", **KEYED)
+    def events(stream):
+        polls.append(1)
+        if len(polls) == 2:
+            stopper.end()
+        woken.set()
+        time.sleep(0.5)  # it is told in the middle of this
+        yield {"id": len(polls)}
+
+    run_tap(tap, TAIL, stopper=stopper)
+    assert len(polls) == 2

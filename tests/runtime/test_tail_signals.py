@@ -370,3 +370,37 @@ def test_hangup_revives_what_had_failed_for_good(tail):
     while not any(m["type"] == "RECORD" and m["stream"] == "bad" for m in one.messages):
         one.until("RECORD")
     assert one.end() == 0
+
+
+EATS = """
+import burler, time
+tap = burler.tap("tap-x")
+
+@tap.tail("rows", key_properties="id", replication_key="id", order="asc")
+def rows(stream):
+    yield {"id": 1}
+    while True:
+        try:
+            time.sleep(600)
+        except BaseException:
+            pass
+tap.schema("rows", SCHEMA)
+"""
+
+
+def test_a_function_that_eats_every_interruption_is_left_behind_with_its_state(tail):
+    one = tail(EATS, state_message_min_interval_ms=600_000)
+    one.until("RECORD")
+    begun = time.monotonic()
+    assert one.end() == 143
+    assert 9 < time.monotonic() - begun < 25
+    assert one.messages[-1]["value"]["bookmarks"]["rows"] == {"id": 1}
+
+
+def test_the_same_signal_twice_in_one_moment_is_one(tail):
+    one = tail(POLLED, new_record_polling_interval_ms=600_000, state_message_min_interval_ms=600_000)
+    one.until("RECORD")
+    one.process.send_signal(signal.SIGTERM)
+    time.sleep(0.02)
+    assert one.end() == 0
+    assert one.messages[-1]["type"] == "STATE"
