@@ -22,6 +22,12 @@ def in_tail_runs(spec: StreamSpec, source: StreamSpec) -> Iterator[str]:
         source: the stream in whose run the rows come.
     """
     if source is not spec:
+        again = source.bookmark_key is not None and source.resume == "inclusive" and source.tail is None
+        if again and not spec.key_properties:
+            yield (
+                "In a tail run (`--tail`) its rows below the row at the bookmark come again with each poll: without "
+                "keys nobody can tell whether two equal rows are one."
+            )
         return
     if spec.tail is None:
         still = ", even where the bookmark stands still" if spec.bookmark_key is not None or spec.is_pattern else ""
@@ -64,16 +70,20 @@ def _again(spec: StreamSpec) -> str:
     said = f"is polled again {interval} after each poll, {begin}"
     if spec.wake is not None:
         said += ", and at once where its wake function says so; a call that gets lost costs time, and no row"
-    if spec.bookmark_key is not None and spec.resume == "inclusive":
+    compared = bool(spec.key_properties) or spec.bookmark is None  # what `runtime/kept` knows rows by
+    if spec.bookmark_key is not None and spec.resume == "inclusive" and compared:
         said += "; a row that is read once more and is the same as in the poll before does not go out again"
     return said
 
 
 def _read_anew(spec: StreamSpec) -> str:
     age = spec.max_full_table_age_seconds
+    woken = "" if spec.wake is None else "; and at once where its wake function says so"
     if age is not None:
-        return f"is read whole, and again {age:,g} seconds after that began (the catalog may say otherwise)"
-    return "is read whole once, and again only when that is older than `max_full_table_age_seconds`, if it is set"
+        return f"is read whole, and again {age:,g} seconds after that began (the catalog may say otherwise){woken}"
+    return (
+        "is read whole once, and again only when that is older than `max_full_table_age_seconds`, if it is set" + woken
+    )
 
 
 def _hand_over(spec: StreamSpec) -> str:

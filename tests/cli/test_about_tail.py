@@ -46,6 +46,16 @@ def woken(tap):
     tap.wake("s")(rows)
 
 
+def woken_table(tap):
+    polled()(tap)
+    tap.wake("s")(rows)
+
+
+def keyless_with_bookmark_function(tap):
+    polled(replication_key="id")(tap)
+    tap.bookmark("s")(lambda record: record["id"])
+
+
 @pytest.mark.parametrize(
     ("declare", "says", "never"),
     [
@@ -80,6 +90,16 @@ def woken(tap):
             "it is read whole once, and again only when that is older than max_full_table_age_seconds, if it is set. "
             "STATE comes at the latest state_message_min_interval_ms after the first row that none covers.",
             "polled",
+        ),
+        (
+            woken_table,
+            "max_full_table_age_seconds, if it is set; and at once where its wake function says so. STATE",
+            "polled",
+        ),
+        (
+            keyless_with_bookmark_function,
+            "from the bookmark at which the one before ended. STATE",
+            "once more and",
         ),
         (
             polled(max_full_table_age_seconds=86400),
@@ -213,3 +233,12 @@ def test_settings_whose_null_is_a_value_take_it():
     assert schema["properties"]["tail_max_retries"]["default"] == 10
     for name in ("tail", "state_message_min_interval_ms", "acknowledge_state_file", "tail_max_retries"):
         assert f"  {name} " in render(about(tap), "text")
+
+
+@pytest.mark.parametrize(("keys", "again"), [({}, True), ({"key_properties": "id"}, False)])
+def test_children_without_keys_come_again_with_each_poll(keys, again):
+    tap = burler.tap("tap-x")
+    tap.sync("s", schema=SCHEMA, **KEYED)(rows)
+    tap.sync("lines", schema=SCHEMA, parent="s", **keys)(lambda parent: [])
+    specs = tap.seal()
+    assert ("come again with each poll" in " ".join(delivery(specs["lines"], specs))) is again

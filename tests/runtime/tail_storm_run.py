@@ -22,6 +22,10 @@ STUCK_SECONDS = 11.0
 """A run whose reader has stopped ends after this time, at the latest."""
 
 
+class Late(AssertionError):
+    """All was as it must be, but it took too long."""
+
+
 @dataclass
 class Told:
     """How a run went.
@@ -44,6 +48,7 @@ class Told:
     torn: bool = False
     ended: str = ""
     failure: str = ""
+    late: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -94,6 +99,7 @@ def run(seed: int, hub: Hub, folder: Path, *, limit_seconds: float = 1.0) -> Tol
             lost = missing([output, rest], world.rows)
             assert not lost, f"lost: {lost}, gone on from {json.dumps(again.state)}"
         except AssertionError as error:
+            told.late = isinstance(error, Late)
             told.failure = f"seed {made.seed}: {error}\n{made}\n{own}\n{first.stderr[-3000:]}"
             return told
     shutil.rmtree(own)
@@ -155,15 +161,18 @@ def _stopped(first: Run, told: Told, limit_seconds: float) -> Output:
 def _in_time(told: Told, killed: bool, limit_seconds: float) -> None:
     """It has stopped in time (see ``Told.own``). Functions in threads get two seconds more."""
     made = told.plan
+    if made.reader == "slow":
+        assert told.behind <= made.most_behind, f"{told.behind} bytes came behind the signal"
     if killed:
         allowed, took = STUCK_SECONDS - 1 + limit_seconds, told.seconds
     else:
         allowed, took = limit_seconds + (2.0 if made.blocks_workers else 0.0), told.own
         if made.reader == "stopped" and not made.hangups:
             allowed = allowed if made.hiccup else STUCK_SECONDS - 1 + limit_seconds
-    assert took <= allowed, f"it took {took:.2f} s to stop"
-    if made.reader == "slow":
-        assert told.behind <= made.most_behind, f"{told.behind} bytes came behind the signal"
+    if took > allowed:
+        raise Late(
+            f"it took {took:.2f} s to stop, {told.seconds:.2f} s with all that others took; {allowed:.1f} s allowed"
+        )
 
 
 def _hung_up(first: Run, process: subprocess.Popen[bytes], reader: Reader, told: Told) -> Reader:

@@ -241,7 +241,7 @@ for path in sorted(lake.rglob("*.singer.gz")):
 CLIENTS = """
 import sys, threading, time, burler
 tap = burler.tap("tap-x")
-made = []
+made, begun = [], threading.Event()
 
 class Client:
     def close(self):
@@ -256,11 +256,13 @@ def client():
 
 @tap.sync("lost", key_properties="id", replication_key="id", order="asc")
 def lost(client, stream):
+    begun.wait(60)  # the other one has its client
     yield {"id": (stream.bookmark or 0) + 1}
     raise ConnectionResetError("gone")
 
 @tap.tail("pushed", key_properties="id", replication_key="id", order="asc")
 def pushed(client, stream):
+    begun.set()
     for i in range(stream.bookmark or 0, 10**6):
         yield {"id": i}
         if stream.wait(0.02):
