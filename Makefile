@@ -1,6 +1,7 @@
 # make demo   a real tap on this repository's own history: messages, lake, tables, an answer from Spark
 # make test   everything that tests need, then all tests
 # make storm  a thousand runs that signals and kills meet at random moments (an hour)
+# make soak   a tail of an hour: memory, open files, threads, each row once
 # make bench  how fast burler is, beside a floor and other programs
 #
 # They make a virtual environment in .venv and install what they need; nothing else has to be done before.
@@ -17,7 +18,7 @@ JAVA_EXTRA = $(if $(filter yes,$(JAVA)),,$(comma)java)
 comma := ,
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
-.PHONY: demo test storm bench check lint types docs clean
+.PHONY: demo test storm soak bench check lint types docs clean
 .DELETE_ON_ERROR:
 
 # A Python that is there but can't make environments (Debian without python3-venv) is caught by the line's end.
@@ -50,6 +51,10 @@ storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
 	$(RUN) tests/runtime/tail_storm.py $(or $(RUNS),1080)
 	$(RUN) tests/runtime/tail_storm.py --kill $(or $(RUNS),200)
+	$(RUN) tests/runtime/tail_storm_crash.py $(or $(RUNS),100)
+
+soak: $(VENV)/.for-test
+	$(RUN) tests/bench/tail_soak.py --minutes $(or $(MINUTES),60)
 
 # Other programs live in environments of their own in .venv-bench, made by the script: what they need does not go
 # together. ARGS="--quick --no-peers" and the like are handed on.
