@@ -17,6 +17,7 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ _AGAIN_FOR_HANGUP = 40  # times
 _CLOSING_SECONDS = 1.0
 _ONE_SECONDS = 0.3  # the same signal twice within so much time is one
 _FRAMES = 30
+_SWITCH_SECONDS = 0.0005
+_NEARLY_SECONDS = 8.5
 _END, _LOOK = 255, 254  # in the pipe, beside the numbers of signals
 
 
@@ -159,6 +162,7 @@ class Stopper:
                 return
             os._exit(128 + number)
         self.signal, self._signalled = number, time.monotonic()
+        sys.setswitchinterval(_SWITCH_SECONDS)  # threads that are busy must not keep the main one from ending the run
         self._tell(_LOOK)
         self._interrupt(frame)
 
@@ -223,7 +227,7 @@ class Stopper:
             since = self._blocked_since() or self.hook_since()
             ending = self._ending_since if since is None else None
             stuck = since or ending
-            if begun is not None and stuck is not None and time.monotonic() - max(stuck, begun) >= STUCK_SECONDS:
+            if begun is not None and stuck is not None and _is_stuck(time.monotonic(), stuck, begun):
                 if ending is not None:  # it eats every Stop, or its finally does not end
                     self.on_stuck()
                 os._exit(128 + (self.signal or signal.SIGTERM))
@@ -255,6 +259,7 @@ class Stopper:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
+        switch_seconds = sys.getswitchinterval()
         reading, self._pipe = os.pipe()
         os.set_blocking(self._pipe, False)
         watchdog = threading.Thread(target=self._watch, args=(reading,), name="burler-watchdog", daemon=True)
@@ -268,6 +273,7 @@ class Stopper:
         try:
             yield
         finally:
+            sys.setswitchinterval(switch_seconds)
             for number, former in before.items():
                 ends = self.owns_process and number == self.signal
                 signal.signal(number, signal.SIG_IGN if ends else former)
@@ -277,6 +283,14 @@ class Stopper:
             written, self._pipe = self._pipe, None
             os.close(written)
             os.close(reading)
+
+
+def _is_stuck(now: float, stuck: float, begun: float) -> bool:
+    """Whether what does not get on has been so for long enough. Threads have had a second before pages of theirs are
+    written: that counts, or the process would end a second later than it should."""
+    if now - max(stuck, begun) >= STUCK_SECONDS:
+        return True
+    return now - begun >= STUCK_SECONDS and now - stuck >= _NEARLY_SECONDS
 
 
 def _is_logging(frame: FrameType | None) -> bool:
