@@ -95,7 +95,7 @@ class LaneChannel(Channel):
             StreamError: the tail function is not declared so, or has asked for it before.
         """
         self._check(stream, "catch_up")
-        return self._unit.catch_up(stream)
+        return self._unit.catching_up.begin(stream)
 
     def state_set(self, stream: str) -> None:
         """What a tail function says of its position counts from here on: behind it, nothing may come for hours."""

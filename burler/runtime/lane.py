@@ -16,6 +16,7 @@ from burler.context import bind
 from burler.errors import StreamError
 from burler.pipeline import markers as mk
 from burler.pipeline.pull import Pull
+from burler.runtime import pace
 from burler.runtime.channel import LaneChannel
 from burler.runtime.logs import short
 from burler.runtime.page_size import PageSize
@@ -105,7 +106,7 @@ class Lane:
     def _goes_on(self) -> bool:
         sync = self._sync
         ended = sync.ending or sync.abandoned or self.abandoned or sync.is_cut
-        return not (ended or self._engine.stopper.requested or sync.full())
+        return not (ended or self._engine.stopper.requested or pace.full(sync))
 
     def _page(self) -> bool | None:
         """One page: True if there is more, False at the end, None if it was stopped."""
@@ -161,7 +162,7 @@ class Lane:
         stopper.on_raise = self._cut
         try:
             with stopper.user_code():
-                alive = self.pull.fill(sync.limit_of(self.page.rows))
+                alive = self.pull.fill(pace.limit_of(sync, self.page.rows))
         except Enough:
             return False, None
         except (Stop, KeyboardInterrupt) as stop:
@@ -311,7 +312,7 @@ class Lane:
         unit = self.unit
         if unit is not None and unit.error is not None:
             raise unit.error
-        if own and self._sync.full():
+        if own and pace.full(self._sync):
             raise Enough
 
     def _write_now(self) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from burler.config.loading import Loaded
@@ -174,20 +175,8 @@ def run_session(
         stack.enter_context(stopper.noting_hangups() if tail else nullcontext())
         own = session.catalog()
         given = None if catalog is None else catalog_from_wire(catalog)
-
-        def planned() -> tuple[PlannedRun, ...]:
-            versions = settings.full_table_versions
-            return make_plan(session.specs, own, given=given, select=select, state=state, versions=versions, tail=tail)
-
-        def replanned() -> tuple[tuple[PlannedRun, ...], Catalog]:
-            nonlocal own
-            own = session.rediscover()
-            return planned(), given or own
-
-        plan = planned()
-        for planned_run in plan if tail else ():
-            for stream in planned_run.streams:
-                check(stream)
+        plans = partial(_plan, session, settings, given=given, select=select, state=state, tail=tail)
+        plan = plans(own)
         _announce(tap, plan, limit)
         if schemas_only:
             write_schemas(plan, sink)
@@ -207,7 +196,7 @@ def run_session(
             report=report,
             clock=clock,
             watch=watch_of(plan, settings, clock or Clock()) if tail else None,
-            replan=replanned,
+            replan=lambda: _again(session, plans, given),
         )
         seen = watching(engine.watch) if watching is not None and engine.watch is not None else nullcontext()
         with stopper.installed(hangup=tail), seen:
@@ -223,6 +212,22 @@ def run_session(
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
         logger.info("%s: %s, %.1f s", tap.name, status, seconds)
         close(session, tail=tail)
+
+
+def _plan(session: Session, settings: Settings, own: Catalog, *, tail: bool, **more: Any) -> tuple[PlannedRun, ...]:
+    """The plan of a run; ``own`` is the tap's catalog."""
+    plan = make_plan(session.specs, own, versions=settings.full_table_versions, tail=tail, **more)
+    for stream in (stream for planned in plan for stream in planned.streams if tail):
+        check(stream)
+    return plan
+
+
+def _again(
+    session: Session, plans: Callable[[Catalog], tuple[PlannedRun, ...]], given: Catalog | None
+) -> tuple[tuple[PlannedRun, ...], Catalog]:
+    """The plan after another discovery, and the catalog that it follows."""
+    own = session.rediscover()
+    return plans(own), given or own
 
 
 def _no_streams(tap: Tap) -> DeclarationError:

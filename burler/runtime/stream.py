@@ -13,7 +13,7 @@ import msgspec
 
 from burler.declare.strategies import EveryN, OnPage, Since
 from burler.errors import StreamError
-from burler.runtime import ending, sources
+from burler.runtime import ending, pace, sources
 from burler.runtime.coverage import Coverage
 from burler.runtime.failures import Failures
 from burler.runtime.family import Given
@@ -258,7 +258,7 @@ class SyncRun:
         """What can be said once no lane runs; gives the stream's status."""
         behind = self.failures.behind()
         done = self.units.exhausted and not self.open_units
-        if self.is_cut or (not done and not (self.full() and not self.engine.stopper.requested)):
+        if self.is_cut or (not done and not (pace.full(self) and not self.engine.stopper.requested)):
             return "failed" if self.failures.error is not None else "stopped"
         if self.engine.limit is None:
             for name, outlet in self.outlets.items():
@@ -351,35 +351,7 @@ class SyncRun:
                 lane.tick()
         self.save_if_due()
 
-    # ---- how much, and when ----------------------------------------------------------------------------
-
-    def full(self) -> bool:
-        """Whether a limit on rows is reached: every selected stream has its rows, or the function's own one has and
-        a further row of it came, so that what belongs to its last row and stands behind it is here as well. A row of
-        one stream may come with any number of another's: no more than a thousand are read for each that is wanted."""
-        limit, own = self.engine.limit, self.outlets.get(self.name)
-        if limit is None:
-            return False
-        outlets = self.outlets.values()
-        if all(outlet.full for outlet in outlets) or sum(outlet.beyond for outlet in outlets) >= 1000 * limit:
-            return True
-        return own is not None and own.full and own.beyond > 0
-
-    def limit_of(self, page_rows: int) -> int:
-        """Rows to pull for the next page of a lane that takes ``page_rows`` at a time."""
-        limit, strategy = self.engine.limit, self.spec.strategy
-        if isinstance(strategy, EveryN):
-            # A STATE whose line is big may be put off: pages go on being cut where one might be due.
-            left = strategy.count - self.since_rows % strategy.count
-            if len(self.line.names) > 1:
-                # Where rows of several streams come mixed, the exact count is not worth ever smaller pages.
-                left = max(left, strategy.count // 10)
-            page_rows = max(1, min(page_rows, left))
-        if self.pushes and self.has_hooks:
-            page_rows = 1  # hooks run where the function runs: what waits for a page would wait for hours
-        if limit is None:
-            return page_rows
-        return max(1, min(page_rows, max(limit - outlet.rows for outlet in self.outlets.values())))
+    # ---- STATE -----------------------------------------------------------------------------------------
 
     def save_if_due(self) -> None:
         """STATE, where the strategy asks for one, or partitions have come to their end; put off while its line would
@@ -390,17 +362,8 @@ class SyncRun:
         since = Since(self.since_rows, seconds, self._since_pages)
         waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
         soon = self.kept is None and waited and (self._ended_units > 0 or self.source_changed)
-        if (soon or self._is_due(since)) and self.engine.states.has_room():
+        if (soon or pace.is_due(self, since)) and self.engine.states.has_room():
             self.save_state()
-
-    def _is_due(self, since: Since) -> bool:
-        try:
-            return bool(self.spec.strategy.is_due(since))
-        except (Exception, SystemExit) as error:
-            where = f"stream '{self.name}' ({self.spec.place})"
-            fact = f"{where}: its bookmark strategy {self.spec.strategy!r:.60} failed: {short(error)}"
-            self.failures.end(StreamError(self.name, fact))
-            return False
 
     def save_state(self, *, between: bool = False) -> None:
         """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose. ``between``: it stands

@@ -6,23 +6,23 @@ of their root.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from burler.context import Channel, StreamRun
 from burler.declare.inject import gives_nothing
-from burler.declare.spec import StreamSpec, UserFunction
+from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
 from burler.errors import StreamError
 from burler.pipeline.bookmark_values import comparable, ordered, present_of
-from burler.pipeline.markers import GREATEST, CaughtUp, Marker, Snapshot
+from burler.pipeline.markers import GREATEST, Marker, Snapshot
 from burler.pipeline.repeats import Repeats
 from burler.runtime import sources, tracking
+from burler.runtime.catching_up import CatchingUp
 from burler.runtime.family import Given, Member, rows_of
 from burler.runtime.start import Start
 from burler.runtime.walking import walk_of
@@ -52,7 +52,7 @@ class Unit:
         self.pushes = sync.pushes
         self.partition = partition
         self.key = key
-        self._caught_up = False
+        self.catching_up = CatchingUp(self, sync.first)
         self.error: BaseException | None = None
         self.behind: set[str] = set()  # streams of which rows are missing
         self.retries = 0
@@ -123,46 +123,6 @@ class Unit:
                 "Yield rows, or return a list of them; [] if there are none.",
             )
         return result
-
-    def catch_up(self, stream: str) -> Iterator[Any]:
-        """What the sync function of the root gives, for its tail function to hand on. Of a full table it is a whole
-        version."""
-        first, root = self._sync.first, self.root
-        if first is None or stream != root.name or not self.line.spec(stream).overlap or self._caught_up:
-            raise StreamError(
-                stream,
-                f"stream '{stream}' ({root.place}): catch_up() is for a tail function that is declared with "
-                "overlap=True beside a sync function, once in a call. Without overlap the sync function runs before.",
-            )
-        self._caught_up = True
-        return self._first_rows(first)
-
-    def check_caught_up(self) -> None:
-        """A tail function with overlap that gives rows, or ends, without the batch: that would never come.
-
-        Raises:
-            StreamError: it is one.
-        """
-        if self.pushes and not self._caught_up and self.line.spec(self.line.root).overlap:
-            root = self.root
-            raise StreamError(
-                root.name,
-                f"stream '{root.name}' ({root.place}): overlap=True, and its tail function has not called "
-                "stream.catch_up(): the rows of its sync function would never come. Say yield from stream.catch_up(), "
-                "once it is subscribed.",
-            )
-
-    def _first_rows(self, first: UserFunction) -> Iterator[Any]:
-        root = self.root
-        planned = self.line.planned.get(root.name)
-        whole = root.run.full_table() if planned is not None and planned.versions else contextlib.nullcontext()
-        with whole:
-            given = self.engine.session.invoke(first, root.given, stream=root.name)
-            if hasattr(given, "__next__"):
-                yield from given
-            elif given is not None:
-                yield given
-        self.put(CaughtUp(root.name))
 
     def repeats(self, name: str) -> Repeats | None:
         """The rows of a stream that may come again in this round."""
@@ -369,7 +329,7 @@ class Unit:
     def again(self) -> None:
         """Prepare a further try: everything as it was at the beginning."""
         self.retries += 1
-        self._caught_up = False
+        self.catching_up.again()
         if self._sync.kept is not None:
             self._sync.kept.again(self.key)
         self.pending.clear()

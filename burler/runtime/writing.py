@@ -74,7 +74,7 @@ class Writing:
 
     def _rows(self, unit: Unit, items: Sequence[Any]) -> None:
         sync = self._sync
-        unit.check_caught_up()
+        unit.catching_up.check()
         line, root = sync.line, sync.name
         parts, strange = split(items if isinstance(items, list) else list(items), root)
         errors: list[tuple[str, StreamError]] = []
@@ -208,7 +208,7 @@ class Writing:
 
     def _end(self, unit: Unit, states: mk.Snapshot) -> None:
         if unit.error is None:
-            self._guarded(unit, Unit.check_caught_up)
+            self._guarded(unit, lambda unit: unit.catching_up.check())
         if unit.error is None:
             unit.keep_states(states)
             unit.finish()

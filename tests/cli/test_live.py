@@ -338,6 +338,7 @@ def test_a_terminal_that_goes_away_does_not_end_the_run(terminal: Terminal, watc
             log(f"nobody sees it {n}")
             time.sleep(0.02)
     log("nor this")
+    assert not any(thread.name == "burler-live" for thread in threading.enumerate())
 
 
 def test_stderr_that_is_closed_does_not_end_the_run(terminal: Terminal, watch: TailWatch, painted: str):
@@ -346,6 +347,7 @@ def test_stderr_that_is_closed_does_not_end_the_run(terminal: Terminal, watch: T
         terminal.file.close()
         time.sleep(0.06)
         print("nobody sees it")
+    assert not any(thread.name == "burler-live" for thread in threading.enumerate())
 
 
 def test_a_rich_that_does_not_work_is_done_without(
