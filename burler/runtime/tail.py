@@ -361,7 +361,7 @@ class Tail:
     def _announce(self) -> None:
         pushes = sum(source.pushes for source in self.sources.values())
         logger.info(
-            "tail: %d streams are polled, by default %g s apart; %d push; STATE at the latest %g s after a record",
+            "tail: streams polled: %d (by default %g s apart), pushed: %d; STATE at the latest %g s after a record",
             len(self.sources) - pushes,
             self._settings.new_record_polling_interval_ms / 1000,
             pushes,
