@@ -141,6 +141,10 @@ class MessageError(DataError):
     """A line is no valid Singer message."""
 
 
+class BatchError(MessageError):
+    """A BATCH message, or a file of one, that can't be read; or a row that a batch file can't hold."""
+
+
 class LakeError(DataError):
     """A file of a lake is broken or at odds with its manifest."""
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
+from burler.batch_config import BatchConfig, read_batch_config
 from burler.errors import ConfigError
 
 MOST_SECONDS = 1e9
@@ -124,6 +125,18 @@ class Settings:
     metrics_interval_seconds: float = _setting(
         60.0, "Tail: METRIC lines and one line for each stream come this often.", flag="SECONDS"
     )
+    batch: bool | None = _setting(
+        None,
+        "Rows go into files, and BATCH messages name these in place of RECORDs. By default where there is a "
+        "`batch_config`; `false`: never, whatever else says so.",
+        flag="",
+        group="Options",
+    )
+    batch_config: BatchConfig | None = _setting(  # noqa: RUF009 (it is frozen)
+        None,
+        "How: an object with `encoding` (`format`, `compression`, ...), `storage` (`root`, `prefix`, `options`), "
+        "`batch_size`, `batch_bytes`, `batch_age_seconds`, `dialect`, `presign_seconds`, `activate_version`.",
+    )
     workers: int = _setting(1, "Streams that are synced at a time, each in a thread.")
     partition_workers: int | None = _setting(
         None, "Partitions of a stream that are synced at a time. It comes before the streams' own `workers`."
@@ -186,6 +199,8 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
             given[item.name] = read_value(item.name, config[item.name])
         except ValueError as error:
             problems.append(f"setting '{item.name}' must be {error}")
+        except ConfigError as error:
+            problems.append(str(error))
     if problems:
         raise ConfigError("\n  ".join(problems))
     return Settings(**given)
@@ -205,6 +220,8 @@ def read_value(name: str, value: Any, *, null: bool = True) -> Any:
     if null and _takes_null(item) and (value is None or _is_word_for_null(item, value)):
         return None
     kind = str(item.type).partition(" ")[0]
+    if kind == "BatchConfig":
+        return read_batch_config(value)
     if kind == "bool":
         value = _truth(value)
     elif kind == "str":

@@ -18,10 +18,11 @@ from burler.config.canaries import canaries_in, canary
 from burler.context import Kept, StreamRun, bind, unbind
 from burler.declare.tap import Tap
 from burler.runtime.clock import Clock, FakeClock
-from burler.runtime.run import run
+from burler.runtime.run import check_limit, prepare, run_session
 from burler.runtime.signals import Stopper
 from burler.runtime.sync import SyncResult
 from burler.sinks.memory import MemorySink
+from burler.sinks.open import with_batches
 from burler.sinks.touched import TouchedStates
 
 __all__ = ["FakeClock", "TapRun", "bind_stream", "canaries_in", "canary", "run_tap", "without_times"]
@@ -71,11 +72,13 @@ def run_tap(
         UsageError: config, catalog, state or the declarations are wrong.
     """
     sink = MemorySink()
-    touched = (config or {}).get("state_scope") == "touched"
-    result = run(
-        tap,
-        dict(config or {}),
-        TouchedStates(sink, state) if touched else sink,
+    check_limit(limit)
+    session, settings = prepare(tap, dict(config or {}))
+    touched = settings.state_scope == "touched"
+    result = run_session(
+        session,
+        settings,
+        with_batches(TouchedStates(sink, state) if touched else sink, settings, tap=tap.name),
         catalog=catalog,
         state=state,
         select=select,

@@ -31,6 +31,17 @@ def no_stream_stays_bound():
         pytest.fail(f"the test left {run!r} bound in the main context")
 
 
+@pytest.fixture(autouse=True)
+def the_log_is_as_it_was():
+    """Commands set the level and the handlers of burler's log; what one test leaves there must not reach the next."""
+    log = logging.getLogger("burler")
+    level, propagate, handlers = log.level, log.propagate, list(log.handlers)
+    yield
+    log.setLevel(level)
+    log.propagate = propagate
+    log.handlers[:] = handlers
+
+
 def _is_ci() -> bool:
     return os.environ.get("CI") == "true"
 

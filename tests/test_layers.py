@@ -16,14 +16,16 @@ ROOT = Path(burler.__file__).parent
 # settings stands low: sinks/open and lake read them; sinks know the lake (sinks/lake.py), never the other way.
 LAYERS = (
     ("errors", "extras"),
+    ("batch_config",),
     ("singer", "config", "schema", "settings", "tally", "source_state"),
+    ("columns",),
     ("context",),
     ("declare",),
     ("pipeline",),
     ("patterns",),
     ("http",),
     ("graphql", "sql", "files", "soap"),
-    ("lake",),
+    ("lake", "batch"),
     ("sinks",),
     ("runtime",),
     ("spark",),

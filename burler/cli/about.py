@@ -90,7 +90,7 @@ def _burler_settings(but: Mapping[str, Any]) -> dict[str, Any]:
         if item.name in but:
             continue
         kind = str(item.type).partition(" |")[0]
-        word = next(name for cls, name in _TYPES.items() if cls.__name__ == kind)
+        word = next((name for cls, name in _TYPES.items() if cls.__name__ == kind), "object")
         made[item.name] = {"type": [word, "null"] if item.metadata["null"] else word}
         if item.default is not None:
             made[item.name]["default"] = item.default

@@ -24,7 +24,7 @@ def blocks(
     ``tick`` is called between blocks and, while there is nothing to read, when ``due()`` seconds are over. A
     source without a file descriptor is read as it comes, and blocks as it will.
     """
-    read, fd = _reading(source)
+    read, fd = reading(source)
     if fd is None:
         while not stop() and (block := read(BLOCK_BYTES)):
             yield block
@@ -47,8 +47,8 @@ def blocks(
         tick()
 
 
-def _reading(source: BinaryIO | int) -> tuple[Callable[[int], bytes], int | None]:
-    """(a read that gives what there is, the descriptor to wait on)."""
+def reading(source: BinaryIO | int) -> tuple[Callable[[int], bytes], int | None]:
+    """(a read that gives what there is, the descriptor to wait on; None where there is none)."""
     if isinstance(source, int):
         return (lambda size: os.read(source, size)), source
     try:

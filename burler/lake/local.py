@@ -8,7 +8,6 @@ can see is complete at any moment, also after SIGKILL or a power cut. flock does
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
@@ -17,15 +16,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from burler.errors import BurlerError, LakeError, StorageError, UsageError
+from burler.errors import LakeError
+from burler.lake.local_file import Cures, HiddenFile, errors, make_folder, sync_folder
 from burler.lake.store import Blob, Conflict, OutcomeUnknown
 
 Resolve = Callable[[str], Path]
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}  # ENOENT: /proc and the like take no folders
-_WRONG_KIND = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
-_NO_LINKS = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_CURES = Cures(refused="Check the owner and the rights of the lake's folder.")
 
 
 class LocalStore:
@@ -72,7 +69,7 @@ class LocalStore:
         with _errors(target, "removed"), _flock(target):
             _compare(target, tag)
             target.unlink()
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
 
     def walk(self, folder: str, /) -> Iterator[str]:
         """Paths of all visible files below ``folder``, sorted."""
@@ -123,19 +120,14 @@ class _Temporary:
     """A file under a hidden name, until it gets its real one. All errors are burler's own."""
 
     def __init__(self, folder: Path, *, resolve: Resolve | None = None) -> None:
-        _make_folder(folder)
+        make_folder(folder)
         self._resolve = resolve
-        self._path = folder / f".tmp-{secrets.token_hex(12)}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._fd = os.open(self._path, flags, 0o666)
-        self._synced = False
+        self._file = HiddenFile(folder / f".tmp-{secrets.token_hex(12)}")
 
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
         """Append all of ``data``."""
-        with _errors(self._path, "written"):
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._fd, view) :]
+        with _errors(self._file.path, "written"):
+            self._file.append(data)
 
     def publish(self, path: str, /) -> None:
         """See ``NewFile.publish``."""
@@ -146,26 +138,20 @@ class _Temporary:
 
     def link_to(self, target: Path) -> None:
         """Sync, and take the name ``target`` if it is free."""
-        if not self._synced:
-            os.fsync(self._fd)
-            self._synced = True
-        os.link(self._path, target)
+        self._file.sync()
+        os.link(self._file.path, target)
         self.discard()
         _sync_after(target)
 
     def rename_to(self, target: Path) -> None:
         """Sync, and take the name ``target`` from whatever has it."""
-        os.fsync(self._fd)
-        self._path.replace(target)
+        self._file.sync()
+        self._file.path.replace(target)
         _sync_after(target)
 
     def discard(self) -> None:
         """Close, and remove the hidden name."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            os.close(fd)
-        with contextlib.suppress(OSError):
-            self._path.unlink(missing_ok=True)
+        self._file.discard()
 
 
 @contextlib.contextmanager
@@ -180,7 +166,7 @@ def _temporary(folder: Path) -> Iterator[_Temporary]:
 @contextlib.contextmanager
 def _flock(target: Path) -> Iterator[None]:
     """Hold the lock of ``target``: a hidden empty file beside it, which is never removed."""
-    _make_folder(target.parent)
+    make_folder(target.parent)
     fd = os.open(target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -206,31 +192,10 @@ def _tag(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _make_folder(folder: Path) -> None:
-    """Make a folder and its parents, each durable before something is put into it."""
-    if folder.is_dir():
-        return
-    if folder.parent != folder:
-        _make_folder(folder.parent)
-    try:
-        folder.mkdir(exist_ok=True)
-    except FileExistsError:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
-    _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def _sync_after(target: Path) -> None:
     """Make a visible name durable; if that fails, nobody knows what a power cut would leave."""
     try:
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise OutcomeUnknown(f"{target}: written, but not known to be on disk: {error.strerror}.") from error
 
@@ -240,27 +205,5 @@ def _raise_unless_missing(error: OSError) -> None:
         raise error
 
 
-@contextlib.contextmanager
-def _errors(target: Path, doing: str, *, missing_is_an_answer: bool = False) -> Iterator[None]:
-    """OSErrors as burler's errors. "The name is taken" goes through: it is an answer, not a failure."""
-    try:
-        yield
-    except (BurlerError, FileExistsError):
-        raise
-    except OSError as error:
-        if missing_is_an_answer and isinstance(error, FileNotFoundError):
-            raise
-        raise _translate(target, doing, error) from error
-
-
-def _translate(target: Path, doing: str, error: OSError) -> BurlerError:
-    fact = f"{target} can't be {doing}: {error.strerror or error}."
-    if error.errno in _WRONG_KIND:
-        return UsageError(f"{fact} A file stands where a folder must be, or the reverse: move it away.")
-    if error.errno in _REFUSED:
-        return UsageError(f"{fact} Check the owner and the rights of the lake's folder.")
-    if error.errno in _FULL:
-        return StorageError(f"{fact} Make room and run again: nothing is half written.")
-    if error.errno in _NO_LINKS:
-        return StorageError(f"{fact} The file system must offer hard links and flock: use another.")
-    return StorageError(f"{fact} Check the disk and run again: nothing is half written.")
+def _errors(target: Path, doing: str, *, missing_is_an_answer: bool = False) -> contextlib.AbstractContextManager[None]:
+    return errors(target, doing, _CURES, missing_is_an_answer=missing_is_an_answer)

@@ -58,8 +58,7 @@ class ArrowShaper:
         required: Iterable[str] = (),
         rules: Rules = DEFAULT_RULES,
     ) -> None:
-        needed = list(dict.fromkeys([*(form.get("required") or ()), *required]))
-        self._form = {**form, "required": needed} if needed else form
+        self._form = with_needed(form, required)
         self._exact = exact
         self._key = key
         self._checks = rules.check_constraints
@@ -92,17 +91,12 @@ class ArrowShaper:
 
     def _keys(self, batch: pa.RecordBatch, texts: Mapping[int, Parts]) -> list[Any]:
         """The replication key's values, read back from what was written."""
-        import pyarrow as pa
-
         if self._key is None:
             return []
         place = batch.schema.get_field_index(self._key)
         if place not in texts:
             return [None] * batch.num_rows
-        text = bytes_of(join([*texts[place], ","], batch.num_rows))
-        decode = _decode_floats if pa.types.is_floating(batch.schema.field(place).type) else _decode
-        values: list[Any] = decode(b"[" + bytes(text[:-1]) + b"]")
-        return values
+        return key_values(texts[place], batch.schema.field(place).type, batch.num_rows)
 
     def _fields_for(self, schema: pa.Schema) -> Fields | None:
         """The plan for pages of a schema, made anew when it changes."""
@@ -112,7 +106,27 @@ class ArrowShaper:
         return self._fields
 
     def _made(self, schema: pa.Schema) -> Fields | None:
-        form = self._form
-        if "anyOf" in form or "oneOf" in form or (self._checks and constraints.constrained(form)):
-            return None
-        return fields_of(list(schema), form, (), checks=self._checks)
+        return page_fields(schema, self._form, checks=self._checks)
+
+
+def page_fields(schema: pa.Schema, form: Mapping[str, Any], *, checks: bool) -> Fields | None:
+    """How the columns of a page stand in the rows of a form; None if the rows must go as dicts."""
+    if "anyOf" in form or "oneOf" in form or (checks and constraints.constrained(form)):
+        return None
+    return fields_of(list(schema), form, (), checks=checks)
+
+
+def with_needed(form: Mapping[str, Any], required: Iterable[str]) -> Mapping[str, Any]:
+    """A form whose rows must have further columns."""
+    needed = list(dict.fromkeys([*(form.get("required") or ()), *required]))
+    return {**form, "required": needed} if needed else form
+
+
+def key_values(text: Parts, kind: pa.DataType, count: int) -> list[Any]:
+    """The values of a column of an Arrow type, read back from its text of ``count`` rows."""
+    import pyarrow as pa
+
+    lines = bytes_of(join([*text, ","], count))
+    decode = _decode_floats if pa.types.is_floating(kind) else _decode
+    values: list[Any] = decode(b"[" + bytes(lines[:-1]) + b"]")
+    return values

@@ -54,13 +54,19 @@ class NeedsRows(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How the arrays of one place in the schema become text; ``kernel`` None: value by value."""
+    """How the arrays of one place in the schema become text; ``kernel`` None: value by value.
+
+    What the kernel goes by, for who makes columns of the same arrays: ``leaf`` writes scalars; ``below`` are the fields
+    of structs, the items of lists or the values of maps.
+    """
 
     node: Any
     path: Path
     nullable: bool = True
     kernel: Kernel | None = None
     limits: tuple[Limit, ...] = ()
+    leaf: Leaf | None = None
+    below: Plan | Fields | None = None
 
 
 # ---- deciding ------------------------------------------------------------------------------------
@@ -96,21 +102,21 @@ def plan_for(kind: pa.DataType, node: Any, path: Path, *, checks: bool = True) -
     nullable = free or "null" in types_of(schema)
     if pa.types.is_null(kind):
         return Plan(node, path, nullable, lambda array, exact: ["null"], limits)
-    kernel: Kernel | None
     if pa.types.is_struct(kind):
-        kernel = object_kernel(kind, schema, path, checks) if free or "object" in wanted else None
-    elif pa.types.is_map(kind):
+        fields = fields_of(list(kind), schema, path, checks=checks) if free or "object" in wanted else None
+        kernel = None if fields is None else object_kernel(fields)
+        return Plan(node, path, nullable, kernel, limits, below=fields)
+    if pa.types.is_map(kind):
         extra = schema.get("additionalProperties", True)
         fits = free or ("object" in wanted and not {"properties", "required"} & schema.keys() and extra is not False)
-        kernel = map_kernel(kind, extra, path, checks) if fits else None
-    elif is_list(kind):
-        items = schema.get("items", True)
-        kernel = list_kernel(plan_for(kind.value_type, items, (*path, 0), checks=checks))
-        kernel = kernel if free or "array" in wanted else None
-    else:
-        leaf = free_leaf(kind) if free else leaf_for(kind, wanted, schema)
-        kernel = None if leaf is None else _as_kernel(leaf)
-    return Plan(node, path, nullable, kernel, limits)
+        values = _map_values(kind, extra, path, checks) if fits else None
+        return Plan(node, path, nullable, None if values is None else map_kernel(values), limits, below=values)
+    if is_list(kind):
+        items = plan_for(kind.value_type, schema.get("items", True), (*path, 0), checks=checks)
+        fits = free or "array" in wanted
+        return Plan(node, path, nullable, list_kernel(items) if fits else None, limits, below=items)
+    leaf = free_leaf(kind) if free else leaf_for(kind, wanted, schema)
+    return Plan(node, path, nullable, None if leaf is None else _as_kernel(leaf), limits, leaf)
 
 
 def _union(kind: pa.DataType, schema: Mapping[str, Any], path: Path) -> Plan | None:
@@ -128,7 +134,7 @@ def _union(kind: pa.DataType, schema: Mapping[str, Any], path: Path) -> Plan | N
         leaf = leaf_for(kind, wanted, branch)
         if leaf is not None and leaf not in CASTS:
             plan = plan_for(kind, branch, path)
-            return Plan(schema, path, nullable, plan.kernel, plan.limits)
+            return Plan(schema, path, nullable, plan.kernel, plan.limits, plan.leaf)
         if not own or not own.isdisjoint(wanted):
             return None
     return None
@@ -180,11 +186,8 @@ def by_value(plan: Plan, array: Any, exact: Exact) -> Parts:
     return [pa.array(texts, pa.binary()).view(pa.string())]
 
 
-def object_kernel(kind: pa.StructType, schema: Mapping[str, Any], path: Path, checks: bool) -> Kernel | None:
-    """Structs as objects; None if a repeated name or a missing field asks for the exact path."""
-    fields = fields_of([kind.field(i) for i in range(kind.num_fields)], schema, path, checks=checks)
-    if fields is None:
-        return None
+def object_kernel(fields: Fields) -> Kernel:
+    """Structs as objects."""
 
     def present(array: Any, exact: Exact) -> Parts:
         return fields.parts(array.field, exact)
@@ -204,14 +207,18 @@ def list_kernel(items: Plan) -> Kernel:
     return lambda array, exact: around_nulls(array, lambda there: present(there, exact))
 
 
-def map_kernel(kind: pa.MapType, node: Any, path: Path, checks: bool) -> Kernel | None:
-    """Maps of scalars as objects; None for others (paths of unknown fields below have the keys in them), and where a
-    key is no text."""
+def _map_values(kind: pa.MapType, node: Any, path: Path, checks: bool) -> Plan | None:
+    """The plan for the values of maps of scalars; None for others (paths of unknown fields below have the keys in
+    them), and where a key is no text."""
     import pyarrow as pa
 
     if not is_text(settled_type(kind.key_type)) or pa.types.is_nested(settled_type(kind.item_type)):
         return None
-    values = plan_for(kind.item_type, node, path, checks=checks)
+    return plan_for(kind.item_type, node, path, checks=checks)
+
+
+def map_kernel(values: Plan) -> Kernel:
+    """Maps as objects."""
 
     def present(array: Any, exact: Exact) -> Parts:
         keys, items, offsets = entries(array)
@@ -243,9 +250,16 @@ class Fields:
             parts += [("," if len(parts) > 1 else "") + name + ":", *text]
             if texts is not None:
                 texts[place] = text
-        for path, place in self.unknown:
-            _note(exact, path, column(place))
+        self.note_unknown(column, exact)
         return [*parts, "}"]
+
+    def note_unknown(self, column: Callable[[int], Any], exact: Exact) -> None:
+        """Count the objects that have a value in an unknown field."""
+        for path, place in self.unknown:
+            array = column(place)
+            count = len(array) - array.null_count
+            if count:
+                exact.unknown.note(template(path), count, _some(array))
 
 
 def fields_of(
@@ -275,13 +289,6 @@ def fields_of(
     ]
     unknown = [((*path, name), columns[name][0]) for name in further if extra is False]
     return Fields(tuple(emitted), tuple(unknown))
-
-
-def _note(exact: Exact, path: Path, array: Any) -> None:
-    """Count the objects that have a value in an unknown field."""
-    count = len(array) - array.null_count
-    if count:
-        exact.unknown.note(template(path), count, _some(array))
 
 
 def _some(array: Any) -> Iterator[Any]:

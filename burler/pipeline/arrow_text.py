@@ -179,7 +179,7 @@ def float_parts(array: Any) -> Parts:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    array = _finite(array)
+    array = finite(array)
     text = array.cast(pa.string())
     if pc.min(array).as_py() <= 0 and pc.index(text, "-0").as_py() >= 0:
         text = pc.if_else(pc.equal(text, "-0"), "-0.0", text)  # many readers take -0 for an integer and lose the sign
@@ -188,17 +188,23 @@ def float_parts(array: Any) -> Parts:
 
 def whole_float_parts(array: Any) -> Parts:
     """Floats that are whole numbers, as integers."""
+    return cast_parts(whole_floats(array))
+
+
+def whole_floats(array: Any) -> Any:
+    """The same as integers of 64 bits."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    array = _finite(array)
+    array = finite(array)
     bounds = pc.min_max(array).as_py()
     if bounds["min"] < -(2.0**63) or bounds["max"] >= 2.0**63:
         raise Unsure
-    return cast_parts(array.cast(pa.int64()))  # raises where a fraction would be lost
+    return array.cast(pa.int64())  # raises where a fraction would be lost
 
 
-def _finite(array: Any) -> Any:
+def finite(array: Any) -> Any:
+    """Floats as doubles, if none is NaN or infinite."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -210,7 +216,12 @@ def _finite(array: Any) -> Any:
 
 def whole_decimal_parts(array: Any) -> Parts:
     """Decimals that are whole numbers, as integers."""
+    return cast_parts(whole_decimals(array))
+
+
+def whole_decimals(array: Any) -> Any:
+    """The same as decimals without digits behind the point."""
     import pyarrow as pa
 
     wide = pa.types.is_decimal256(array.type)
-    return cast_parts(array.cast(pa.decimal256(76, 0) if wide else pa.decimal128(38, 0)))
+    return array.cast(pa.decimal256(76, 0) if wide else pa.decimal128(38, 0))

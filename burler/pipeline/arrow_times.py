@@ -8,17 +8,33 @@ from typing import Any
 from burler.pipeline.arrow_text import Parts, Unsure, join, quoted
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 
 def date_parts(array: Any) -> Parts:
     """Dates of the years 1 to 9999."""
     import pyarrow as pa
 
+    return quoted(days(array).cast(pa.string()))
+
+
+def days(array: Any) -> Any:
+    """The same as dates of 32 bits."""
+    import pyarrow as pa
+
     if pa.types.is_date64(array.type):
         array = array.view(pa.timestamp("ms")).cast(pa.date32(), safe=False)
-    _check_bounds(array.view(pa.int32()), _FIRST_DAY, _LAST_DAY)
-    return quoted(array.cast(pa.string()))
+    check_bounds(array.view(pa.int32()), FIRST_DAY, LAST_DAY)
+    return array
+
+
+def moments_us(array: Any) -> Any:
+    """Timestamps with a zone, of the years 1 to 9999, as microseconds in UTC; none of them loses a digit."""
+    import pyarrow as pa
+
+    made = array.cast(pa.timestamp("us", "UTC"))
+    check_bounds(made.view(pa.int64()), FIRST_DAY * 86_400_000_000, (LAST_DAY + 1) * 86_400_000_000 - 1)
+    return made
 
 
 def timestamp_parts(array: Any) -> Parts:
@@ -28,7 +44,7 @@ def timestamp_parts(array: Any) -> Parts:
     unit = array.type.unit
     counts = array.view(pa.int64())
     per = _PER_SECOND[unit]
-    _check_bounds(counts, _FIRST_DAY * 86_400 * per, (_LAST_DAY + 1) * 86_400 * per - 1)
+    check_bounds(counts, FIRST_DAY * 86_400 * per, (LAST_DAY + 1) * 86_400 * per - 1)
     if unit == "ms":
         unit, moments = "us", counts.view(pa.timestamp("ms")).cast(pa.timestamp("us"))
         counts = moments.view(pa.int64())
@@ -45,7 +61,7 @@ def time_parts(array: Any) -> Parts:
 
     unit = array.type.unit
     counts = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
-    _check_bounds(counts, 0, 86_400 * _PER_SECOND[unit] - 1)
+    check_bounds(counts, 0, 86_400 * _PER_SECOND[unit] - 1)
     if unit == "ms":
         unit, array = "us", array.cast(pa.time64("us"))
         counts = array.view(pa.int64())
@@ -89,7 +105,8 @@ def _multiples(counts: Any, of: int) -> Any:
     return pc.equal(pc.multiply(pc.divide(counts, of), of), counts)
 
 
-def _check_bounds(counts: Any, least: int, most: int) -> None:
+def check_bounds(counts: Any, least: int, most: int) -> None:
+    """Raise ``Unsure`` for counts that are not all between the bounds."""
     import pyarrow.compute as pc
 
     bounds = pc.min_max(counts).as_py()

@@ -95,18 +95,30 @@ def as_page(item: Any) -> Any:
     """A page as it is worked with, or None for anything that is none."""
     if isinstance(item, bytes | bytearray | memoryview):
         return JsonPage(_clean(item))
-    return item if isinstance(item, JsonPage) or is_arrow(item) else None
+    return item if isinstance(item, JsonPage) or is_arrow(item) or is_passed(item) else None
+
+
+def is_files(item: Any) -> bool:
+    """Whether something is what ``burler.batch_files`` gives."""
+    return getattr(item, "is_batch_files", False) is True
+
+
+def is_passed(item: Any) -> bool:
+    """Whether something stands for files that go on as they are."""
+    return getattr(item, "is_passed", False) is True
 
 
 def size_bytes(page: Any) -> int:
     """How much memory a page takes."""
+    if is_passed(page):
+        return 0
     size: int = len(page.data) if isinstance(page, JsonPage) else page.nbytes
     return size
 
 
 def batches(page: Any) -> list[Any] | None:
     """Arrow's table, or a big batch, in batches of some thousand rows, which share its memory; None if it is small."""
-    if isinstance(page, JsonPage):
+    if isinstance(page, JsonPage) or is_passed(page):
         return None
     if hasattr(page, "to_batches"):
         whole = page.to_batches(max_chunksize=_ROWS_A_BATCH)

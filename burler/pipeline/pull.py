@@ -22,7 +22,7 @@ from typing import Any
 from burler.context import StreamRun, bind
 from burler.errors import StreamError
 from burler.pipeline.markers import Marker
-from burler.pipeline.pages import as_page, batches, is_line, misused, size_bytes
+from burler.pipeline.pages import as_page, batches, is_files, is_line, is_passed, misused, size_bytes
 
 Item = Any
 """A row (dict) or a page (``JsonPage``, Arrow) of the stream itself, or ``(stream, row, rows or page)`` of another."""
@@ -83,6 +83,8 @@ class Pull:
         self._page_bytes = 0  # of pages that were put there since the last ``fill`` began
         self._take_lock = threading.Lock()
         self._cutting = self._is_cut = False
+        self.take_files: Callable[[str | None, Any], Any] = lambda _stream, files: files
+        """What becomes of files that user code yields for a stream: something that goes on as it is, or pages."""
         self.one_by_one = False
         """Whether rows may trickle: each fill then ends as soon as it took a moment, so that what the author keeps
         beside the rows is looked at."""
@@ -206,6 +208,8 @@ class Pull:
         if isinstance(item, Mapping):
             self._page.append(item if stream is None else (stream, item))
             return
+        if is_files(item):
+            item = self._context.run(self.take_files, stream, item)
         page = as_page(item)
         if page is not None:
             if self._levels:
@@ -213,7 +217,8 @@ class Pull:
             item = batches(page)
             if item is None:
                 size = size_bytes(page)
-                self._page_bytes += size if size < _BIG_PAGE_BYTES and not self.page_by_page else _FULL_BYTES
+                small = size < _BIG_PAGE_BYTES and not self.page_by_page and not is_passed(page)
+                self._page_bytes += size if small else _FULL_BYTES
                 self._page.append(page if stream is None else (stream, page))
                 return
         if item is None or isinstance(item, str) or not hasattr(item, "__iter__"):
@@ -230,6 +235,8 @@ class Pull:
         inner = item[1] if isinstance(item, tuple) and len(item) == 2 else item
         if misused(inner):
             cure = misused(inner) or cure
+        elif is_files(inner):
+            cure = "a function that has yielded a row first yields batch_files by 'yield from' (they are read then)."
         elif isinstance(inner, _MAY_CHANGE):
             cure = "a function that has yielded a row first yields bytes(...): what is in a buffer may change."
         elif hasattr(inner, "__iter__") and not isinstance(inner, str | bytes | tuple):

@@ -18,6 +18,7 @@ from burler.pipeline import markers as mk
 from burler.pipeline.pull import Pull
 from burler.runtime import pace
 from burler.runtime.channel import LaneChannel
+from burler.runtime.files_given import FilesGiven
 from burler.runtime.logs import short
 from burler.runtime.page_size import PageSize
 from burler.runtime.retries import is_retried, note, set_up
@@ -60,6 +61,7 @@ class Lane:
         self.pull.page_by_page = sync.page_by_page
         self.pull.one_by_one = sync.pushes
         self.pull.whole_pages = sync.whole_pages
+        self.pull.take_files = lambda stream, files: FilesGiven(sync).take(self.unit, stream, files)
 
     def _units(self, first: Unit | None) -> Iterator[Iterable[Any]]:
         """What each unit's function gives, one after the other; it runs where user code runs."""

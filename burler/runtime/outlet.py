@@ -22,13 +22,14 @@ from burler.pipeline.shape_lines import Output
 from burler.pipeline.unknown import Unknown
 from burler.runtime import removed
 from burler.runtime.asking import Asking, without
+from burler.runtime.batch_settings import batch_enabled
 from burler.runtime.comparing import Comparing
 from burler.runtime.other_pages import OtherPages
 from burler.runtime.plan import PlannedStream
 from burler.runtime.versions import Versions
 from burler.settings import Settings
 from burler.singer.messages import Records, Schema, record_prefix_suffix
-from burler.sinks.base import Sink
+from burler.sinks.base import Form, Sink, batch_config_of, form_for
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +65,8 @@ class Outlet:
         self.beyond = 0
         self.left_out = 0
         self._sink = sink
+        # A look at a few rows is no load: it shows them.
+        self.form: Form = "messages" if limit is not None else form_for(sink, planned.stream, batch_enabled(planned))
         self.now = now
         self._buffer = bytearray()
         self.without_value = 0
@@ -130,9 +133,26 @@ class Outlet:
             if len(set(map(id, part))) < len(part):
                 return [], self._same_row_again()
             return self._write_rows(part, given, repeats)
+        if pages.is_passed(part):
+            return self._pass(part, given), None
         spec = self.planned.spec
         by_row = self.limit is not None or spec.post_transform is not None or self._asks_bookmarks
         return self._others.write(part, given, by_row=by_row, repeats=repeats)
+
+    def _pass(self, files: Any, given: Given) -> list[Any]:
+        """Files that go on as they are; a bookmark that the author has said for them counts as that of a row."""
+        config = batch_config_of(self._sink)
+        moment, version = files.time_extracted or self.now(), self.versions.now
+        dialect = "both" if config is None else config.dialect
+        for message in files.batches(self.planned.stream, time_extracted=moment, version=version, dialect=dialect):
+            self._sink.write(message)
+        self.rows += files.count or 0
+        self.bytes += files.size_bytes
+        self._wrote(files.size_bytes)
+        key = self.planned.resume_key or self.planned.replication_key
+        if key is None or files.bookmark is msgspec.UNSET:
+            return []
+        return [self.key_of({key: files.bookmark}, given)]
 
     def _write_rows(
         self, rows: list[dict[str, Any]], given: Given, repeats: Repeats | None
@@ -178,7 +198,8 @@ class Outlet:
         """
         moment = moment or self.now()
         compared = repeats if self.planned.spec.post_transform is None else None  # else it was before the function
-        prefix, suffix = record_prefix_suffix(self.planned.stream, moment, self.versions.now)
+        bare = self.form != "messages"
+        prefix, suffix = (b"", b"\n") if bare else record_prefix_suffix(self.planned.stream, moment, self.versions.now)
 
         def spill(lines: Any, count: int) -> None:
             if compared is not None and compared.sifts:
@@ -187,7 +208,7 @@ class Outlet:
                 self.repeated += repeated
                 if not count:
                     return
-            self._sink.write(Records(self.planned.stream, lines, count, moment, self.versions.now))
+            self._sink.write(Records(self.planned.stream, lines, count, moment, self.versions.now, bare))
             self.rows += count
             self.bytes += len(lines)
             self._wrote(len(lines))

@@ -141,7 +141,7 @@ def run(tap: Tap, config: Mapping[str, Any] | Loaded, sink: Sink, **options: Unp
         UsageError: config, catalog, state or the tap's declarations are wrong; nothing was written.
         OutputClosed, StorageError, LockLost, DataError: the sink failed.
     """
-    _check_limit(options.get("limit"))
+    check_limit(options.get("limit"))
     session, settings = prepare(tap, config)
     return run_session(session, settings, sink, **options)
 
@@ -238,7 +238,12 @@ def _no_streams(tap: Tap) -> DeclarationError:
     )
 
 
-def _check_limit(limit: int | None) -> None:
+def check_limit(limit: int | None) -> None:
+    """Refuse a limit that is none.
+
+    Raises:
+        UsageError: so.
+    """
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise UsageError(
             f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: --test=schema"

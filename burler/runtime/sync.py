@@ -19,7 +19,8 @@ from typing import Any
 
 import msgspec
 
-from burler.errors import StreamError
+from burler.batch_config import BatchConfig
+from burler.errors import BatchError, StreamError
 from burler.runtime.acknowledging import Acknowledgements
 from burler.runtime.clock import Clock
 from burler.runtime.kept import Kept
@@ -39,7 +40,7 @@ from burler.settings import Settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog
 from burler.singer.messages import Message
-from burler.sinks.base import Sink
+from burler.sinks.base import Batching, Form, Sink, batch_config_of, form_for
 
 logger = logging.getLogger(__name__)
 
@@ -339,9 +340,24 @@ class _Guarded:
             return  # a thread that has not heard of it: what it writes would stand behind a hole
         try:
             action(*args, **kwargs)
+        except BatchError:
+            raise  # a row that a file can't hold: it was not taken, and its stream ends
         except BaseException:
             self._engine.broken = True
             raise
+
+    def choose(self, stream: str, said: bool | None) -> Form:
+        """See ``Batching.choose``."""
+        return form_for(self._sink, stream, said)
+
+    @property
+    def config(self) -> BatchConfig | None:
+        """See ``Batching.config``."""
+        return batch_config_of(self._sink)
+
+    def columns(self, stream: str) -> Any:
+        """See ``Batching.columns``."""
+        return self._sink.columns(stream) if isinstance(self._sink, Batching) else None
 
     def write(self, message: Message) -> None:
         """See ``Sink.write``."""

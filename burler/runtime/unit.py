@@ -59,6 +59,7 @@ class Unit:
         self.complete = False
         self.held = self._save_asked = False
         self.pending: list[Callable[[], None]] = []
+        self.intakes: dict[str, Any] = {}  # of streams for which files were yielded
         self.least: tuple[Any, Any] | None = None  # rank and value of the key of its rows, where partitions rise
         self.greatest: tuple[Any, Any] | None = None
         self.has_emitted = False

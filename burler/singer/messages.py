@@ -10,6 +10,7 @@ Wire form: Singer SPEC 0.3.0. Types are written in upper case and read in any ca
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -58,6 +59,63 @@ class Records:
     count: int
     time_extracted: dt.datetime
     version: int | None = None
+    bare: bool = False
+    """The lines are the rows alone, one JSON object each, without the message around them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowPage:
+    """A page of rows as a RecordBatch of pyarrow, in the columns of the stream's batch files (specs 12)."""
+
+    stream: str
+    table: Any
+    time_extracted: dt.datetime
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """BATCH: rows of one stream that stand in files (BATCH proposal; specs 5).
+
+    ``manifest``: URLs of the files. ``compression``: None, "gzip" or "zstd", of whole files (a Parquet file's own codec
+    stands in ``format_options``). ``size``: rows in a file, at the most. ``file_stats``: (rows, bytes as stored) of
+    each file. ``dialect``: "both", "sip" (the proposal's keys alone) or "meltano" (those of that SDK alone).
+    """
+
+    stream: str
+    manifest: tuple[str, ...]
+    format: str = "jsonl"
+    compression: str | None = None
+    format_options: Mapping[str, Any] = field(default_factory=dict)
+    compression_options: Mapping[str, Any] = field(default_factory=dict)
+    size: int | None = None
+    time_extracted: dt.datetime | None = None
+    version: int | None = None
+    file_stats: tuple[tuple[int, int], ...] | None = None
+    dialect: str = "both"
+
+    def to_wire(self) -> dict[str, Any]:
+        """The message as a plain dict."""
+        wire: dict[str, Any] = {"type": "BATCH", "stream": self.stream}
+        if self.dialect != "meltano":
+            if self.time_extracted is not None:
+                wire["time_extracted"] = format_time(self.time_extracted)
+            if self.size is not None:
+                wire["size"] = self.size
+            wire["format"] = {"name": self.format, "options": dict(self.format_options)}
+            wire["compression"] = {
+                "name": self.compression,
+                "options": dict(self.compression_options),
+                "enabled": self.compression is not None,
+            }
+        if self.dialect != "sip":
+            wire["encoding"] = {"format": self.format, "compression": self.compression or "none"}
+        wire["manifest"] = list(self.manifest)
+        if self.version is not None:
+            wire["version"] = self.version
+        if self.file_stats is not None and self.dialect != "meltano":
+            wire["file_stats"] = [{"records": records, "bytes": size} for records, size in self.file_stats]
+        return wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +150,7 @@ class State:
         return {"type": "STATE", "value": self.value}
 
 
-Message = Schema | Records | ActivateVersion | State
+Message = Schema | Records | ArrowPage | Batch | ActivateVersion | State
 
 
 def encode(wire: Any) -> bytes:
@@ -100,7 +158,7 @@ def encode(wire: Any) -> bytes:
     return _encoder.encode(wire)
 
 
-def to_line(message: Schema | ActivateVersion | State) -> bytes:
+def to_line(message: Schema | Batch | ActivateVersion | State) -> bytes:
     """One complete line."""
     return _encoder.encode(message.to_wire()) + b"\n"
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
+from burler.batch_config import BatchConfig
 from burler.singer.messages import Message
+
+Form = Literal["messages", "rows", "columns"]
+"""How a sink wants the rows of a stream: as RECORD lines; as lines of the rows alone (``Records.bare``); or as these
+and, where a page has columns already, as these (``ArrowPage``)."""
 
 
 class Sink(Protocol):
@@ -28,3 +33,32 @@ class Sink(Protocol):
 
     def close(self, *, complete: bool) -> None:
         """The end. ``complete`` is False where an error ends the run: what can be kept is kept."""
+
+
+@runtime_checkable
+class Batching(Protocol):
+    """A sink that can put rows into files and send BATCH messages in their place."""
+
+    def choose(self, stream: str, said: bool | None) -> Form:
+        """How the rows of a stream are wanted, from here on and for the whole run.
+
+        Args:
+            said: what metadata say of this stream alone (``batch-enabled``); None: nothing.
+        """
+
+    @property
+    def config(self) -> BatchConfig | None:
+        """How files are made; None where none are."""
+
+    def columns(self, stream: str) -> Any:
+        """The columns of a stream's files, as an Arrow schema; once its SCHEMA has come."""
+
+
+def form_for(sink: Any, stream: str, said: bool | None) -> Form:
+    """How a sink wants the rows of a stream; see ``Batching.choose``."""
+    return sink.choose(stream, said) if isinstance(sink, Batching) else "messages"
+
+
+def batch_config_of(sink: Any) -> BatchConfig | None:
+    """How a sink makes batch files; None where it makes none."""
+    return sink.config if isinstance(sink, Batching) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from burler.singer.messages import ActivateVersion, Message, Records, Schema
+from burler.singer.messages import ActivateVersion, Message, Records, Schema, State
 from burler.sinks.base import Sink
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class LakeSink:
             self._writer.schema(message)
         elif isinstance(message, ActivateVersion):
             self._writer.activate_version(message)
-        else:
+        elif isinstance(message, State):
             self._writer.state(message)
 
     def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from burler.singer.messages import Message, Records, State, parse_line
+from burler.singer.messages import ArrowPage, Message, Records, State, parse_line
 
 
 class MemorySink:
@@ -22,6 +22,7 @@ class MemorySink:
         if isinstance(message, Records):
             self.messages += [parse_line(line) for line in bytes(message.lines).splitlines()]
         else:
+            assert not isinstance(message, ArrowPage)  # nobody makes one for this sink
             self.messages.append(copy.deepcopy(message.to_wire()))
         if isinstance(message, State) and self._told is not None:
             self._told(message.whole)

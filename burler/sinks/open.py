@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from burler.batch_config import BatchConfig
 from burler.errors import UsageError
 from burler.settings import Settings
 from burler.sinks.base import Sink
+from burler.sinks.batch import BatchSink
 from burler.sinks.lake import LakeSink
 from burler.sinks.stdout import StdoutSink
 from burler.sinks.touched import TouchedStates
@@ -25,7 +27,7 @@ def open_sink(
     kind, colon, rest = text.partition(":")
     states: Sink = TouchedStates(stdout, state) if settings.state_scope == "touched" else stdout
     if text == "stdout":
-        return states
+        return with_batches(states, settings, tap=tap_id)
     if kind == "lake" and colon and rest:
         from burler.lake.store import open_store
         from burler.lake.writer import LakeWriter, RollSettings
@@ -38,3 +40,11 @@ def open_sink(
         writer = LakeWriter(open_store(rest), tap_id, emit_state=states.write, settings=roll)
         return LakeSink(writer, states)
     raise UsageError(f"--sink {text!r} is unknown. Known: {KINDS}.")
+
+
+def with_batches(sink: Sink, settings: Settings, *, tap: str) -> Sink:
+    """A sink with batch files before it, where settings leave room for them: a stream's metadata may ask for some."""
+    if settings.batch is False:
+        return sink
+    on = bool(settings.batch or settings.batch_config is not None)
+    return BatchSink(sink, settings.batch_config or BatchConfig(), on=on, tap=tap)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from burler.errors import OutputClosed, StorageError
-from burler.singer.messages import Message, Records, Schema, State, to_line
+from burler.singer.messages import ArrowPage, Batch, Message, Records, Schema, State, to_line
 
 _GONE = "the program reading our output has gone; stopped."
 _CHUNK_BYTES = 64 * 1024  # one pipe buffer: progress shows after each
@@ -97,15 +97,16 @@ class StdoutSink:
         self._told: Callable[[dict[str, Any]], None] | None = None
 
     def write(self, message: Message) -> None:
-        """Take a message. SCHEMA and STATE flush: a target can prepare, an orchestrator waits for it."""
+        """Take a message. SCHEMA, BATCH and STATE flush: a target can prepare or load, an orchestrator waits for it."""
         if isinstance(message, Records):
             self._writer.write(message.lines)
             return
+        assert not isinstance(message, ArrowPage)  # nobody makes one for this sink
         if isinstance(message, State) and self._on_state is not None:
             self._writer.flush()
             self._on_state(message.whole)
         self._writer.write(to_line(message))
-        if isinstance(message, Schema | State):
+        if isinstance(message, Schema | Batch | State):
             self._writer.flush()
         if isinstance(message, State) and self._told is not None:
             self._told(message.whole)

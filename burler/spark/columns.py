@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from burler.columns.kinds import BIGINT, STRING, TIMESTAMP, StructOf
 from burler.errors import ExportError
-from burler.spark.kinds import BIGINT, STRING, TIMESTAMP, StructOf
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

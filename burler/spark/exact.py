@@ -15,16 +15,16 @@ from typing import Any
 
 import msgspec
 
+from burler.columns.kinds import BIGINT, STRING, TIMESTAMP, StructOf
+from burler.columns.values import Convert, Misfit, Report, converter, parse_moment
 from burler.errors import ExportError, LakeError
 from burler.extras import require
 from burler.lake.datafile import read_blocks
 from burler.lake.store import Store
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION
-from burler.spark.kinds import BIGINT, STRING, TIMESTAMP, StructOf
 from burler.spark.lakefiles import LakeFile
 from burler.spark.types import arrow_schema
 from burler.spark.unite import restrict
-from burler.spark.values import Convert, Misfit, Report, converter, parse_moment
 
 _BATCH_ROWS = 10_000
 

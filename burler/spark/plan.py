@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from burler.columns.kinds import ListOf, MapOf, StructOf
 from burler.errors import ExportError
 from burler.spark.columns import table_columns
 from burler.spark.delta import DeltaState
-from burler.spark.kinds import ListOf, MapOf, StructOf
 from burler.spark.lakefiles import LakeFile, LakeStream
 from burler.spark.types import record_type, spark_schema
 from burler.spark.unite import VersionType, unite_versions

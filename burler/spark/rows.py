@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burler.columns.kinds import DOUBLE, StructOf
 from burler.errors import ExportError
 from burler.lake.store import Store
 from burler.spark.columns import (
@@ -26,7 +27,6 @@ from burler.spark.columns import (
 )
 from burler.spark.delta import DeltaState
 from burler.spark.exact import STAGED, Exact
-from burler.spark.kinds import DOUBLE, StructOf
 from burler.spark.plan import TABLE_RANK, Activation, Plan
 from burler.spark.scan import Scan, escape, scan
 from burler.spark.table import delta_rows

@@ -16,11 +16,11 @@ from urllib.parse import unquote
 
 import msgspec
 
+from burler.columns.kinds import StructOf
 from burler.errors import BurlerError, ExportError, LakeError
 from burler.lake.store import Store
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION
 from burler.spark.exact import numbered_lines
-from burler.spark.kinds import StructOf
 from burler.spark.lakefiles import LakeFile
 from burler.spark.types import spark_schema
 

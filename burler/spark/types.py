@@ -1,42 +1,21 @@
-"""JSON Schema to column types: one neutral description, from which Spark's and Arrow's types are made.
+"""Column types (``burler.columns``) as Spark's, and the same for callers that want tables.
 
-Source: specs 12. All fields are nullable: Singer rows may lack any field. Nothing here needs pyspark or
-pyarrow until ``spark_schema`` or ``arrow_schema`` is called.
+Source: specs 12. Nothing here needs pyspark or pyarrow until ``spark_schema`` or ``arrow_schema`` is called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from burler.columns import types as columns
+from burler.columns.kinds import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
 from burler.errors import ExportError
 from burler.extras import require
-from burler.spark.kinds import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DIGITS,
-    DOUBLE,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    DecimalOf,
-    FieldType,
-    ListOf,
-    MapOf,
-    Scalar,
-    StructOf,
-    widen,
-)
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql.types import StructType
-
-_INT64 = (-(2**63), 2**63 - 1)
-_SINGER_DECIMAL_SCALE = 18
 
 
 def record_type(schema: Mapping[str, Any], *, stream: str = "") -> StructOf:
@@ -48,15 +27,13 @@ def record_type(schema: Mapping[str, Any], *, stream: str = "") -> StructOf:
     Raises:
         ExportError: no properties, a recursive schema or a ``$ref`` (resolve references first).
     """
-    properties = _merged(schema).get("properties")
-    if not isinstance(properties, Mapping) or not properties:
-        raise ExportError(f"stream '{stream}': its schema declares no properties, so there are no columns to make")
-    try:
-        return StructOf(tuple((name, _describe(node, (name,))) for name, node in properties.items()))
-    except RecursionError:
-        raise ExportError(f"stream '{stream}': its schema is recursive; a table can't be") from None
-    except _Refused as refused:
-        raise ExportError(f"stream '{stream}': {refused}") from None
+    return columns.record_type(schema, stream=stream, error=ExportError)
+
+
+def arrow_schema(record: StructOf) -> pyarrow.Schema:
+    """The same as an Arrow schema; equal to what Spark's own conversion of ``spark_schema`` gives."""
+    require("pyarrow", extra="spark", needed_for="burler.spark")
+    return columns.arrow_schema(record)
 
 
 def spark_schema(record: StructOf) -> StructType:
@@ -79,26 +56,6 @@ def spark_schema(record: StructOf) -> StructType:
     return convert(record)
 
 
-def arrow_schema(record: StructOf) -> pyarrow.Schema:
-    """The same as an Arrow schema; equal to what Spark's own conversion of ``spark_schema`` gives."""
-    arrow = require("pyarrow", extra="spark", needed_for="burler.spark")
-
-    def convert(kind: FieldType) -> Any:
-        match kind:
-            case DecimalOf(scale):
-                return arrow.decimal128(DIGITS, scale)
-            case ListOf(item):
-                return arrow.list_(arrow.field("element", convert(item)))
-            case MapOf(value):
-                return arrow.map_(arrow.string(), convert(value))
-            case StructOf(fields):
-                return arrow.struct([arrow.field(name, convert(inner)) for name, inner in fields])
-            case Scalar(name):
-                return _arrow_scalar(arrow, name)
-
-    return arrow.schema([arrow.field(name, convert(kind)) for name, kind in record.fields])
-
-
 def _spark_scalar(types: Any, name: str) -> Any:
     return {
         "bigint": types.LongType,
@@ -108,178 +65,3 @@ def _spark_scalar(types: Any, name: str) -> Any:
         "date": types.DateType,
         "binary": types.BinaryType,
     }.get(name, types.StringType)()
-
-
-def _arrow_scalar(arrow: Any, name: str) -> Any:
-    return {
-        "bigint": arrow.int64(),
-        "double": arrow.float64(),
-        "boolean": arrow.bool_(),
-        "timestamp": arrow.timestamp("us", tz="UTC"),
-        "date": arrow.date32(),
-        "binary": arrow.binary(),
-    }.get(name, arrow.string())
-
-
-class _Refused(Exception):
-    """A schema node that can't become a type; its text says where."""
-
-
-def _describe(node: Any, path: tuple[str, ...]) -> FieldType:
-    """The type of one schema node."""
-    if not isinstance(node, Mapping):
-        return STRING  # true: anything
-    if "$ref" in node:
-        raise _Refused(f"field '{'.'.join(path)}' holds a $ref; resolve references before they reach the lake")
-    if len(path) > 200:
-        raise RecursionError
-    node = _merged(node)
-    branches = _branches(node)
-    if branches is not None:
-        return _union([_describe({**_without_branches(node), **branch}, path) for branch in branches])
-    names = _type_names(node)
-    if not names:
-        return STRING
-    if "number" in names:
-        names = names - {"integer"}  # every integer is a number: the number rule holds (specs 12)
-    return _union([_one(name, node, path, alone=names <= {name, "null"}) for name in sorted(names)])
-
-
-def _one(name: str, node: Mapping[str, Any], path: tuple[str, ...], *, alone: bool) -> FieldType:
-    """The type of a node seen as one JSON type. ``alone``: it may be nothing else (null apart)."""
-    if name == "null":
-        return NULL
-    if name == "integer":
-        return _integer(node)
-    if name == "number":
-        return _number(node)
-    if name == "boolean":
-        return BOOLEAN
-    if name == "string":
-        return _text(node) if alone else (_singer_decimal(node) or STRING)
-    if name == "array":
-        items = node.get("items")
-        if "prefixItems" in node or not isinstance(items, Mapping):
-            return STRING
-        return ListOf(_describe(items, (*path, "[]")))
-    if name == "object":
-        return _object(node, path)
-    raise _Refused(f"field '{'.'.join(path)}' has the unknown type '{name}'")
-
-
-def _integer(node: Mapping[str, Any]) -> FieldType:
-    low, high = _INT64
-    # An exclusive bound may stand one beyond the last value.
-    bounds = {
-        "minimum": (low, high),
-        "maximum": (low, high),
-        "exclusiveMinimum": (low - 1, high + 1),
-        "exclusiveMaximum": (low - 1, high + 1),
-    }
-    wide = any(_is_number(node.get(key)) and not least <= node[key] <= most for key, (least, most) in bounds.items())
-    return _singer_decimal(node) or (DecimalOf(0) if wide else BIGINT)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-
-
-def _number(node: Mapping[str, Any]) -> FieldType:
-    named = _singer_decimal(node)
-    if named is not None:
-        return named
-    step = node.get("multipleOf")
-    if _is_number(step):
-        _, digits, exponent = Decimal(str(step)).normalize().as_tuple()
-        if digits == (1,) and isinstance(exponent, int) and -DIGITS <= exponent <= 0:
-            return DecimalOf(-exponent)
-    return DOUBLE
-
-
-def _singer_decimal(node: Mapping[str, Any]) -> DecimalOf | None:
-    if node.get("format") != "singer.decimal":
-        return None
-    try:
-        scale = int(Decimal(str(node.get("scale", _SINGER_DECIMAL_SCALE))))
-    except (InvalidOperation, ValueError, OverflowError):
-        scale = _SINGER_DECIMAL_SCALE
-    return DecimalOf(min(max(scale, 0), DIGITS))
-
-
-def _text(node: Mapping[str, Any]) -> FieldType:
-    if node.get("contentEncoding") == "base64":
-        return BINARY
-    return {"date-time": TIMESTAMP, "date": DATE}.get(node.get("format", ""), _singer_decimal(node) or STRING)
-
-
-def _object(node: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
-    properties, more = node.get("properties"), node.get("additionalProperties", False)
-    if properties is not None and not isinstance(properties, Mapping):
-        raise _Refused(f"field '{'.'.join(path)}' has 'properties' that are no object")
-    if "patternProperties" in node or (properties and more is not False):
-        return STRING  # open, or open beside named fields
-    if properties:
-        return StructOf(tuple((name, _describe(inner, (*path, name))) for name, inner in properties.items()))
-    if isinstance(more, Mapping) and more:
-        return MapOf(_describe(more, (*path, "{}")))
-    return STRING
-
-
-def _union(kinds: list[FieldType]) -> FieldType:
-    """What holds all of a node's types; text where they do not widen (specs 12)."""
-    united: FieldType = NULL
-    for kind in kinds:
-        wider = widen(united, kind)
-        if wider is None:
-            return STRING
-        united = wider
-    return united
-
-
-def _type_names(node: Mapping[str, Any]) -> set[str]:
-    """JSON type names of a node; from its values or keywords where ``type`` is absent."""
-    given = node.get("type")
-    if isinstance(given, str):
-        return {given}
-    if isinstance(given, list):
-        return {str(name) for name in given}
-    values = node.get("enum") if isinstance(node.get("enum"), list) else [node["const"]] if "const" in node else []
-    if values:
-        return {_json_type(value) for value in values or []}
-    return {"object"} if "properties" in node else {"array"} if "items" in node else set()
-
-
-def _json_type(value: Any) -> str:
-    for kind, name in ((bool, "boolean"), (int, "integer"), (str, "string"), (list, "array"), (dict, "object")):
-        if isinstance(value, kind):
-            return name
-    return "null" if value is None else "number"
-
-
-def _branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    for key in ("anyOf", "oneOf"):
-        given = node.get(key)
-        if isinstance(given, list) and given:
-            return [branch if isinstance(branch, Mapping) else {"type": []} for branch in given]
-    return None
-
-
-def _without_branches(node: Mapping[str, Any]) -> dict[str, Any]:
-    # "type" too: a branch that names none then takes the node's, one that does narrows it.
-    return {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
-
-
-def _merged(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``allOf`` laid into its node: keywords of later parts win, properties are joined."""
-    parts = node.get("allOf")
-    if not isinstance(parts, list):
-        return node
-    out: dict[str, Any] = {key: value for key, value in node.items() if key != "allOf"}
-    for part in parts:
-        if isinstance(part, Mapping):
-            inner = _merged(part)
-            properties = {**out.get("properties", {}), **inner.get("properties", {})}
-            out |= dict(inner)
-            if properties:
-                out["properties"] = properties
-    return out

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from burler.columns.kinds import NULL, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf, widen
 from burler.errors import ExportError
-from burler.spark.kinds import NULL, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf, widen
 
 
 @dataclass(frozen=True, slots=True)

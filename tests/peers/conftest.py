@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1] / "batch"))
+
+from s3_server import s3_process_server, s3_server  # noqa: E402, F401
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +26,17 @@ def peers():
         return peers_environment.make()
     except peers_environment.NotInstalled as error:
         pytest.skip(f"the peers can't be installed: {error}")
+
+
+@pytest.fixture(scope="session")
+def old_peers():
+    """The bin folder of a virtual environment with a target that knows RECORDs alone."""
+    import peers_environment
+
+    try:
+        return peers_environment.make_old()
+    except peers_environment.NotInstalled as error:
+        pytest.skip(f"the old peers can't be installed: {error}")
 
 
 def _server_programs():

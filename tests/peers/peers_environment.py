@@ -1,4 +1,4 @@
-"""The environment of the programs that others wrote: ``.venv-peers``, made once, then kept."""
+"""The environments of the programs that others wrote: made once, then kept. What they need does not go together."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-PEERS = Path(__file__).resolve().parents[2] / ".venv-peers"
-PACKAGES = ["meltanolabs-target-postgres>=0.8"]  # singer-sdk is a dependency of it
+_ROOT = Path(__file__).resolve().parents[2]
+PEERS = _ROOT / ".venv-peers"
+# singer-sdk is a dependency of the target; with s3 and parquet it reads batch files of those kinds, too.
+PACKAGES = ["meltanolabs-target-postgres>=0.8", "singer-sdk[parquet,s3]>=0.54"]
+OLD_PEERS = _ROOT / ".venv-peers" / "old"
+OLD_PACKAGES = ["target-jsonl>=0.1.4"]  # of the years before BATCH: it knows RECORDs alone
 
 
 class NotInstalled(Exception):
@@ -16,19 +20,33 @@ class NotInstalled(Exception):
 
 
 def make() -> Path:
-    """The bin folder of the environment.
+    """The bin folder of the environment that has the Singer SDK.
 
     Raises:
         NotInstalled: see there.
     """
-    stamp = PEERS / ".for-peers"
-    wanted = "\n".join(PACKAGES)
+    return _made(PEERS, PACKAGES)
+
+
+def make_old() -> Path:
+    """The bin folder of the environment that has a target of older days.
+
+    Raises:
+        NotInstalled: see there.
+    """
+    make()  # it removes what it does not know
+    return _made(OLD_PEERS, OLD_PACKAGES)
+
+
+def _made(folder: Path, packages: list[str]) -> Path:
+    stamp = folder / ".for-peers"
+    wanted = "\n".join(packages)
     if not stamp.exists() or stamp.read_text() != wanted:
-        shutil.rmtree(PEERS, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", PEERS], check=True)
-        pip = [PEERS / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "-q", *PACKAGES]
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        pip = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "-q", *packages]
         done = subprocess.run(pip, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotInstalled(done.stderr.strip()[-300:])
         stamp.write_text(wanted)
-    return PEERS / "bin"
+    return folder / "bin"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import datetime as dt
 import gzip
 import json
@@ -12,10 +14,12 @@ from typing import Any
 import pytest
 
 import burler
+from burler.batch_config import BatchConfig, BatchStorage
 from burler.errors import StorageError, UsageError
 from burler.runtime.run import run
 from burler.settings import Settings
 from burler.singer.messages import Records, Schema, State
+from burler.sinks.base import form_for
 from burler.sinks.memory import MemorySink
 from burler.sinks.open import open_sink
 from burler.sinks.stdout import LineWriter, StdoutSink
@@ -42,7 +46,18 @@ def test_unknown_sinks(text: str):
 
 def test_stdout_is_the_sink_given():
     sink = stdout()
-    assert open_sink("stdout", sink, tap_id="t", settings=Settings()) is sink
+    assert open_sink("stdout", sink, tap_id="t", settings=Settings(batch=False)) is sink
+
+
+@pytest.mark.parametrize(("said", "form"), [(None, "messages"), (True, "rows"), (False, "messages")])
+def test_a_streams_metadata_may_ask_for_files_where_no_setting_does(tmp_path, said: bool | None, form: str):
+    settings = Settings(batch_config=BatchConfig(storage=BatchStorage(root=str(tmp_path))), batch=None)
+    off = dataclasses.replace(settings, batch_config=None)
+    assert form_for(open_sink("stdout", stdout(), tap_id="t", settings=settings), "s", said) == (
+        "rows" if said is None else form
+    )
+    with contextlib.chdir(tmp_path):
+        assert form_for(open_sink("stdout", stdout(), tap_id="t", settings=off), "s", said) == form
 
 
 class States(MemorySink):

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from burler.spark.kinds import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
+from burler.columns.kinds import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
 
 Path = tuple[str, ...]
 

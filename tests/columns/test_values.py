@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from burler.spark.kinds import (
+from burler.columns.kinds import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -21,7 +21,7 @@ from burler.spark.kinds import (
     MapOf,
     StructOf,
 )
-from burler.spark.values import Misfit, Report, converter
+from burler.columns.values import Misfit, Report, converter
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
 

@@ -1,0 +1,130 @@
+"""BATCH to BATCH: files rewritten between a tap and a target that disagree about format, compression or storage (BATCH
+proposal: storage transforms)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from burler.batch.expanding import Expanded, Stopped
+from burler.batch.passing import Found, Passing, never, nothing, once
+from burler.batch.reading import BatchReading, read
+from burler.batch.storage import open_storage
+from burler.batch.writer import BatchWriter
+from burler.batch_config import BatchConfig
+from burler.errors import MessageError
+from burler.lake.intake import blocks
+from burler.lake.roll import Clock
+from burler.singer.messages import ArrowPage, Batch, Message, Schema, to_line
+
+logger = logging.getLogger(__name__)
+
+
+def convert(
+    source: BinaryIO | int,
+    write: Callable[[bytes], object],
+    config: BatchConfig,
+    *,
+    tap: str = "tap",
+    options: Mapping[str, Any] | None = None,
+    flush: Callable[[], object] = nothing,
+    tick: Callable[[], object] = nothing,
+    should_stop: Callable[[], bool] = never,
+    warn: Callable[[str], object] = logger.warning,
+    clock: Clock | None = None,
+    run_id: str | None = None,
+) -> Expanded:
+    """Write messages of any tap with the files of each BATCH rewritten, until the end of ``source``.
+
+    In place of a BATCH come one or more that name the new files, which are durable by then; everything else passes byte
+    for byte, at its place. Columns that stay columns, and JSON lines that stay such, are never taken apart into rows. The
+    old files are left as they are.
+
+    Args:
+        config: how and where the new files are to be; ``batch_age_seconds`` plays no part.
+        options: for the library that reaches the old files.
+        tap, flush, tick, should_stop, warn: see ``burler.batch.pack``.
+
+    Raises:
+        BatchError: a BATCH that can't be read, or whose rows the new format can't hold; nothing behind it is written.
+    """
+    warn = once(warn)
+    storage = open_storage(config.storage, presign_seconds=config.presign_seconds)
+    rewriting = _Rewriting(
+        lambda emit: BatchWriter(storage, config, tap=tap, emit=emit, clock=clock, run_id=run_id), write
+    )
+    passing, done = Passing(), Expanded()
+
+    def take(piece: bytes | Found) -> None:
+        if isinstance(piece, bytes):
+            write(piece)
+            return
+        flush()  # a target may go on meanwhile
+        reading = read(piece.batch, piece.schema, options=options, line=piece.number, warn=warn)
+        done.records += rewriting.take(piece, reading, should_stop)
+        done.batches += 1
+
+    try:
+        for block in blocks(source, tick=tick, due=lambda: None, stop=should_stop):
+            for piece in passing.take(block):
+                take(piece)
+            flush()
+        for piece in passing.finish(stopped=should_stop()):
+            take(piece)
+    except Stopped:
+        rewriting.writer.abort()
+    except MessageError:
+        rewriting.writer.abort()
+        flush()  # what stands before it
+        raise
+    except BaseException:
+        rewriting.writer.abort()
+        raise
+    flush()
+    done.lines = passing.lines
+    return done
+
+
+class _Rewriting:
+    """The rows of one BATCH after the other, in new files."""
+
+    def __init__(
+        self, make: Callable[[Callable[[Message], object]], BatchWriter], write: Callable[[bytes], object]
+    ) -> None:
+        self._write = write
+        self.writer = make(self._emit)
+        self._schemas: dict[str, Mapping[str, Any]] = {}
+
+    def _emit(self, message: Message) -> None:
+        if isinstance(message, Batch):  # the SCHEMA has passed as it came
+            self._write(to_line(message))
+
+    def take(self, found: Found, reading: BatchReading, should_stop: Callable[[], bool]) -> int:
+        """Rewrite all files of a message, and let the messages of the new ones go. Gives the number of rows."""
+        batch = reading.batch
+        if self._schemas.get(batch.stream) is not found.schema:
+            self.writer.schema(Schema(batch.stream, dict(found.schema)))
+            self._schemas[batch.stream] = found.schema
+        count = 0
+        for rows in self._as_columns(reading) if self._stays_columns(batch) else self._as_lines(reading):
+            count += rows
+            if should_stop():
+                raise Stopped
+        self.writer.flush()
+        return count
+
+    def _stays_columns(self, batch: Batch) -> bool:
+        return batch.format in ("parquet", "arrow") and self.writer.config.encoding.is_columnar
+
+    def _as_lines(self, reading: BatchReading) -> Any:
+        batch = reading.batch
+        for page in reading.pages():
+            self.writer.rows(batch.stream, page.lines, page.count, batch.time_extracted, batch.version)
+            yield page.count
+
+    def _as_columns(self, reading: BatchReading) -> Any:
+        batch = reading.batch
+        for table in reading.arrow():
+            self.writer.table(ArrowPage(batch.stream, table, batch.time_extracted, batch.version))  # type: ignore[arg-type]
+            yield table.num_rows

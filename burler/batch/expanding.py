@@ -1,0 +1,116 @@
+"""BATCH to RECORD: the rows of batch files between any tap and a target that takes rows alone (BATCH proposal; specs 5).
+
+Everything but BATCH passes byte for byte, at its place: so a STATE that stood behind a BATCH stands behind its rows. Where
+a BATCH can't be read, the run ends there: its rows up to that place are out, and no STATE of what follows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from burler.batch.passing import Found, Passing, never, nothing, once
+from burler.batch.reading import read, record_lines
+from burler.errors import MessageError, UsageError
+from burler.lake.intake import blocks
+
+logger = logging.getLogger(__name__)
+
+_MOST_PROCESSES = 256
+
+
+@dataclass(slots=True)
+class Expanded:
+    """What was done: lines that came in, BATCH messages among them, and RECORDs that were made of those."""
+
+    lines: int = 0
+    batches: int = 0
+    records: int = 0
+
+
+class Stopped(Exception):
+    """Told to stop between two pages of a BATCH: what stands behind it is not written."""
+
+
+def expand(
+    source: BinaryIO | int,
+    write: Callable[[bytes], object],
+    *,
+    processes: int = 1,
+    options: Mapping[str, Any] | None = None,
+    flush: Callable[[], object] = nothing,
+    tick: Callable[[], object] = nothing,
+    should_stop: Callable[[], bool] = never,
+    warn: Callable[[str], object] = logger.warning,
+) -> Expanded:
+    """Write messages of any tap with RECORDs in place of BATCH, until the end of ``source``.
+
+    Args:
+        source: a binary stream or a file descriptor.
+        write: gets complete lines, in order.
+        processes: files are read by so many worker processes, those of later messages while earlier ones are written.
+            Rows that wait for their turn lie in temporary files, of bounded size. 1: in this process.
+        options: for the library that reaches the files (credentials, an endpoint).
+        flush: called when ``source`` has nothing more for now.
+        tick: called between blocks, and about once a second while nothing comes.
+        should_stop: asked between blocks and pages; True ends the run, without an error.
+        warn: gets a sentence for each kind of oddity.
+
+    Raises:
+        BatchError: a BATCH that can't be read, with the number of its line; rows before the place are written.
+        MessageError: a line that may be a BATCH is no JSON.
+    """
+    if not 1 <= processes <= _MOST_PROCESSES:
+        raise UsageError(f"processes is {processes}; it must be 1 to {_MOST_PROCESSES}.")
+    done, warn = Expanded(), once(warn)
+    passing = Passing()
+    try:
+        if processes == 1:
+            _expand_here(source, write, passing, done, options, flush, tick, should_stop, warn)
+        else:
+            from burler.batch.expanding_pool import Pool
+
+            with Pool(processes, write, done, options, flush, should_stop, warn) as pool:
+                pool.run(source, passing, tick)
+    except Stopped:
+        pass
+    except MessageError:
+        flush()  # what stands before it
+        raise
+    flush()
+    done.lines = passing.lines
+    return done
+
+
+def _expand_here(
+    source: BinaryIO | int,
+    write: Callable[[bytes], object],
+    passing: Passing,
+    done: Expanded,
+    options: Mapping[str, Any] | None,
+    flush: Callable[[], object],
+    tick: Callable[[], object],
+    should_stop: Callable[[], bool],
+    warn: Callable[[str], object],
+) -> None:
+    def take(piece: bytes | Found) -> None:
+        if isinstance(piece, bytes):
+            write(piece)
+            return
+        flush()  # the first row may take a while
+        batch = piece.batch
+        for page in read(batch, piece.schema, options=options, line=piece.number, warn=warn).pages():
+            write(record_lines(page.lines, batch.stream, batch.time_extracted, batch.version))
+            done.records += page.count
+            if should_stop():
+                raise Stopped
+        done.batches += 1
+
+    for block in blocks(source, tick=tick, due=lambda: None, stop=should_stop):
+        for piece in passing.take(block):
+            take(piece)
+        flush()
+    for piece in passing.finish(stopped=should_stop()):
+        take(piece)

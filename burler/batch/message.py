@@ -1,0 +1,152 @@
+"""BATCH messages as they come over the wire: both dialects, read into one form (specs 5)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+from burler.batch_config import CODECS, FORMATS
+from burler.errors import BatchError
+from burler.singer.messages import Batch
+
+_NAMES = {
+    "jsonl": "jsonl", "json-lines": "jsonl", "jsonlines": "jsonl", "ndjson": "jsonl", "json": "jsonl",
+    "csv": "csv", "tsv": "csv", "parquet": "parquet", "arrow": "arrow", "arrow_ipc": "arrow", "ipc": "arrow",
+}  # fmt: skip
+_PACKINGS = {"gzip": "gzip", "gz": "gzip", "zstd": "zstd", "zst": "zstd", "none": None, "": None}
+
+
+@cache
+def message_schema() -> dict[str, Any]:
+    """The JSON Schema of a BATCH message."""
+    text = resources.files("burler.batch").joinpath("message.schema.json").read_text(encoding="utf-8")
+    return cast(dict[str, Any], json.loads(text))
+
+
+def batch_of(wire: Mapping[str, Any]) -> Batch:
+    """A BATCH message from its plain dict.
+
+    What is absent is as the proposal has it: JSON lines, no compression. Keys that are not known are passed over.
+
+    Raises:
+        BatchError: it is no BATCH message, or its two dialects contradict each other.
+    """
+    stream = wire.get("stream")
+    if not isinstance(stream, str) or not stream:
+        raise BatchError("a BATCH without 'stream'")
+    manifest = wire.get("manifest")
+    if not isinstance(manifest, list | tuple) or not all(isinstance(url, str) and url for url in manifest):
+        raise BatchError(f"stream '{stream}': the 'manifest' of a BATCH must be a list of URLs")
+    form, packing = _encoding(wire, stream)
+    options = _options(wire.get("format"), "format", stream)
+    if _name(wire.get("format"), "format", stream) == "tsv":
+        options = {"delimiter": "\t", **options}
+    return Batch(
+        stream,
+        tuple(manifest),
+        form,
+        packing,
+        options,
+        _options(wire.get("compression"), "compression", stream),
+        size=_count(wire.get("size"), "size", stream),
+        time_extracted=_moment(wire.get("time_extracted"), stream),
+        version=_count(wire.get("version"), "version", stream),
+        file_stats=_stats(wire.get("file_stats"), len(manifest), stream),
+        dialect="both" if "encoding" in wire and "format" in wire else "meltano" if "encoding" in wire else "sip",
+    )
+
+
+def _encoding(wire: Mapping[str, Any], stream: str) -> tuple[str, str | None]:
+    """Format and compression, by either dialect; both must say the same."""
+    encoding = wire.get("encoding")
+    if encoding is not None and not isinstance(encoding, Mapping):
+        raise BatchError(f"stream '{stream}': the 'encoding' of a BATCH must be an object")
+    said: list[tuple[str, str | None]] = []
+    if wire.get("format") is not None or wire.get("compression") is not None or encoding is None:
+        said.append(_known(_name(wire.get("format"), "format", stream), _packing(wire, stream), stream))
+    if encoding is not None:
+        form, packing = encoding.get("format"), encoding.get("compression")
+        said.append(
+            _known(_text(form, "encoding.format", stream), _text(packing, "encoding.compression", stream), stream)
+        )
+    if len(set(said)) > 1:
+        (form, packing), (other, also) = said
+        raise BatchError(
+            f"stream '{stream}': a BATCH that contradicts itself: its 'format' and 'compression' say {form}, "
+            f"{packing or 'none'}; its 'encoding' says {other}, {also or 'none'}"
+        )
+    return said[0]
+
+
+def _known(form: str | None, packing: str | None, stream: str) -> tuple[str, str | None]:
+    name = _NAMES.get((form or "jsonl").lower())
+    if name is None:
+        raise BatchError(f"stream '{stream}': a BATCH of the unknown format '{form:.60}'. Known: {', '.join(FORMATS)}")
+    if name in CODECS:
+        return name, None  # the files say themselves
+    if (packing or "").lower() not in _PACKINGS:
+        raise BatchError(
+            f"stream '{stream}': a BATCH of the unknown compression '{packing:.60}'. Known: gzip, zstd, none"
+        )
+    return name, _PACKINGS[(packing or "").lower()]
+
+
+def _packing(wire: Mapping[str, Any], stream: str) -> str | None:
+    said = wire.get("compression")
+    if isinstance(said, Mapping) and said.get("enabled") is False:
+        return None
+    return _name(said, "compression", stream)
+
+
+def _name(said: Any, key: str, stream: str) -> str | None:
+    """A format or compression: an object with a name, or (of other writers) the name alone."""
+    return _text(said.get("name") if isinstance(said, Mapping) else said, key, stream)
+
+
+def _text(said: Any, key: str, stream: str) -> str | None:
+    if said is None or isinstance(said, str):
+        return said
+    raise BatchError(f"stream '{stream}': the '{key}' of a BATCH must be text, not {said!r:.60}")
+
+
+def _options(said: Any, key: str, stream: str) -> dict[str, Any]:
+    options = said.get("options") if isinstance(said, Mapping) else None
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise BatchError(f"stream '{stream}': the '{key}.options' of a BATCH must be an object")
+    return dict(options)
+
+
+def _count(said: Any, key: str, stream: str) -> int | None:
+    if said is None:
+        return None
+    if isinstance(said, bool) or not isinstance(said, int) or said < 0:
+        raise BatchError(f"stream '{stream}': the '{key}' of a BATCH must be a whole number, not {said!r:.60}")
+    return said
+
+
+def _moment(said: Any, stream: str) -> dt.datetime | None:
+    if said is None:
+        return None
+    try:
+        moment = dt.datetime.fromisoformat(said)
+    except (TypeError, ValueError):
+        raise BatchError(
+            f"stream '{stream}': the 'time_extracted' of a BATCH must be an RFC 3339 date-time, not {said!r:.60}"
+        ) from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+
+
+def _stats(said: Any, files: int, stream: str) -> tuple[tuple[int, int], ...] | None:
+    if said is None:
+        return None
+    if isinstance(said, list) and len(said) == files and all(isinstance(one, Mapping) for one in said):
+        pairs = tuple((one.get("records"), one.get("bytes")) for one in said)
+        if all(isinstance(number, int) for pair in pairs for number in pair):
+            return cast(tuple[tuple[int, int], ...], pairs)
+    raise BatchError(f"stream '{stream}': the 'file_stats' of a BATCH must have records and bytes of each file")

@@ -1,0 +1,205 @@
+"""What a source's files say of themselves, without their rows: columns, types, how many rows (specs 11.18)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from burler.batch.native import BatchFiles, local_path
+from burler.batch.native_head import MOST_BYTES, Head, open_file, size_of
+from burler.errors import FileError
+from burler.extras import require
+from burler.files.names import shown
+
+_BOM = b"\xef\xbb\xbf"
+_PARQUET_MAGIC = b"PAR1"
+_ARROW_MAGIC = b"ARROW1"
+_NEEDED = "burler.batch_files (Parquet, Arrow)"
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFile:
+    """A file that is there and begins as it should.
+
+    Attributes:
+        number: its place in ``BatchFiles.urls``.
+        size_bytes: as stored; None where its store does not say.
+        columns: as its header or its schema has them; None where it has none (JSON lines, CSV without a header).
+        keys: of JSON lines: the keys of the first row.
+        rows: as its footer counts them (Parquet).
+        types: pyarrow's schema (Parquet, Arrow).
+        codec: of Parquet's first column.
+        is_empty: it has no row and need not be in a manifest.
+        remark: why it can't be passed on, where the file itself is the reason.
+    """
+
+    url: str
+    number: int
+    size_bytes: int | None = None
+    columns: tuple[str, ...] | None = None
+    keys: tuple[str, ...] | None = None
+    rows: int | None = None
+    types: Any = None
+    codec: str | None = None
+    line_end: str = "\n"
+    is_empty: bool = False
+    remark: str | None = None
+
+
+def checked(files: BatchFiles) -> list[NativeFile]:
+    """Look at each file: it is there, its first bytes fit its compression and unpack, its header can be read.
+
+    No more than the beginning of a file of text is read, and the footer of Parquet.
+
+    Raises:
+        FileError: a file that is not there, is broken, or is not what it should be; with its name.
+        MissingExtra: pyarrow, zstandard or the library of a store is not installed.
+    """
+    if not files.check:
+        return [NativeFile(url, number) for number, url in enumerate(files.urls)]
+    return [_checked(files, url, number) for number, url in enumerate(files.urls)]
+
+
+def _checked(files: BatchFiles, url: str, number: int) -> NativeFile:
+    name, options = shown(url), files.storage_options
+    with open_file(url, options) as opened:
+        said: dict[str, Any] = {"size_bytes": size_of(url, options)}
+        if files.format in ("parquet", "arrow"):
+            said |= _of_columns(files, opened, name)
+        else:
+            head = Head(opened, files.compression, name)
+            said |= _of_lines(head, name) if files.format == "jsonl" else _of_csv(head, files.format_options, name)
+    return NativeFile(url, number, **said)
+
+
+# ---- text ------------------------------------------------------------------------------------------------
+
+
+def _of_lines(head: Head, name: str) -> dict[str, Any]:
+    """The keys of the first row."""
+    text = head.until_line()
+    while not text.strip() and len(text) < MOST_BYTES and head.more():
+        text = head.until_line()
+    if not text.strip():
+        return {"is_empty": True, "keys": ()}
+    marked = text.startswith(_BOM)
+    line = text.removeprefix(_BOM).lstrip().partition(b"\n")[0]
+    try:
+        row = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        glimpse = line[:60].decode("utf-8", "replace")
+        raise FileError(
+            f"file '{name}': its first line is no JSON object, near {glimpse!r}.\n"
+            "  In JSON lines each line is a row. Is it another format, or a document that holds the rows?"
+        ) from None
+    return {"keys": tuple(row), "remark": "it begins with a byte order mark" if marked else None}
+
+
+def _of_csv(head: Head, options: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The names of the columns; nothing for a file without header."""
+    text = head.until_line()
+    if not text:
+        return {"is_empty": True}
+    if not options["header"]:
+        return {"line_end": _line_end(text)}
+    remark = "it begins with a byte order mark" if text.startswith(_BOM) else None
+    fields = _first_row(head, options, name)
+    twice = next((field for i, field in enumerate(fields) if field in fields[:i]), None)
+    if twice is not None:
+        raise FileError(f"file '{name}': two columns are named {twice[:60]!r}, and a row has one field of a name.")
+    if not all(fields):
+        raise FileError(f"file '{name}': a column has no name in the first line. Has it a header (header=False)?")
+    return {"columns": tuple(fields), "line_end": _line_end(head.text), "remark": remark}
+
+
+def _first_row(head: Head, options: Mapping[str, Any], name: str) -> list[str]:
+    """The fields of the first row. A name may hold a line end, so one line need not be all of it."""
+    quote = options["quote_char"]
+    quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    while True:
+        text = head.text.removeprefix(_BOM)
+        try:
+            lines = io.StringIO(text.decode("utf-8", "surrogateescape"), newline="")
+            rows = csv.reader(lines, delimiter=options["delimiter"], quotechar=quote, quoting=quoting, strict=True)
+            found = next(rows)
+            ",".join(found).encode()
+            return found
+        except UnicodeEncodeError:
+            raise FileError(f"file '{name}': its header is no text in UTF-8.") from None
+        except csv.Error as error:
+            if len(text) >= MOST_BYTES or not head.more():
+                raise FileError(f"file '{name}', first line: not CSV as it should be: {error}.") from None
+
+
+def _line_end(text: bytes) -> str:
+    return "\r\n" if text.partition(b"\n")[0].endswith(b"\r") else "\n"
+
+
+# ---- columns -----------------------------------------------------------------------------------------------
+
+
+def _of_columns(files: BatchFiles, opened: Any, name: str) -> dict[str, Any]:
+    """Schema and footer. A file that is packed as a whole, or can't be read from its end, says nothing yet: it is never
+    passed on, and whoever reads it copies it first."""
+    if files.compression is not None:
+        return {"remark": f"it is packed as a whole ({files.compression}), which no reader of {files.format} expects"}
+    magic = opened.read(6)
+    right = magic[:4] == _PARQUET_MAGIC if files.format == "parquet" else magic[:4] != _PARQUET_MAGIC
+    if not right or not magic:
+        raise FileError(f"file '{name}' is no {files.format.capitalize()}: it begins with {magic!r}.")
+    if not _can_seek(opened):
+        return {"remark": "it can't be read from its end where it lies, so nobody knows its columns"}
+    opened.seek(0)
+    return _of_parquet(opened, name) if files.format == "parquet" else _of_arrow(opened, name, magic)
+
+
+def _can_seek(opened: Any) -> bool:
+    try:
+        return bool(opened.seekable())
+    except AttributeError:
+        return False
+
+
+def _of_parquet(opened: Any, name: str) -> dict[str, Any]:
+    pyarrow = require("pyarrow", extra="files", needed_for=_NEEDED)
+    parquet = require("pyarrow.parquet", extra="files", needed_for=_NEEDED)
+    try:
+        footer = parquet.read_metadata(opened)
+        types = footer.schema.to_arrow_schema()
+    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
+        raise FileError(
+            f"file '{name}': its Parquet footer can't be read: {shown(str(error))[:150]}.\n  Was it written to its end?"
+        ) from None
+    codec = None
+    if footer.num_row_groups and footer.num_columns:
+        codec = str(footer.row_group(0).column(0).compression).lower()
+    _refuse_twice(types.names, name)
+    return {"columns": tuple(types.names), "rows": footer.num_rows, "types": types, "codec": codec}
+
+
+def _of_arrow(opened: Any, name: str, magic: bytes) -> dict[str, Any]:
+    pyarrow = require("pyarrow", extra="files", needed_for=_NEEDED)
+    ipc = require("pyarrow.ipc", extra="files", needed_for=_NEEDED)
+    try:
+        types = (ipc.open_file(opened) if magic == _ARROW_MAGIC else ipc.open_stream(opened)).schema
+    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
+        raise FileError(f"file '{name}' is no Arrow IPC that can be read: {shown(str(error))[:150]}.") from None
+    _refuse_twice(types.names, name)
+    return {"columns": tuple(types.names), "types": types}
+
+
+def _refuse_twice(columns: list[str], name: str) -> None:
+    twice = next((column for i, column in enumerate(columns) if column in columns[:i]), None)
+    if twice is not None:
+        raise FileError(f"file '{name}': two columns are named {twice!r}, and a row has one field of a name.")
+
+
+def shown_name(file: NativeFile) -> str:
+    """A file as people may see it."""
+    path = local_path(file.url)
+    return shown(file.url if path is None else str(path))

@@ -1,0 +1,229 @@
+"""What becomes of files that a stream's function yields: passed on as they are, or read as rows (specs 11.18)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from burler.batch.native import CSV_OPTIONS, BatchFiles
+from burler.batch.native_checks import NativeFile, checked, shown_name
+from burler.batch.native_rows import Rows
+from burler.batch.native_types import misfit
+from burler.batch_config import BatchConfig
+from burler.context import StreamRun
+from burler.singer.messages import Batch
+
+logger = logging.getLogger("burler")
+
+_SAYABLE = (None, "gzip", "zstd")
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Files that go out as they are: one message for each.
+
+    Attributes:
+        bookmark: the replication key's greatest value in them, by the author's word; ``msgspec.UNSET`` without.
+    """
+
+    files: BatchFiles
+    checked: tuple[NativeFile, ...]
+
+    is_passed: ClassVar[bool] = True
+
+    @property
+    def bookmark(self) -> Any:
+        """See the class."""
+        return self.files.bookmark
+
+    @property
+    def time_extracted(self) -> dt.datetime | None:
+        """When the source made them, by the author's word."""
+        return self.files.time_extracted
+
+    @property
+    def count(self) -> int | None:
+        """How many rows they have; None if nobody knows. The author's number may be more than there are."""
+        counts = [_rows(self.files, file) for file in self.checked]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    @property
+    def size_bytes(self) -> int:
+        """Their bytes as stored, as far as stores say."""
+        return sum(file.size_bytes or 0 for file in self.checked)
+
+    def batches(
+        self,
+        stream: str,
+        *,
+        time_extracted: dt.datetime | None = None,
+        version: int | None = None,
+        dialect: str = "both",
+    ) -> list[Batch]:
+        """The messages, in the files' order. ``file_stats`` only where a footer counts the rows: a reader checks it."""
+        return [
+            Batch(
+                stream,
+                (file.url,),
+                self.files.format,
+                self.files.compression,
+                _options(self.files, file),
+                size=_rows(self.files, file),
+                time_extracted=self.files.time_extracted or time_extracted,
+                version=version,
+                file_stats=None if None in (file.rows, file.size_bytes) else ((file.rows or 0, file.size_bytes or 0),),
+                dialect=dialect,
+            )
+            for file in self.checked
+        ]
+
+
+def _rows(files: BatchFiles, file: NativeFile) -> int | None:
+    return files.size_of(file.number) if file.rows is None else file.rows
+
+
+def _options(files: BatchFiles, file: NativeFile) -> dict[str, Any]:
+    if files.format == "csv":
+        return {**files.format_options, "line_end": file.line_end}
+    return {"compression": "none" if file.codec in (None, "uncompressed") else file.codec} if file.types else {}
+
+
+class Intake:
+    """Takes what one stream's function yields.
+
+    Args:
+        run: the stream that the files belong to.
+        config: None: BATCH is off for this stream.
+        rows_needed: why something of the tap must see each row, as "a hook is called for its rows"; None: nothing must.
+    """
+
+    def __init__(self, run: StreamRun, *, config: BatchConfig | None, rows_needed: str | None = None) -> None:
+        self._run, self._config, self._rows_needed = run, config, rows_needed
+        self._said = False
+
+    def take(self, files: BatchFiles) -> Passed | Rows:
+        """Look at files, and decide.
+
+        Raises:
+            FileError: one is not there, or is not what it should be. MissingExtra: see ``checked``.
+        """
+        found = checked(files)
+        if self._config is None:
+            return Rows(files, self._run, found)
+        reason = why_not(files, found, self._run, config=self._config, rows_needed=self._rows_needed)
+        if reason is None:
+            passed = tuple(file for file in found if not file.is_empty)
+            self._run.tally.add("files", count=len(passed))
+            self._run.tally.add("bytes", count=sum(file.size_bytes or 0 for file in passed))
+            return Passed(files, passed)
+        if not self._said:
+            self._said = True
+            logger.info("stream '%s': its files are read and written anew: %s.", self._run.name, reason)
+        return Rows(files, self._run, found)
+
+
+def why_not(
+    files: BatchFiles,
+    found: Sequence[NativeFile],
+    run: StreamRun,
+    *,
+    config: BatchConfig,
+    rows_needed: str | None = None,
+) -> str | None:
+    """Why files can't be passed on as they are, as the end of a sentence; None: they can.
+
+    The stream's selected schema is held against their columns. What it says beyond names and (of Parquet and Arrow)
+    types is not: nobody looks at the rows.
+    """
+    if rows_needed:
+        return rows_needed
+    reason = _unsayable(files, config) or _other_encoding(files, config) or _deselected_inside(run)
+    if reason:
+        return reason
+    for file in found:
+        if not file.is_empty and (reason := file.remark or _columns(files, file, run)):
+            return f"'{shown_name(file)}': {reason}"
+    return None
+
+
+def _unsayable(files: BatchFiles, config: BatchConfig) -> str | None:
+    """What a message of the dialect can't say."""
+    if files.compression not in _SAYABLE:
+        return f"no BATCH message can say '{files.compression}'"
+    signed = any(urlsplit(url).query for url in files.urls)
+    if signed and config.dialect != "sip":
+        return f"their URLs have a query, which targets of dialect '{config.dialect}' cut off (dialect 'sip' does not)"
+    if config.presign_seconds is not None and not all(
+        urlsplit(url).query or urlsplit(url).scheme == "file" for url in files.urls
+    ):
+        return "presign_seconds asks for signed URLs, and these are not"
+    if config.dialect == "meltano" and files.format == "csv" and dict(files.format_options) != dict(CSV_OPTIONS):
+        return "dialect 'meltano' can't say how csv is written"
+    return None
+
+
+def _other_encoding(files: BatchFiles, config: BatchConfig) -> str | None:
+    """What the operator asked for, where the files are otherwise. The codec inside of Parquet and Arrow is no matter:
+    such files say it themselves."""
+    wanted = config.encoding
+    if not config.encoding_given:
+        return None
+    mine = (files.format, files.compression or "none")
+    theirs = (wanted.format, wanted.packing or "none")
+    if mine != theirs:
+        return f"batch_config asks for {theirs[0]}, {theirs[1]}, and they are {mine[0]}, {mine[1]}"
+    for name, value in files.format_options.items():
+        asked = wanted.format_options.get(name, CSV_OPTIONS[name])
+        if name != "line_end" and asked != value:
+            return f"batch_config asks for csv with {name} {asked!r}, and theirs is {value!r}"
+    return None
+
+
+def _deselected_inside(run: StreamRun) -> str | None:
+    """A field within a field that is not selected: in files nobody takes it out."""
+    for path in run._metadata:
+        if len(path) > 2 and path[0] == "properties" and path[1] in (run.schema.get("properties") or {}):
+            node: Any = run.schema
+            for key in path:
+                node = node.get(key) if hasattr(node, "get") else None
+            if node is None:
+                return f"field '{'.'.join(path[1::2])}' is not selected"
+    return None
+
+
+def _columns(files: BatchFiles, file: NativeFile, run: StreamRun) -> str | None:
+    """Where its columns are not the stream's selected fields."""
+    wanted = tuple(run.schema.get("properties") or ())
+    columns = file.columns or files.columns
+    if columns is None:
+        cure = "batch_files(columns=[...]) says it"
+        return f"{files.format} does not say which fields its rows have ({cure})"
+    if files.columns is not None and set(columns) != set(files.columns):
+        return f"its columns are not those of columns= ({_differences(columns, files.columns, 'columns=')})"
+    if set(columns) != set(wanted):
+        return _differences(columns, wanted, "the selected schema")
+    if file.keys is not None and (more := [key for key in file.keys if key not in wanted]):
+        return f"its first row has '{more[0]}', which columns= does not name"
+    if files.format == "csv" and not files.format_options["header"] and columns != wanted:
+        return "it has no header, and its columns stand in another order than the schema's"
+    return None if file.types is None else misfit(file.types, run.schema, run.name)
+
+
+def _differences(columns: Sequence[str], wanted: Sequence[str], of: str) -> str:
+    more = [name for name in columns if name not in set(wanted)]
+    less = [name for name in wanted if name not in set(columns)]
+    parts = []
+    if more:
+        parts.append(f"it has {_some(more)}, which {of} does not")
+    if less:
+        parts.append(f"{'and ' if more else 'it '}lacks {_some(less)}")
+    return " ".join(parts)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name[:60]}'" for name in names[:_SHOWN]) + (" ..." if len(names) > _SHOWN else "")

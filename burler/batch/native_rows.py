@@ -1,0 +1,163 @@
+"""The rows of a source's files as pages, where they are not passed on as they are (specs 11.18)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, cast
+
+import msgspec
+
+from burler.batch.native import BatchFiles, local_path
+from burler.batch.native_checks import NativeFile, checked, shown_name
+from burler.batch.native_head import open_file
+from burler.context import StreamRun
+from burler.errors import BatchError, FileError
+from burler.extras import require
+from burler.files.csv_pages import Table
+from burler.files.json_pages import json_line_pages
+from burler.files.names import shown
+from burler.files.pages import table_of
+from burler.files.parquet_pages import parquet_batches
+from burler.files.unpacking import Unpacked, said, seekable_copy, unpack
+from burler.pipeline.pages import JsonPage
+from burler.singer.messages import Batch
+
+_MOST_LINE_BYTES = 1 << 28
+_MOST_UNPACKED_BYTES = 1 << 36
+_PACKINGS = {"gzip": "gz", "zstd": "zst"}
+_TEXT = {"type": ["null", "string"]}
+
+
+class Rows:
+    """An iterator of the pages of some files, one file after the other.
+
+    Args:
+        run: the stream whose rows they are; None: of no stream that runs here.
+        checked_files: what ``checked`` gave; None: they are looked at when the first page is asked for.
+    """
+
+    def __init__(
+        self, files: BatchFiles, run: StreamRun | None, checked_files: Sequence[NativeFile] | None = None
+    ) -> None:
+        self._files, self._run = files, run
+        self._checked = checked_files
+        self._warned: set[str] = set()
+        self._pages = self._of_all()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._pages)
+
+    def close(self) -> None:
+        """No more pages are wanted. What was temporary goes: the next run has it made anew."""
+        self._pages.close()
+        if self._files.temporary:
+            for url in self._files.urls:
+                _remove(url)
+
+    def _of_all(self) -> Generator[Any, None, None]:
+        files, run = self._files, self._run
+        table = table_of(run)
+        for file in checked(files) if self._checked is None else self._checked:
+            if not file.is_empty:
+                if run is not None:
+                    run.tally.add("files")
+                    run.tally.add("bytes", count=file.size_bytes or 0)
+                with contextlib.closing(_pages(files, file, table, self._warned)) as pages:
+                    yield from pages
+            if files.temporary:
+                _remove(file.url)
+        if run is not None and run.manual and files.bookmark is not msgspec.UNSET:
+            run.save_bookmark(files.bookmark)
+
+
+def _remove(url: str) -> None:
+    path = local_path(url)
+    if path is not None:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _pages(files: BatchFiles, file: NativeFile, table: Table, warned: set[str]) -> Generator[Any, None, None]:
+    """The pages of one file.
+
+    Raises:
+        FileError: it is broken; rows before the place were given.
+    """
+    name = shown_name(file)
+    if files.format == "parquet":
+        with _seekable(files, file, name) as source:
+            yield from parquet_batches(source, name, table, warned)
+    elif files.format == "arrow":
+        with _seekable(files, file, name) as source:
+            yield from _arrow(source, name, table)
+    elif files.format == "csv":
+        with _unpacked(files, file, name) as opened:
+            yield from _csv(files, file, opened, table, name)
+    else:
+        with _unpacked(files, file, name) as opened:
+            yield from json_line_pages(opened, name, max_line_bytes=_MOST_LINE_BYTES)
+
+
+def _unpacked(files: BatchFiles, file: NativeFile, name: str) -> Unpacked:
+    raw = open_file(file.url, files.storage_options)
+    try:
+        packing = _PACKINGS.get(files.compression or "", files.compression)
+        return Unpacked(unpack(raw, packing), name, _MOST_UNPACKED_BYTES, raw)
+    except BaseException:
+        raw.close()
+        raise
+
+
+def _seekable(files: BatchFiles, file: NativeFile, name: str) -> BinaryIO:
+    """The file, or a copy of it, which can be read from any place."""
+    if files.compression is None:
+        opened = open_file(file.url, files.storage_options)
+        if getattr(opened, "seekable", lambda: False)():
+            return opened
+        opened.close()
+    with _unpacked(files, file, name) as packed:
+        return cast(BinaryIO, seekable_copy(packed))
+
+
+def _arrow(source: BinaryIO, name: str, table: Table) -> Iterator[Any]:
+    pyarrow = require("pyarrow", extra="files", needed_for="burler.batch_files (Arrow)")
+    ipc = require("pyarrow.ipc", extra="files", needed_for="burler.batch_files (Arrow)")
+    try:
+        magic = source.read(6)
+        source.seek(0)
+        if magic == b"ARROW1":
+            opened = ipc.open_file(source)
+            batches = (opened.get_batch(number) for number in range(opened.num_record_batches))
+        else:
+            opened = ipc.open_stream(source)
+            batches = iter(opened)
+        table.check(opened.schema.names, name)
+        wanted = table.wanted(opened.schema.names)
+        for batch in batches:
+            yield batch.select(wanted)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise FileError(f"file '{name}' can't be read: {shown(str(error))[:200]}.") from None
+
+
+def _csv(files: BatchFiles, file: NativeFile, opened: Unpacked, table: Table, name: str) -> Iterator[JsonPage]:
+    """Read as whoever gets the file in a BATCH message reads it, so that the rows are the same on both ways."""
+    from burler.batch.decoders import decode
+
+    columns = file.columns or files.columns
+    if columns is None:
+        columns = tuple(table.schema.get("properties") or ())
+    table.check(list(columns), name, files.format_options["delimiter"])
+    fields: Mapping[str, Any] = table.schema.get("properties") or {}
+    schema = {"type": "object", "properties": {column: fields.get(column, _TEXT) for column in columns}}
+    options = {**files.format_options, "line_end": file.line_end}
+    message = Batch("", (file.url,), "csv", None, options)
+    try:
+        with said(name):
+            for page in decode(cast(BinaryIO, opened), message, schema):
+                yield JsonPage(bytes(page.lines), ())
+    except BatchError as error:
+        raise FileError(f"file '{name}': {error}") from None

@@ -1,0 +1,172 @@
+"""Any tap's lines, of which only BATCH messages matter: everything else passes byte for byte, and is not looked into."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from burler.batch.message import batch_of
+from burler.errors import BatchError, MessageError
+from burler.singer.messages import Batch, parse_line
+
+_LETTERS = (b"\\u004", b"\\u005", b"\\u006", b"\\u007")
+"""How a JSON text may spell letters of a type."""
+_WANTED = (b"batch", b"schema", *_LETTERS)
+
+
+class _Head(msgspec.Struct, gc=False):
+    """What tells a message; the rest is skipped."""
+
+    type: str = ""
+    stream: str | None = None
+
+
+_head = msgspec.json.Decoder(_Head).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A BATCH message. ``schema``: the JSON Schema of its stream; ``line``: as it came, with its line end."""
+
+    number: int
+    batch: Batch
+    schema: Mapping[str, Any]
+    line: bytes
+
+
+class Passing:
+    """Cuts blocks into whole lines that pass, and BATCH messages."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self._begun: list[bytes] = []
+        self._schemas: dict[str, bytes] = {}
+        self._parsed: dict[str, Mapping[str, Any]] = {}
+
+    def take(self, block: bytes) -> Iterator[bytes | Found]:
+        """Yield what ends in this block, in order: bytes of whole lines, and BATCH messages.
+
+        Raises:
+            MessageError: a line that may be a BATCH or SCHEMA is no JSON; a BATCH that can't be read, or came before the
+                SCHEMA of its stream. What stood before it has been given.
+        """
+        cut = block.rfind(b"\n") + 1
+        if not cut:
+            self._begun.append(block)
+            return
+        whole = b"".join((*self._begun, block[:cut]))
+        self._begun = [block[cut:]] if cut < len(block) else []
+        yield from self._whole(whole)
+
+    def finish(self, *, stopped: bool) -> Iterator[bytes | Found]:
+        """Yield what stands behind the last line end. ``stopped``: it may be broken off, and is left out."""
+        last = b"".join(self._begun)
+        self._begun = []
+        if last and not stopped:
+            yield from self._whole(last)
+
+    def _whole(self, whole: bytes) -> Iterator[bytes | Found]:
+        first = self.lines + 1
+        self.lines += whole.count(b"\n") or 1
+        if not _may_matter(whole):
+            yield whole
+            return
+        passing: list[bytes] = []
+        for number, line in enumerate(_split(whole), first):
+            found = self._look(number, line) if _may_matter(line) else None
+            if found is None:
+                passing.append(line)
+                continue
+            if passing:
+                yield b"".join(passing)
+                passing = []
+            yield found
+        if passing:
+            yield b"".join(passing)
+
+    def _look(self, number: int, line: bytes) -> Found | None:
+        head = _head_of(number, line)
+        kind = head.type.upper()
+        if kind == "SCHEMA" and head.stream is not None:
+            self._schemas[head.stream] = line
+            self._parsed.pop(head.stream, None)
+        if kind != "BATCH":
+            return None
+        try:
+            batch = batch_of(parse_line(line))
+        except MessageError as error:
+            raise BatchError(f"line {number}: {error}") from None
+        return Found(number, batch, self._schema(number, batch.stream), line)
+
+    def _schema(self, number: int, stream: str) -> Mapping[str, Any]:
+        if stream not in self._parsed:
+            if stream not in self._schemas:
+                raise BatchError(
+                    f"line {number}: stream '{stream}': a BATCH came before the SCHEMA of its stream. The tap must send "
+                    "SCHEMA first, as targets need it"
+                )
+            schema = json.loads(self._schemas[stream], parse_float=Decimal).get("schema")
+            if not isinstance(schema, dict):
+                raise BatchError(f"line {number}: stream '{stream}': the 'schema' of its SCHEMA is no JSON object")
+            self._parsed[stream] = schema
+        return self._parsed[stream]
+
+
+def _may_matter(lines: bytes) -> bool:
+    lower = lines.lower()
+    return any(wanted in lower for wanted in _WANTED)
+
+
+def _split(whole: bytes) -> list[bytes]:
+    """Lines with their ends; a ``\\r`` is none."""
+    lines = [line + b"\n" for line in whole.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _head_of(number: int, line: bytes) -> _Head:
+    if not line.strip():
+        return _Head()
+    try:
+        return _head(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _slow_head(number, line)
+
+
+def _slow_head(number: int, line: bytes) -> _Head:
+    """For what the decoder refuses: half surrogate pairs, which JSON allows, and types that are no text."""
+    try:
+        wire = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise MessageError(f"line {number}: it is no JSON ({error!s:.80}), and may be a BATCH or a SCHEMA") from None
+    if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
+        return _Head()
+    stream = wire.get("stream")
+    return _Head(wire["type"], stream if isinstance(stream, str) else None)
+
+
+def never() -> bool:
+    """Nobody tells us to stop."""
+    return False
+
+
+def nothing() -> None:
+    """Nothing to do."""
+
+
+def once(warn: Callable[[str], object]) -> Callable[[str], None]:
+    """Passes a warning on once, whichever line it is about."""
+    said: set[str] = set()
+
+    def warn_once(text: str) -> None:
+        fact = text.partition(": ")[2] if text.startswith("line ") else text
+        if fact not in said:
+            said.add(fact)
+            warn(f"{text}; further ones without a word")
+
+    return warn_once

@@ -1,0 +1,241 @@
+"""The rows of a BATCH message, whoever made it: as lines of JSON, as dicts, or as Arrow (specs 5, 11.17; BATCH proposal).
+
+An error names the message: the line it stood in (where known), its stream, and the file without what may be secret in its
+URL. Rows before the place of the error have been given: whoever reads must not acknowledge anything behind the message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime as dt
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+
+import msgspec
+
+from burler.batch.decoders import Page, decode
+from burler.batch.message import batch_of
+from burler.batch.urls import open_url, shown, size_of_url
+from burler.batch_config import Encoding
+from burler.errors import BatchError, BurlerError, MessageError, StorageError
+from burler.singer.messages import Batch, Schema, encode, format_time, parse_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+logger = logging.getLogger(__name__)
+
+_GZIP = b"\x1f\x8b\x08"
+_COLUMNAR = ("parquet", "arrow")
+_exact_rows = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode_lines
+
+
+def read(
+    message: Mapping[str, Any] | str | bytes | Batch,
+    schema: Mapping[str, Any] | Schema | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    line: int | None = None,
+    warn: Callable[[str], object] = logger.warning,
+) -> BatchReading:
+    """Read a BATCH message: ``burler.batch.read(message).pages()``, ``.rows()`` or ``.arrow(schema)``.
+
+    Args:
+        message: a dict, a line of JSON, or a ``Batch``.
+        schema: the stream's JSON Schema. JSON lines need none; csv, Parquet and Arrow do: it says what the text of a cell
+            is, and which columns there should be.
+        options: for the library that reaches the files (credentials, an endpoint). They appear in no error.
+        line: the number of the message's line, for errors.
+        warn: gets a sentence for each oddity that loses nothing.
+
+    Raises:
+        BatchError: it is no BATCH message, or its two dialects contradict each other. No file has been looked at.
+    """
+    where = "" if line is None else f"line {line}: "
+    try:
+        batch = message if isinstance(message, Batch) else batch_of(_wire(message))
+    except MessageError as error:
+        raise BatchError(f"{where}{error}") from None
+    plain = schema.schema if isinstance(schema, Schema) else schema
+    return BatchReading(batch, plain, options=options, where=where, warn=warn)
+
+
+class BatchReading:
+    """The rows of a BATCH. Each call of ``pages``, ``rows`` or ``arrow`` reads the files anew, a page in memory at a time.
+
+    Attributes:
+        batch: the message.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        schema: Mapping[str, Any] | None,
+        *,
+        options: Mapping[str, Any] | None,
+        where: str,
+        warn: Callable[[str], object],
+    ) -> None:
+        self.batch = batch
+        self._schema = schema
+        self._options = options
+        self._where = where
+        self._warn = warn
+        self._warned: set[str] = set()
+
+    def pages(self) -> Iterator[Page]:
+        """Yield rows as ``(lines, count)``: complete lines, a JSON object in each; those of JSON lines as they stand in
+        the file, byte for byte.
+
+        Raises:
+            BatchError: a file is missing, broken off, not of the format or compression that the message says, not of the
+                schema, or not of the size that the message says.
+        """
+        for number in range(len(self.batch.manifest)):
+            yield from self.file_pages(number)
+
+    def file_pages(self, number: int) -> Iterator[Page]:
+        """Yield the pages of one file of the manifest, counted from 0."""
+        with self._about(number), self._opened(number) as raw:
+            rows = 0
+            for page in decode(raw, self._said_of(raw), self._schema):
+                rows += page.count
+                yield page
+            self._check_rows(number, rows)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield rows as dicts; numbers with a point or an exponent as exact Decimals.
+
+        Raises:
+            BatchError: see ``pages``.
+        """
+        for page in self.pages():
+            yield from _dicts(page.lines)
+
+    def arrow(self, schema: Mapping[str, Any] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield RecordBatches in the columns that the stream's schema has in batch files (specs 12).
+
+        Args:
+            schema: the stream's JSON Schema, if ``read`` was given none.
+
+        Raises:
+            BatchError: see ``pages``; or a value that its column can't hold.
+        """
+        schema = self._schema if schema is None else schema
+        if schema is None:
+            raise BatchError(
+                f"{self._where}stream '{self.batch.stream}': columns need the stream's schema. "
+                "Give it: burler.batch.read(message, schema)"
+            )
+        from burler.batch import columnar
+
+        layout = columnar.layout(Encoding("arrow"), schema, self.batch.stream)
+        for number in range(len(self.batch.manifest)):
+            if self.batch.format in _COLUMNAR:
+                yield from self._column_batches(number, schema)
+            else:
+                for page in self.file_pages(number):
+                    with self._about(number):
+                        made = columnar.record_batch(layout, page.lines, page.count)
+                    yield made
+        for remark in layout.remarks():
+            self._warn_once(remark)
+
+    def _column_batches(self, number: int, schema: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        from burler.batch.columnar_read import batches
+
+        with self._about(number), self._opened(number) as raw:
+            rows = 0
+            for batch in batches(raw, self.batch, schema):
+                rows += batch.num_rows
+                yield batch
+            self._check_rows(number, rows)
+
+    @contextlib.contextmanager
+    def _opened(self, number: int) -> Iterator[IO[bytes]]:
+        """A file, of the size that the message says."""
+        url = self.batch.manifest[number]
+        if self.batch.file_stats is not None:
+            stated, there = self.batch.file_stats[number][1], size_of_url(url, self._options)
+            if there is not None and there != stated:
+                raise BatchError(
+                    f"it has {there:,} bytes where the message says {stated:,}. It is broken off, or was replaced after "
+                    "the message; run the tap again"
+                )
+        with contextlib.closing(open_url(url, self._options)) as raw:
+            yield raw
+
+    def _said_of(self, raw: IO[bytes]) -> Batch:
+        """What is in a file. Some taps pack their files and say that they do not: a text file never begins so."""
+        if self.batch.format in _COLUMNAR or self.batch.compression is not None or not raw.seekable():
+            return self.batch
+        head = raw.read(len(_GZIP))
+        raw.seek(0)
+        if head != _GZIP:
+            return self.batch
+        self._warn_once("files are packed with gzip, though the message says they are not; they are unpacked")
+        return dataclasses.replace(self.batch, compression="gzip")
+
+    def _check_rows(self, number: int, rows: int) -> None:
+        batch = self.batch
+        if batch.file_stats is not None and batch.file_stats[number][0] != rows:
+            raise BatchError(
+                f"it has {rows:,} rows where the message says {batch.file_stats[number][0]:,}. It is broken off, or was "
+                "replaced after the message; run the tap again"
+            )
+        if batch.size is not None and rows > batch.size:
+            self._warn_once("a file has more rows than the 'size' of its message; all are read")
+
+    @contextlib.contextmanager
+    def _about(self, number: int) -> Iterator[None]:
+        """Errors from here on name the message and the file."""
+        try:
+            yield
+        except BatchError as error:
+            self._fail(number, str(error))
+        except OSError as error:
+            self._fail(number, f"it can't be read: {error.strerror or type(error).__name__}")
+        except StorageError as error:
+            self._fail(number, str(error))
+        except BurlerError:
+            raise  # a missing package: its own words say what to do
+
+    def _fail(self, number: int, fact: str) -> NoReturn:
+        stream = self.batch.stream
+        fact = fact.removeprefix(f"stream '{stream}': ").rstrip(".")
+        raise BatchError(
+            f"{self._where}stream '{stream}': BATCH file {shown(self.batch.manifest[number])}: {fact}."
+        ) from None
+
+    def _warn_once(self, fact: str) -> None:
+        if fact not in self._warned:
+            self._warned.add(fact)
+            self._warn(f"{self._where}stream '{self.batch.stream}': {fact}")
+
+
+def record_lines(lines: bytes, stream: str, time_extracted: dt.datetime | None, version: int | None) -> bytes:
+    """Bare rows as RECORD lines: what stands in a row stays as it is."""
+    prefix = b'{"type":"RECORD","stream":' + encode(stream) + b',"record":'
+    suffix = b"" if time_extracted is None else b',"time_extracted":"' + format_time(time_extracted).encode() + b'"'
+    if version is not None:
+        suffix += b',"version":' + str(version).encode()
+    end = suffix + b"}\n"
+    return prefix + lines[:-1].replace(b"\n", end + prefix) + end if lines else b""
+
+
+def _dicts(lines: bytes) -> list[dict[str, Any]]:
+    try:
+        return cast(list[dict[str, Any]], _exact_rows(lines))
+    except (msgspec.DecodeError, ArithmeticError, RecursionError):  # half of a surrogate pair, as JSON allows it
+        return [json.loads(line, parse_float=Decimal) for line in lines.split(b"\n") if line.strip()]
+
+
+def _wire(message: Mapping[str, Any] | str | bytes) -> Mapping[str, Any]:
+    wire = parse_line(message) if isinstance(message, str | bytes) else message
+    if str(wire.get("type", "")).upper() != "BATCH":
+        raise BatchError(f"a BATCH message was expected, not {str(wire.get('type'))[:40]}")
+    return wire

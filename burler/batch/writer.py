@@ -1,0 +1,311 @@
+"""Rows into batch files: a file ends, becomes durable, then its message goes out, then the STATE that it held (specs 5,
+11.14, 11.29).
+
+The promises: a BATCH message is handed on only once its files are whole and durable under their final names; a STATE
+only once the messages of all rows before it are out. Whatever goes wrong, files whose message did not go out are
+removed, no later STATE comes out, and a run from the last STATE brings the rows again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from burler.batch.batch_file import BatchFile
+from burler.batch.encoders import Layout, layout_of
+from burler.batch.storage import Storage
+from burler.batch_config import BatchConfig
+from burler.errors import BurlerError, MessageError
+from burler.lake.held import HeldStates
+from burler.lake.openfile import fitting
+from burler.lake.roll import Clock, SystemClock
+from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
+
+logger = logging.getLogger(__name__)
+
+_MOST_OPEN_FILES = 200
+
+
+class BatchWriter:
+    """Takes the messages of one tap in sequence, and hands on SCHEMA, BATCH, ACTIVATE_VERSION and STATE.
+
+    Args:
+        tap: stands in the names of files.
+        emit: takes each message that goes out, in order; called with the writer's lock held.
+        run_id: stands in the names of files, too, so that those of two runs never meet; random by default.
+
+    After an error other than a ``MessageError`` the writer is dead: open files are gone, ``close`` does nothing.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        config: BatchConfig,
+        *,
+        tap: str,
+        emit: Callable[[Message], object],
+        clock: Clock | None = None,
+        run_id: str | None = None,
+    ) -> None:
+        self._storage = storage
+        self.config = config
+        self._tap = tap
+        self._emit = emit
+        self._clock = clock or SystemClock()
+        self._run_id = run_id or secrets.token_hex(6)
+        self._lock = threading.RLock()
+        self._place = 0
+        self._dead = False
+        self._schemas: dict[str, Schema] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._open: dict[str, BatchFile] = {}
+        self._numbers: dict[str, int] = {}
+        self._held = HeldStates()
+        self._kept_back: set[str] = set()
+
+    # ---- what comes in ---------------------------------------------------------------------------------
+
+    def schema(self, message: Schema) -> None:
+        """The schema of a batched stream from here on. Another one than before ends its file.
+
+        Raises:
+            BatchError: the format has no form for it.
+        """
+        with self._working():
+            self._place += 1
+            if self._schemas.get(message.stream) != message:
+                self._end_of(message.stream)
+                self._layouts[message.stream] = layout_of(self.config.encoding, message.schema, message.stream)
+                self._schemas[message.stream] = message
+            self._emit(message)
+
+    def arrow_schema(self, stream: str) -> Any:
+        """The columns of a stream's files as an Arrow schema; None for formats of text."""
+        return getattr(self._layouts.get(stream), "arrow_schema", None)
+
+    def records(self, page: Records) -> None:
+        """A page of bare rows."""
+        self.rows(page.stream, page.lines, page.count, page.time_extracted, page.version)
+
+    def rows(
+        self,
+        stream: str,
+        lines: bytes | bytearray | memoryview,
+        count: int,
+        time_extracted: dt.datetime | None,
+        version: int | None = None,
+    ) -> None:
+        """``count`` rows of one stream and version: a JSON object a line, each line ended by ``\\n``.
+
+        Args:
+            time_extracted: of all of them; None where nobody knows.
+
+        Raises:
+            BatchError: a value that its column can't hold; a row before its SCHEMA. StorageError: see the class.
+        """
+        with self._working():
+            self._place += 1
+            start = done = 0
+            while done < count:
+                file = self._file(stream, version)
+                end, taken = fitting(
+                    lines,  # type: ignore[arg-type]  # it takes whatever has bytes
+                    start,
+                    count - done,
+                    room_bytes=self.config.batch_bytes - file.size_bytes,
+                    room_records=self.config.batch_size - file.records,
+                    fresh=not file.records,
+                )
+                if taken:
+                    part = lines if taken == count else memoryview(lines)[start:end]
+                    file.rows(part, taken, time_extracted)
+                    start, done = end, done + taken
+                if not taken or self._is_full(file):
+                    self._end(file)
+                    self._release()
+
+    def table(self, page: ArrowPage) -> None:
+        """A page of columns, exactly those of the stream's layout."""
+        with self._working():
+            self._place += 1
+            done, count = 0, page.table.num_rows
+            while done < count:
+                file = self._file(page.stream, page.version)
+                taken = min(count - done, self.config.batch_size - file.records)
+                part = page.table if taken == count else page.table.slice(done, taken)
+                file.table(part, page.time_extracted)
+                done += taken
+                if self._is_full(file):
+                    self._end(file)
+                    self._release()
+
+    def batch(self, message: Batch) -> None:
+        """Files that somebody else has made, at their place in the stream."""
+        with self._working():
+            self._place += 1
+            self._end_of(message.stream)
+            self._emit(message)
+            self._release()
+
+    def activate_version(self, message: ActivateVersion) -> None:
+        """ACTIVATE_VERSION, behind the rows before it."""
+        with self._working():
+            self._place += 1
+            self._end_of(message.stream)
+            if self.config.activates:
+                self._emit(message)
+            elif message.stream not in self._kept_back:
+                self._kept_back.add(message.stream)
+                logger.info(
+                    "stream '%s': ACTIVATE_VERSION is kept back: targets that read the dialect '%s' do not know the "
+                    "version of batched rows, and would drop them all. batch_config.activate_version: true sends it.",
+                    message.stream,
+                    self.config.dialect,
+                )
+            self._release()
+
+    def pass_on(self, message: Message) -> None:
+        """A message of a stream that is not batched: it goes on at once."""
+        with self._working():
+            self._place += 1
+            self._emit(message)
+
+    def state(self, message: State) -> None:
+        """A STATE: goes on at once if all before it is out, else when it is; newest only."""
+        with self._working():
+            self._place += 1
+            self._held.add(self._place, message, self._open_since())
+            self._end_old()
+            self._release()
+
+    # ---- when files end --------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """End the files that are old enough. For a timer, or whoever waits for input."""
+        if self._dead:
+            return
+        with self._working():
+            self._end_old()
+            self._release()
+
+    def flush(self) -> None:
+        """End every open file, send its message, let the newest STATE go."""
+        with self._working():
+            for file in sorted(self._open.values(), key=lambda file: file.begun):
+                self._end(file)
+            self._release()
+
+    def close(self) -> None:
+        """The end: ``flush``; afterwards the writer takes nothing more. Nothing happens after an error."""
+        with self._lock:
+            if not self._dead:
+                self.flush()
+                self._dead = True
+
+    def abort(self) -> None:
+        """The end after an error elsewhere: rows that no message has named are dropped, with the STATEs behind them."""
+        with self._lock:
+            self._dead = True
+            for file in self._open.values():
+                file.discard()
+            self._open.clear()
+
+    @property
+    def next_due_seconds(self) -> float | None:
+        """Seconds until the oldest open file is due by age; None when no file is open."""
+        opened = min((file.opened for file in list(self._open.values())), default=None)
+        if opened is None:
+            return None
+        return max(0.0, opened + self.config.batch_age_seconds - self._clock.monotonic())
+
+    # ---- inside ----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[None]:
+        """One call at a time; an error that may have left something half done ends the writer."""
+        with self._lock:
+            if self._dead:
+                raise BurlerError("this batch writer has ended, by close or by an earlier error: make a new one.")
+            try:
+                yield
+            except MessageError:
+                raise  # about what came in, of which nothing was taken
+            except BaseException:
+                self.abort()
+                raise
+
+    def _file(self, stream: str, version: int | None) -> BatchFile:
+        """The open file of a stream for rows of a version, begun if there is none that will do."""
+        file = self._open.get(stream)
+        if file is not None and (file.version != version or self._is_old(file)):
+            self._end(file)
+            self._release()
+            file = None
+        return file or self._begin(stream, version)
+
+    def _begin(self, stream: str, version: int | None) -> BatchFile:
+        if stream not in self._layouts:
+            raise MessageError(f"stream '{stream}': data came before its SCHEMA. The tap must send SCHEMA first.")
+        while len(self._open) >= _MOST_OPEN_FILES:
+            self._end(min(self._open.values(), key=lambda file: file.begun))
+        number = self._numbers[stream] = self._numbers.get(stream, 0) + 1
+        file = BatchFile(
+            self._storage,
+            self.config.encoding,
+            self._layouts[stream],
+            tap=self._tap,
+            stream=stream,
+            run_id=self._run_id,
+            number=number,
+            version=version,
+            begun=self._place,
+            opened=self._clock.monotonic(),
+        )
+        self._open[stream] = file
+        return file
+
+    def _end_of(self, stream: str) -> None:
+        if stream in self._open:
+            self._end(self._open[stream])
+
+    def _end(self, file: BatchFile) -> None:
+        """Publish a file, and send its message."""
+        if not file.records:
+            del self._open[file.stream]
+            file.discard()
+            return
+        file.publish()
+        del self._open[file.stream]
+        try:
+            url = file.url
+            if self.config.presign_seconds is not None:
+                url = self._storage.presign(url, self.config.presign_seconds)
+            self._emit(file.message(url, self.config.dialect))
+        except BaseException:
+            file.withdraw()  # nobody knows of it
+            raise
+        for remark in self._layouts[file.stream].remarks():
+            logger.warning("stream '%s': %s", file.stream, remark)
+
+    def _release(self) -> None:
+        state = self._held.release(self._open_since())
+        if state is not None:
+            self._emit(state)
+
+    def _open_since(self) -> list[int]:
+        return [file.begun for file in self._open.values()]
+
+    def _end_old(self) -> None:
+        for file in [file for file in self._open.values() if self._is_old(file)]:
+            self._end(file)
+
+    def _is_old(self, file: BatchFile) -> bool:
+        return self._clock.monotonic() - file.opened >= self.config.batch_age_seconds
+
+    def _is_full(self, file: BatchFile) -> bool:
+        return file.records >= self.config.batch_size or file.size_bytes >= self.config.batch_bytes

@@ -1,0 +1,54 @@
+"""Files that a sync function yields (``burler.batch_files``): whether they go on as they are, or are read as rows
+(specs 11.18)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from burler.runtime.outlet import Outlet
+from burler.sinks.base import batch_config_of
+
+if TYPE_CHECKING:
+    from burler.batch.native_intake import Intake
+    from burler.runtime.stream import SyncRun
+    from burler.runtime.unit import Unit
+
+
+class FilesGiven:
+    """Asked by the pull of a lane, where user code yields files."""
+
+    def __init__(self, sync: SyncRun) -> None:
+        self._sync = sync
+
+    def take(self, unit: Unit | None, stream: str | None, files: Any) -> Any:
+        """Files that go on as they are, or an iterator of their pages.
+
+        Raises:
+            FileError, BatchError: they are not there, or not what they should be.
+        """
+        name = stream or self._sync.name
+        outlet = self._sync.outlets.get(name)
+        if unit is None or outlet is None:
+            return files  # of a stream that is not selected, or not declared: whoever writes says so
+        if name not in unit.intakes:
+            unit.intakes[name] = self._intake(unit, outlet)
+        return unit.intakes[name].take(files)
+
+    def _intake(self, unit: Unit, outlet: Outlet) -> Intake:
+        from burler.batch.native_intake import Intake
+
+        name = outlet.planned.tap_stream_id
+        config = batch_config_of(self._sync.engine.sink) if outlet.form != "messages" else None
+        return Intake(unit.given_to(name)["stream"](), config=config, rows_needed=_rows_needed(outlet))
+
+
+def _rows_needed(outlet: Outlet) -> str | None:
+    """Why the rows of a stream have to be seen; None where they need not be."""
+    spec = outlet.planned.spec
+    if spec.post_transform is not None:
+        return "a hook is called for its rows"
+    if outlet.asks_bookmarks:
+        return "its bookmark function looks at the rows"
+    if outlet.limit is not None:
+        return "only a few rows are wanted"
+    return None

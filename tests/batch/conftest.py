@@ -1,0 +1,12 @@
+"""The helpers beside these tests can be imported by name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from s3_server import s3_process_server, s3_server  # noqa: E402
+
+__all__ = ["s3_process_server", "s3_server"]

@@ -1,0 +1,191 @@
+"""Files that a source made are looked at, and never read to their end."""
+
+import bz2
+import gzip
+import lzma
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from burler.batch.native import batch_files
+from burler.batch.native_checks import checked
+from burler.errors import FileError
+
+zstandard = pytest.importorskip("zstandard")
+
+PACK = {
+    "": lambda data: data,
+    ".gz": gzip.compress,
+    ".zst": lambda data: zstandard.ZstdCompressor().compress(data),
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
+LINES = b'{"id": 1, "name": "a"}\n{"id": 2, "name": "b"}\n'
+CSV = b"id,name\n1,a\n2,b\n"
+
+
+def one(path, **given):
+    (found,) = checked(batch_files(path, **given))
+    return found
+
+
+def put(folder, name, data):
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_json_lines_show_their_first_row(tmp_path, packing):
+    data = PACK[packing](LINES)
+    found = one(put(tmp_path, f"a.jsonl{packing}", data))
+    assert (found.keys, found.columns, found.size_bytes) == (("id", "name"), None, len(data))
+    assert not found.is_empty and found.remark is None
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_csv_shows_its_header(tmp_path, packing):
+    found = one(put(tmp_path, f"a.csv{packing}", PACK[packing](CSV)))
+    assert (found.columns, found.line_end, found.is_empty) == (("id", "name"), "\n", False)
+
+
+def test_csv_headers_of_many_kinds(tmp_path):
+    assert one(put(tmp_path, "a.csv", b"a;'b;c';d\n1;2;3\n"), delimiter=";", quote_char="'").columns == (
+        "a",
+        "b;c",
+        "d",
+    )
+    assert one(put(tmp_path, "b.csv", b'"two\nlines","say ""hi"""\n1,2\n')).columns == ("two\nlines", 'say "hi"')
+    assert one(put(tmp_path, "c.csv", b"id,name\r\n1,a\r\n")).line_end == "\r\n"
+    assert one(put(tmp_path, "d.csv", b"id,name")).columns == ("id", "name")
+    assert one(put(tmp_path, "e.csv", b'a,"b\n'), quote_char="").columns == ("a", '"b')
+    assert one(put(tmp_path, "f.tsv", b"id\tname\n")).columns == ("id", "name")
+    assert one(put(tmp_path, "g.csv", b"1,a\n"), header=False).columns is None
+    assert one(put(tmp_path, "h.csv", b"\xef\xbb\xbfid,name\n")).remark == "it begins with a byte order mark"
+
+
+def test_files_without_rows_are_told(tmp_path):
+    assert one(put(tmp_path, "a.jsonl", b"")).is_empty
+    assert one(put(tmp_path, "b.jsonl", b"\n\n")).is_empty
+    assert one(put(tmp_path, "c.csv", b"")).is_empty
+    assert one(put(tmp_path, "d.jsonl.gz", gzip.compress(b""))).is_empty
+    assert not one(put(tmp_path, "e.csv", b"id\n")).is_empty
+
+
+def test_parquet_shows_its_footer(tmp_path):
+    table = pa.table({"id": pa.array([1, 2], pa.int32()), "at": pa.array([None, 5], pa.timestamp("ms", "UTC"))})
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    found = one(tmp_path / "a.parquet")
+    assert (found.columns, found.rows, found.codec) == (("id", "at"), 2, "zstd")
+    assert found.types.field("id").type == pa.int32()
+
+
+@pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_arrow_shows_its_schema(tmp_path, make):
+    table = pa.table({"id": [1, 2], "name": ["a", "b"]})
+    with make(str(tmp_path / "a.arrow"), table.schema) as out:
+        out.write_table(table)
+    found = one(tmp_path / "a.arrow")
+    assert (found.columns, found.rows) == (("id", "name"), None)
+
+
+def test_unchecked_files_are_not_looked_at():
+    (found,) = checked(batch_files("/nowhere/at/all.jsonl", check=False))
+    assert (found.columns, found.size_bytes) == (None, None)
+
+
+BROKEN = {
+    "gone": ("a.jsonl", None, {}, "is not there.\n  Was it written"),
+    "not gzip": ("a.jsonl.gz", LINES, {}, "should be packed with gzip.* and it is not.\n.*compression='none'"),
+    "gzip without a word": ("a.jsonl", gzip.compress(LINES), {}, "should be not packed.* and it is gzip.\n.*='gzip'"),
+    "zstd for gzip": ("a.jsonl.gz", PACK[".zst"](LINES), {}, "and it is zstd.\n.*compression='zstd'"),
+    "half a gzip": ("a.jsonl.gz", gzip.compress(LINES)[:-9], {}, "is cut off: its gzip does not end"),
+    "half a zstd": ("a.jsonl.zst", PACK[".zst"](LINES)[:-3], {}, "is cut off: its zstd does not end"),
+    "a broken gzip": ("a.jsonl.gz", gzip.compress(LINES)[:10] + b"\xff" * 50, {}, "its gzip is broken near its begin"),
+    "parquet named jsonl": ("a.jsonl", b"PAR1....", {}, "is Parquet, not text"),
+    "arrow named csv": ("a.csv", b"ARROW1..", {}, "is Arrow, not text"),
+    "an array": ("a.jsonl", b'[{"id": 1}]\n', {}, "its first line is no JSON object, near '\\["),
+    "a document": ("a.jsonl", b'{\n  "rows": []\n}\n', {}, "its first line is no JSON object"),
+    "csv named jsonl": ("a.jsonl", CSV, {}, "its first line is no JSON object, near 'id,name'"),
+    "no utf-8": ("a.jsonl", b'{"id": "\xff"}\n', {}, "its first line is no JSON object"),
+    "a column twice": ("a.csv", b"id,id\n", {}, "two columns are named 'id'"),
+    "a column without a name": ("a.csv", b"id,,x\n", {}, "a column has no name.*header=False"),
+    "a header in latin-1": ("a.csv", "é,b\n".encode("latin-1"), {}, "is no text in UTF-8"),
+    "a header that never ends": ("a.csv", b'id,"name\n1,a\n', {}, "first line: not CSV as it should be"),
+    "csv named parquet": ("a.parquet", CSV, {}, "is no Parquet: it begins with b'id,nam'"),
+    "an empty parquet": ("a.parquet", b"", {}, "is no Parquet"),
+    "parquet named arrow": ("a.arrow", b"PAR1....", {}, "is no Arrow"),
+    "text named arrow": ("a.arrow", CSV * 20, {}, "is no Arrow IPC that can be read"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_broken_is_refused_with_its_name(tmp_path, case):
+    name, data, given, said = BROKEN[case]
+    path = tmp_path / name
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(FileError, match=rf"(?s)file '.*{name}'.*{said}") as refused:
+        one(path, **given)
+    assert str(refused.value).count("\n") <= 2
+
+
+def test_a_parquet_that_was_not_written_to_its_end_is_refused(tmp_path):
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "a.parquet")
+    data = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(data[:-5])
+    with pytest.raises(FileError, match=r"a.parquet': its Parquet footer can't be read.*\n.*written to its end"):
+        one(tmp_path / "a.parquet")
+
+
+def test_a_parquet_that_is_packed_says_nothing(tmp_path):
+    found = one(put(tmp_path, "a.parquet.gz", gzip.compress(b"anything")))
+    assert found.columns is None and "packed as a whole (gzip)" in found.remark
+
+
+def test_a_line_that_never_ends_is_not_read_for_ever(tmp_path):
+    path = tmp_path / "a.jsonl"
+    with path.open("wb") as out:
+        out.truncate(1 << 30)
+    before = _read_bytes()
+    with pytest.raises(FileError, match="no line ends within its first 16,777,216 bytes"):
+        one(path)
+    assert _read_bytes() - before < 20 << 20
+
+
+def _read_bytes():
+    return int(Path("/proc/self/io").read_text().split("rchar: ")[1].split()[0])
+
+
+def big(folder, kind):
+    """A file of more than 30 MB."""
+    path = folder / f"big.{kind}"
+    if kind in ("parquet", "arrow"):
+        table = pa.table({"id": range(4_000_000)})
+        if kind == "parquet":
+            pq.write_table(table, path, compression="none", use_dictionary=False)
+        else:
+            with pa.ipc.new_file(str(path), table.schema) as out:
+                out.write_table(table, max_chunksize=100_000)
+        return path
+    line = b"1234567,abcdefgh\n" if "csv" in kind else b'{"id": 1234567, "name": "abcdefgh"}\n'
+    data = (b"id,name\n" if "csv" in kind else b"") + line * (32_000_000 // len(line))
+    if kind.endswith(".gz"):  # stored, so that the packed file is big as well
+        data = gzip.compress(data, 0)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "jsonl.gz", "csv.gz", "parquet", "arrow"])
+def test_a_big_file_is_not_read_to_its_end(tmp_path, kind):
+    path = big(tmp_path, kind)
+    one(put(tmp_path, "small.jsonl", LINES))
+    if kind in ("parquet", "arrow"):
+        one(path)  # what is imported for it
+    before = _read_bytes()
+    found = one(path)
+    read = _read_bytes() - before
+    assert found.size_bytes > 30_000_000
+    assert read < 200_000, f"{read:,} bytes were read"
