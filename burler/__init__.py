@@ -11,6 +11,7 @@ from burler.extras import lazy_names
 from burler.schema.sources import generated, json_file
 
 if TYPE_CHECKING:
+    from burler.batch.native import batch_files
     from burler.pipeline.pages import json_page
     from burler.schema.infer import inferred
     from burler.schema.openapi_source import openapi
@@ -34,6 +35,7 @@ __all__ = [
     "Strategy",
     "Stream",
     "Tap",
+    "batch_files",
     "generated",
     "inferred",
     "json_file",
@@ -48,11 +50,12 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "batch_files": "batch.native",
         "inferred": "schema.infer",
         "json_page": "pipeline.pages",
         "openapi": "schema.openapi_source",
         "typed": "schema.typed_source",
         "wsdl": "schema.wsdl_source",
     },
-    packages=("files", "graphql", "http", "patterns", "soap", "sql"),
+    packages=("batch", "files", "graphql", "http", "patterns", "soap", "sql"),
 )

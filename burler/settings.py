@@ -181,6 +181,11 @@ class Settings:
     max_file_age_seconds: float = _setting(60.0, "Lake: a file is closed and committed at this age, with its STATE.")
     tap_id: str | None = _setting(None, "Lake: the folder of this tap; the tap's name by default.")
 
+    @property
+    def wants_batches(self) -> bool:
+        """Whether rows go out as BATCH messages where a stream's metadata say nothing else."""
+        return self.batch_config is not None if self.batch is None else self.batch
+
 
 def read_settings(config: Mapping[str, Any]) -> Settings:
     """The settings a config holds; text (from environment variables) is read as the setting's type.

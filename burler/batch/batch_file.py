@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import secrets
 import zlib
+from functools import partial
 from typing import Any
 
 from burler.batch.encoders import Layout, open_encoder
@@ -45,8 +46,8 @@ class BatchFile:
         self.url = ""
         self._stored_bytes = 0
         self._first: dt.datetime | None = None
-        self._name = lambda run_id: file_name(tap, stream, run_id, number, encoding.extension)
-        self._new_file = storage.new_file(self._name(run_id))
+        self._name = partial(file_name, tap, stream, number=number, extension=encoding.extension)
+        self._new_file = storage.new_file(self._name(run_id=run_id))
         try:
             self._encoder = open_encoder(encoding, layout, self._write)
         except BaseException:
@@ -74,7 +75,7 @@ class BatchFile:
         try:
             self.url = self._new_file.publish()
         except FileExistsError:  # another run has drawn the same number
-            self.url = self._new_file.publish(self._name(secrets.token_hex(6)))
+            self.url = self._new_file.publish(self._name(run_id=secrets.token_hex(6)))
 
     def message(self, url: str, dialect: str) -> Batch:
         """The message that names the file."""

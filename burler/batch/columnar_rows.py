@@ -30,8 +30,7 @@ class Splitter:
             "Row", [(attribute, msgspec.Raw, NULL) for attribute in self._known.values()], gc=False
         )
         self._none = self._row()
-        take = attrgetter(*self._known.values())
-        self._take: Any = take if len(self._known) > 1 else lambda row: (take(row),)
+        self._takes = [attrgetter(attribute) for attribute in self._known.values()]
         self._open_lines = msgspec.json.Decoder(dict[str, msgspec.Raw])
         self._open_values = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None])
         closed: Any = _closed(self._known)
@@ -72,8 +71,7 @@ class Splitter:
         Raises:
             Misfit: a value that its column can't hold.
         """
-        parts: Sequence[Any] = list(zip(*map(self._take, rows), strict=True)) or [()] * len(self._columns)
-        return [make(part, report) for make, part in zip(self._columns, parts, strict=True)]
+        return [make(list(map(take, rows)), report) for take, make in zip(self._takes, self._columns, strict=True)]
 
     def _known_of(self, row: dict[str, Any], report: Report) -> Any:
         known, made = self._known, self._row()

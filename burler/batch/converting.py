@@ -38,8 +38,8 @@ def convert(
     """Write messages of any tap with the files of each BATCH rewritten, until the end of ``source``.
 
     In place of a BATCH come one or more that name the new files, which are durable by then; everything else passes byte
-    for byte, at its place. Columns that stay columns, and JSON lines that stay such, are never taken apart into rows. The
-    old files are left as they are.
+    for byte, at its place. Columns that stay columns, and JSON lines that stay such, are never taken apart into rows.
+    The old files are left as they are.
 
     Args:
         config: how and where the new files are to be; ``batch_age_seconds`` plays no part.

@@ -69,7 +69,10 @@ def _types(node: Any, depth: int) -> Iterator[str]:
     elif isinstance(given, list):
         yield from map(str, given)
     elif isinstance(parts := node.get("allOf"), list) and parts:
-        yield from _types({key: value for part in parts if isinstance(part, Mapping) for key, value in part.items()}, depth + 1)
+        joined: dict[str, Any] = {}
+        for part in parts:
+            joined |= part if isinstance(part, Mapping) else {}
+        yield from _types(joined, depth + 1)
     elif isinstance(values := node.get("enum"), list) and values:
         yield from map(_json_type, values)
     else:

@@ -13,11 +13,7 @@ BOM = "\ufeff"
 _LIKE_A_VALUE = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|true|false", re.ASCII | re.IGNORECASE)
 _LINE_ENDS = ("\n", "\r\n")
 _KNOWN = ("delimiter", "quote_char", "header", "null", "line_end")
-_SAYS_NO_MORE: dict[str, tuple[Any, ...]] = {
-    "encoding": ("utf-8", "utf8", "UTF-8", "UTF8", "utf-8-sig"),
-    "escape_char": ("", '"'),
-    "columns": (),
-}
+_UTF8 = ("utf-8", "utf8", "utf-8-sig")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +62,27 @@ def reading_options(given: Mapping[str, Any]) -> CsvOptions:
         BatchError: options that can't be, or that ask for something this reader can't do.
     """
     said = {name: value for name, value in given.items() if value is not None}
+    said["quote_char"] = given.get("quote_char", '"') or None
     for name, value in said.items():
-        if name in _SAYS_NO_MORE and name != "columns" and (value in _SAYS_NO_MORE[name] or value == said.get("quote_char")):
-            continue
-        if name not in _KNOWN and name != "columns":
+        if name not in (*_KNOWN, "columns") and not _says_nothing(name, value, said["quote_char"]):
             raise BatchError(
                 f"csv: the option {name:.60} = {value!r:.60} is not known to this reader. "
                 f"Known: {', '.join((*_KNOWN, 'columns'))}; text is UTF-8, a quote is escaped by doubling it."
             )
-    plain = {name: value for name, value in said.items() if name in _KNOWN}
-    if plain.get("quote_char", '"') == "" or given.get("quote_char", '"') is None:
-        plain["quote_char"] = None
     columns = said.get("columns", ())
     if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
         raise BatchError("csv: the option columns must be a list of names.")
+    plain = {name: value for name, value in said.items() if name in _KNOWN}
     made = CsvOptions(**plain, columns=tuple(columns))
     _check(made, lambda text: BatchError(f"csv: {text}"))
     return made
+
+
+def _says_nothing(name: str, value: Any, quote: Any) -> bool:
+    """Whether an option of another writer's only says what this reader takes for granted."""
+    if name == "encoding":
+        return str(value).lower() in _UTF8
+    return name == "escape_char" and value in ("", quote)
 
 
 def _check(made: CsvOptions, error: Callable[[str], BurlerError]) -> None:
@@ -99,7 +99,9 @@ def _check(made: CsvOptions, error: Callable[[str], BurlerError]) -> None:
         raise error(f"delimiter and quote_char can't both be {made.delimiter!r}. Take another quote_char.")
     for inside in (made.delimiter, made.quote_char, "\n", "\r"):
         if inside and inside in made.null:
-            raise error(f"null {made.null!r:.60} must not hold {inside!r}: it stands without quotes. Take '' or 'NULL'.")
+            raise error(
+                f"null {made.null!r:.60} must not hold {inside!r}: it stands without quotes. Take '' or 'NULL'."
+            )
     if _LIKE_A_VALUE.fullmatch(made.null) or made.null.startswith(BOM) or made.null == "\\.":
         raise error(f"null {made.null!r:.60} could be a value itself. Take '' or 'NULL'.")
 

@@ -1,8 +1,8 @@
 """Files of BATCH messages read by several processes, their rows written in the order of the messages.
 
-One thread: it reads messages, gives files to idle workers in order, and takes what they send. The rows of the file whose
-turn it is go straight out; those of later ones wait in temporary files. Once these hold enough, workers are not listened
-to until their turn comes, and wait.
+One thread: it reads messages, gives files to idle workers in order, and takes what they send. The rows of the file
+whose turn it is go straight out; those of later ones wait in temporary files. Once these hold enough, workers are not
+listened to until their turn comes, and wait.
 """
 
 from __future__ import annotations

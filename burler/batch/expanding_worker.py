@@ -24,7 +24,9 @@ DATA, WARNING, ERROR, END = b"D", b"W", b"E", b"F"
 HEAD = struct.Struct(">cQ")
 _PART_BYTES = 256 * 1024
 
-COMMAND = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from burler.batch.expanding_worker import main; main()"
+_COMMAND = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import burler.batch.expanding_worker as w; w.main()"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Task:
 
 def command() -> list[str]:
     """The command that starts a worker which finds the same packages."""
-    return [sys.executable, "-c", COMMAND, json.dumps(sys.path)]
+    return [sys.executable, "-c", _COMMAND, json.dumps(sys.path)]
 
 
 def main() -> None:
@@ -60,7 +62,7 @@ def main() -> None:
 
 def _listen(source: BinaryIO, tasks: queue.SimpleQueue[Task]) -> None:
     while len(head := source.read(8)) == 8:
-        tasks.put(pickle.loads(source.read(int.from_bytes(head, "big"))))  # noqa: S301  # of our own parent
+        tasks.put(pickle.loads(source.read(int.from_bytes(head, "big"))))  # of our own parent
     os._exit(0)
 
 

@@ -74,6 +74,7 @@ def _checked(files: BatchFiles, url: str, number: int) -> NativeFile:
         else:
             head = Head(opened, files.compression, name)
             said |= _of_lines(head, name) if files.format == "jsonl" else _of_csv(head, files.format_options, name)
+            head.end_if_near()
     return NativeFile(url, number, **said)
 
 
@@ -90,7 +91,7 @@ def _of_lines(head: Head, name: str) -> dict[str, Any]:
     marked = text.startswith(_BOM)
     line = text.removeprefix(_BOM).lstrip().partition(b"\n")[0]
     try:
-        row = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        row = msgspec.json.decode(line.decode(), type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):
         glimpse = line[:60].decode("utf-8", "replace")
         raise FileError(

@@ -88,6 +88,7 @@ class Head:
         self._unpacker: _Unpacker | None = None
         self._first = True
         self._ended = False
+        self._count_bytes = 0
         self.text = b""
         """What was unpacked so far."""
 
@@ -128,9 +129,20 @@ class Head:
                 break
         return self.text
 
+    def end_if_near(self) -> None:
+        """Go on to the end of a file that is no longer than what was read at once.
+
+        Raises:
+            FileError: as ``more`` does.
+        """
+        while self._count_bytes < STEP_BYTES and self.more():
+            pass
+
     def _read(self) -> bytes:
         try:
-            return self._file.read(STEP_BYTES)
+            raw = self._file.read(STEP_BYTES)
+            self._count_bytes += len(raw)
+            return raw
         except OSError as error:
             raise FileError(f"file '{self._name}' can't be read: {shown(str(error))[:200]}.") from None
 

@@ -1,7 +1,7 @@
 """RECORD to BATCH: rows of any tap into batch files, for targets that load those faster (BATCH proposal; specs 5).
 
-Rows keep their bytes (in JSON lines), their order in the stream and their version; a STATE goes on once the files of all
-rows before it are durable and their messages are out.
+Rows keep their bytes (in JSON lines), their order in the stream and their version; a STATE goes on once the files of
+all rows before it are durable and their messages are out.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def pack(
         flush, tick, should_stop, warn: see ``burler.batch.expand``.
 
     Raises:
-        MessageError: a line is no message, or came before its SCHEMA; with its number. BatchError: a value that its column
-            can't hold. What came before is packed, and the STATE that covers it is out.
+        MessageError: a line is no message, or came before its SCHEMA; with its number. BatchError: a value that its
+            column can't hold. What came before is packed, and the STATE that covers it is out.
         BurlerError: files can't be written; no STATE covers what is not in one.
     """
     passing: list[bytes] = []

@@ -1,4 +1,5 @@
-"""Any tap's lines, of which only BATCH messages matter: everything else passes byte for byte, and is not looked into."""
+"""Any tap's lines, of which only BATCH messages matter: everything else passes byte for byte, and is not looked
+into."""
 
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ class Passing:
         """Yield what ends in this block, in order: bytes of whole lines, and BATCH messages.
 
         Raises:
-            MessageError: a line that may be a BATCH or SCHEMA is no JSON; a BATCH that can't be read, or came before the
-                SCHEMA of its stream. What stood before it has been given.
+            MessageError: a line that may be a BATCH or SCHEMA is no JSON; a BATCH that can't be read, or came before
+                the SCHEMA of its stream. What stood before it has been given.
         """
         cut = block.rfind(b"\n") + 1
         if not cut:
@@ -78,16 +79,18 @@ class Passing:
             return
         passing: list[bytes] = []
         for number, line in enumerate(_split(whole), first):
-            found = self._look(number, line) if _may_matter(line) else None
+            try:
+                found = self._look(number, line) if _may_matter(line) else None
+            except MessageError:
+                yield from _joined(passing)
+                raise
             if found is None:
                 passing.append(line)
                 continue
-            if passing:
-                yield b"".join(passing)
-                passing = []
+            yield from _joined(passing)
+            passing = []
             yield found
-        if passing:
-            yield b"".join(passing)
+        yield from _joined(passing)
 
     def _look(self, number: int, line: bytes) -> Found | None:
         head = _head_of(number, line)
@@ -107,8 +110,8 @@ class Passing:
         if stream not in self._parsed:
             if stream not in self._schemas:
                 raise BatchError(
-                    f"line {number}: stream '{stream}': a BATCH came before the SCHEMA of its stream. The tap must send "
-                    "SCHEMA first, as targets need it"
+                    f"line {number}: stream '{stream}': a BATCH came before the SCHEMA of its stream. "
+                    "The tap must send SCHEMA first, as targets need it"
                 )
             schema = json.loads(self._schemas[stream], parse_float=Decimal).get("schema")
             if not isinstance(schema, dict):
@@ -120,6 +123,11 @@ class Passing:
 def _may_matter(lines: bytes) -> bool:
     lower = lines.lower()
     return any(wanted in lower for wanted in _WANTED)
+
+
+def _joined(lines: list[bytes]) -> Iterator[bytes]:
+    if lines:
+        yield b"".join(lines)
 
 
 def _split(whole: bytes) -> list[bytes]:

@@ -1,7 +1,9 @@
-"""The rows of a BATCH message, whoever made it: as lines of JSON, as dicts, or as Arrow (specs 5, 11.17; BATCH proposal).
+"""The rows of a BATCH message, whoever made it: as lines of JSON, as dicts, or as Arrow (specs 5, 11.17; BATCH
+proposal).
 
-An error names the message: the line it stood in (where known), its stream, and the file without what may be secret in its
-URL. Rows before the place of the error have been given: whoever reads must not acknowledge anything behind the message.
+An error names the message: the line it stood in (where known), its stream, and the file without what may be secret in
+its URL. Rows before the place of the error have been given: whoever reads must not acknowledge anything behind the
+message.
 """
 
 from __future__ import annotations
@@ -9,8 +11,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
+import io
 import json
 import logging
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
@@ -46,8 +51,8 @@ def read(
 
     Args:
         message: a dict, a line of JSON, or a ``Batch``.
-        schema: the stream's JSON Schema. JSON lines need none; csv, Parquet and Arrow do: it says what the text of a cell
-            is, and which columns there should be.
+        schema: the stream's JSON Schema. JSON lines need none; csv, Parquet and Arrow do: it says what the text of a
+            cell is, and which columns there should be.
         options: for the library that reaches the files (credentials, an endpoint). They appear in no error.
         line: the number of the message's line, for errors.
         warn: gets a sentence for each oddity that loses nothing.
@@ -65,7 +70,8 @@ def read(
 
 
 class BatchReading:
-    """The rows of a BATCH. Each call of ``pages``, ``rows`` or ``arrow`` reads the files anew, a page in memory at a time.
+    """The rows of a BATCH. Each call of ``pages``, ``rows`` or ``arrow`` reads the files anew, a page in memory at a
+    time.
 
     Attributes:
         batch: the message.
@@ -92,8 +98,8 @@ class BatchReading:
         the file, byte for byte.
 
         Raises:
-            BatchError: a file is missing, broken off, not of the format or compression that the message says, not of the
-                schema, or not of the size that the message says.
+            BatchError: a file is missing, broken off, not of the format or compression that the message says, not of
+                the schema, or not of the size that the message says.
         """
         for number in range(len(self.batch.manifest)):
             yield from self.file_pages(number)
@@ -140,7 +146,7 @@ class BatchReading:
             else:
                 for page in self.file_pages(number):
                     with self._about(number):
-                        made = columnar.record_batch(layout, page.lines, page.count)
+                        made = layout.batch(page.lines)
                     yield made
         for remark in layout.remarks():
             self._warn_once(remark)
@@ -163,19 +169,21 @@ class BatchReading:
             stated, there = self.batch.file_stats[number][1], size_of_url(url, self._options)
             if there is not None and there != stated:
                 raise BatchError(
-                    f"it has {there:,} bytes where the message says {stated:,}. It is broken off, or was replaced after "
-                    "the message; run the tap again"
+                    f"it has {there:,} bytes where the message says {stated:,}. It is broken off, or was replaced "
+                    "after the message. Run the tap again."
                 )
         with contextlib.closing(open_url(url, self._options)) as raw:
-            yield raw
+            if self.batch.format in _COLUMNAR and not raw.seekable():
+                with _copied(raw) as copy:
+                    yield copy
+            else:
+                yield raw
 
     def _said_of(self, raw: IO[bytes]) -> Batch:
         """What is in a file. Some taps pack their files and say that they do not: a text file never begins so."""
-        if self.batch.format in _COLUMNAR or self.batch.compression is not None or not raw.seekable():
+        if self.batch.format in _COLUMNAR or self.batch.compression is not None:
             return self.batch
-        head = raw.read(len(_GZIP))
-        raw.seek(0)
-        if head != _GZIP:
+        if not cast(io.BufferedReader, raw).peek(len(_GZIP)).startswith(_GZIP):
             return self.batch
         self._warn_once("files are packed with gzip, though the message says they are not; they are unpacked")
         return dataclasses.replace(self.batch, compression="gzip")
@@ -184,8 +192,8 @@ class BatchReading:
         batch = self.batch
         if batch.file_stats is not None and batch.file_stats[number][0] != rows:
             raise BatchError(
-                f"it has {rows:,} rows where the message says {batch.file_stats[number][0]:,}. It is broken off, or was "
-                "replaced after the message; run the tap again"
+                f"it has {rows:,} rows where the message says {batch.file_stats[number][0]:,}. It is broken off, or "
+                "was replaced after the message. Run the tap again."
             )
         if batch.size is not None and rows > batch.size:
             self._warn_once("a file has more rows than the 'size' of its message; all are read")
@@ -206,10 +214,10 @@ class BatchReading:
 
     def _fail(self, number: int, fact: str) -> NoReturn:
         stream = self.batch.stream
-        fact = fact.removeprefix(f"stream '{stream}': ").rstrip(".")
-        raise BatchError(
-            f"{self._where}stream '{stream}': BATCH file {shown(self.batch.manifest[number])}: {fact}."
-        ) from None
+        fact = fact.removeprefix(f"stream '{stream}': ")
+        name = f"batch file '{shown(self.batch.manifest[number])}'"
+        fact = fact if fact.startswith(name) else f"{name}: {fact}"
+        raise BatchError(f"{self._where}stream '{stream}': {fact}") from None
 
     def _warn_once(self, fact: str) -> None:
         if fact not in self._warned:
@@ -225,6 +233,18 @@ def record_lines(lines: bytes, stream: str, time_extracted: dt.datetime | None, 
         suffix += b',"version":' + str(version).encode()
     end = suffix + b"}\n"
     return prefix + lines[:-1].replace(b"\n", end + prefix) + end if lines else b""
+
+
+def _copied(raw: IO[bytes]) -> IO[bytes]:
+    """A nameless copy that can be read from any place: the formats of columns have their plan at the end."""
+    copy = tempfile.TemporaryFile(prefix="burler-")
+    try:
+        shutil.copyfileobj(raw, copy, 1 << 20)
+        copy.seek(0)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
 
 
 def _dicts(lines: bytes) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Where batch files lie: a folder, or any store that fsspec reaches (specs 5, 11.17, 11.19; BATCH proposal).
 
 A file is there whole under its final name, or not at all: also after SIGKILL, a full disk, a broken network. What the
-storage gives back is the URL that goes into a message; it never holds a credential, save a signature that was asked for.
+storage gives back is the URL that goes into a message; it holds no credential, save a signature that was asked for.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def local_path(url: str, name: str = "storage") -> Path | None:
     """
     scheme = _SCHEME.match(url)
     if scheme is None:
-        path = os.path.expanduser(url)
+        path = str(Path(url).expanduser()) if url.startswith("~") else url
     elif scheme[1].lower() == "file":
         parts = urlsplit(url)
         path = unquote(parts.path)
@@ -192,7 +192,7 @@ def local_path(url: str, name: str = "storage") -> Path | None:
         return None
     if not url or "\0" in path:
         raise ConfigError(f"{name}: it is empty or no path. Give a folder, such as ./batches, or s3://bucket/folder.")
-    return Path(os.path.abspath(path))
+    return Path(os.path.abspath(path))  # noqa: PTH100  # resolve() would follow links
 
 
 def hide_options(options: Mapping[str, Any]) -> None:

@@ -160,7 +160,9 @@ class NewLocalFile:
             self._target.unlink(missing_ok=True)
             sync_folder(self._target.parent)
         except OSError as error:
-            logger.warning("batch file %s: its message did not go out, and it can't be removed: %s", self._target, error)
+            logger.warning(
+                "batch file %s: its message did not go out, and it can't be removed: %s", self._target, error
+            )
 
     def _named(self, name: str) -> Path:
         if not is_plain(name) or "/" in name or name.startswith("."):
@@ -195,7 +197,8 @@ def _locked(target: Path) -> HiddenFile:
     while True:
         file = HiddenFile(target.with_name(hidden_name(target.name, secrets.token_hex(8))))
         try:
-            if _lock(file.fd, fcntl.LOCK_EX) is not False and os.fstat(file.fd).st_nlink:
+            _lock(file.fd, fcntl.LOCK_EX)
+            if os.fstat(file.fd).st_nlink:
                 return file
         except BaseException:
             file.discard()

@@ -57,7 +57,7 @@ def about(tap: Tap, specs: Mapping[str, StreamSpec] | None = None, *, form: Conf
 
 def capabilities(specs: Mapping[str, StreamSpec]) -> list[str]:
     """What an orchestrator may ask of the tap, in the usual words."""
-    found = ["catalog", "properties", "discover", "state", "about", "test"]
+    found = ["catalog", "properties", "discover", "state", "about", "test", "batch"]
     if any(spec.replication_method == FULL_TABLE and spec.versions is not False for spec in specs.values()):
         found.append("activate-version")
     if any(spec.replication_method == LOG_BASED for spec in specs.values()):

@@ -33,7 +33,7 @@ def option(item: Field[Any]) -> Any:
     about = item.metadata["about"].removeprefix("Tail: ").replace("`", "")
     name = option_of(item.name)
     return click.option(
-        f"{name}/--no-{name[2:]}" if item.type == "bool" else name,
+        f"{name}/--no-{name[2:]}" if str(item.type).startswith("bool") else name,
         cls=TailOption if item.metadata["group"] == "Tail" else click.Option,
         default=None,
         metavar=item.metadata["flag"] or None,

@@ -7,13 +7,16 @@ import sys
 from typing import Any
 
 from burler.cli import process
+from burler.cli.batches import read_options
 from burler.errors import UsageError
 from burler.runtime.signals import Stopper
 from burler.sinks.stdout import StdoutSink
 
 
-def write_command(path: str, tap_id: str | None, roll: dict[str, Any]) -> int:
+def write_command(path: str, tap_id: str | None, roll: dict[str, Any], storage_options: str | None = None) -> int:
     """Messages of any tap on stdin into a lake; STATE lines out after their data is committed (specs 11.25).
+
+    ``storage_options``: a JSON object, or a file with one, for the library that reaches the files of BATCH messages.
 
     One SIGTERM or SIGINT ends it as the end of input does.
     """
@@ -25,6 +28,7 @@ def write_command(path: str, tap_id: str | None, roll: dict[str, Any]) -> int:
         raise UsageError("lake write needs --tap-id: the name under which this tap's data stands, as --tap-id tap-crm")
     if sys.stdin is None:
         raise UsageError("stdin is closed: pipe a tap's messages in, as in: tap-crm | burler lake write ...")
+    options = read_options("--storage-options", storage_options)
     settings = RollSettings(**{key: value for key, value in roll.items() if value is not None})
     store = open_store(path)
     with process.own_stdout() as lines:
@@ -32,7 +36,9 @@ def write_command(path: str, tap_id: str | None, roll: dict[str, Any]) -> int:
         writer = LakeWriter(store, tap_id, emit_state=StdoutSink(lines).write, settings=settings)
         with stopper.installed():
             _wait_for_input(sys.stdin.fileno(), stopper)
-            ingest(sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested)
+            ingest(
+                sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested, storage_options=options
+            )
     return 0
 
 

@@ -181,6 +181,11 @@ def _of_this_run(tap: Tap, settings: Settings, asked: Asked) -> Settings:
     if settings.tail and asked.look is not None:
         logger.info("%s: %s: one round, then the run ends; tail is left out", tap.name, asked.look)
         settings = dataclasses.replace(settings, tail=False)
+    if settings.batch and asked.sink != "stdout":
+        logger.warning("%s: BATCH: without effect, since rows go into a lake", tap.name)
+    if settings.wants_batches and asked.look is not None:
+        logger.info("%s: %s: rows are shown as RECORDs, and no files are made", tap.name, asked.look)
+        settings = dataclasses.replace(settings, batch=False)
     return settings
 
 

@@ -73,7 +73,8 @@ class Reader:
     Args:
         rows: gets the rows of RECORDs, bare; by default ``writer.page`` gets them as whole lines.
         batch: gets BATCH messages, and gives the number of rows that it made of one.
-        other: gets a line of an unknown type with its stream, if it names one. By default those are skipped with a warning.
+        other: gets a line of an unknown type with its stream, if it names one. By default those are skipped with a
+            warning.
     """
 
     def __init__(

@@ -262,7 +262,7 @@ def _numbers(array: Any, wanted: pa.DataType) -> Any:
     import pyarrow as pa
 
     if pa.types.is_decimal(array.type) and pa.types.is_floating(wanted):
-        return arrow_text.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast rounds twice
+        return arrow_text.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast makes another double of 0.47
     return array.cast(wanted)  # raises where something would be lost
 
 

@@ -18,6 +18,7 @@ from burler.pipeline.shape_lines import Output
 from burler.pipeline.unknown import Unknown
 
 if TYPE_CHECKING:
+    from burler.pipeline.arrow_direct import ArrowDirect
     from burler.pipeline.arrow_lines import ArrowShaper
     from burler.runtime.outlet import Given, Outlet
 
@@ -26,6 +27,7 @@ Written = tuple[list[Any], StreamError | None]
 _ALL = slice(None)
 _PART_BYTES = 2 * 1024 * 1024  # lines that are made at once
 _MOST_ROWS = 5000
+_MOST_MISSES = 8
 
 
 class OtherPages:
@@ -46,6 +48,8 @@ class OtherPages:
         self._write_rows = write_rows
         self._json: JsonDecoder | None = None
         self._arrow: ArrowShaper | None = None
+        self._direct: ArrowDirect | None = None
+        self._misses = 0  # pages in a row that could not go as columns
         self._scratch = Exact(shaper.strictly)
 
     def write(self, part: Any, given: Given, *, by_row: bool, repeats: Repeats | None = None) -> Written:
@@ -107,6 +111,11 @@ class OtherPages:
     def _arrow_steps(self, page: Any, given: Given, by_row: bool, repeats: Repeats | None) -> Iterator[Written]:
         from burler.pipeline.arrow_lines import ArrowShaper
 
+        if self._outlet.form == "columns" and not by_row and repeats is None and self._misses < _MOST_MISSES:
+            keys = self._as_columns(page)
+            if keys is not None:
+                yield keys, None
+                return
         if self._arrow is None:
             form, rules = self._shaper.schema, self._shaper.rules
             self._arrow = ArrowShaper(form, self._scratch, key=self._shaper.key, rules=rules)
@@ -131,6 +140,28 @@ class OtherPages:
             if self._scratch.unknown:
                 self._shaper.unknown.merge(self._scratch.unknown)
             yield made.keys, None
+
+    def _as_columns(self, page: Any) -> list[Any] | None:
+        """Write a page as columns, without a text in between; its keys, or None where it must become lines."""
+        from burler.pipeline.arrow_direct import ArrowDirect
+
+        outlet, shaper = self._outlet, self._shaper
+        if self._direct is None:
+            self._direct = ArrowDirect(
+                shaper.schema, outlet.columns(), self._scratch, key=shaper.key, rules=shaper.rules
+            )
+        self._scratch.unknown = Unknown(onto=shaper.unknown)
+        made = None
+        with contextlib.suppress(RecursionError):
+            made = self._direct.batch(page)
+        if made is None:
+            self._misses += 1
+            return None
+        self._misses = 0
+        if self._scratch.unknown:
+            shaper.unknown.merge(self._scratch.unknown)
+        outlet.write_columns(made.table)
+        return made.keys
 
 
 def _encoded(structs: list[Any], places: list[int]) -> list[bytes]:

@@ -28,8 +28,8 @@ from burler.runtime.other_pages import OtherPages
 from burler.runtime.plan import PlannedStream
 from burler.runtime.versions import Versions
 from burler.settings import Settings
-from burler.singer.messages import Records, Schema, record_prefix_suffix
-from burler.sinks.base import Form, Sink, batch_config_of, form_for
+from burler.singer.messages import ArrowPage, Records, Schema, record_prefix_suffix
+from burler.sinks.base import Batching, Form, Sink, batch_config_of, form_for
 
 logger = logging.getLogger(__name__)
 
@@ -138,6 +138,17 @@ class Outlet:
         spec = self.planned.spec
         by_row = self.limit is not None or spec.post_transform is not None or self._asks_bookmarks
         return self._others.write(part, given, by_row=by_row, repeats=repeats)
+
+    def columns(self) -> Any:
+        """The columns of the files that the rows go into, as an Arrow schema."""
+        return self._sink.columns(self.planned.stream) if isinstance(self._sink, Batching) else None
+
+    def write_columns(self, table: Any) -> None:
+        """Write rows that are such columns already."""
+        self._sink.write(ArrowPage(self.planned.stream, table, self.now(), self.versions.now))
+        self.rows += table.num_rows
+        self.bytes += table.nbytes
+        self._wrote(table.nbytes)
 
     def _pass(self, files: Any, given: Given) -> list[Any]:
         """Files that go on as they are; a bookmark that the author has said for them counts as that of a row."""

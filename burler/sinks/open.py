@@ -46,5 +46,4 @@ def with_batches(sink: Sink, settings: Settings, *, tap: str) -> Sink:
     """A sink with batch files before it, where settings leave room for them: a stream's metadata may ask for some."""
     if settings.batch is False:
         return sink
-    on = bool(settings.batch or settings.batch_config is not None)
-    return BatchSink(sink, settings.batch_config or BatchConfig(), on=on, tap=tap)
+    return BatchSink(sink, settings.batch_config or BatchConfig(), on=settings.wants_batches, tap=tap)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,21 @@ class Pair:
     form: str
     root: Path
     dialect: str
+    said: list[str]
+    batch_said: list[str]
+
+
+@contextlib.contextmanager
+def warnings() -> Iterator[list[str]]:
+    """What the log says that is more than INFO."""
+    said: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("burler").addHandler(handler)
+    try:
+        yield said
+    finally:
+        logging.getLogger("burler").removeHandler(handler)
 
 
 def both(
@@ -96,7 +113,8 @@ def both(
     given = options()
     if (config or {}).get("state_scope") == "touched":
         target = TouchedStates(sink, given.get("state"))
-    first = run(make(), dict(config or {}), target, clock=clock() if clock else None, **given)
+    with warnings() as said:
+        first = run(make(), dict(config or {}), target, clock=clock() if clock else None, **given)
     asked = {
         "encoding": {"format": encoding[0], "compression": encoding[1]},
         "storage": {"root": str(root)},
@@ -104,8 +122,9 @@ def both(
         "dialect": "sip",  # the one that keeps ACTIVATE_VERSION
         **settings,
     }
-    out = run_tap(make(), {**(config or {}), "batch_config": asked}, clock=clock() if clock else None, **options())
-    return Pair(sink.messages, out.messages, first, out.result, encoding[0], root, asked["dialect"])
+    with warnings() as also:
+        out = run_tap(make(), {**(config or {}), "batch_config": asked}, clock=clock() if clock else None, **options())
+    return Pair(sink.messages, out.messages, first, out.result, encoding[0], root, asked["dialect"], said, also)
 
 
 def check(pair: Pair, *, order: bool = True) -> Pair:
@@ -128,6 +147,7 @@ def check(pair: Pair, *, order: bool = True) -> Pair:
         _never_ahead(pair)
     assert pair.batch_result.rows == pair.result.rows
     assert _errors(pair.batch_result) == _errors(pair.result)
+    assert pair.batch_said == pair.said or not order
     return pair
 
 

@@ -36,7 +36,62 @@ def test_a_tail_gives_the_same_rows_and_states_at_the_same_times(tmp_path, encod
         json.dumps(state["bookmarks"]["events"]) for state in states(pair.records)
     ]
     assert [m["size"] for m in batches(pair, "events")] == [3, 2, 2, 2, 2]
-    assert len({m["version"] for m in batches(pair, "rates")}) == 3
+    assert len({m["version"] for m in batches(pair, "rates")}) == 5
+    for stream in ("events", "rates"):
+        times = [m["time_extracted"] for m in pair.records if m["type"] == "RECORD" and m["stream"] == stream]
+        for message in batches(pair, stream):
+            assert message["time_extracted"] == min(times[: message["size"]])
+            del times[: message["size"]]
+        assert not times
+
+
+@formats
+def test_a_message_says_when_its_oldest_row_was_read(tmp_path, encoding):
+    clocks: list[FakeClock] = []
+
+    def clock() -> FakeClock:
+        clocks.append(FakeClock())
+        return clocks[-1]
+
+    def slow() -> burler.Tap:
+        tap = burler.tap("tap-slow")
+
+        @tap.sync("tickets", key_properties="id", schema=ITEM)
+        def tickets() -> Any:
+            for low in range(0, 8, 2):
+                yield [item(low), item(low + 1)]
+                clocks[-1].advance(3600)
+
+        return tap
+
+    pair = check(both(slow, encoding, tmp_path, clock=clock, batch_size=4))
+    times = [m["time_extracted"] for m in pair.records if m["type"] == "RECORD"]
+    assert len(set(times)) == 4
+    assert [m["time_extracted"] for m in batches(pair, "tickets")] == [min(times[:4]), min(times[4:])]
+
+
+@formats
+def test_a_full_table_that_begins_anew_has_a_file_for_each_version(tmp_path, encoding):
+    def anew() -> burler.Tap:
+        tap = burler.tap("tap-anew")
+        tries: list[int] = []
+
+        @tap.sync("things", key_properties="id", retry_sync_on=ConnectionError, schema=ITEM)
+        def things() -> Any:
+            tries.append(1)
+            yield from map(item, range(4))
+            if len(tries) < 3:
+                raise ConnectionError("gone")
+
+        return tap
+
+    state = {"bookmarks": {"things": {"version": 5}}}
+    pair = check(
+        both(anew, encoding, tmp_path, clock=FakeClock, batch_size=1000, options=lambda: {"state": dict(state)})
+    )
+    versions = [m["version"] for m in batches(pair, "things")]
+    assert len(versions) == len(set(versions)) == 3 and versions == sorted(versions)
+    assert [m["version"] for m in pair.batches if m["type"] == "ACTIVATE_VERSION"] == versions[-1:]
 
 
 @formats
@@ -150,7 +205,7 @@ def test_the_command_reports_alike(tmp_path):
                 stream.pop(key, None)
     assert reports[0]["streams"] == reports[1]["streams"] and reports[0]["totals"] == reports[1]["totals"]
     first = SyncResult()
-    pair = Pair(given[0], given[1], first, first, "jsonl", tmp_path / "batches", "both")
+    pair = Pair(given[0], given[1], first, first, "jsonl", tmp_path / "batches", "both", [], [])
     check_messages(pair)
     assert states(pair.batches)[-1]["bookmarks"].keys() == states(pair.records)[-1]["bookmarks"].keys()
     for stream in ("parents", "children", "grandchildren", "beside", "broken"):

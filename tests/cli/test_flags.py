@@ -76,11 +76,11 @@ def _given(monkeypatch: pytest.MonkeyPatch, own_script: bool, *args: str) -> dic
 
 @pytest.mark.parametrize("own_script", [False, True])
 def test_every_setting_of_tail_is_an_option_of_both_commands(monkeypatch: pytest.MonkeyPatch, own_script: bool):
-    assert [item.name for item in flags.SETTINGS] == ["ignore_source_state", *TAIL]
+    assert [item.name for item in flags.SETTINGS] == ["ignore_source_state", *TAIL, "batch"]
     assert _given(monkeypatch, own_script) == {}
     for item in flags.SETTINGS:
         option = "--" + item.name.replace("_", "-")
-        if item.type == "bool":
+        if str(item.type).startswith("bool"):
             assert _given(monkeypatch, own_script, option) == {item.name: True}
             assert _given(monkeypatch, own_script, "--no" + option[1:]) == {item.name: False}
         else:

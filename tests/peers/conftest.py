@@ -14,7 +14,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "batch"))
 
-from s3_server import s3_process_server, s3_server  # noqa: E402, F401
+from s3_server import s3_process_server, s3_server  # noqa: F401
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ PARTS = "abc"
 class Chapter:
     """How one run ends.
 
-    ``ending``: one of ``ENDINGS``. The blow comes ``after`` seconds behind the first byte, or, if ``lines`` is not None,
+    ``ending``: one of ``ENDINGS``. The blow comes ``after`` seconds behind the first byte or, if ``lines`` is not None,
     when so many lines are out. ``limit``: bytes of a file, or of the whole disk (``disk``), when it is full. ``cut``:
     the reader has taken only so much of what came (1: all), and goes on from a STATE in there.
     """
@@ -78,6 +78,7 @@ class Plan:
                 "batch_bytes": self.batch_bytes,
                 "batch_age_seconds": self.batch_age_seconds,
                 "dialect": self.dialect,
+                "activate_version": True,
             },
             "workers": self.workers,
             "partition_workers": self.workers,

@@ -1,6 +1,6 @@
 """The tap of the batch storm: a rising stream, a full table, partitions, and a function that follows a log.
 
-``STORM_PLAN`` in the environment tells it the plan; with ``rest`` in there it hurries, and its log has an end.
+``STORM_PLAN`` in the environment tells it the plan; with ``rest`` in there it hurries, and the log is read to its end.
 """
 
 from __future__ import annotations
@@ -41,7 +41,13 @@ def pages(place: str, first: int) -> Iterator[Any]:
 def _table(page: list[dict[str, Any]]) -> Any:
     import pyarrow as pa
 
-    kinds = {"part": pa.string(), "id": pa.int64(), "text": pa.string(), "note": pa.string(), "price": pa.decimal128(20, 2)}
+    kinds = {
+        "part": pa.string(),
+        "id": pa.int64(),
+        "text": pa.string(),
+        "note": pa.string(),
+        "price": pa.decimal128(20, 2),
+    }
     return pa.Table.from_pylist(page, pa.schema([(name, kind) for name, kind in kinds.items() if name in page[0]]))
 
 
@@ -77,7 +83,8 @@ if "parts" in PLAN["streams"]:
     tap.partitions("parts", key="part")(lambda: [{"part": part} for part in "abc"])
     tap.sync("parts", key_properties=["part", "id"], **INCREMENT)(parts)
 if "log" in PLAN["streams"]:
-    tap.tail("log", key_properties=["id"], replication_method=burler.LOG_BASED, schema=SCHEMA)(log)
+    declare = tap.sync if PLAN["rest"] else tap.tail
+    declare("log", key_properties=["id"], replication_method=burler.LOG_BASED, schema=SCHEMA)(log)
 
 if __name__ == "__main__":
     tap.cli()

@@ -1,6 +1,6 @@
 """A tap with rows of every kind: an increment, full tables with and without keys. Its source is a folder of JSON lines.
 
-    SOURCE=folder python tap_batched.py --batch ...
+SOURCE=folder python tap_batched.py --batch ...
 """
 
 from __future__ import annotations

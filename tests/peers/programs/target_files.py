@@ -47,7 +47,7 @@ class FileSink(BatchSink):
 
 def _plain(value: Any) -> str:
     if isinstance(value, dt.datetime):
-        return value.astimezone(dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return value.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if isinstance(value, dt.date):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__}: {value!r}")

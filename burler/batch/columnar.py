@@ -1,0 +1,225 @@
+"""Parquet and Arrow files: rows become typed columns by specs 12, exactly, or it is an error.
+
+    columnar_rows     lines are cut into columns of source texts
+    columnar_values   a column's source texts become an Arrow array
+    columnar_times    date-times and dates
+    columnar_files    batches become row groups of a file
+    columnar_read     the way back: files to JSON lines
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from burler.batch.columnar_files import Groups
+from burler.batch.columnar_rows import Splitter
+from burler.batch.encoders import Write
+from burler.batch_config import Encoding
+from burler.columns.kinds import StructOf
+from burler.columns.types import arrow_schema, record_type
+from burler.columns.values import Misfit, Report, converter
+from burler.errors import BatchError, ConfigError, DataError
+from burler.extras import require
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BLOCK_BYTES = 256 * 1024  # of lines that are taken at once: their parts stay in the processor's cache
+_SHOWN = 80  # characters of a value in an error
+_CURE = "or take another format: batch_config.encoding.format 'jsonl' holds any row"
+
+
+class ColumnarLayout:
+    """The columns that a stream's rows have, and what makes them.
+
+    Attributes:
+        record: the columns' types, neutral. arrow_schema: the same as Arrow has them; of every file.
+        report: fields without a column, and times that were cut, since ``remarks`` was asked last.
+
+    Raises:
+        BatchError: the schema has no form in columns.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], stream: str) -> None:
+        self.stream = stream
+        try:
+            self.record: StructOf = record_type(schema, stream=stream)
+        except DataError as error:
+            raise BatchError(f"{error}.\nCorrect the schema in the tap, {_CURE}") from None
+        self.arrow_schema = arrow_schema(self.record)
+        self.report = Report(Counter(), Counter())
+        self._split = Splitter(self.record, ())
+
+    def batch(self, lines: bytes) -> pa.RecordBatch:
+        """Rows, one a line, as columns.
+
+        Raises:
+            BatchError: a value that its column can't hold, or a line that is no object.
+        """
+        import pyarrow as pa
+
+        found = Report(Counter(), Counter())
+        try:
+            arrays = self._split.columns(self._split.lines(lines, found), found)
+            made = pa.RecordBatch.from_arrays(arrays, schema=self.arrow_schema)
+        except (Misfit, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise self._first_misfit(lines) from None
+        self.report.dropped.update(found.dropped)
+        self.report.truncated.update(found.truncated)
+        return made
+
+    def remarks(self) -> list[str]:
+        """See ``encoders.Layout.remarks``."""
+        report, self.report = self.report, Report(Counter(), Counter())
+        lost = [
+            f"field '{path}' is not in the schema and has no column: left out of {count} row(s). Declare it in the tap, {_CURE}"
+            for path, count in report.dropped.items()
+        ]
+        return lost + [
+            f"field '{path}': {count} time(s) cut to microseconds, all that the column holds"
+            for path, count in report.truncated.items()
+        ]
+
+    def _first_misfit(self, lines: bytes) -> BatchError:
+        """What is wrong, in the order of rows: they are looked at one by one."""
+        convert, unused = converter(self.record, ()), Report(Counter(), Counter())
+        for line in lines.split(b"\n"):
+            try:
+                convert(line, unused)
+            except Misfit as misfit:
+                return self._error(misfit.path, misfit.text, misfit.wanted)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                break
+        else:
+            line = lines
+        return self._error((), line.decode("utf-8", "replace"), "an object of JSON")
+
+    def _error(self, path: tuple[str, ...], text: str, wanted: str) -> BatchError:
+        place = f"field '{'.'.join(path)}'" if path else "a row"
+        return BatchError(
+            f"stream '{self.stream}': {place}: {text[:_SHOWN]} can't be held exactly; the schema wants {wanted}.\n"
+            f"Correct the schema or the value in the tap, {_CURE}"
+        )
+
+
+def layout(encoding: Encoding, schema: Mapping[str, Any], stream: str) -> ColumnarLayout:
+    """See ``encoders.layout_of``.
+
+    Raises:
+        ConfigError: a compression, or a level of it, that the installed pyarrow does not have.
+    """
+    _check_codec(encoding)
+    return ColumnarLayout(schema, stream)
+
+
+def open_file(encoding: Encoding, layout: ColumnarLayout, write: Write) -> ColumnarEncoder:
+    """See ``encoders.open_encoder``."""
+    return ColumnarEncoder(encoding, layout, write)
+
+
+class ColumnarEncoder:
+    """One Parquet or Arrow file.
+
+    Small pages are put together before they become columns. If a row of an earlier page turns out to be wrong, the
+    file is spoilt: each later call raises the same error, so that it never gets its final name.
+    """
+
+    def __init__(self, encoding: Encoding, layout: ColumnarLayout, write: Write) -> None:
+        self._layout = layout
+        self._groups = Groups(encoding, layout.arrow_schema, write)
+        self._lines: list[bytes] = []
+        self._lines_bytes = self._lines_count = 0
+        self._spoilt: BatchError | None = None
+        self.size_bytes = 0
+
+    def rows(self, lines: bytes | bytearray | memoryview, count: int) -> None:
+        """See ``Encoder.rows``."""
+        self._check()
+        size = len(lines)
+        if size >= _BLOCK_BYTES:
+            self._gathered()
+            for batch in self._batches(lines, count):  # all of them made before one is taken
+                self._groups.add(batch)
+        else:
+            self._lines.append(bytes(lines))
+            self._lines_bytes += size
+            self._lines_count += count
+            if self._lines_bytes >= _BLOCK_BYTES:
+                self._gathered()
+        self.size_bytes += size
+
+    def table(self, batch: pa.RecordBatch) -> None:
+        """See ``Encoder.table``."""
+        self._check()
+        self._gathered()
+        self._groups.add(batch)
+        self.size_bytes += batch.nbytes
+
+    def finish(self) -> None:
+        """See ``Encoder.finish``."""
+        self._check()
+        self._gathered()
+        self._groups.finish()
+
+    def abandon(self) -> None:
+        """See ``Encoder.abandon``."""
+        self._lines = []
+        self._groups.abandon()
+
+    def _check(self) -> None:
+        if self._spoilt is not None:
+            raise self._spoilt
+
+    def _gathered(self) -> None:
+        """Make columns of the small pages."""
+        if not self._lines:
+            return
+        lines, count = b"".join(self._lines), self._lines_count
+        self._lines, self._lines_bytes, self._lines_count = [], 0, 0
+        try:
+            for batch in self._batches(lines, count):
+                self._groups.add(batch)
+        except BatchError as error:
+            self._spoilt = error
+            raise
+
+    def _batches(self, lines: bytes | bytearray | memoryview, count: int) -> list[pa.RecordBatch]:
+        batches = [self._layout.batch(block) for block in blocks(lines)]
+        made = sum(batch.num_rows for batch in batches)
+        if made != count:
+            raise BatchError(f"stream '{self._layout.stream}': {made} row(s) came where {count} were announced")
+        return batches
+
+
+def blocks(lines: bytes | bytearray | memoryview) -> Iterator[bytes]:
+    """Lines in blocks of a bounded size (or one line, if that is larger), cut at their ends."""
+    data = bytes(lines)
+    start = 0
+    while start < len(data):
+        end = data.rfind(b"\n", start, start + _BLOCK_BYTES) + 1
+        if end <= start:
+            end = data.find(b"\n", start) + 1 or len(data)
+        yield data[start:end]
+        start = end
+
+
+def _check_codec(encoding: Encoding) -> None:
+    """Refuse what would only fail once the first rows are written."""
+    arrow = require("pyarrow", extra="batch", needed_for=f"batch_config.encoding.format '{encoding.format}'")
+    codec, level = encoding.codec, encoding.compression_options.get("level")
+    if codec is None:
+        return
+    place = "batch_config.encoding.compression"
+    if not arrow.Codec.is_available(codec):
+        raise ConfigError(f"{place} '{codec}': this pyarrow was built without it. Take another, for example 'zstd'")
+    if level is None:
+        return
+    if not arrow.Codec.supports_compression_level(codec):
+        raise ConfigError(f"{place}_options.level {level}: '{codec}' has no levels. Remove it")
+    least, most = arrow.Codec.minimum_compression_level(codec), arrow.Codec.maximum_compression_level(codec)
+    if not least <= level <= most:
+        raise ConfigError(f"{place}_options.level {level}: levels of '{codec}' go from {least} to {most}")

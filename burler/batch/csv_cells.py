@@ -1,0 +1,106 @@
+"""JSON values of one column to cells of CSV, a column at a time: nearly all of it runs in C.
+
+Values come as JSON source text (``msgspec.Raw``), so numbers are never parsed. A column's values are looked at, and
+changed, as one text with a line end behind each: JSON text on one line holds none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from burler.batch.csv_columns import Column
+from burler.batch.csv_options import CsvOptions
+from burler.lake.surrogates import unveil
+
+Cells = Sequence[Any]
+"""``bytes`` or ``msgspec.Raw``: what ``bytes.join`` takes."""
+
+NOTHING = msgspec.Raw(b"")
+"""Stands for a field that a row does not have."""
+
+_NULL = msgspec.Raw(b"null")
+_OF_NUMBERS = b"0123456789+-.eE\n"
+_string = msgspec.json.Decoder(str)
+
+
+class Misfit(Exception):
+    """A value that its column can't hold. ``fact`` says why; ``value`` is its JSON text."""
+
+    def __init__(self, column: Column, value: bytes, fact: str) -> None:
+        super().__init__(fact)
+        self.column, self.fact = column, fact
+        self.value = value.decode("utf-8", "replace")
+
+
+class CellMaker:
+    """Makes the cells of columns.
+
+    Args:
+        veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.lake.surrogates``).
+    """
+
+    def __init__(self, options: CsvOptions) -> None:
+        self._null = options.null.encode()
+        self._quote = (options.quote_char or '"').encode()
+
+    def cells(self, column: Column, values: Cells, *, veiled: bool = False) -> Cells:
+        """The cells of a column.
+
+        Raises:
+            Misfit: the first value that can't be held.
+        """
+        joined = b"\n".join(values)
+        if b"null" in joined:
+            values = [NOTHING if value == _NULL else value for value in values]
+            joined = b"\n".join(values)
+        if column.kind == "text":
+            made = self._texts(column, values, joined, veiled)
+        elif column.kind == "json":
+            made = self._documents(unveil(joined) if veiled else joined)
+        else:
+            _check(column, joined)
+            made = values
+        return made if not self._null else [cell if len(cell) else self._null for cell in made]
+
+    def _texts(self, column: Column, values: Cells, joined: bytes, veiled: bool) -> Cells:
+        others = len(values) - joined.count(b'\n"') - joined.startswith(b'"')
+        if self._quote == b'"' and not veiled and (not others or others == values.count(NOTHING)):
+            if b"\\" not in joined:
+                return values  # JSON text without escapes, in its quotes, is a cell
+            return [self._text(column, cell) if b"\\" in cell else cell for cell in joined.split(b"\n")]
+        return [self._text(column, cell, veiled) for cell in joined.split(b"\n")]
+
+    def _text(self, column: Column, value: bytes, veiled: bool = False) -> bytes:
+        """One value as text in quotes: a text as it is, others as their source text."""
+        if not value:
+            return value
+        if value[:1] == b'"':
+            if veiled and unveil(value) != value:
+                raise Misfit(
+                    column, unveil(value), "half of a surrogate pair is no character, so no file of text can hold it"
+                )
+            value = _string.decode(value).encode()
+        return self._quote + value.replace(self._quote, self._quote * 2) + self._quote
+
+    def _documents(self, joined: bytes) -> list[bytes]:
+        """JSON text in quotes."""
+        quote = self._quote
+        doubled = joined.replace(quote, quote * 2)
+        return [quote + cell + quote if cell else cell for cell in doubled.split(b"\n")]
+
+
+def _check(column: Column, joined: bytes) -> None:
+    """Refuse what is no number in a column of numbers, neither true nor false in one of truth values."""
+    if column.kind == "number":
+        if not joined.translate(None, _OF_NUMBERS):
+            return
+        fact, bad = "no number", next(cell for cell in joined.split(b"\n") if cell.translate(None, _OF_NUMBERS))
+    else:
+        if not joined.replace(b"true", b"").replace(b"false", b"").strip(b"\n"):
+            return
+        fact = "neither true nor false"
+        bad = next(cell for cell in joined.split(b"\n") if cell not in (b"true", b"false", b""))
+    raise Misfit(column, bad, f"it is {fact}, and the schema has nothing else in this field")

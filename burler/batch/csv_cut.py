@@ -1,0 +1,207 @@
+"""The bytes of a CSV file in blocks of whole rows, each checked to be CSV as it should be.
+
+A quote may begin a field, end it, or stand doubled inside of it. Whatever else there is between fields is refused
+here, so that nothing behind needs to guess where a row ends.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from burler.batch.csv_options import BOM, CsvOptions
+from burler.errors import BatchError
+
+_BLOCK_BYTES = 1 << 20
+_BOM = BOM.encode()
+
+
+class Blocks:
+    """The rows of a file.
+
+    Attributes:
+        row: how many rows are behind us, with the header; whoever takes a block adds its rows.
+    """
+
+    def __init__(self, raw: BinaryIO, options: CsvOptions) -> None:
+        self._raw = raw
+        self._options = options
+        self._lexer = Lexer(options)
+        self._ahead = b""
+        self._at_end = False
+        self.row = 0
+        self._fill(len(_BOM))
+        self._ahead = self._ahead.removeprefix(_BOM)
+
+    def first(self) -> bytes:
+        """The first row without its line end, which stays where it is; b"" for a file without rows."""
+        self._skip_empty()
+        while not (end := self._lexer.end_of_first(self._ahead)):
+            if self._at_end:
+                end = len(self._ahead)
+                break
+            self._refuse_stray(self._ahead, goes_on=True)
+            self._fill(2 * len(self._ahead))
+        self._check(self._ahead[:end])
+        return self._ahead[:end].removesuffix(b"\n").removesuffix(b"\r")
+
+    def drop_first(self) -> None:
+        """Leave the first row out: it is the header."""
+        end = self._lexer.end_of_first(self._ahead) or len(self._ahead)
+        self._ahead = self._ahead[end:]
+        self.row += 1
+
+    def fields(self, row: bytes) -> list[str]:
+        """The fields of a header."""
+        quote = self._options.quote_char
+        lines = re.findall(r"[^\n]*\n|[^\n]+", str(row, "utf-8"))
+        quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+        rows = csv.reader(lines, delimiter=self._options.delimiter, quotechar=quote, quoting=quoting, strict=True)
+        try:
+            return next(rows, [])
+        except csv.Error as error:
+            raise BatchError(f"row 1 is no CSV as it should be: {error}.") from None
+
+    def width(self, row: bytes) -> int:
+        """How many fields a row has."""
+        return self._lexer.bare(row).count(self._options.delimiter.encode()) + 1
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield blocks of whole rows; the last row may have no line end.
+
+        Raises:
+            BatchError: a quote where none may stand, or one that never ends; text that is no UTF-8.
+        """
+        while True:
+            self._fill(_BLOCK_BYTES)
+            while not self._at_end and not (end := self._lexer.end_of_last(self._ahead)):
+                self._refuse_stray(self._ahead, goes_on=True)
+                self._fill(2 * len(self._ahead))
+            if self._at_end:
+                end = len(self._ahead)
+            if not end:
+                return
+            block, self._ahead = self._ahead[:end], self._ahead[end:]
+            self._check(block)
+            yield block
+
+    def _skip_empty(self) -> None:
+        """Leave out lines with nothing in them before the first row."""
+        self._fill(_BLOCK_BYTES)
+        while not (rest := self._ahead.lstrip(b"\r\n")) and not self._at_end:
+            self._ahead = b""
+            self._fill(_BLOCK_BYTES)
+        self._ahead = rest
+
+    def _fill(self, size: int) -> None:
+        """Have so many bytes ahead, fewer only at the end."""
+        pieces, there = [self._ahead], len(self._ahead)
+        while not self._at_end and there < size:
+            piece = self._raw.read(size - there)
+            self._at_end = not piece
+            pieces.append(piece)
+            there += len(piece)
+        self._ahead = b"".join(pieces)
+
+    def _check(self, block: bytes) -> None:
+        try:
+            str(block, "utf-8")
+        except UnicodeDecodeError as error:
+            raise BatchError(
+                f"{self._near(block, error.start)}: it is no text in UTF-8 ({error.reason}). Write the file in UTF-8."
+            ) from None
+        self._refuse_stray(block)
+        if b"\r" in block and (lone := self._lexer.lone_return(block)) >= 0:
+            raise BatchError(
+                f"{self._near(block, lone)}: a carriage return outside of quotes that ends no row. "
+                "Rows end with a line feed, or with both."
+            )
+
+    def _refuse_stray(self, block: bytes, *, goes_on: bool = False) -> None:
+        """Refuse quotes that belong to no field in quotes; unless it is the begin of one, and the file ``goes_on``."""
+        at = self._lexer.stray(block)
+        if at < 0:
+            return
+        if not self._lexer.opens(block, at):
+            raise BatchError(
+                f"{self._near(block, at)}: a quote within a field. A field with quotes stands in quotes, each quote in "
+                "it doubled; where quotes are letters like others, the message says 'quote_char': null."
+            )
+        if not goes_on:
+            raise BatchError(f"{self._near(block, at)}: a quote that never ends. The file is cut off.")
+
+    def _near(self, block: bytes, at: int) -> str:
+        """The place in words."""
+        row = self.row + 1 + self._lexer.bare(block[:at]).count(b"\n")
+        return f"row {row:,}, near {block[max(0, at - 20) : at + 40].decode('utf-8', 'replace')!r}"
+
+
+class Lexer:
+    """Where fields in quotes begin and end."""
+
+    def __init__(self, options: CsvOptions) -> None:
+        self._quote = (options.quote_char or "").encode()
+        self._around = options.delimiter.encode() + b"\r\n"
+        if self._quote:
+            names = {b"q": re.escape(self._quote), b"a": re.escape(self._around)}
+            # From a quote behind a delimiter or a line end to one before such, doubled quotes inside.
+            begun = rb"%(q)s(?<![^%(a)s]%(q)s)[^%(q)s]*+(?:%(q)s%(q)s[^%(q)s]*+)*+" % names
+            self._begun = re.compile(begun)
+            self._quoted = re.compile(begun + rb"%(q)s(?![^%(a)s])" % names)
+
+    def bare(self, block: bytes) -> bytes:
+        """A block with a dot in place of each field in quotes."""
+        return self._quoted.sub(b".", block) if self._quote and self._quote in block else block
+
+    def end_of_first(self, data: bytes) -> int:
+        """Where the first row ends; 0 if that is not to be seen."""
+        at = inside = 0
+        while end := data.find(b"\n", at) + 1:
+            inside += data.count(self._quote, at, end) if self._quote else 0
+            if inside % 2 == 0:
+                return end
+            at = end
+        return 0
+
+    def end_of_last(self, data: bytes) -> int:
+        """Where the last whole row ends; 0 if there is none."""
+        end = data.rfind(b"\n") + 1
+        if not self._quote:
+            return end
+        odd = data.count(self._quote, 0, end) % 2
+        while odd:  # within quotes: go back to a line end before them
+            before = data.rfind(b"\n", 0, data.rfind(self._quote, 0, end)) + 1
+            odd = (odd - data.count(self._quote, before, end)) % 2
+            end = before
+        return end
+
+    def stray(self, block: bytes) -> int:
+        """Where the first quote stands that belongs to no field in quotes; -1 if none does."""
+        if not self._quote or self._quote not in self.bare(block):
+            return -1
+        at = 0
+        for found in self._quoted.finditer(block):
+            if (place := block.find(self._quote, at, found.start())) >= 0:
+                return place
+            at = found.end()
+        return block.find(self._quote, at)
+
+    def opens(self, block: bytes, at: int) -> bool:
+        """Whether a quote begins a field that does not end in the block."""
+        begun = self._begun.match(block, at)
+        return begun is not None and begun.end() == len(block)
+
+    def lone_return(self, block: bytes) -> int:
+        """Where a carriage return stands outside of quotes that is not before a line feed or the end; or -1."""
+        ends = re.compile(rb"\r(?!\n|\Z)")
+        if not ends.search(self.bare(block)):
+            return -1
+        at = 0
+        for found in self._quoted.finditer(block) if self._quote else ():
+            if lone := re.search(rb"\r(?!\n)", block[at : found.start()]):
+                return at + lone.start()
+            at = found.end()
+        lone = ends.search(block, at)
+        return lone.start() if lone else at

@@ -1,0 +1,264 @@
+"""CSV files of a BATCH back to rows of JSON, by the types of the stream's schema: a block of rows at a time.
+
+What ``csv_write`` writes comes back as it was, digit for digit. Exports of databases and other tools are read as well:
+columns in any order, numbers in other spellings, ``t`` and ``1`` for true.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, BinaryIO
+
+import msgspec
+
+from burler.batch.csv_columns import Column, columns_of
+from burler.batch.csv_cut import Blocks
+from burler.batch.csv_options import BOM, CsvOptions
+from burler.errors import BatchError
+from burler.extras import require
+from burler.lake.surrogates import veil
+
+Report = Callable[[str], object]
+
+_NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
+_ODD_NUMBER = re.compile(r"\s*\+?(-?)0*(\d+)?(?:\.(\d*))?([eE][+-]?\d+)?\s*", re.ASCII)
+_TRUE = {"true", "t", "1", "yes", "y", "on"}
+_FALSE = {"false", "f", "0", "no", "n", "off"}
+_documents = msgspec.json.Decoder(msgspec.Raw)
+
+
+def pages(
+    raw: BinaryIO, options: CsvOptions, schema: Mapping[str, Any] | None, report: Report
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the rows as lines of JSON, each with every field that the schema declares, and how many there are.
+
+    Args:
+        schema: the stream's; None: the header's columns, all of them text.
+        report: takes a sentence on columns that the schema does not know.
+
+    Raises:
+        BatchError: no CSV as it should be, other columns, a value that is none of its field; names the row.
+    """
+    require("pyarrow", extra="batch", needed_for="reading BATCH files in csv")
+    blocks = Blocks(raw, options)
+    first = blocks.first()
+    if not first:
+        if options.header:
+            raise BatchError("it is empty, and should begin with a row of names. Or say 'header': false.")
+        return
+    declared = None if schema is None else columns_of(schema)
+    names = _names(blocks, first, options, declared, report)
+    made = _Lines(names, declared or tuple(Column(name, "text") for name in names), options)
+    for block in blocks:
+        lines, count = made.lines(block, blocks.row)
+        blocks.row += count
+        if count:
+            yield lines, count
+
+
+def _names(
+    blocks: Blocks, first: bytes, options: CsvOptions, declared: tuple[Column, ...] | None, report: Report
+) -> list[str]:
+    """The names of the file's columns in their order; the header is dropped."""
+    if not options.header:
+        return _by_place(blocks, first, options, declared)
+    names = blocks.fields(first)
+    blocks.drop_first()
+    twice = next((name for i, name in enumerate(names) if name in names[:i] and name), None)
+    if twice is not None:
+        raise BatchError(f"two of its columns are named {twice:.60!r}, and a row has one field of a name.")
+    if declared is None:
+        return names
+    known = {column.name for column in declared}
+    if not known & set(names):
+        raise BatchError(
+            f"none of its columns is a field of the stream: {_listed(names)}. Is the delimiter {options.delimiter!r}? "
+            "Has the file no header? Then say 'header': false."
+        )
+    strange = [name for name in names if name not in known]
+    if strange:
+        report(f"columns that the schema does not know are left out: {_listed(strange)}")
+    return names
+
+
+def _by_place(
+    blocks: Blocks, first: bytes, options: CsvOptions, declared: tuple[Column, ...] | None
+) -> list[str]:
+    """The names of columns without a header."""
+    if not options.columns and declared is None:
+        raise BatchError("it has no header, so its columns have no names. Read it with the stream's schema.")
+    names = list(options.columns) or [column.name for column in declared or ()]
+    width = blocks.width(first)
+    if width != len(names):
+        raise BatchError(
+            f"row 1 has {width} fields, where {len(names)} columns are expected: {_listed(names)}. "
+            f"Is the delimiter {options.delimiter!r}?"
+        )
+    is_text = len(names) == 1 and (declared is None or declared[0].kind == "text")
+    if not is_text and len(first) < 1 << 16 and blocks.fields(first) == names:
+        raise BatchError("row 1 holds the names of the columns, and the message says 'header': false. Say true.")
+    return names
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name[:40]) for name in names[:6]) + (", ..." if len(names) > 6 else "")
+
+
+class _Lines:
+    """Makes lines of JSON of blocks of CSV."""
+
+    def __init__(self, names: list[str], columns: tuple[Column, ...], options: CsvOptions) -> None:
+        from pyarrow import csv
+
+        self._csv = csv
+        self._options = options
+        self._columns = columns
+        self._width = len(names)
+        places = {name: f"f{place}" for place, name in enumerate(names)}
+        self._places = [places.get(column.name) for column in columns]
+        self._kinds = {"text": _texts, "number": _numbers, "boolean": _booleans, "json": _as_documents}
+
+    def lines(self, block: bytes, row: int) -> tuple[bytes, int]:
+        """The lines of a block of whole rows, and how many.
+
+        Args:
+            row: how many rows of the file are before the block.
+        """
+        from burler.pipeline.arrow_text import bytes_of, join
+
+        table = self._table(block, row)
+        parts: list[Any] = []
+        for column, place in zip(self._columns, self._places, strict=True):
+            parts.append(("," if parts else "{") + msgspec.json.encode(column.name).decode() + ":")
+            if place is None:
+                parts.append("null")
+                continue
+            try:
+                parts += self._kinds[column.kind](table.column(place).combine_chunks(), self._options)
+            except _Misfit as misfit:
+                raise BatchError(
+                    f"row {row + misfit.place + 1:,}: field '{column.name}': {misfit.value!r:.80} is {misfit.fact}"
+                ) from None
+        count: int = table.num_rows
+        return bytes(bytes_of(join([*parts, "}\n"], count))) if count else b"", count
+
+    def _table(self, block: bytes, row: int) -> Any:
+        """The columns of a block that are wanted, as text; null where the null text stands without quotes."""
+        import pyarrow as pa
+
+        if block.startswith(BOM.encode()):
+            block = BOM.encode() + block  # of a field: pyarrow takes one off
+        wanted = [place for place in self._places if place is not None]
+        names = [f"f{place}" for place in range(self._width)]
+        csv, options = self._csv, self._options
+        try:
+            return csv.read_csv(
+                pa.BufferReader(block),
+                csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names),
+                csv.ParseOptions(
+                    delimiter=options.delimiter,
+                    quote_char=options.quote_char or False,
+                    newlines_in_values=True,
+                    ignore_empty_lines=self._width > 1,
+                ),
+                csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    null_values=[options.null],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                    include_columns=wanted,
+                    check_utf8=False,  # the whole block is UTF-8
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            raise BatchError(_broken(str(error), row)) from None
+
+
+def _broken(error: str, row: int) -> str:
+    """What pyarrow says of a broken row."""
+    found = re.search(r"Row #(\d+): Expected (\d+) columns?, got (\d+)(?:: (.*))?", error, re.DOTALL)
+    if found is None:
+        return f"behind row {row:,} it is no CSV as it should be: {error:.200}."
+    number, expected, got, text = row + int(found[1]), found[2], found[3], found[4] or ""
+    return (
+        f"row {number:,} has {got} fields, where {expected} columns are expected, near {text[:60]!r}. "
+        "Is it cut off there, or is the delimiter another one?"
+    )
+
+
+# ---- columns ---------------------------------------------------------------------------------------
+
+
+class _Misfit(Exception):
+    """A cell that is no value of its field. ``place``: of its row in the block, from 0."""
+
+    def __init__(self, place: int, value: str, fact: str) -> None:
+        super().__init__(fact)
+        self.place, self.value, self.fact = place, value, fact
+
+
+def _texts(column: Any, options: CsvOptions) -> list[Any]:
+    from burler.pipeline.arrow_text import string_parts
+
+    return string_parts(column)
+
+
+def _numbers(column: Any, options: CsvOptions) -> list[Any]:
+    import pyarrow.compute as pc
+
+    if pc.all(pc.match_substring_regex(column, _NUMBER)).as_py() is not False:
+        return [column]
+    return [_each(column, options, _number, "no number")]
+
+
+def _booleans(column: Any, options: CsvOptions) -> list[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = pa.array(["true", "false", None])
+    if pc.all(pc.is_in(column, value_set=known)).as_py() is not False:
+        return [column]
+    return [_each(column, options, _truth, "neither true nor false")]
+
+
+def _as_documents(column: Any, options: CsvOptions) -> list[Any]:
+    from burler.pipeline.arrow_text import bytes_of, join
+
+    filled = join([column, "\n"], len(column))  # null reads "null" there
+    data = bytes(bytes_of(filled))
+    if data.count(b"\n") == len(column) and b"\r" not in data and _are_documents(data, len(column)):
+        return [column]
+    return [_each(column, options, _document, "no JSON")]
+
+
+def _are_documents(data: bytes, count: int) -> bool:
+    """Whether each line is one JSON document: that each has one is seen where lines are so many as values."""
+    try:
+        return len(_documents.decode_lines(data)) == count and _each_begins(data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def _each(column: Any, options: CsvOptions, read: Callable[[str], str | None], fact: str) -> Any:
+    """A column cell by cell.
+
+    Args:
+        read: gives a cell's JSON text; None if it is none.
+        fact: what a cell is that is none.
+    """
+    import pyarrow as pa
+
+    once = functools.lru_cache(maxsize=1024)(read)
+    made: list[str | None] = []
+    for place, cell in enumerate(column.to_pylist()):
+        if cell is None or not cell.strip() or cell == options.null:  # some tools put all cells in quotes
+            made.append(None)
+            continue
+        text = once(cell)
+        if text is None:
+            raise _Misfit(place, cell, fact)
+        made.append(text)
+    return pa.array(made, pa.string())

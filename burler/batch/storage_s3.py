@@ -1,0 +1,74 @@
+"""S3's own ways to write: exclusive creation, and what to think of a reply that got lost."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import secrets
+from typing import Any
+
+_MARK = "burler"
+
+
+class S3Writes:
+    """Writes objects through an s3fs store, each with a mark of its own in its metadata.
+
+    s3fs asks again when a reply gets lost. If the first request did complete the object, the second is told that it
+    exists, or that there is no such upload; by its mark burler knows its own.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._mark = secrets.token_hex(12)
+
+    @staticmethod
+    def options(given: dict[str, Any], *, presigning: bool) -> dict[str, Any]:
+        """Options for s3fs: signed URLs get the signature that all regions take (version 4)."""
+        if not presigning:
+            return given
+        config = {"signature_version": "s3v4", **(given.get("config_kwargs") or {})}
+        return {**given, "config_kwargs": config}
+
+    def open(self, path: str, part_bytes: int) -> Any:
+        """Begin an object that must not be there."""
+        more = {**(self._store.s3_additional_kwargs.get("Metadata") or {}), _MARK: self._mark}
+        return self._store.open(path, "xb", block_size=part_bytes, Metadata=more)
+
+    def finish(self, file: Any) -> None:
+        """Complete an object.
+
+        Raises:
+            FileExistsError: there is another one of this name. And what s3fs raises.
+        """
+        try:
+            self._complete(file)
+        except Exception:
+            if not self._is_ours(file):
+                raise
+            file.closed = True
+
+    def _complete(self, file: Any) -> None:
+        try:
+            file.close()
+        except OSError as error:
+            if error.errno != errno.ENOSYS:
+                raise
+            # A store that does not know If-None-Match (501 NotImplemented): look, then write.
+            self._store.invalidate_cache(file.path)
+            if self._store.exists(file.path):
+                raise FileExistsError from None
+            file.mode = "wb"
+            file.commit()
+
+    def _is_ours(self, file: Any) -> bool:
+        with contextlib.suppress(Exception):
+            head = self._store.call_s3("head_object", Bucket=file.bucket, Key=file.key)
+            return bool(head["Metadata"].get(_MARK) == self._mark)
+        return False
+
+    def try_upload(self, path: str) -> None:
+        """Begin an upload and abort it: whether these credentials may write here."""
+        bucket, key, _ = self._store.split_path(path)
+        begun = self._store.call_s3("create_multipart_upload", Bucket=bucket, Key=key)
+        with contextlib.suppress(Exception):
+            self._store.call_s3("abort_multipart_upload", Bucket=bucket, Key=key, UploadId=begun["UploadId"])

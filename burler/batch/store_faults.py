@@ -1,0 +1,85 @@
+"""What errors of remote stores mean, as burler's errors: fact and cure, no traceback, no secret."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from burler.config.watched import clean
+from burler.errors import BurlerError, ConfigError, StorageError, UsageError
+from burler.extras import require
+from burler.files.store_errors import fact
+
+_NETWORK = "Is the endpoint right, and reachable from here? Run again: no message names this file."
+_RIGHTS = (
+    "Do the credentials hold, and may they write, read and delete here? They come from batch_config.storage.options or "
+    "the environment."
+)
+_PACKAGES = {"s3": ("s3fs", "s3"), "s3a": ("s3fs", "s3")}
+
+
+def said(error: BaseException) -> str:
+    """What a store said, in few words and without secrets."""
+    return clean(fact(error)).replace("\n", " ")[:300].rstrip(".")
+
+
+@contextlib.contextmanager
+def faults(place: str, doing: str, *, at_start: bool = False) -> Iterator[None]:
+    """Errors of a store as burler's own. FileExistsError goes through: it is an answer.
+
+    Args:
+        place: the URL that they name.
+        doing: what could not be done: "written", "looked at".
+        at_start: nothing has been read so far: what is wrong is a wrong command or config.
+
+    Raises:
+        UsageError, StorageError: so.
+    """
+    try:
+        yield
+    except (BurlerError, FileExistsError):
+        raise
+    except Exception as error:  # stores have errors of their own
+        raise _meaning(error, f"{place} can't be {doing}: {said(error)}.", at_start) from None
+
+
+def _meaning(error: Exception, text: str, at_start: bool) -> BurlerError:
+    wrong = UsageError if at_start else StorageError
+    if isinstance(error, FileNotFoundError):
+        return wrong(f"{text}\n  Is the name of the bucket right? burler makes none.")
+    if isinstance(error, PermissionError) or _is_about_credentials(error):
+        return wrong(f"{text}\n  {_RIGHTS}")
+    return StorageError(f"{text}\n  {_NETWORK}")
+
+
+def _is_about_credentials(error: BaseException) -> bool:
+    """Whether a store's library has found no credentials, or none that hold; each calls it by a name of its own."""
+    names = " ".join(kind.__name__ for kind in type(error).__mro__).lower()
+    return any(word in names for word in ("credential", "clientauthentication", "tokenretrieval", "refresherror"))
+
+
+def open_filesystem(url: str, options: dict[str, Any], *, needed_for: str, name: str) -> tuple[Any, str]:
+    """fsspec's store of a URL, and the path in it.
+
+    Args:
+        name: what errors call the URL: ``batch_config.storage.root``.
+
+    Raises:
+        MissingExtra: fsspec or the store's package is not installed. ConfigError: no store has such URLs, or it does
+        not take the options.
+    """
+    scheme = url.partition("://")[0].lower()
+    package, extra = _PACKAGES.get(scheme, ("", "lake"))
+    core = require("fsspec.core", extra=extra, needed_for=needed_for)
+    if package:
+        require(package, extra=extra, needed_for=needed_for)
+    try:
+        store, path = core.url_to_fs(url, **options)
+    except ImportError as error:  # fsspec says which package the store needs
+        raise ConfigError(f"{name}: {scheme}:// can't be opened: {said(error)}.") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{name}: {scheme}:// can't be opened: {said(error)}. Are URL and options right?") from None
+    except Exception as error:  # some stores connect at once
+        raise _meaning(error, f"{name}: {scheme}:// can't be opened: {said(error)}.", True) from None
+    return store, str(path)

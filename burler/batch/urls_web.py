@@ -1,0 +1,120 @@
+"""A batch file on a web server, as a stream: counted, so that no end is taken for granted."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from burler.batch.store_faults import said
+from burler.errors import BatchError
+
+if TYPE_CHECKING:
+    import requests
+
+Failing = Callable[..., BatchError]
+
+_TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
+_TRIES = 3
+_WAIT_SECONDS = 0.5
+_PASSING = frozenset({429, 500, 502, 503, 504})
+_TOTAL = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
+_GONE = "Is the URL right, and was the file not cleaned away? Run the tap again."
+_FORBIDDEN = "A signed URL holds for a time only (batch_config.presign_seconds): run the tap again, or sign for longer."
+
+
+class WebFile(io.RawIOBase):
+    """The body of a GET, as the server stores it: not unpacked. It can be read once.
+
+    Args:
+        failing: makes an error of a fact and a cure.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], failing: Failing) -> None:
+        super().__init__()
+        self._failing = failing
+        self._count = 0
+        self._response = _asked(url, headers, failing)
+        length = self._response.headers.get("Content-Length", "")
+        self._size = int(length) if length.isdigit() else None
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as bytes have come."""
+        try:
+            piece = self._response.raw.read(len(buffer), decode_content=False)
+        except Exception as error:  # urllib3, ssl, socket: all are a connection that broke
+            raise self._cut(said(error)) from None
+        self._count += len(piece)
+        if not piece and len(buffer) and self._size is not None and self._count < self._size:
+            raise self._cut("the connection was closed")
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if not self.closed:
+            self._response.close()
+        super().close()
+
+    def _cut(self, fact: str) -> BatchError:
+        of = "" if self._size is None else f" of {self._size:,}"
+        return self._failing(f"broke off after {self._count:,}{of} bytes: {fact}", "Run again.")
+
+
+def size_of(url: str, headers: Mapping[str, str], failing: Failing) -> int | None:
+    """The size of a file by a GET for its first byte: a URL that is signed for GET is good for nothing else.
+
+    Raises:
+        BatchError: as ``failing`` makes it.
+    """
+    with _asked(url, {**headers, "Range": "bytes=0-0"}, failing) as response:
+        if response.status_code == 200:
+            length = response.headers.get("Content-Length", "")
+            return int(length) if length.isdigit() else None
+        total = _TOTAL.fullmatch(response.headers.get("Content-Range", ""))
+        return int(total[1]) if total else None
+
+
+def _asked(url: str, headers: Mapping[str, str], failing: Failing) -> requests.Response:
+    """A reply with a body; a server that is busy is asked again."""
+    import requests
+
+    # As the URL says, and nothing more: a password for this host in ~/.netrc would void a signature.
+    asking: dict[str, Any] = {"stream": True, "timeout": _TIMEOUT, "auth": lambda request: request}
+    asking["headers"] = {**headers, "Accept-Encoding": "identity"}
+    for tried in range(1, _TRIES + 1):
+        try:
+            response = requests.get(url, **asking)
+        except (requests.ConnectionError, requests.Timeout) as error:
+            fact = f"can't be read: no answer from its server ({_reason(error)})"
+        except (requests.RequestException, ValueError) as error:
+            raise failing(f"can't be read: {said(error)}") from None
+        else:
+            if response.status_code in (200, 206, 416):
+                return response
+            fact = f"can't be read: its server answers {response.status_code} {response.reason}".rstrip()
+            response.close()
+            if response.status_code not in _PASSING:
+                raise failing(fact, _cure(response.status_code))
+        if tried < _TRIES:
+            time.sleep(_WAIT_SECONDS * tried)
+    raise failing(fact, "Run again.")
+
+
+def _cure(status: int) -> str:
+    if status in (404, 410):
+        return _GONE
+    return _FORBIDDEN if status in (400, 401, 403) else ""
+
+
+def _reason(error: Exception) -> str:
+    """Why there was no answer, without the URL that the library puts into it."""
+    inner: Any = error.args[0] if error.args else error
+    inner = getattr(inner, "reason", None) or inner
+    return said(inner).rpartition(": ")[2] or type(error).__name__

@@ -1,0 +1,100 @@
+"""docs/batch.md: what it shows is so."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from burler.batch import message_schema
+from burler.batch_config import CODECS, DIALECTS, FORMATS, PACKINGS, BatchConfig, BatchStorage, Encoding
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "batch.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def scope(tmp_path, monkeypatch):
+    """The names that all snippets together make, run in order in a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "snippet"}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(block, "docs/batch.md", "exec"), names)
+    return names
+
+
+def test_the_snippets_run_in_order(scope):
+    assert scope["rows"] and not scope["out"].result.errors
+
+
+def test_the_message_on_the_page_is_one_that_a_run_writes(scope):
+    (block,) = re.findall(r"```jsonc\n(.*?)```", PAGE, re.DOTALL)
+    shown = json.loads(re.sub(r" // .*", "", block))
+    jsonschema.Draft4Validator(message_schema()).validate(shown)
+    jsonschema.Draft4Validator(message_schema()["definitions"]["both"]).validate(shown)
+    real = scope["first"]
+    assert list(shown) == list(real), "the same keys, in the same order"
+    for key in ("format", "compression", "encoding", "size"):
+        assert shown[key] == real[key]
+    name = re.compile(r"file:///\S*/desk-tap-desk--tickets-[0-9a-f]{12}-00001\.jsonl\.gz")
+    assert all(name.fullmatch(message["manifest"][0]) for message in (shown, real))
+
+
+def table(title):
+    """The rows of the first table below a heading, cell by cell."""
+    below = PAGE.partition(f"{title}\n")[2]
+    rows = re.search(r"(?:^\|.*\n)+", below, re.MULTILINE)
+    assert rows is not None
+    return [[cell.strip() for cell in row.strip("|\n").split(" | ")] for row in rows[0].splitlines()[2:]]
+
+
+def test_the_table_of_batch_config_has_every_key_with_its_default():
+    shown = {row[0].strip("`"): row[1] for row in table("### `batch_config`")}
+    real = {}
+    for prefix, kind in (("", BatchConfig), ("encoding.", Encoding), ("storage.", BatchStorage)):
+        for field in dataclasses.fields(kind):
+            if field.name in ("encoding", "storage", "encoding_given"):
+                continue
+            default = field.default_factory() if field.default is dataclasses.MISSING else field.default
+            real[prefix + field.name] = default
+    assert set(shown) == set(real)
+    for key, default in real.items():
+        if key != "encoding.compression":
+            words = ("none",) if default in (None, "") else (f"`{default}`", f"{default:g}" if isinstance(default, float) else str(default))
+            assert shown[key] in words, key
+
+
+def test_each_word_that_a_key_may_be_stands_there():
+    about = {row[0].strip("`"): row[2] for row in table("### `batch_config`")}
+    for form in FORMATS:
+        assert f"`{form}`" in about["encoding.format"]
+    for word in {*PACKINGS, *CODECS["parquet"], *CODECS["arrow"]}:
+        assert f"`{word}`" in about["encoding.compression"]
+    for word in DIALECTS:
+        assert f"`{word}`" in about["dialect"]
+
+
+def test_the_table_of_dialects_is_that_of_the_schema():
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in PAGE.splitlines() if row.startswith("| `")]
+    columns = ("both", "sip", "meltano")
+    seen = set()
+    for names, *cells in (row for row in rows if len(row) == 4):
+        keys = re.findall(r"`(\w+)`", names.partition("(")[0].partition(",  with")[0])
+        for key in keys:
+            for dialect, cell in zip(columns, cells, strict=True):
+                known = message_schema()["definitions"][dialect]["properties"]
+                assert (key in known) == (cell == "yes"), (key, dialect)
+            seen.add(key)
+    assert seen == set(message_schema()["definitions"]["both"]["properties"])
+
+
+def test_csv_options_are_all_there():
+    from burler.batch_config import read_batch_config
+
+    shown = {row[0].strip("`") for row in table("By RFC 4180, with these `format_options`:")}
+    encoding = read_batch_config({"encoding": {"format": "csv"}}).encoding
+    assert shown == set(encoding.format_options)

@@ -1,0 +1,354 @@
+"""``burler.batch.expand``: the rows of BATCH files in place of their messages (BATCH proposal; specs 5, 11.17)."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from piped import SCHEMA, TIME, Piped, batch, expanded, file, lines, record, rows, state
+
+from burler.batch import expand
+from burler.batch.passing import Found, Passing
+from burler.errors import BatchError, MessageError, UsageError
+
+
+def test_rows_stand_where_the_batch_stood(tmp_path: Path) -> None:
+    url = file(tmp_path / "a.jsonl", rows(2, 3))
+    out = expanded(SCHEMA, record(1), batch(url), state(3), record(4), state(4))
+    assert out.ids == [1, 2, 3, 4]
+    assert [message["type"] for message in out.messages] == [
+        "SCHEMA", "RECORD", "RECORD", "RECORD", "STATE", "RECORD", "STATE",
+    ]  # fmt: skip
+    assert (out.done.lines, out.done.batches, out.done.records) == (6, 1, 2)
+    assert out.warnings == []
+
+
+def test_a_row_is_as_it_stands_in_the_file(tmp_path: Path) -> None:
+    row = '{ "id" : 1.0e2,\t"n": 12345678901234567890123.450, "t":"\\u00e9é\\ud83d", "d": {"b":[], "a":null} }'.encode()
+    url = file(tmp_path / "a.jsonl", row + b"\n")
+    out = expanded(SCHEMA, batch(url, version=7))
+    prefix = b'{"type":"RECORD","stream":"users","record":'
+    suffix = f',"time_extracted":"{TIME}","version":7}}\n'.encode()
+    assert out.raw == lines(SCHEMA) + prefix + row + suffix
+
+
+def test_everything_else_passes_byte_for_byte(tmp_path: Path) -> None:
+    odd = [
+        b' {"stream" : "users","type":"RECORD", "record":{"id":1.50, "t":"a BATCH of schemas \\u0042"}} ',
+        b"",
+        b'{"type":"RECORD","stream":"users","record":{"id":1,"t":"batch \\ud800"}}',
+        b"no JSON at all",
+        b'{"type":["batch"]}',
+        b'["batch"]',
+        b'{"type":"LOG","text":"batch"}',
+        b'{"type":"STATE","value":{"batch":1e400}}\r',
+    ]
+    url = file(tmp_path / "a.jsonl", rows(1))
+    out = expanded(SCHEMA, *odd, batch(url), *odd)
+    first = lines(SCHEMA) + lines(*odd)
+    assert out.raw.startswith(first)
+    assert out.raw.endswith(lines(*odd))
+    assert out.raw.count(b"\n") == 2 * len(odd) + 2
+
+
+def test_a_last_line_without_an_end(tmp_path: Path) -> None:
+    url = file(tmp_path / "a.jsonl", rows(1))
+    assert Piped(expand, lines(SCHEMA, batch(url))[:-1]).ids == [1]
+    assert Piped(expand, lines(SCHEMA, state(1))[:-1]).raw == lines(SCHEMA, state(1))[:-1]
+
+
+def test_a_file_whose_last_line_has_no_end_and_blank_lines(tmp_path: Path) -> None:
+    url = file(tmp_path / "a.jsonl", b'\n{"id":1}\n\n  \n{"id":2}\r\n{"id":3}')
+    out = expanded(SCHEMA, batch(url))
+    assert out.ids == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("packed", "keys"),
+    [
+        (False, {}),
+        (False, {"format": None, "compression": None}),
+        (False, {"format": {"name": "jsonl"}, "compression": {"name": None, "options": {}, "enabled": False}}),
+        (False, {"format": {"name": "jsonl"}, "compression": {"name": "gzip", "enabled": False}}),
+        (False, {"encoding": {"format": "jsonl"}}),
+        (False, {"encoding": {"format": "jsonl", "compression": "none"}}),
+        (False, {"encoding": {"format": "jsonl", "compression": None}}),
+        (True, {"format": {"name": "jsonl", "options": {}}, "compression": {"name": "gzip"}}),
+        (True, {"encoding": {"format": "jsonl", "compression": "gzip"}}),
+        (
+            True,
+            {
+                "format": {"name": "jsonl", "options": {}},
+                "compression": {"name": "gzip", "options": {}, "enabled": True},
+                "encoding": {"format": "jsonl", "compression": "gzip"},
+            },
+        ),
+        (True, {"encoding": {"format": "jsonl", "compression": "gzip"}, "tap_says": [1], "size": 5}),
+    ],
+)
+def test_both_dialects_and_what_they_leave_out(tmp_path: Path, packed: bool, keys: dict[str, Any]) -> None:
+    url = file(tmp_path / "a", rows(1, 2), packed=packed)
+    message = {"type": "batch", "stream": "users", "manifest": [url], **keys}
+    out = expanded(SCHEMA, message)
+    assert out.error is None, out.error
+    assert out.ids == [1, 2]
+    assert all("time_extracted" not in message and "version" not in message for message in out.of("RECORD"))
+
+
+def test_files_packed_though_the_message_says_they_are_not(tmp_path: Path) -> None:
+    url = file(tmp_path / "a.json.gz", rows(1, 2), packed=True)
+    message = {**batch(url), "encoding": {"format": "jsonl", "compression": "none"}}
+    out = expanded(SCHEMA, message, message)
+    assert out.ids == [1, 2, 1, 2]
+    assert len(out.warnings) == 1
+    assert "packed with gzip" in out.warnings[0]
+
+
+def test_a_type_that_is_spelt_in_escapes(tmp_path: Path) -> None:
+    url = file(tmp_path / "a.jsonl", rows(1))
+    schema = lines(SCHEMA)[:-1].replace(b'"SCHEMA"', b'"\\u0053CHEMA"')
+    message = lines(batch(url))[:-1].replace(b'"BATCH"', b'"B\\u0041TCH"')
+    assert b"BATCH" not in message
+    assert expanded(schema, message).ids == [1]
+
+
+def test_several_files_none_and_empty_ones(tmp_path: Path) -> None:
+    urls = [file(tmp_path / f"{n}.jsonl", content) for n, content in enumerate((rows(1, 2), b"", rows(3)))]
+    out = expanded(SCHEMA, batch(*urls), batch(), state(1))
+    assert out.ids == [1, 2, 3]
+    assert out.done.batches == 2
+    assert out.messages[-1] == state(1)
+
+
+def test_more_rows_than_size_says_are_all_read(tmp_path: Path) -> None:
+    url = file(tmp_path / "a.jsonl", rows(1, 2, 3))
+    out = expanded(SCHEMA, batch(url, size=2), batch(url, size=3))
+    assert out.ids == [1, 2, 3, 1, 2, 3]
+    assert len(out.warnings) == 1
+    assert out.warnings[0].startswith("line 2: stream 'users': a file has more rows than the 'size'")
+
+
+def test_versions_and_streams_interleaved(tmp_path: Path) -> None:
+    orders = {**SCHEMA, "stream": "orders"}
+    urls = [file(tmp_path / f"{n}.jsonl", rows(n)) for n in range(4)]
+    activate = {"type": "ACTIVATE_VERSION", "stream": "users", "version": 2}
+    out = expanded(
+        SCHEMA,
+        orders,
+        batch(urls[0], version=1),
+        {**batch(urls[1]), "stream": "orders"},
+        batch(urls[2], version=2),
+        activate,
+        {**batch(urls[3]), "stream": "orders"},
+    )
+    told = [(m["stream"], m["record"]["id"], m.get("version")) for m in out.of("RECORD")]
+    assert told == [("users", 0, 1), ("orders", 1, None), ("users", 2, 2), ("orders", 3, None)]
+    assert out.messages.index(activate) == 5
+
+
+def test_a_schema_counts_from_its_place_on(tmp_path: Path) -> None:
+    """CSV is read by the schema that stands before the message."""
+    url = file(tmp_path / "a.csv", b"id,name\n1,5\n")
+    other = {**SCHEMA, "schema": {"properties": {"id": {"type": "string"}, "name": {"type": "integer"}}}}
+    message = batch(url, format={"name": "csv", "options": {"delimiter": ",", "quote_char": '"'}})
+    out = expanded(SCHEMA, message, other, message)
+    assert [m["record"] for m in out.of("RECORD")] == [{"id": 1, "name": "5"}, {"id": "1", "name": 5}]
+
+
+UNREADABLE = [
+    ({"manifest": ["file:///nowhere/a.jsonl"]}, "/nowhere/a.jsonl"),
+    ({"manifest": ["gopher://x/a.jsonl"]}, "gopher"),
+    ({"compression": {"name": "gzip"}}, "gzip"),
+    ({"format": {"name": "parquet"}}, "arquet"),
+    ({"format": {"name": "arrow"}}, "rrow"),
+    ({"format": {"name": "avro"}}, "avro"),
+    ({"compression": {"name": "lzma"}}, "lzma"),
+    ({"encoding": {"format": "jsonl", "compression": "gzip"}, "compression": {"name": None}}, "contradicts"),
+    ({"encoding": {"format": "parquet"}, "format": {"name": "jsonl"}}, "contradicts"),
+    ({"manifest": "file:///a"}, "manifest"),
+    ({"manifest": [5]}, "manifest"),
+    ({"size": -1}, "size"),
+    ({"time_extracted": "yesterday"}, "time_extracted"),
+    ({"file_stats": [{"records": 2, "bytes": 9}]}, "bytes"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fact", "processes"), [*((*one, 1) for one in UNREADABLE), *((*one, 2) for one in UNREADABLE[:4])]
+)
+def test_nothing_follows_a_batch_that_cannot_be_read(
+    tmp_path: Path, wrong: dict[str, Any], fact: str, processes: int
+) -> None:
+    good = file(tmp_path / "good.jsonl", rows(1, 2))
+    out = expanded(SCHEMA, batch(good), state(2), {**batch(good), **wrong}, state(9), record(9), processes=processes)
+    assert isinstance(out.error, BatchError), out.error
+    assert out.error.exit_code == 1
+    text = str(out.error)
+    assert text.startswith("line 4: stream 'users': ")
+    assert fact in text
+    assert text.count("\n") <= 2
+    assert out.ids == [1, 2]
+    assert out.messages[-1] == state(2)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_file_that_breaks_off_gives_its_rows_and_nothing_behind(tmp_path: Path, processes: int) -> None:
+    content = gzip.compress(b"".join(b'{"id":%d,"x":"%s"}\n' % (n, os.urandom(40).hex().encode()) for n in range(50_000)))
+    (tmp_path / "a.jsonl.gz").write_bytes(content[: len(content) // 2])
+    message = batch(f"file://{tmp_path}/a.jsonl.gz", compression={"name": "gzip"})
+    out = expanded(SCHEMA, message, state(1), processes=processes)
+    assert isinstance(out.error, BatchError)
+    assert "a.jsonl.gz" in str(out.error)
+    assert out.ids == list(range(len(out.ids)))
+    assert 1_000 < len(out.ids) < 50_000
+    assert out.of("STATE") == []
+
+
+@pytest.mark.parametrize("stats", [{"records": 3, "bytes": 2}, {"records": 1, "bytes": 2}])
+def test_a_file_with_other_rows_than_the_message_says(tmp_path: Path, stats: dict[str, int]) -> None:
+    url = file(tmp_path / "a.jsonl", rows(1, 2))
+    stats["bytes"] = (tmp_path / "a.jsonl").stat().st_size
+    out = expanded(SCHEMA, batch(url, file_stats=[stats]), state(1))
+    assert "2 rows" in str(out.error)
+    assert out.of("STATE") == []
+
+
+@pytest.mark.parametrize("content", [b'{"id":1}\nhello\n', b'{"id":1}\n[1]\n', b'{"id":1}\n{"id":2} {"id":3}\n', b'{"id":1}\n{"id":2'])
+def test_lines_that_are_no_rows(tmp_path: Path, content: bytes) -> None:
+    out = expanded(SCHEMA, batch(file(tmp_path / "a.jsonl", content)), state(1))
+    assert isinstance(out.error, BatchError), out.raw
+    assert "2" in str(out.error)
+    assert out.of("STATE") == []
+
+
+def test_what_a_url_is_signed_with_is_not_shown() -> None:
+    from burler.testing import canary
+
+    url = f"http://127.0.0.1:1/a.jsonl?X-Amz-Signature={canary('signature')}&sig=2"
+    out = expanded(SCHEMA, batch(url))
+    assert "http://127.0.0.1:1/a.jsonl" in str(out.error)
+    assert canary("signature") not in str(out.error)
+    broken = lines(batch(url))[:60]
+    assert canary("signature")[:8] not in str(expanded(SCHEMA, broken).error)
+
+
+def test_a_batch_before_its_schema(tmp_path: Path) -> None:
+    out = expanded(record(1), {**SCHEMA, "stream": "orders"}, batch(file(tmp_path / "a", rows(2))), state(1))
+    assert str(out.error).startswith("line 3: stream 'users': a BATCH came before the SCHEMA")
+    assert out.ids == [1]
+
+
+@pytest.mark.parametrize("line", [b'{"type":"BATCH","stream":"users","mani', b'{"type":"BATCH"', b"BATCH"])
+def test_a_broken_line_that_may_be_a_batch(line: bytes) -> None:
+    out = expanded(SCHEMA, line, state(1))
+    assert isinstance(out.error, MessageError)
+    assert str(out.error).startswith("line 2: it is no JSON")
+    assert out.messages == [SCHEMA]
+
+
+def test_processes_must_be_a_sensible_number() -> None:
+    assert isinstance(expanded(SCHEMA, processes=0).error, UsageError)
+
+
+@given(st.lists(st.integers(1, 300), max_size=9), st.booleans())
+def test_however_the_bytes_arrive(sizes: list[int], ended: bool) -> None:
+    message = batch("file:///x")
+    data = lines(SCHEMA, record(1), b"", message, state(1), record(2), message, b"x")
+    data = data if ended else data[:-1]
+    passing, out, start = Passing(), [], 0
+    for size in [*sizes, len(data)]:
+        if data[start : start + size]:
+            out += passing.take(data[start : start + size])
+        start += size
+    out += passing.finish(stopped=False)
+    assert b"".join(piece.line if isinstance(piece, Found) else piece for piece in out) == data
+    assert [piece.number for piece in out if isinstance(piece, Found)] == [4, 7]
+    assert passing.lines == 8
+
+
+def test_messages_go_on_while_the_tap_is_idle(tmp_path: Path) -> None:
+    """Each line is out before the next comes in."""
+    reading, writing = os.pipe()
+    seen = threading.Event()
+    out: list[bytes] = []
+    buffer: list[bytes] = []
+
+    def flush() -> None:
+        out.extend(buffer)
+        buffer.clear()
+        seen.set()
+
+    thread = threading.Thread(target=lambda: expand(reading, buffer.append, flush=flush))
+    thread.start()
+    url = file(tmp_path / "a.jsonl", rows(1))
+    try:
+        for count, message in enumerate((SCHEMA, batch(url), state(1)), 1):
+            os.write(writing, lines(message))
+            for _ in range(100):
+                if b"".join(out).count(b"\n") == count:
+                    break
+                seen.wait(0.1)
+                seen.clear()
+            assert b"".join(out).count(b"\n") == count
+    finally:
+        os.close(writing)
+        thread.join(10)
+        os.close(reading)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_told_to_stop_in_the_middle_of_a_file(tmp_path: Path, processes: int) -> None:
+    url = file(tmp_path / "a.jsonl", rows(*range(300_000)))
+    out: list[bytes] = []
+
+    def should_stop() -> bool:
+        return any(b'"RECORD"' in part for part in out)
+
+    expand(io.BytesIO(lines(SCHEMA, batch(url), state(1))), out.append, should_stop=should_stop, processes=processes)
+    raw = b"".join(out)
+    assert raw.endswith(b"\n")
+    assert 1 < raw.count(b"\n") < 300_000
+    assert b"STATE" not in raw
+
+
+MEMORY = r"""
+import re, sys
+from pathlib import Path
+from burler.batch import expand
+count = 0
+def write(data):
+    global count
+    count += data.count(b"\n")
+expand(0, write, processes=int(sys.argv[1]))
+most = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+print(count, int(most[1]) // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_big_file_takes_little_memory(tmp_path: Path, processes: int) -> None:
+    """300 MB of JSON lines in 80 MB."""
+    row = json.dumps({"id": 1, "name": "x" * 80, "more": list(range(20))}).encode() + b"\n"
+    count = 300_000_000 // len(row)
+    with gzip.open(tmp_path / "a.jsonl.gz", "wb", compresslevel=1) as out:
+        for _ in range(100):
+            out.write(row * (count // 100))
+    count = count // 100 * 100
+    messages = lines(SCHEMA, batch(f"file://{tmp_path}/a.jsonl.gz", compression={"name": "gzip"}))
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(processes)], input=messages, capture_output=True, timeout=120, check=True
+    )
+    written, megabytes = map(int, done.stdout.split())
+    assert written == count + 1
+    assert megabytes <= 80
