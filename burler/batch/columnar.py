@@ -76,7 +76,8 @@ class ColumnarLayout:
         """See ``encoders.Layout.remarks``."""
         report, self.report = self.report, Report(Counter(), Counter())
         lost = [
-            f"field '{path}' is not in the schema and has no column: left out of {count} row(s). Declare it in the tap, {_CURE}"
+            f"field '{path}' is not in the schema and has no column: left out of {count} row(s). "
+            f"Declare it in the tap, {_CURE}"
             for path, count in report.dropped.items()
         ]
         return lost + [
@@ -142,7 +143,7 @@ class ColumnarEncoder:
         size = len(lines)
         if size >= _BLOCK_BYTES:
             self._gathered()
-            for batch in self._batches(lines, count):  # all of them made before one is taken
+            for batch in made(self._layout, lines, count):  # all of them before one is taken
                 self._groups.add(batch)
         else:
             self._lines.append(bytes(lines))
@@ -181,18 +182,32 @@ class ColumnarEncoder:
         lines, count = b"".join(self._lines), self._lines_count
         self._lines, self._lines_bytes, self._lines_count = [], 0, 0
         try:
-            for batch in self._batches(lines, count):
+            for batch in made(self._layout, lines, count):
                 self._groups.add(batch)
         except BatchError as error:
             self._spoilt = error
             raise
 
-    def _batches(self, lines: bytes | bytearray | memoryview, count: int) -> list[pa.RecordBatch]:
-        batches = [self._layout.batch(block) for block in blocks(lines)]
-        made = sum(batch.num_rows for batch in batches)
-        if made != count:
-            raise BatchError(f"stream '{self._layout.stream}': {made} row(s) came where {count} were announced")
-        return batches
+
+def record_batch(layout: ColumnarLayout, lines: bytes | bytearray | memoryview, count: int) -> pa.RecordBatch:
+    """``count`` rows, one a line, as one batch with the layout's columns.
+
+    Raises:
+        BatchError: a value that its column can't hold; not so many rows.
+    """
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(made(layout, lines, count), layout.arrow_schema).combine_chunks()
+    return table.to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], schema=layout.arrow_schema)
+
+
+def made(layout: ColumnarLayout, lines: bytes | bytearray | memoryview, count: int) -> list[pa.RecordBatch]:
+    """The same in several batches, as they are made."""
+    batches = [layout.batch(block) for block in blocks(lines)]
+    rows = sum(batch.num_rows for batch in batches)
+    if rows != count:
+        raise BatchError(f"stream '{layout.stream}': {rows} row(s) came where {count} were announced")
+    return batches
 
 
 def blocks(lines: bytes | bytearray | memoryview) -> Iterator[bytes]:

@@ -164,7 +164,7 @@ def _leaves(path: str, column: Any) -> Iterator[tuple[str, Any]]:
     import pyarrow.compute as pc
 
     if pa.types.is_struct(column.type):
-        for field in column.type:
-            yield from _leaves(f"{path}.{field.name}", pc.struct_field(column, [column.type.get_field_index(field.name)]))
+        for place, field in enumerate(column.type):
+            yield from _leaves(f"{path}.{field.name}", pc.struct_field(column, [place]))
     elif not pa.types.is_nested(column.type):
         yield path, column

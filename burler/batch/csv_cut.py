@@ -9,13 +9,19 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Protocol
 
-from burler.batch.csv_options import BOM, CsvOptions
+from burler.batch.csv_options import CsvOptions
 from burler.errors import BatchError
 
 _BLOCK_BYTES = 1 << 20
-_BOM = BOM.encode()
+
+
+class Text(Protocol):
+    """Bytes of text without byte order mark."""
+
+    def read(self, size: int, /) -> bytes:
+        """Some of them, at most so many; b"" at the end."""
 
 
 class Blocks:
@@ -25,15 +31,13 @@ class Blocks:
         row: how many rows are behind us, with the header; whoever takes a block adds its rows.
     """
 
-    def __init__(self, raw: BinaryIO, options: CsvOptions) -> None:
-        self._raw = raw
+    def __init__(self, text: Text, options: CsvOptions) -> None:
+        self._text = text
         self._options = options
         self._lexer = Lexer(options)
         self._ahead = b""
         self._at_end = False
         self.row = 0
-        self._fill(len(_BOM))
-        self._ahead = self._ahead.removeprefix(_BOM)
 
     def first(self) -> bytes:
         """The first row without its line end, which stays where it is; b"" for a file without rows."""
@@ -99,7 +103,7 @@ class Blocks:
         """Have so many bytes ahead, fewer only at the end."""
         pieces, there = [self._ahead], len(self._ahead)
         while not self._at_end and there < size:
-            piece = self._raw.read(size - there)
+            piece = self._text.read(size - there)
             self._at_end = not piece
             pieces.append(piece)
             there += len(piece)

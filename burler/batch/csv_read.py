@@ -7,15 +7,15 @@ columns in any order, numbers in other spellings, ``t`` and ``1`` for true.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from burler.batch.csv_columns import Column, columns_of
-from burler.batch.csv_cut import Blocks
+from burler.batch.csv_cut import Blocks, Text
 from burler.batch.csv_options import BOM, CsvOptions
 from burler.errors import BatchError
 from burler.extras import require
@@ -24,14 +24,14 @@ from burler.lake.surrogates import veil
 Report = Callable[[str], object]
 
 _NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
-_ODD_NUMBER = re.compile(r"\s*\+?(-?)0*(\d+)?(?:\.(\d*))?([eE][+-]?\d+)?\s*", re.ASCII)
+_ODD_NUMBER = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+)?\s*", re.ASCII)
 _TRUE = {"true", "t", "1", "yes", "y", "on"}
 _FALSE = {"false", "f", "0", "no", "n", "off"}
-_documents = msgspec.json.Decoder(msgspec.Raw)
+_bracketed = msgspec.json.Decoder(list[msgspec.Raw]).decode_lines
 
 
 def pages(
-    raw: BinaryIO, options: CsvOptions, schema: Mapping[str, Any] | None, report: Report
+    text: Text, options: CsvOptions, schema: Mapping[str, Any] | None, report: Report
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the rows as lines of JSON, each with every field that the schema declares, and how many there are.
 
@@ -43,7 +43,7 @@ def pages(
         BatchError: no CSV as it should be, other columns, a value that is none of its field; names the row.
     """
     require("pyarrow", extra="batch", needed_for="reading BATCH files in csv")
-    blocks = Blocks(raw, options)
+    blocks = Blocks(text, options)
     first = blocks.first()
     if not first:
         if options.header:
@@ -84,9 +84,7 @@ def _names(
     return names
 
 
-def _by_place(
-    blocks: Blocks, first: bytes, options: CsvOptions, declared: tuple[Column, ...] | None
-) -> list[str]:
+def _by_place(blocks: Blocks, first: bytes, options: CsvOptions, declared: tuple[Column, ...] | None) -> list[str]:
     """The names of columns without a header."""
     if not options.columns and declared is None:
         raise BatchError("it has no header, so its columns have no names. Read it with the stream's schema.")
@@ -227,19 +225,17 @@ def _booleans(column: Any, options: CsvOptions) -> list[Any]:
 def _as_documents(column: Any, options: CsvOptions) -> list[Any]:
     from burler.pipeline.arrow_text import bytes_of, join
 
-    filled = join([column, "\n"], len(column))  # null reads "null" there
-    data = bytes(bytes_of(filled))
-    if data.count(b"\n") == len(column) and b"\r" not in data and _are_documents(data, len(column)):
-        return [column]
+    # In brackets each, so that no line has two documents, and none goes on in the next line.
+    data = bytes(bytes_of(join(["[", column, "]\n"], len(column))))
+    if data.count(b"\n") == len(column) and b"\r" not in data:
+        try:
+            sizes = list(map(len, _bracketed(data)))
+        except (msgspec.DecodeError, RecursionError):
+            pass
+        else:
+            if len(sizes) == len(column) and set(sizes) == {1}:
+                return [column]
     return [_each(column, options, _document, "no JSON")]
-
-
-def _are_documents(data: bytes, count: int) -> bool:
-    """Whether each line is one JSON document: that each has one is seen where lines are so many as values."""
-    try:
-        return len(_documents.decode_lines(data)) == count and _each_begins(data)
-    except (msgspec.DecodeError, RecursionError):
-        return False
 
 
 def _each(column: Any, options: CsvOptions, read: Callable[[str], str | None], fact: str) -> Any:
@@ -262,3 +258,29 @@ def _each(column: Any, options: CsvOptions, read: Callable[[str], str | None], f
             raise _Misfit(place, cell, fact)
         made.append(text)
     return pa.array(made, pa.string())
+
+
+def _number(cell: str) -> str | None:
+    """A number in JSON's spelling: no plus, no zeros in front, digits on both sides of a point."""
+    found = _ODD_NUMBER.fullmatch(cell)
+    if found is None or not (found[2] or found[3]):
+        return None
+    sign, whole, behind, exponent = found.groups(default="")
+    point = f".{behind}" if behind else ""
+    return f"{sign.strip('+')}{whole.lstrip('0') or '0'}{point}{exponent}"
+
+
+def _truth(cell: str) -> str | None:
+    word = cell.strip().lower()
+    return "true" if word in _TRUE else "false" if word in _FALSE else None
+
+
+def _document(cell: str) -> str | None:
+    """JSON on one line."""
+    line = cell.encode()
+    try:
+        _bracketed(b"[" + (veil(line) or line) + b"]")
+        json.loads(cell)
+    except (ValueError, RecursionError):  # msgspec's errors are ValueErrors as well
+        return None
+    return cell.replace("\n", " ").replace("\r", " ")  # JSON text has them between values alone

@@ -83,17 +83,18 @@ def pack(
         tick()
 
     try:
-        for block in blocks(source, tick=due, due=lambda: writer.next_due_seconds, stop=should_stop):
-            reader.take(block)
+        try:
+            for block in blocks(source, tick=due, due=lambda: writer.next_due_seconds, stop=should_stop):
+                reader.take(block)
+                flush()
+            reader.finish(stopped=should_stop())
+        except MessageError:
+            writer.close()  # what came before it is whole
             flush()
-        reader.finish(stopped=should_stop())
-    except MessageError:
+            raise
         writer.close()
         flush()
-        raise
     except BaseException:
         writer.abort()
         raise
-    writer.close()
-    flush()
     return reader.done

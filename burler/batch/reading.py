@@ -237,7 +237,7 @@ def record_lines(lines: bytes, stream: str, time_extracted: dt.datetime | None, 
 
 def _copied(raw: IO[bytes]) -> IO[bytes]:
     """A nameless copy that can be read from any place: the formats of columns have their plan at the end."""
-    copy = tempfile.TemporaryFile(prefix="burler-")
+    copy = tempfile.TemporaryFile(prefix="burler-")  # noqa: SIM115  # who asked for it closes it
     try:
         shutil.copyfileobj(raw, copy, 1 << 20)
         copy.seek(0)

@@ -97,7 +97,7 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
     """
     hide_options(storage.options)
     check_root(storage.root)
-    _check_prefix(storage.prefix)
+    check_prefix(storage.prefix)
     folder = local_path(storage.root, "batch_config.storage.root")
     if folder is not None:
         if presign_seconds is not None:
@@ -160,13 +160,17 @@ def _check_remote(url: str, name: str) -> None:
     )
 
 
-def _check_prefix(prefix: str) -> None:
-    """Names that burler makes have letters, digits and ``-_./`` only (specs 5)."""
+def check_prefix(prefix: str, name: str = "batch_config.storage.prefix") -> None:
+    """Names that burler makes have letters, digits and ``-_./`` only (specs 5).
+
+    Raises:
+        ConfigError: others, or folders that are none; ``name`` is what it calls the prefix.
+    """
     *folders, _ = parts = prefix.split("/")
     hidden = any(part.startswith(".") for part in parts)
     if not is_plain(prefix) or "" in folders or hidden or max(map(len, parts)) > _MOST_CHARACTERS:
         raise ConfigError(
-            f"batch_config.storage.prefix: {prefix!r:.300} can't begin a file's name. Use letters, digits and -_. (and "
+            f"{name}: {prefix!r:.300} can't begin a file's name. Use letters, digits and -_. (and "
             f"/ between folders), {_MOST_CHARACTERS} at most; no part of it is empty or begins with a dot."
         )
 

@@ -64,7 +64,7 @@ class LocalStorage:
 
     def leftovers(self) -> list[str]:
         """See ``Storage.leftovers``."""
-        return [f"file://{path}" for path in self._hidden() if _is_dead(path)]
+        return [f"file://{path}" for path in self._hidden() if remove_if_dead(path, dry_run=True) is not None]
 
     def remove_leftovers(self) -> int:
         """See ``Storage.remove_leftovers``. One line in the log, if there were any."""
@@ -239,35 +239,26 @@ def _take_name(hidden: Path, target: Path) -> None:
         claim.discard()
 
 
-def _is_dead(path: Path) -> bool:
-    """Whether the process that wrote a hidden file has ended."""
-    with _own(path) as fd:
-        return fd is not None
+def remove_if_dead(path: Path, *, old: bool = False, dry_run: bool = False) -> int | None:
+    """Remove a hidden file whose process has ended; its bytes, or None if it stays.
 
-
-def remove_if_dead(path: Path, *, dry_run: bool = False) -> int | None:
-    """Remove a hidden file whose process has ended; its bytes, or None if it stays."""
-    with _own(path) as fd:
-        if fd is None:
-            return None
-        try:
-            size_bytes = os.fstat(fd).st_size
-            if not dry_run:
-                path.unlink(missing_ok=True)
-        except OSError:
-            return None
-        return size_bytes
-
-
-@contextlib.contextmanager
-def _own(path: Path) -> Iterator[int | None]:
-    """A descriptor with the lock of a hidden file, or None where another process has it or it can't be had."""
+    Args:
+        old: where the file system has no locks, so that nobody knows of the process, age decides.
+        dry_run: only say.
+    """
     try:
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        yield None
-        return
+        return None
     try:
-        yield fd if _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB) else None
+        locked = _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if locked is False or (locked is None and not old):
+            return None
+        size_bytes = os.fstat(fd).st_size
+        if not dry_run:
+            path.unlink(missing_ok=True)
+        return size_bytes
+    except OSError:
+        return None
     finally:
         os.close(fd)

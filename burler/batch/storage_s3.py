@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import secrets
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _MARK = "burler"
@@ -72,3 +73,37 @@ class S3Writes:
         begun = self._store.call_s3("create_multipart_upload", Bucket=bucket, Key=key)
         with contextlib.suppress(Exception):
             self._store.call_s3("abort_multipart_upload", Bucket=bucket, Key=key, UploadId=begun["UploadId"])
+
+
+class S3Uploads:
+    """Uploads that were begun and neither completed nor aborted: S3 keeps their parts, and bills them, for ever."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def old(
+        self, folder: str, wanted: Callable[[str], bool], before: float, dry_run: bool
+    ) -> Iterator[tuple[str, float]]:
+        """Abort those directly in a folder that were begun before a time (seconds since 1970), and whose name is
+        ``wanted``; yields (name, when it was begun)."""
+        bucket, inside, _ = self._store.split_path(f"{folder.rstrip('/')}/x")
+        inside = inside[:-1]
+        for upload in list(self._all(bucket, inside)):
+            name, begun = upload["Key"][len(inside) :], upload["Initiated"].timestamp()
+            if begun >= before or not wanted(name):
+                continue
+            if not dry_run:
+                with contextlib.suppress(FileNotFoundError):  # completed or aborted meanwhile
+                    self._store.call_s3(
+                        "abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"]
+                    )
+            yield name, begun
+
+    def _all(self, bucket: str, inside: str) -> Iterator[dict[str, Any]]:
+        page: dict[str, Any] = {}
+        while True:
+            found = self._store.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=inside, **page)
+            yield from found.get("Uploads") or ()
+            if not found.get("IsTruncated"):
+                return
+            page = {"KeyMarker": found["NextKeyMarker"], "UploadIdMarker": found["NextUploadIdMarker"]}

@@ -38,8 +38,8 @@ def open_url(url: str, options: Mapping[str, Any] | None = None, *, stream: str 
     Files of this machine and of stores can be read from any place (``seek``), those of web servers once, in order.
 
     Args:
-        url: ``file:``, ``http:``, ``https:``, any that fsspec knows, or an absolute path. The path of a ``file:`` URL is
-            taken as it is written, and percent-decoded where there is no such file: readers and writers disagree.
+        url: ``file:``, ``http:``, ``https:``, any that fsspec knows, or an absolute path. The path of a ``file:`` URL
+            is taken as it is written, and percent-decoded where there is no such file: readers and writers disagree.
         options: for the store's library: keys, endpoints. Of web servers ``headers`` alone.
         stream: for errors.
 

@@ -96,7 +96,7 @@ def _asked(url: str, headers: Mapping[str, str], failing: Failing) -> requests.R
         except (requests.RequestException, ValueError) as error:
             raise failing(f"can't be read: {said(error)}") from None
         else:
-            if response.status_code in (200, 206, 416):
+            if response.status_code == 200 or ("Range" in headers and response.status_code in (206, 416)):
                 return response
             fact = f"can't be read: its server answers {response.status_code} {response.reason}".rstrip()
             response.close()

@@ -8,6 +8,7 @@ import click
 
 import burler
 from burler.cli import process
+from burler.cli.batches import batch
 from burler.cli.infer import infer
 from burler.cli.new import new
 from burler.cli.options import CONFIG, FORMS, CommandWithSettings, run_options
@@ -72,7 +73,12 @@ def lake() -> None:
 @click.option("--max-file-bytes", type=click.IntRange(min=1), help="Close a file at this size, before compression.")
 @click.option("--max-file-records", type=click.IntRange(min=1), help="Close a file at this many records.")
 @click.option("--max-file-age-seconds", type=float, help="Close a file at this age.")
-def lake_write(path: str, tap_id: str | None, **roll: Any) -> int:
+@click.option(
+    "--storage-options",
+    metavar="JSON|FILE",
+    help="For the library that reaches files of BATCH messages; secrets belong in a FILE.",
+)
+def lake_write(path: str, tap_id: str | None, storage_options: str | None, **roll: Any) -> int:
     """Write the messages of any tap on stdin into the lake at PATH; STATE comes out once it is safe.
 
     \b
@@ -80,7 +86,7 @@ def lake_write(path: str, tap_id: str | None, **roll: Any) -> int:
     """
     from burler.cli import lakes
 
-    return lakes.write_command(path, tap_id, roll)
+    return lakes.write_command(path, tap_id, roll, storage_options)
 
 
 @cli.command()
@@ -99,6 +105,7 @@ def export(lake_path: str, out: str, **options: Any) -> int:
     return exports.export_command(lake_path, out, **options)
 
 
+cli.add_command(batch)
 cli.add_command(infer)
 cli.add_command(new)
 

@@ -51,7 +51,7 @@ def record_type(schema: Mapping[str, Any], *, stream: str = "", error: type[Burl
     Raises:
         error: no properties, a recursive schema or a ``$ref`` (resolve references first).
     """
-    properties = _merged(schema).get("properties")
+    properties = merged(schema).get("properties")
     if not isinstance(properties, Mapping) or not properties:
         raise error(f"stream '{stream}': its schema declares no properties, so there are no columns to make")
     try:
@@ -115,11 +115,11 @@ def _describe(node: Any, path: tuple[str, ...]) -> FieldType:
         raise _Refused(f"field '{'.'.join(path)}' holds a $ref; resolve references first")
     if len(path) > 200:
         raise RecursionError
-    node = _merged(node)
-    branches = _branches(node)
+    node = merged(node)
+    branches = branches(node)
     if branches is not None:
-        return _union([_describe({**_without_branches(node), **branch}, path) for branch in branches])
-    names = _type_names(node)
+        return _union([_describe({**without_branches(node), **branch}, path) for branch in branches])
+    names = type_names(node)
     if not names:
         return STRING
     if "number" in names:
@@ -218,7 +218,7 @@ def _union(kinds: list[FieldType]) -> FieldType:
     return united
 
 
-def _type_names(node: Mapping[str, Any]) -> set[str]:
+def type_names(node: Mapping[str, Any]) -> set[str]:
     """JSON type names of a node; from its values or keywords where ``type`` is absent."""
     given = node.get("type")
     if isinstance(given, str):
@@ -238,7 +238,7 @@ def _json_type(value: Any) -> str:
     return "null" if value is None else "number"
 
 
-def _branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+def branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
     for key in ("anyOf", "oneOf"):
         given = node.get(key)
         if isinstance(given, list) and given:
@@ -246,12 +246,12 @@ def _branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
     return None
 
 
-def _without_branches(node: Mapping[str, Any]) -> dict[str, Any]:
+def without_branches(node: Mapping[str, Any]) -> dict[str, Any]:
     # "type" too: a branch that names none then takes the node's, one that does narrows it.
     return {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
 
 
-def _merged(node: Mapping[str, Any]) -> Mapping[str, Any]:
+def merged(node: Mapping[str, Any]) -> Mapping[str, Any]:
     """``allOf`` laid into its node: keywords of later parts win, properties are joined."""
     parts = node.get("allOf")
     if not isinstance(parts, list):
@@ -259,7 +259,7 @@ def _merged(node: Mapping[str, Any]) -> Mapping[str, Any]:
     out: dict[str, Any] = {key: value for key, value in node.items() if key != "allOf"}
     for part in parts:
         if isinstance(part, Mapping):
-            inner = _merged(part)
+            inner = merged(part)
             properties = {**out.get("properties", {}), **inner.get("properties", {})}
             out |= dict(inner)
             if properties:

@@ -203,7 +203,9 @@ def test_nothing_follows_a_batch_that_cannot_be_read(
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_file_that_breaks_off_gives_its_rows_and_nothing_behind(tmp_path: Path, processes: int) -> None:
-    content = gzip.compress(b"".join(b'{"id":%d,"x":"%s"}\n' % (n, os.urandom(40).hex().encode()) for n in range(50_000)))
+    content = gzip.compress(
+        b"".join(b'{"id":%d,"x":"%s"}\n' % (n, os.urandom(40).hex().encode()) for n in range(50_000))
+    )
     (tmp_path / "a.jsonl.gz").write_bytes(content[: len(content) // 2])
     message = batch(f"file://{tmp_path}/a.jsonl.gz", compression={"name": "gzip"})
     out = expanded(SCHEMA, message, state(1), processes=processes)
@@ -223,7 +225,9 @@ def test_a_file_with_other_rows_than_the_message_says(tmp_path: Path, stats: dic
     assert out.of("STATE") == []
 
 
-@pytest.mark.parametrize("content", [b'{"id":1}\nhello\n', b'{"id":1}\n[1]\n', b'{"id":1}\n{"id":2} {"id":3}\n', b'{"id":1}\n{"id":2'])
+@pytest.mark.parametrize(
+    "content", [b'{"id":1}\nhello\n', b'{"id":1}\n[1]\n', b'{"id":1}\n{"id":2} {"id":3}\n', b'{"id":1}\n{"id":2']
+)
 def test_lines_that_are_no_rows(tmp_path: Path, content: bytes) -> None:
     out = expanded(SCHEMA, batch(file(tmp_path / "a.jsonl", content)), state(1))
     assert isinstance(out.error, BatchError), out.raw

@@ -13,7 +13,6 @@ from entries import MemoryRow as MemoryRow
 from entries import Program as Program
 from entries import RateRow as RateRow
 from entries import StartRow as StartRow
-from programs_known import BURLER
 
 ROWS = 200_000
 
@@ -69,6 +68,7 @@ HTTP_DLT = Program(
 PROGRAMS = (
     *(FLOOR, BURLER, SDK, SDK_MSGSPEC, AIRBYTE, AIRBYTE_SHAPING, SINGER, DLT),
     *(HTTP_BURLER, HTTP_FLOOR, HTTP_AIRBYTE, HTTP_DLT),
+    *batch_cases.PROGRAMS,
 )
 
 _PAGES, _ROWS, _KEYED = Case(BURLER, "pages"), Case(BURLER, "rows"), Case(BURLER, "keyed")
@@ -133,6 +133,7 @@ RATES = (
         (Bar(_HTTP_AIRBYTE, 8, "8 x airbyte-cdk declarative"),),
         (_HTTP_AIRBYTE, Case(HTTP_DLT, "pages", 0.2)),
     ),
+    *batch_cases.RATES,
 )
 
 _SMALL, _MANY = 10_000, 2_000_000
@@ -167,6 +168,7 @@ MEMORY = (
         60,
         ((Case(SDK, "big"), 1_000), (Case(DLT, "big"), 1_000)),
     ),
+    *batch_cases.MEMORY,
 )
 
 STARTS = (

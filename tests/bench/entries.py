@@ -24,9 +24,9 @@ class Program:
 
 @dataclass(frozen=True)
 class Case:
-    """A program, the work it does (``pages``, ``rows``, ``keyed``, ``bytes``, ``arrow``, ``big``, or one of a kind that
-    comes in several sizes, as ``parts-50``), and the share of the run's rows that it is given: slow programs get fewer,
-    and their figures are scaled."""
+    """A program, the work it does (``pages``, ``rows``, ``keyed``, ``bytes``, ``arrow``, ``big``, a format of files, or
+    one of a kind that comes in several sizes, as ``parts-50``), and the share of the run's rows that it is given: slow
+    programs get fewer, and their figures are scaled."""
 
     program: Program
     work: str

@@ -9,9 +9,9 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / ".venv-bench"
 PACKAGES = {
-    "singer-sdk": ("singer-sdk>=0.54", "msgspec"),
+    "singer-sdk": ("singer-sdk[parquet]>=0.54", "msgspec"),
     "airbyte-cdk": ("airbyte-cdk>=7",),
-    "dlt": ("dlt>=1.20",),
+    "dlt": ("dlt[parquet]>=1.20",),
     "singer-python": ("singer-python>=6.8",),
     "meltanolabs-tap-postgres": ("meltanolabs-tap-postgres",),
 }

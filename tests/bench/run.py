@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import batch_checks
 import checks
 import drawing
 import growth
@@ -38,7 +39,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 START_RUNS = 9
 ALL_NAMES = (*NAMES, *growth.NAMES)
 PROFILED = {row.name: row.case for row in RATES} | {row.name: row.case for row in growth.GROWTH}
-CHECKS = dict.fromkeys(growth_checks.CHECKED, growth_checks.check)
+CHECKS = dict.fromkeys(growth_checks.CHECKED, growth_checks.check) | dict.fromkeys(
+    batch_checks.CHECKED, batch_checks.check
+)
 AnyRow = TypeVar("AnyRow", RateRow, MemoryRow)
 
 

@@ -105,7 +105,7 @@ class Files:
         folder.mkdir()
         self.folder = folder
         config = folder / "config.json"
-        config.write_text(json.dumps({"folder": str(folder)}))
+        config.write_text(json.dumps({"folder": str(folder), "add_record_metadata": True}))
         self.command = [pipe.peers / "python", PROGRAMS / "target_files.py", "--config", config]
 
     def rows(self, stream: str) -> Rows:
@@ -139,7 +139,7 @@ class Tables:
 
 def parsed(lines: list[str]) -> Rows:
     """Rows with exact numbers, as which 1 and 1.00 are equal."""
-    return [json.loads(line, parse_float=Decimal, parse_int=Decimal) for line in lines]
+    return [json.loads(line, parse_float=Decimal, parse_int=Decimal) for line in lines if line]
 
 
 def own(rows: Rows) -> Rows:

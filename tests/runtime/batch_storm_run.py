@@ -111,9 +111,15 @@ class Run:
         whole, _, torn = got.rpartition(b"\n")
         lines = whole.split(b"\n") if whole else []
         (self._folder / f"out-{self.name}.jsonl").write_bytes(got)
-        assert code in _CODES[ending], f"{ending}: exit code {code}"
+        # A signal to a process that is about to end, or has not begun, does what it does to any program.
+        outside = "tap-batch-storm: " not in self.stderr.rpartition("start (")[2] and got
+        late = code in (-signal.SIGTERM, -signal.SIGINT) and not outside
+        assert code in _CODES[ending] or late, f"{ending}: exit code {code}"
         assert not self._early, self._early[0]
-        assert "Traceback" not in self.stderr or ending == "kill", "a traceback"
+        # An interruption that meets an import may be eaten by Python's own callback, which says so; no harm is done.
+        eaten = self.stderr.count("Exception ignored in: <function _get_module_lock")
+        self._ledger.figures["interruptions eaten by an import"] += eaten
+        assert self.stderr.count("Traceback") <= eaten or ending == "kill", "a traceback"
         if code in (0, 1):
             assert not torn or ending == "closed", f"a torn line: {torn[-200:]!r}"
         output = self._ledger.take(lines, chapter.cut if chapter else 1.0)

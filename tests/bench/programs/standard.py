@@ -140,7 +140,8 @@ def tables(count: int) -> list[pyarrow.Table]:
     return [made[number % _PREPARED_TABLES] for number in range(whole)] + last
 
 
-def _table(number: int, size: int) -> pyarrow.Table:
+def arrow_schema() -> pyarrow.Schema:
+    """The columns of the tables."""
     import pyarrow as pa
 
     text, whole, real = pa.string(), pa.int64(), pa.float64()
@@ -154,8 +155,14 @@ def _table(number: int, size: int) -> pyarrow.Table:
         "nested": pa.struct([("x", whole), ("y", text), ("w", real)]),
         "arr": pa.list_(whole),
     }
+    return pa.schema(list(types.items()))
+
+
+def _table(number: int, size: int) -> pyarrow.Table:
+    import pyarrow as pa
+
     first = number * TABLE_ROWS // PAGE_ROWS
     some = [row for i in range(-(-size // PAGE_ROWS)) for row in page(first + i)][:size]
     for row in some:
         row["ts"] = dt.datetime.fromisoformat(row["ts"].replace("Z", "+00:00"))
-    return pa.Table.from_pylist(some, schema=pa.schema(list(types.items())))
+    return pa.Table.from_pylist(some, schema=arrow_schema())

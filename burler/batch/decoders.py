@@ -1,0 +1,157 @@
+"""Files of a BATCH as pages of rows: lines of JSON, whatever the file is made of (specs 5, 11.17)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from burler.batch.csv_options import reading_options
+from burler.batch.packing import looks_like, unpacked
+from burler.batch_config import CODECS
+from burler.errors import BatchError
+from burler.lake.surrogates import veil
+from burler.singer.messages import Batch
+
+_PAGE_BYTES = 1 << 20
+_BOM = b"\xef\xbb\xbf"
+_HEAD_BYTES = 8
+_log = logging.getLogger(__name__)
+_objects = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class Page(NamedTuple):
+    """Rows: complete lines, a JSON object on each and nothing around it."""
+
+    lines: bytes
+    count: int
+
+
+def decode(
+    raw: BinaryIO,
+    batch: Batch,
+    schema: Mapping[str, Any] | None,
+    *,
+    report: Callable[[str], object] | None = None,
+) -> Iterator[Page]:
+    """Yield the rows of one file, in pages of about a MiB, as they come: rows before a broken one are given.
+
+    JSON lines come byte for byte as they stand in the file. The other formats give each row all fields that the schema
+    declares, null for those without a value.
+
+    Args:
+        raw: the file as it is stored, open for reading; for Parquet and Arrow it must be seekable. Who opened it
+            closes it.
+        batch: the message: format, compression, options.
+        schema: the stream's JSON Schema. JSON lines need none, csv without one is all text.
+        report: takes a sentence on what was left out; None: it is logged.
+
+    Raises:
+        BatchError: the file is not what the message says, or broken; says which row. The caller adds stream and URL.
+        MissingExtra: a package for the format is missing.
+    """
+    if batch.format in CODECS:
+        from burler.batch import columnar_read
+
+        for lines, count in columnar_read.pages(raw, batch, schema):
+            yield Page(lines, count)
+        return
+    if batch.format not in ("jsonl", "csv"):
+        raise BatchError(f"format '{batch.format:.60}' is unknown. Known: jsonl, csv, parquet, arrow.")
+    text = _Text(unpacked(raw, batch.compression), batch)
+    if batch.format == "jsonl":
+        yield from _json_lines(text)
+        return
+    from burler.batch import csv_read
+
+    options = reading_options(batch.format_options)
+    for lines, count in csv_read.pages(text, options, schema, report or _log.warning):
+        yield Page(lines, count)
+
+
+class _Text:
+    """A file that should be text, without byte order mark; one that begins as some other kind of file is refused."""
+
+    def __init__(self, source: BinaryIO, batch: Batch) -> None:
+        self._source = source
+        self._begin = b""
+        while len(self._begin) < _HEAD_BYTES and (piece := source.read(_HEAD_BYTES - len(self._begin))):
+            self._begin += piece
+        other = looks_like(self._begin)
+        if other is not None:
+            packed = f"packed with {batch.compression}" if batch.compression else "not packed"
+            raise BatchError(f"it is {other}, and the message says {batch.format}, {packed}. Correct the message.")
+        self._begin = self._begin.removeprefix(_BOM)
+
+    def read(self, size: int) -> bytes:
+        """Some bytes, at most so many; b"" at the end."""
+        given, self._begin = self._begin[:size], self._begin[size:]
+        return given or self._source.read(size)
+
+
+def _json_lines(text: _Text) -> Iterator[Page]:
+    before, begun = 0, []  # lines that were given; the line that the last piece broke off in: a list, it may be huge
+    while piece := text.read(_PAGE_BYTES):
+        cut = piece.rfind(b"\n") + 1
+        if cut:
+            block = b"".join((*begun, piece[:cut]))
+            begun = []
+            page = _page(block, before)
+            before += block.count(b"\n")
+            if page.count:
+                yield page
+        begun.append(piece[cut:])
+    rest = b"".join(begun)
+    if rest:
+        page = _page(rest + b"\n", before, is_open=True)
+        if page.count:
+            yield page
+
+
+def _page(block: bytes, before: int, *, is_open: bool = False) -> Page:
+    """Lines, each of which is one JSON object.
+
+    Args:
+        before: how many lines of the file are before them.
+        is_open: the line had no end: the file has one line more, or is cut off.
+    """
+    if b"\r\n" in block:
+        block = block.replace(b"\r\n", b"\n")
+    _check_text(block, before)
+    count = block.count(b"\n")
+    # A line that ends with } can't go on in one that begins with {, so so many objects as lines are one on each.
+    if block.startswith(b"{") and block.endswith(b"}\n") and block.count(b"}\n{") == count - 1:
+        try:
+            if len(_objects(block)) == count:
+                return Page(block, count)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+    lines = block[:-1].split(b"\n")
+    kept = [line for number, line in enumerate(lines, before + 1) if _has_object(line, number, is_open=is_open)]
+    return Page(b"\n".join(kept) + b"\n" if kept else b"", len(kept))
+
+
+def _check_text(block: bytes, before: int) -> None:
+    try:
+        str(block, "utf-8")
+    except UnicodeDecodeError as error:
+        line = before + block.count(b"\n", 0, error.start) + 1
+        raise BatchError(f"line {line:,} is no text in UTF-8 ({error.reason}).") from None
+
+
+def _has_object(line: bytes, number: int, *, is_open: bool) -> bool:
+    """Whether a line holds a JSON object; False for an empty one."""
+    if not line.strip():
+        return False
+    try:
+        _object(line if (veiled := veil(line)) is None else veiled)
+    except (msgspec.DecodeError, RecursionError) as error:
+        glimpse = line[:60].decode("utf-8", "replace")
+        if is_open:
+            raise BatchError(f"line {number:,}, the last one, is cut off: {glimpse!r}.") from None
+        fact = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise BatchError(f"line {number:,} is no JSON object ({fact}): {glimpse!r}.") from None
+    return True

@@ -1,0 +1,61 @@
+"""``burler batch clean``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_AGE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw]?)", re.ASCII)
+
+
+class Age(click.ParamType[float]):
+    """An age, as ``7d``, ``12h``, ``30m`` or seconds; gives seconds."""
+
+    name = "age"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """See the class."""
+        found = _AGE.fullmatch(str(value).strip().lower())
+        if found is None:
+            self.fail(f"{value!r} is no age. Write it as 7d, 12h, 30m or 90s.", param, ctx)
+        return float(found[1]) * _UNITS[found[2]]
+
+
+@click.command("clean")
+@click.argument("root", metavar="ROOT")
+@click.option(
+    "--older-than", type=Age(), required=True, metavar="AGE", help="Since the last change: 7d, 12h, 30m, 90s."
+)
+@click.option("--prefix", default="", metavar="TEXT", help="Only files whose names begin so (storage.prefix).")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option(
+    "--storage-options", metavar="JSON|FILE", help="For the library that reaches ROOT; secrets belong in a FILE."
+)
+def clean(root: str, older_than: float, prefix: str, dry_run: bool, storage_options: str | None) -> int:
+    """Remove batch files in ROOT (a folder, or a URL such as s3://bucket/batches) that are older than AGE.
+
+    Only files that burler named, and what killed runs have left of them. Runs do not remove their own files: targets may
+    read them later, or again. Take an AGE above the time that the slowest target needs.
+
+    \b
+    burler batch clean ./batches --older-than 7d
+    """
+    from burler.batch.cleaning import prune
+    from burler.cli.batches import read_options
+
+    removed = prune(
+        root,
+        older_than_seconds=older_than,
+        prefix=prefix,
+        dry_run=dry_run,
+        options=read_options("--storage-options", storage_options),
+    )
+    for file in removed:
+        click.echo(f"{file.url}  {file.size_bytes:,} bytes")
+    files = "1 file" if len(removed) == 1 else f"{len(removed):,} files"
+    what = "would be removed" if dry_run else "removed"
+    click.echo(f"{files} {what}, {sum(file.size_bytes for file in removed):,} bytes.")
+    return 0

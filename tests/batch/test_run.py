@@ -1,0 +1,238 @@
+"""Runs of a tap with BATCH on: which streams, what goes out when something fails (specs 5, 11.14, 11.29)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import burler
+from burler.errors import CatalogError, ConfigError
+from burler.testing import FakeClock, TapRun, run_tap
+
+FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": ["string", "null"]}}}
+
+
+def config(folder: Path, **more: Any) -> dict[str, Any]:
+    return {"batch_config": {"storage": {"root": str(folder / "files")}, **more}}
+
+
+def rows_in(run: TapRun, stream: str) -> list[dict[str, Any]]:
+    """The rows that a stream's BATCH messages name."""
+    rows = []
+    for message in run.messages:
+        if message["type"] == "BATCH" and message["stream"] == stream:
+            for url in message["manifest"]:
+                lines = Path(url.removeprefix("file://")).read_text().splitlines()
+                assert len(lines) == message["size"]
+                rows += [json.loads(line) for line in lines]
+    return rows
+
+
+def one_of(name: str, sync: Any, **options: Any) -> burler.Tap:
+    tap = burler.tap("tap-t")
+    tap.sync(name, **{"key_properties": "id", "replication_key": "id", **options})(sync)
+    tap.schema(name, FIELDS)
+    return tap
+
+
+def two() -> burler.Tap:
+    tap = one_of("a", lambda: ({"id": i} for i in range(3)))
+    tap.sync("b", key_properties="id", replication_key="id")(lambda: ({"id": i} for i in range(10, 12)))
+    tap.schema("b", FIELDS)
+    return tap
+
+
+def catalog_of(tap: burler.Tap, **said: Any) -> Any:
+    from burler.runtime.run import discover
+
+    wire = discover(tap, {}).to_wire()
+    for entry in wire["streams"]:
+        for one in entry["metadata"]:
+            if one["breadcrumb"] == []:
+                one["metadata"]["selected"] = True
+                if entry["tap_stream_id"] in said:
+                    one["metadata"]["batch-enabled"] = said[entry["tap_stream_id"]]
+    return wire
+
+
+def test_any_tap_sends_files_in_place_of_rows(tmp_path: Path):
+    run = run_tap(two(), config(tmp_path))
+    assert run.types == ["SCHEMA", "SCHEMA", "BATCH", "BATCH", "STATE"]
+    assert rows_in(run, "a") == [{"id": i} for i in range(3)] and rows_in(run, "b") == [{"id": 10}, {"id": 11}]
+    assert run.states == run_tap(two()).states[-1:]
+
+
+def test_a_stream_may_stay_as_it_is(tmp_path: Path):
+    tap = two()
+    run = run_tap(tap, config(tmp_path), catalog=catalog_of(tap, b=False))
+    assert [m["type"] for m in run.messages if m.get("stream") == "b"] == ["SCHEMA", "RECORD", "RECORD"]
+    assert rows_in(run, "a") == [{"id": i} for i in range(3)]
+    assert run.types[-1] == "STATE" and run.types.count("BATCH") == 1
+
+
+def test_a_stream_alone_may_be_batched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    tap = two()
+    run = run_tap(tap, catalog=catalog_of(tap, b=True))
+    assert len(run.records("a")) == 3 and rows_in(run, "b") == [{"id": 10}, {"id": 11}]
+    assert [path.parent.name for path in tmp_path.rglob("*.jsonl")] == ["batches"]
+
+
+def test_a_word_that_is_no_truth_is_an_error_before_the_first_message(tmp_path: Path):
+    tap = two()
+    with pytest.raises(CatalogError, match=r"stream 'b'.*'batch-enabled'"):
+        run_tap(tap, config(tmp_path), catalog=catalog_of(tap, b="perhaps"))
+
+
+def test_off_is_off_whatever_else_says_so(tmp_path: Path):
+    tap = two()
+    run = run_tap(tap, {**config(tmp_path), "batch": False}, catalog=catalog_of(tap, a=True))
+    assert "BATCH" not in run.types and not list(tmp_path.iterdir())
+
+
+def test_a_look_at_a_few_rows_makes_no_files(tmp_path: Path):
+    run = run_tap(two(), config(tmp_path), limit=1)
+    assert [m["record"] for m in run.messages if m["type"] == "RECORD"] == [{"id": 0}, {"id": 10}]
+    assert not list((tmp_path / "files").glob("*.jsonl"))
+
+
+def test_rows_before_a_failure_are_in_a_file_and_the_state_says_no_more(tmp_path: Path):
+    def rows() -> Any:
+        yield [{"id": 1}, {"id": 2}]
+        raise RuntimeError("the source is gone")
+
+    tap = one_of("a", rows, order="asc", bookmark_strategy="every_n(1)")
+    tap.sync("b", key_properties="id")(lambda: [{"id": 7}])
+    tap.schema("b", FIELDS)
+    run = run_tap(tap, config(tmp_path))
+    assert str(run.result.errors["a"]) == "the source is gone"
+    assert rows_in(run, "a") == [{"id": 1}, {"id": 2}] and rows_in(run, "b") == [{"id": 7}]
+    assert run.states[-1]["bookmarks"]["a"] == {"id": 2}
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_value_that_a_column_can_not_hold_ends_its_stream_alone(tmp_path: Path, form: str):
+    tap = one_of("a", lambda: ([{"id": 1}], [{"id": 2**63}], [{"id": 3}]), order="asc", bookmark_strategy="every_n(1)")
+    tap.sync("b", key_properties="id", replication_key="id")(lambda: [{"id": 7}])
+    tap.schema("b", FIELDS)
+    run = run_tap(tap, config(tmp_path, encoding={"format": form}))
+    assert set(run.result.errors) == {"a"}
+    error = str(run.result.errors["a"])
+    assert "stream 'a'" in error and "id" in error and "9223372036854775808" in error
+    sizes = {m["stream"]: m["size"] for m in run.messages if m["type"] == "BATCH"}
+    assert sizes == {"a": 1, "b": 1}
+    assert run.states[-1]["bookmarks"] == {"a": {"id": 1}, "b": {"id": 7}}
+
+
+def test_in_a_tail_the_state_that_is_due_ends_the_open_file(tmp_path: Path):
+    given = iter(range(100))
+    tap = one_of("a", lambda: [{"id": next(given)}], order="asc")
+    settings = {
+        "tail": True,
+        "tail_max_rounds": 4,
+        "new_record_polling_interval_ms": 10_000,
+        "state_message_min_interval_ms": 15_000,
+    }
+    run = run_tap(tap, {**config(tmp_path, batch_age_seconds=1000), **settings}, clock=FakeClock())
+    assert run.types == ["SCHEMA", "BATCH", "STATE", "BATCH", "STATE"]
+    assert rows_in(run, "a") == [{"id": i} for i in range(4)]
+    assert [state["bookmarks"]["a"]["id"] for state in run.states] == [1, 3]
+
+
+def test_several_streams_at_a_time_keep_files_of_their_own(tmp_path: Path):
+    tap = burler.tap("tap-t")
+    for number in range(8):
+        tap.sync(f"s{number}", key_properties="id")(
+            lambda number=number: ({"id": i, "name": str(number)} for i in range(2500))
+        )
+        tap.schema(f"s{number}", FIELDS)
+    run = run_tap(tap, {**config(tmp_path, batch_size=1000), "workers": 4})
+    for number in range(8):
+        assert rows_in(run, f"s{number}") == [{"id": i, "name": str(number)} for i in range(2500)]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"encoding": {"format": "xml"}}, "encoding.format must be one of jsonl, csv, parquet, arrow, not 'xml'"),
+        ({"encoding": {"compression": "snappy"}}, "encoding.compression must be one of none, gzip, zstd"),
+        ({"encoding": {"format": "csv", "format_options": {"sep": ";"}}}, "format_options.sep is unknown"),
+        ({"storage": {"bucket": "b"}}, "storage.bucket is unknown. Known: options, prefix, root"),
+        ({"batch_size": 0}, "batch_size must be a whole number above 0"),
+        ({"batch_size": True}, "batch_size must be a whole number above 0"),
+        ({"batch_age_seconds": "soon"}, "batch_age_seconds must be seconds above 0"),
+        ({"dialect": "dutch"}, "dialect must be one of both, sip, meltano"),
+        ({"presign_seconds": 60}, "presign_seconds needs batch_config.dialect 'sip'"),
+        ({"activate_version": "yes"}, "activate_version must be true, false or null"),
+        ({"batchsize": 5}, "batch_config.batchsize is unknown"),
+        ({"encoding": "jsonl"}, "batch_config.encoding must be a JSON object"),
+        ({"encoding": []}, "batch_config.encoding must be an object, not list"),
+    ],
+)
+def test_what_is_wrong_in_a_config_is_named(given: Any, words: str):
+    with pytest.raises(ConfigError) as caught:
+        run_tap(two(), {"batch_config": given})
+    assert words in str(caught.value)
+
+
+def test_all_that_is_wrong_comes_at_once():
+    with pytest.raises(ConfigError) as caught:
+        run_tap(two(), {"batch_config": {"batch_size": -1, "dialect": "x", "storage": {"root": 5}}, "workers": 0})
+    for words in ("batch_size", "dialect", "storage.root", "workers"):
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["jsonl", 5, []])
+def test_a_config_that_is_no_object_is_refused(given: Any):
+    with pytest.raises(ConfigError, match="batch_config must be a"):
+        run_tap(two(), {"batch_config": given})
+
+
+TAP = """
+import burler
+tap = burler.tap("tap-cli")
+
+@tap.schema("a")
+def schema():
+    return {"type": "object", "properties": {"id": {"type": "integer"}}}
+
+@tap.sync("a", key_properties="id", replication_key="id")
+def a():
+    yield from ({"id": i} for i in range(3))
+"""
+
+
+def command(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    (folder / "tap_cli.py").write_text(TAP)
+    words = [sys.executable, "-m", "burler", "run", "tap_cli.py", *args]
+    return subprocess.run(words, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, timeout=60)
+
+
+def test_one_word_on_the_command_line_is_enough(tmp_path: Path):
+    done = command(tmp_path, "--batch")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    (batch,) = (line for line in lines if line["type"] == "BATCH")
+    path = Path(batch["manifest"][0].removeprefix("file://"))
+    assert done.returncode == 0 and path.parent == tmp_path / "batches"
+    assert path.read_text() == '{"id":0}\n{"id":1}\n{"id":2}\n'
+
+
+def test_the_environment_may_hold_the_config_and_the_command_line_wins(tmp_path: Path):
+    said = json.dumps({"storage": {"root": str(tmp_path / "there")}})
+    done = command(tmp_path, "--config", "ENV", TAP_CLI_BATCH_CONFIG=said)
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "there").iterdir())) == 1
+    off = command(tmp_path, "--config", "ENV", "--no-batch", TAP_CLI_BATCH_CONFIG=said)
+    assert '"BATCH"' not in off.stdout and off.stdout.count('"RECORD"') == 3
+
+
+def test_files_beside_a_lake_are_told_to_be_of_no_effect(tmp_path: Path):
+    done = command(tmp_path, "--batch", "--sink", "lake:lake")
+    assert done.returncode == 0 and "BATCH: without effect" in done.stderr
+    assert not (tmp_path / "batches").exists()
