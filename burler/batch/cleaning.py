@@ -45,12 +45,12 @@ def prune(
     """Remove old batch files of burler's, and what killed runs have left of files that they were writing.
 
     A run can't remove its own files: it ends before anybody knows whether the target has read them, a target may read
-    them again after an error, and those built on the Singer SDK remove none. So it is done apart from runs, by age: give
-    an age that is well above the longest time for which a target may lie behind.
+    them again after an error, and those built on the Singer SDK remove none. So it is done apart from runs, by age:
+    give one that is well above the longest time for which a target may lie behind.
 
     Removed are files directly in the folder whose names are of burler's making (``<prefix><tap>--<stream>-<run>-<n>``
-    and a known ending), and nothing else. Temporary files go whatever their age if the process that wrote them has ended,
-    unfinished uploads to S3 if they are old.
+    and a known ending), and nothing else. Temporary files go whatever their age if the process that wrote them has
+    ended, unfinished uploads to S3 if they are old.
 
     Args:
         root: a folder, or a URL of a store.
@@ -109,8 +109,7 @@ def _prune_remote(root: str, prefix: str, before: float, dry_run: bool, options:
     url = f"{scheme.lower()}://{'/'.join(part for part in (*rest.split('/'), *inside.split('/')) if part)}"
     store, place = open_filesystem(url, options, needed_for="burler batch clean", name="the folder of batch files")
     with faults(url, "listed", at_start=True):
-        store.invalidate_cache()
-        listed = sorted(store.ls(place, detail=True), key=lambda info: str(info["name"]))
+        listed = sorted(_listed(store, place), key=lambda info: str(info["name"]))
     paths, gone = [], []
     for info in listed:
         name = str(info["name"]).rpartition("/")[2]
@@ -127,6 +126,19 @@ def _prune_remote(root: str, prefix: str, before: float, dry_run: bool, options:
             for key, begun in S3Uploads(store).old(place, lambda name: is_ours(name, own), before, dry_run):
                 gone.append(Removed(f"{url}/{key}", 0, begun))
     return gone
+
+
+def _listed(store: Any, place: str) -> list[dict[str, Any]]:
+    """What is directly in a folder. In a bucket, a folder without files is not there."""
+    store.invalidate_cache()
+    try:
+        return list(store.ls(place, detail=True))
+    except FileNotFoundError:
+        bucket = place.partition("/")[0]
+        if not bucket or bucket == place:
+            raise
+        store.info(bucket)
+        return []
 
 
 def _modified(info: Mapping[str, Any]) -> float | None:

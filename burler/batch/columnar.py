@@ -1,10 +1,10 @@
 """Parquet and Arrow files: rows become typed columns by specs 12, exactly, or it is an error.
 
-    columnar_rows     lines are cut into columns of source texts
-    columnar_values   a column's source texts become an Arrow array
-    columnar_times    date-times and dates
-    columnar_files    batches become row groups of a file
-    columnar_read     the way back: files to JSON lines
+columnar_rows     lines are cut into columns of source texts
+columnar_values   a column's source texts become an Arrow array
+columnar_times    date-times and dates
+columnar_files    batches become row groups of a file
+columnar_read     the way back: files to JSON lines
 """
 
 from __future__ import annotations

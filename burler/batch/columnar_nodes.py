@@ -70,12 +70,15 @@ class Node:
     @property
     def values(self) -> Any:
         """The node of a map's values."""
-        return next((_object(branch["additionalProperties"]) for branch in self.branches if "additionalProperties" in branch), {})
+        return self._first("additionalProperties")
 
     @property
     def items(self) -> Any:
         """The node of a list's items."""
-        return next((_object(branch["items"]) for branch in self.branches if "items" in branch), {})
+        return self._first("items")
+
+    def _first(self, key: str) -> Any:
+        return next((_object(branch[key]) for branch in self.branches if key in branch), {})
 
 
 def node_of(given: Any) -> Node:

@@ -28,7 +28,12 @@ NULL = msgspec.Raw(b"null")
 _MOST_DIGITS = 38  # of a decimal's text, all told: no more digits than the column has, so nothing can wrap around
 _MINUS_ZERO = re.compile(rb"-0[,\]]")  # float() keeps the sign of -0, the decoder does not
 
-_TYPED: dict[FieldType, Any] = {BIGINT: int, DOUBLE: float, BOOLEAN: bool, STRING: str}
+_PLAIN: dict[FieldType, tuple[Any, Any]] = {  # what the decoder reads: columns of values, columns of lists of them
+    BIGINT: (list[int | None], list[list[int | None] | None]),
+    DOUBLE: (list[float | None], list[list[float | None] | None]),
+    BOOLEAN: (list[bool | None], list[list[bool | None] | None]),
+    STRING: (list[str | None], list[list[str | None] | None]),
+}
 _texts = msgspec.json.Decoder(list[str | None])
 _lists = msgspec.json.Decoder(list[list[msgspec.Raw] | None])
 _maps = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None])
@@ -67,8 +72,8 @@ def _quick(kind: FieldType, path: Path) -> Column | None:
     match kind:
         case StructOf():
             return _struct(kind, path)
-        case ListOf(item) if item in _TYPED:
-            return _typed(kind, list[_TYPED[item] | None])
+        case ListOf(item) if item in _PLAIN:
+            return _typed(kind, msgspec.json.Decoder(_PLAIN[item][1]), is_double=item == DOUBLE)
         case ListOf(item):
             return _list(kind, column(item, (*path, "[]")))
         case MapOf(value):
@@ -77,9 +82,10 @@ def _quick(kind: FieldType, path: Path) -> Column | None:
             return _decimal(kind)
         case Scalar(name) if name in ("timestamp", "date"):
             return _times(moments if name == "timestamp" else days)
-        case Scalar(name):
-            return _typed(kind, _TYPED[kind]) if kind in _TYPED else None
-    return None
+        case Scalar() if kind in _PLAIN:
+            return _typed(kind, msgspec.json.Decoder(_PLAIN[kind][0]), is_double=kind == DOUBLE)
+        case Scalar():
+            return None
 
 
 def _joined(raws: Raws) -> bytes:
@@ -87,11 +93,9 @@ def _joined(raws: Raws) -> bytes:
     return b"[" + b",".join(raws) + b"]"
 
 
-def _typed(kind: FieldType, wanted: Any) -> Column:
+def _typed(kind: FieldType, decoder: Any, *, is_double: bool) -> Column:
     """Values that the decoder reads as they are, and lists of them."""
-    decode = msgspec.json.Decoder(list[wanted | None]).decode
-    made = arrow_type(kind)
-    is_double = DOUBLE in (kind, getattr(kind, "item", None))
+    decode, made = decoder.decode, arrow_type(kind)
 
     def make(raws: Raws, report: Report) -> Any:
         import pyarrow as pa
@@ -195,4 +199,3 @@ def _offsets(parts: Sequence[Any]) -> Any:
         offsets.append(None if part is None else at)
         at += len(part or ())
     return pa.array([*offsets, at], pa.int32())
-

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from burler.batch.csv_options import CsvOptions
 from burler.errors import BatchError
@@ -61,7 +61,7 @@ class Blocks:
         """The fields of a header."""
         quote = self._options.quote_char
         lines = re.findall(r"[^\n]*\n|[^\n]+", str(row, "utf-8"))
-        quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+        quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
         rows = csv.reader(lines, delimiter=self._options.delimiter, quotechar=quote, quoting=quoting, strict=True)
         try:
             return next(rows, [])

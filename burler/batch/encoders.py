@@ -61,5 +61,15 @@ def open_encoder(encoding: Encoding, layout: Layout, write: Write) -> Encoder:
     return cast(Encoder, _module(encoding).open_file(encoding, layout, write))
 
 
+def prepare(encoding: Encoding) -> None:
+    """Import what the encoding needs, and try it: what is wrong with it shows before the first message.
+
+    Raises:
+        MissingExtra: a package is missing. ConfigError: options that can't be.
+    """
+    schema = {"properties": {"a": {"type": "string"}}}
+    open_encoder(encoding, layout_of(encoding, schema, ""), lambda _data: None).abandon()
+
+
 def _module(encoding: Encoding) -> Any:
     return importlib.import_module(f"burler.batch.{_MODULES[encoding.format]}")

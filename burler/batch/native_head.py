@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
 from burler.batch.native import local_path
-from burler.errors import FileError
+from burler.errors import BatchError, FileError
 from burler.extras import require
 from burler.files.names import shown
 
@@ -46,7 +46,10 @@ def open_file(url: str, options: Mapping[str, Any]) -> BinaryIO:
         return _open_local(path)
     from burler.batch.urls import open_url
 
-    return open_url(url, options)
+    try:
+        return open_url(url, options)
+    except BatchError as error:
+        raise FileError(str(error)) from None
 
 
 def _open_local(path: Path) -> BinaryIO:

@@ -53,11 +53,11 @@ def pack(
             column can't hold. What came before is packed, and the STATE that covers it is out.
         BurlerError: files can't be written; no STATE covers what is not in one.
     """
-    passing: list[bytes] = []
+    passing: dict[int, bytes] = {}
 
     def emit(message: Message) -> None:
-        if isinstance(message, Batch) and passing:
-            write(passing.pop())
+        if id(message) in passing:
+            write(passing[id(message)])
             return
         assert not isinstance(message, Records | ArrowPage), "a packed stream has no RECORDs"
         write(to_line(message))
@@ -65,8 +65,10 @@ def pack(
             flush()
 
     def batch(found: BatchLine) -> int:
-        passing.append(found.line + b"\n")
-        writer.batch(Batch(found.stream, ()))
+        place = Batch(found.stream, ())
+        passing[id(place)] = found.line + b"\n"
+        writer.batch(place)
+        passing.clear()
         return 0
 
     def other(line: bytes, stream: str | None) -> None:

@@ -18,7 +18,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 import msgspec
 
@@ -26,7 +26,7 @@ from burler.batch.decoders import Page, decode
 from burler.batch.message import batch_of
 from burler.batch.urls import open_url, shown, size_of_url
 from burler.batch_config import Encoding
-from burler.errors import BatchError, BurlerError, MessageError, StorageError
+from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
 from burler.singer.messages import Batch, Schema, encode, format_time, parse_line
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class BatchReading:
         """Yield the pages of one file of the manifest, counted from 0."""
         with self._about(number), self._opened(number) as raw:
             rows = 0
-            for page in decode(raw, self._said_of(raw), self._schema):
+            for page in decode(cast(BinaryIO, raw), self._said_of(raw), self._schema, report=self._warn_once):
                 rows += page.count
                 yield page
             self._check_rows(number, rows)
@@ -203,14 +203,12 @@ class BatchReading:
         """Errors from here on name the message and the file."""
         try:
             yield
-        except BatchError as error:
+        except MissingExtra:
+            raise  # its own words say what to do
+        except BurlerError as error:
             self._fail(number, str(error))
         except OSError as error:
             self._fail(number, f"it can't be read: {error.strerror or type(error).__name__}")
-        except StorageError as error:
-            self._fail(number, str(error))
-        except BurlerError:
-            raise  # a missing package: its own words say what to do
 
     def _fail(self, number: int, fact: str) -> NoReturn:
         stream = self.batch.stream

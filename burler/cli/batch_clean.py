@@ -37,8 +37,8 @@ class Age(click.ParamType[float]):
 def clean(root: str, older_than: float, prefix: str, dry_run: bool, storage_options: str | None) -> int:
     """Remove batch files in ROOT (a folder, or a URL such as s3://bucket/batches) that are older than AGE.
 
-    Only files that burler named, and what killed runs have left of them. Runs do not remove their own files: targets may
-    read them later, or again. Take an AGE above the time that the slowest target needs.
+    Only files that burler named, and what killed runs have left of them. Runs do not remove their own files: targets
+    may read them later, or again. Take an AGE above the time that the slowest target needs.
 
     \b
     burler batch clean ./batches --older-than 7d

@@ -116,9 +116,9 @@ def _describe(node: Any, path: tuple[str, ...]) -> FieldType:
     if len(path) > 200:
         raise RecursionError
     node = merged(node)
-    branches = branches(node)
-    if branches is not None:
-        return _union([_describe({**without_branches(node), **branch}, path) for branch in branches])
+    parts = branches(node)
+    if parts is not None:
+        return _union([_describe({**without_branches(node), **part}, path) for part in parts])
     names = type_names(node)
     if not names:
         return STRING
@@ -239,6 +239,7 @@ def _json_type(value: Any) -> str:
 
 
 def branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    """The alternatives of a node; None where it has none."""
     for key in ("anyOf", "oneOf"):
         given = node.get(key)
         if isinstance(given, list) and given:
@@ -247,6 +248,7 @@ def branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
 
 
 def without_branches(node: Mapping[str, Any]) -> dict[str, Any]:
+    """What a node says beside its alternatives, for each of them."""
     # "type" too: a branch that names none then takes the node's, one that does narrows it.
     return {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
 

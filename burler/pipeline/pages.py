@@ -72,7 +72,9 @@ def _clean(data: bytes | bytearray | memoryview) -> bytes:
 def is_arrow(item: Any) -> bool:
     """Whether something is a RecordBatch or a Table of pyarrow, which is not imported for that."""
     pyarrow = sys.modules.get("pyarrow")
-    return pyarrow is not None and isinstance(item, pyarrow.RecordBatch | pyarrow.Table)
+    # Without its names it is being imported this very moment, by another thread: no page of it can exist yet.
+    batch, table = getattr(pyarrow, "RecordBatch", None), getattr(pyarrow, "Table", None)
+    return batch is not None and table is not None and isinstance(item, batch | table)
 
 
 _RESPONSE = "yield its .content (JSON as the source sent it), or client.pages(...), which follows the pages as well."

@@ -103,8 +103,10 @@ class BatchSink:
         self._sink.close(complete=complete)
 
     def _opened(self) -> BatchWriter:
+        from burler.batch.encoders import prepare
         from burler.batch.storage import open_storage
         from burler.batch.writer import BatchWriter
 
+        prepare(self.config.encoding)
         storage = open_storage(self.config.storage, presign_seconds=self.config.presign_seconds)
         return BatchWriter(storage, self.config, tap=self._tap, emit=self._sink.write)

@@ -67,7 +67,7 @@ class Exports:
     def _write(self, new: Any, header: bytes, first: Any, source: Iterator[Any]) -> int:
         packing = packer(self._compression, {})
         block: list[Any] = [header, first]
-        count, size, total = 1, len(header) + len(first), 0
+        count, size, total = -1, len(first), 0  # the header is no row
         for row in source:
             block.append(row)
             size += len(row)
@@ -77,7 +77,6 @@ class Exports:
                 block.clear()
                 if total >= self._most_bytes:
                     break
-        count += len(block) - 2 if not total else len(block)
         new.write(packing.compress(b"".join(block)))
         new.write(packing.flush())
-        return count
+        return count + len(block)

@@ -111,7 +111,8 @@ def _expression(column: Column) -> str:
     if kind in ("float4", "float8"):
         return _unless(column, f"not ({name} between -{_LARGEST} and {_LARGEST})", name, kind)
     if kind == "numeric":
-        return _unless(column, f"{name} - {name} <> 0", name, kind)  # of NaN and infinity that is NaN
+        strange = f"{name} - {name} <> 0" if column.modifier < 4 else f"{name} = 'NaN'"  # infinity - infinity is NaN
+        return _unless(column, strange, name, kind)
     if kind == "date":
         return _unless(column, f"not ({name} between '0001-01-01' and '9999-12-31')", name, kind)
     if kind == "timestamp":
@@ -132,5 +133,6 @@ def _unless(column: Column, bad: str, made: str, kind: str) -> str:
     since the value is part of the text, the server can't work it out beforehand."""
     name = quoted(column.name)
     said = (REFUSED + repr(column.name) + ": ").replace("'", "''")
-    failing = f"cast(cast('{said}' || left(cast({name} as text), 60) as numeric) as {kind})"
+    failing = f"cast('{said}' || left(cast({name} as text), 60) as numeric)"
+    failing = failing if kind in ("numeric", "float4", "float8") else f"cast(cast({failing} as text) as {kind})"
     return f"case when {bad} then {failing} else {made} end"

@@ -40,6 +40,9 @@ class _Door:
         answer = rule(asked) if rule is not None else None
         if answer is None:
             return self._app(environ, start_response)
+        if answer == "answer is lost":
+            list(self._app(environ, start_response))
+            answer = "hang up"
         if answer == "hang up":
             with contextlib.suppress(OSError):
                 environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
@@ -128,7 +131,8 @@ class S3Server:
     @contextlib.contextmanager
     def failing(self, rule):
         """While this lasts, ``rule`` says what happens to a request (as it stands in ``requests``): None (it is
-        answered), "hang up" (the connection breaks), or a status and S3's code for it: ``(403, "AccessDenied")``."""
+        answered), "hang up" (the connection breaks), "answer is lost" (the same, but it was done), or a status and
+        S3's code for it: ``(403, "AccessDenied")``."""
         self._door.rule = rule
         try:
             yield

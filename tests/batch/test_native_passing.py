@@ -406,7 +406,7 @@ def test_temporary_files_go_where_the_run_fails_too(tmp_path):
     good, bad = put(tmp_path, "a.csv"), tmp_path / "b.csv"
     bad.write_bytes(b"id,name,price,at\n1,x,no number,\n")
     run = run_tap(tap_of(batch_files([bad, good], temporary=True)))
-    assert run.result.failures or run.result.exit_code
+    assert run.result.exit_code == 1
     assert not good.exists() and not bad.exists()
 
 
@@ -440,12 +440,13 @@ def test_files_of_another_stream(tmp_path, batching):
 
 
 def test_a_signed_url_goes_into_messages_of_the_proposal_alone(tmp_path, batching, caplog):
-    url = f"https://127.0.0.1:9/a.csv?sig={canary('signature')}"
+    url = "https://127.0.0.1:9/a.csv?sig=abc"
     given = {"check": False, "columns": SCHEMA["properties"], "size": 3}
     run = run_tap(tap_of(batch_files(url, **given)), batching(dialect="sip"))
     assert batches(run)[0]["manifest"] == [url] and batches(run)[0]["size"] == 3
+    url = url.replace("abc", canary("signature"))
     with caplog.at_level(logging.INFO):
         run = run_tap(tap_of(batch_files(url, **given)), batching())
     assert "their URLs have a query, which targets of dialect 'both' cut off" in caplog.text
     assert run.result.exit_code == 1 and not batches(run)
-    assert canary("signature") not in caplog.text
+    assert "https://127.0.0.1:9/a.csv" in caplog.text and canary("signature") not in caplog.text

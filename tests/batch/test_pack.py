@@ -60,10 +60,13 @@ def test_the_earliest_time_counts(tmp_path: Path) -> None:
 
 def test_versions_have_files_of_their_own(tmp_path: Path) -> None:
     activate = {"type": "ACTIVATE_VERSION", "stream": "users", "version": 2}
-    out = packed(config(tmp_path), SCHEMA, record(1), record(2, version=1), record(3, version=2), activate, record(4))
+    messages = [SCHEMA, record(1), record(2, version=1), record(3, version=2), activate, record(4)]
+    out = packed(config(tmp_path, activate_version=True), *messages)
     assert kinds(out) == ["SCHEMA", "BATCH", "BATCH", "BATCH", "ACTIVATE_VERSION", "BATCH"]
     assert [message.get("version") for message in out.of("BATCH")] == [None, 1, 2, None]
     assert ids(out) == [1, 2, 3, 4]
+    out = packed(config(tmp_path), *messages)
+    assert kinds(out) == ["SCHEMA", "BATCH", "BATCH", "BATCH", "BATCH"], "other targets would drop all rows"
 
 
 def test_streams_interleaved_keep_their_order(tmp_path: Path) -> None:

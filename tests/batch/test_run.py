@@ -121,7 +121,7 @@ def test_a_value_that_a_column_can_not_hold_ends_its_stream_alone(tmp_path: Path
     tap = one_of("a", lambda: ([{"id": 1}], [{"id": 2**63}], [{"id": 3}]), order="asc", bookmark_strategy="every_n(1)")
     tap.sync("b", key_properties="id", replication_key="id")(lambda: [{"id": 7}])
     tap.schema("b", FIELDS)
-    run = run_tap(tap, config(tmp_path, encoding={"format": form}))
+    run = run_tap(tap, {**config(tmp_path, encoding={"format": form}), "page_max_rows": 1})
     assert set(run.result.errors) == {"a"}
     error = str(run.result.errors["a"])
     assert "stream 'a'" in error and "id" in error and "9223372036854775808" in error
@@ -179,6 +179,20 @@ def test_what_is_wrong_in_a_config_is_named(given: Any, words: str):
     with pytest.raises(ConfigError) as caught:
         run_tap(two(), {"batch_config": given})
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        {"format": "csv", "format_options": {"delimiter": '"'}},
+        {"format": "jsonl", "compression": "gzip", "compression_options": {"level": 99}},
+        {"format": "jsonl", "compression": "zstd", "compression_options": {"level": 99}},
+        {"format": "parquet", "compression": "gzip", "compression_options": {"level": 99}},
+    ],
+)
+def test_options_that_can_not_be_show_before_the_first_message(tmp_path: Path, encoding: Any):
+    with pytest.raises(ConfigError):
+        run_tap(two(), config(tmp_path, encoding=encoding))
 
 
 def test_all_that_is_wrong_comes_at_once():

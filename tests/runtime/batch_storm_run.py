@@ -25,6 +25,7 @@ from batch_storm_plan import Chapter, Plan, plan
 from tapprocess import PYTHON, environment
 
 PROGRAM = Path(__file__).with_name("batch_storm_taps.py")
+TAP = "tap-batch-storm"
 PATIENCE_SECONDS = 120.0
 _SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "int": signal.SIGINT, "stopped": signal.SIGTERM}
 _CODES = {
@@ -111,9 +112,9 @@ class Run:
         whole, _, torn = got.rpartition(b"\n")
         lines = whole.split(b"\n") if whole else []
         (self._folder / f"out-{self.name}.jsonl").write_bytes(got)
-        # A signal to a process that is about to end, or has not begun, does what it does to any program.
-        outside = "tap-batch-storm: " not in self.stderr.rpartition("start (")[2] and got
-        late = code in (-signal.SIGTERM, -signal.SIGINT) and not outside
+        # A signal to a process that has not begun, or is over, does what it does to any program.
+        outside = not got or f"{TAP}: " in self.stderr.replace(f"{TAP}: start", "")
+        late = code in (-signal.SIGTERM, -signal.SIGINT) and outside
         assert code in _CODES[ending] or late, f"{ending}: exit code {code}"
         assert not self._early, self._early[0]
         # An interruption that meets an import may be eaten by Python's own callback, which says so; no harm is done.

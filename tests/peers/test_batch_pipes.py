@@ -1,0 +1,92 @@
+"""``burler batch pack`` and ``expand`` between taps and targets that burler has not made."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import same_taps
+from batch_pipes import Files, Pipe, messages, own, parsed, without_nulls, write_source
+
+BURLER = [sys.executable, "-m", "burler"]
+SDK_TAP = Path(same_taps.__file__)
+
+
+def sdk_tap(pipe, batch_config=None):
+    """The messages of a tap on the Singer SDK."""
+    config = pipe.folder / "sdk-tap.json"
+    config.write_text(json.dumps({} if batch_config is None else {"batch_config": batch_config}))
+    return pipe.run([pipe.peers / "python", SDK_TAP, "singer-sdk", "--config", config], b"")
+
+
+def old_target(pipe, old_peers, given):
+    """A target that knows RECORDs alone loads messages: its rows of each stream, and its last STATE."""
+    config, folder = pipe.folder / "old-target.json", pipe.folder / "old"
+    folder.mkdir()
+    config.write_text(json.dumps({"destination_path": str(folder), "do_timestamp_file": False}))
+    said = pipe.run([old_peers / "target-jsonl", "--config", config], given)
+    rows = {path.stem: parsed(path.read_text(encoding="utf-8").split("\n")) for path in folder.iterdir()}
+    return rows, json.loads(said.splitlines()[-1])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_pack_gives_the_records_of_any_tap_to_a_target_as_files(tmp_path, peers, form):
+    pipe = Pipe(tmp_path, peers)
+    given = sdk_tap(pipe)
+    packed = pipe.run([*BURLER, "batch", "pack", "--format", form, "--storage", tmp_path / "files"], given)
+    assert {message["type"] for message in messages(packed.splitlines())} == {"SCHEMA", "BATCH", "STATE"}
+    records, batches = Files(tmp_path / "records", pipe), Files(tmp_path / "batches", pipe)
+    states = [json.loads(pipe.load(files.command, [lines])) for files, lines in ((records, given), (batches, packed))]
+    assert states[0] == states[1]
+    for name in ("contacts", "companies"):
+        assert own(batches.rows(name)) == own(records.rows(name))
+        assert len(batches.rows(name)) == 3
+
+
+def test_expand_gives_the_files_of_an_sdk_tap_to_a_target_of_records(tmp_path, peers, old_peers):
+    pipe = Pipe(tmp_path, peers)
+    storage = {"root": f"file://{tmp_path}/files"}
+    given = sdk_tap(pipe, {"encoding": {"format": "jsonl", "compression": "gzip"}, "storage": storage, "batch_size": 2})
+    assert [message["type"] for message in messages(given.splitlines())].count("BATCH") == 4
+    expanded = pipe.run([*BURLER, "batch", "expand"], given)
+    rows, state = old_target(pipe, old_peers, expanded)
+    assert rows == {name: parsed(list(map(json.dumps, same_taps.ROWS))) for name in ("contacts", "companies")}
+    assert state == json.loads(given.splitlines()[-1])["value"]
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        {"format": "jsonl", "compression": "zstd"},
+        {"format": "csv", "compression": "gzip"},
+        {"format": "parquet", "compression": "snappy"},
+        {"format": "arrow"},
+    ],
+    ids=["jsonl", "csv", "parquet", "arrow"],
+)
+def test_expand_gives_files_of_every_kind_to_a_target_of_records(tmp_path, peers, old_peers, encoding):
+    """What no target reads becomes what each one reads; the rows are those of a RECORD run."""
+    pipe = Pipe(tmp_path, peers)
+    write_source(tmp_path / "source")
+    given = b"".join(pipe.tap(tmp_path / "source", {"encoding": encoding, "storage": {"root": str(tmp_path / "files")}}))
+    rows, state = old_target(pipe, old_peers, pipe.run([*BURLER, "batch", "expand"], given))
+    assert state == json.loads(given.splitlines()[-1])["value"]
+    wanted = parsed([line.decode() for line in pipe.tap(tmp_path / "source", None)])
+    for name in ("orders", "kinds", "log", "open"):
+        records = [m["record"] for m in wanted if m["type"] == "RECORD" and m["stream"] == name]
+        assert records
+        if encoding["format"] == "jsonl":
+            assert rows[name] == records
+        else:
+            assert without_nulls(rows[name]) == without_nulls(records)
+
+
+def test_a_target_of_records_refuses_batches(tmp_path, peers, old_peers):
+    """Which is why BATCH is never sent unasked."""
+    pipe = Pipe(tmp_path, peers)
+    write_source(tmp_path / "source")
+    lines = pipe.tap(tmp_path / "source", {"storage": {"root": str(tmp_path / "files")}})
+    config = tmp_path / "old-target.json"
+    config.write_text(json.dumps({"destination_path": str(tmp_path)}))
+    ended = pipe.ended([old_peers / "target-jsonl", "--config", config], b"".join(lines))
+    assert (ended.returncode, ended.stdout) == (1, b"")
