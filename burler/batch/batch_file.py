@@ -12,6 +12,7 @@ from typing import Any
 from burler.batch.encoders import Layout, open_encoder
 from burler.batch.storage import Storage
 from burler.batch_config import Encoding
+from burler.errors import BatchError
 from burler.singer.messages import Batch
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
@@ -44,7 +45,7 @@ class BatchFile:
         self.stream, self.version, self.begun, self.opened = stream, version, begun, opened
         self.records = 0
         self.url = ""
-        self._stored_bytes = 0
+        self.stored_bytes = 0
         self._first: dt.datetime | None = None
         self._name = partial(file_name, tap, stream, number=number, extension=encoding.extension)
         self._new_file = storage.new_file(self._name(run_id=run_id))
@@ -60,8 +61,23 @@ class BatchFile:
         return self._encoder.size_bytes
 
     def rows(self, lines: bytes | bytearray | memoryview, count: int, time_extracted: dt.datetime | None) -> None:
-        """Append bare rows."""
-        self._encoder.rows(lines, count)
+        """Append bare rows.
+
+        Raises:
+            BatchError: a value that its column can't hold; the rows before it were taken.
+        """
+        try:
+            self._encoder.rows(lines, count)
+        except BatchError:
+            if count == 1:
+                raise
+            whole, half = bytes(lines), count // 2
+            cut = 0
+            for _ in range(half):
+                cut = whole.index(b"\n", cut) + 1
+            self.rows(whole[:cut], half, time_extracted)
+            self.rows(whole[cut:], count - half, time_extracted)
+            return
         self._took(count, time_extracted)
 
     def table(self, batch: Any, time_extracted: dt.datetime | None) -> None:
@@ -93,7 +109,7 @@ class BatchFile:
             size=self.records,
             time_extracted=self._first,
             version=self.version,
-            file_stats=((self.records, self._stored_bytes),),
+            file_stats=((self.records, self.stored_bytes),),
             dialect=dialect,
         )
 
@@ -107,7 +123,7 @@ class BatchFile:
         self._new_file.withdraw()
 
     def _write(self, data: bytes) -> None:
-        self._stored_bytes += len(data)
+        self.stored_bytes += len(data)
         self._new_file.write(data)
 
     def _took(self, count: int, time_extracted: dt.datetime | None) -> None:

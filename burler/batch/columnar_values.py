@@ -15,7 +15,19 @@ from typing import Any
 import msgspec
 
 from burler.batch.columnar_times import days, moments
-from burler.columns.kinds import BIGINT, BOOLEAN, DOUBLE, STRING, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
+from burler.columns.kinds import (
+    BIGINT,
+    BOOLEAN,
+    DIGITS,
+    DOUBLE,
+    STRING,
+    DecimalOf,
+    FieldType,
+    ListOf,
+    MapOf,
+    Scalar,
+    StructOf,
+)
 from burler.columns.types import arrow_type
 from burler.columns.values import Path, Report, converter
 
@@ -25,7 +37,6 @@ Column = Callable[[Raws, Report], Any]
 """Makes a column's array. Raises ``Misfit`` for a value that it can't hold."""
 
 NULL = msgspec.Raw(b"null")
-_MOST_DIGITS = 38  # of a decimal's text, all told: no more digits than the column has, so nothing can wrap around
 _MINUS_ZERO = re.compile(rb"-0[,\]]")  # float() keeps the sign of -0, the decoder does not
 
 _PLAIN: dict[FieldType, tuple[Any, Any]] = {  # what the decoder reads: columns of values, columns of lists of them
@@ -138,11 +149,22 @@ def _decimal(kind: DecimalOf) -> Column:
             if "null" in given:
                 given = [None if value == "null" else value for value in given]
         array = pa.array(given, pa.string())
-        if (pc.max(pc.binary_length(array)).as_py() or 0) > _MOST_DIGITS:
+        # Arrow's cast wraps around in silence where a value has too many digits, of its own or before the point once
+        # it has the column's scale; an exponent hides how many there are.
+        lengths = pc.binary_length(array)
+        points = pc.find_substring(array, ".")
+        before = pc.if_else(pc.less(points, 0), lengths, points)
+        if _most(lengths) > DIGITS or _most(before) + kind.scale > DIGITS or b"e" in text or b"E" in text:
             raise Unsure
         return array.cast(made)
 
     return make
+
+
+def _most(counts: Any) -> int:
+    import pyarrow.compute as pc
+
+    return pc.max(counts).as_py() or 0
 
 
 def _struct(kind: StructOf, path: Path) -> Column:

@@ -3,20 +3,21 @@ proposal: storage transforms)."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from burler.batch.expanding import Expanded, Stopped
-from burler.batch.passing import Found, Passing, never, nothing, once
+from burler.batch.passing import Activation, Found, Passing, Piece, never, nothing, once
 from burler.batch.reading import BatchReading, read
 from burler.batch.storage import open_storage
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
-from burler.errors import MessageError
+from burler.errors import BatchError, MessageError
 from burler.lake.intake import blocks
 from burler.lake.roll import Clock
-from burler.singer.messages import ArrowPage, Batch, Message, Schema, to_line
+from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Schema, to_line
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +55,14 @@ def convert(
     rewriting = _Rewriting(
         lambda emit: BatchWriter(storage, config, tap=tap, emit=emit, clock=clock, run_id=run_id), write
     )
-    passing, done = Passing(), Expanded()
+    passing, done = Passing(activations=not config.activates), Expanded()
 
-    def take(piece: bytes | Found) -> None:
+    def take(piece: Piece) -> None:
         if isinstance(piece, bytes):
             write(piece)
+            return
+        if isinstance(piece, Activation):
+            rewriting.activate(piece)
             return
         flush()  # a target may go on meanwhile
         reading = read(piece.batch, piece.schema, options=options, line=piece.number, warn=warn)
@@ -100,30 +104,43 @@ class _Rewriting:
         if isinstance(message, Batch):  # the SCHEMA has passed as it came
             self._write(to_line(message))
 
+    def activate(self, found: Activation) -> None:
+        """An ACTIVATE_VERSION goes on if its stream had no BATCH: targets that do not know the version of batched rows
+        would drop them all (specs 5)."""
+        if found.stream not in self._schemas:
+            self._write(found.line)
+            return
+        version = json.loads(found.line).get("version")
+        self.writer.activate_version(ActivateVersion(found.stream, version))  # it says that it is kept back
+
     def take(self, found: Found, reading: BatchReading, should_stop: Callable[[], bool]) -> int:
         """Rewrite all files of a message, and let the messages of the new ones go. Gives the number of rows."""
         batch = reading.batch
-        if self._schemas.get(batch.stream) is not found.schema:
-            self.writer.schema(Schema(batch.stream, dict(found.schema)))
-            self._schemas[batch.stream] = found.schema
         count = 0
-        for rows in self._as_columns(reading) if self._stays_columns(batch) else self._as_lines(reading):
-            count += rows
-            if should_stop():
-                raise Stopped
-        self.writer.flush()
+        try:
+            if self._schemas.get(batch.stream) is not found.schema:
+                self.writer.schema(Schema(batch.stream, dict(found.schema)))
+                self._schemas[batch.stream] = found.schema
+            for rows in self._as_columns(reading) if self._stays_columns(batch) else self._as_lines(reading):
+                count += rows
+                if should_stop():
+                    raise Stopped
+            self.writer.flush()
+        except BatchError as error:
+            where = f"line {found.number}: "
+            raise BatchError(f"{where}{str(error).removeprefix(where)}") from None
         return count
 
     def _stays_columns(self, batch: Batch) -> bool:
         return batch.format in ("parquet", "arrow") and self.writer.config.encoding.is_columnar
 
-    def _as_lines(self, reading: BatchReading) -> Any:
+    def _as_lines(self, reading: BatchReading) -> Iterator[int]:
         batch = reading.batch
         for page in reading.pages():
             self.writer.rows(batch.stream, page.lines, page.count, batch.time_extracted, batch.version)
             yield page.count
 
-    def _as_columns(self, reading: BatchReading) -> Any:
+    def _as_columns(self, reading: BatchReading) -> Iterator[int]:
         batch = reading.batch
         for table in reading.arrow():
             self.writer.table(ArrowPage(batch.stream, table, batch.time_extracted, batch.version))  # type: ignore[arg-type]

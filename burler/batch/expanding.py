@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from burler.batch.passing import Found, Passing, never, nothing, once
+from burler.batch.passing import Found, Passing, Piece, never, nothing, once
 from burler.batch.reading import read, record_lines
 from burler.errors import MessageError, UsageError
 from burler.lake.intake import blocks
@@ -96,10 +96,11 @@ def _expand_here(
     should_stop: Callable[[], bool],
     warn: Callable[[str], object],
 ) -> None:
-    def take(piece: bytes | Found) -> None:
+    def take(piece: Piece) -> None:
         if isinstance(piece, bytes):
             write(piece)
             return
+        assert isinstance(piece, Found)
         flush()  # the first row may take a while
         batch = piece.batch
         for page in read(batch, piece.schema, options=options, line=piece.number, warn=warn).pages():

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from burler.batch.expanding_worker import DATA, END, HEAD, WARNING, Task, command
-from burler.batch.passing import Found, Passing
+from burler.batch.passing import Found, Passing, Piece
 from burler.errors import BatchError, BurlerError
 from burler.lake.intake import BLOCK_BYTES, reading
 
@@ -217,11 +217,12 @@ class Pool:
         waiting = sum(1 for item in self._queue if isinstance(item, _Turn) and not item.is_given)
         return waiting < 2 * self._most and self._passing_bytes < _PASSING_BYTES
 
-    def _add(self, piece: bytes | Found) -> None:
+    def _add(self, piece: Piece) -> None:
         if isinstance(piece, bytes):
             self._queue.append(piece)
             self._passing_bytes += len(piece)
             return
+        assert isinstance(piece, Found)
         files = len(piece.batch.manifest)
         self._done.batches += not files
         for file in range(files):

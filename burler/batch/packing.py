@@ -19,9 +19,8 @@ _GZIP_LEVELS = range(10)
 _ZSTD_LEVELS = range(-7, 23)
 _GZIP_WINDOW = 31  # zlib's way to say: 32 KiB window, gzip header and CRC
 _PIECE_BYTES = 1 << 20
-_READ_BYTES = {"gzip": 1 << 16, "zstd": 1 << 13}
-"""How much is read at a time. The unpacker of zstd gives all that a piece holds at once, which is 32,768 times as much
-at the worst; that of gzip takes a limit."""
+_READ_BYTES = 1 << 16
+_ZSTD_BYTES = 1 << 10  # zstd's unpacker has no limit to what it gives: 32,768 times as much as it takes, at the worst
 _BEGINNINGS = (
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
@@ -79,7 +78,7 @@ def unpacked(raw: BinaryIO, compression: str | None) -> BinaryIO:
     """
     if compression is None:
         return raw
-    if compression not in _READ_BYTES:
+    if compression not in ("gzip", "zstd"):
         raise BatchError(f"compression '{compression:.60}' is unknown. Known: none, gzip, zstd.")
     parts = _Gzip() if compression == "gzip" else _Zstd()
     return io.BufferedReader(_Unpacked(raw, compression, parts), _PIECE_BYTES)
@@ -144,8 +143,14 @@ class _Zstd:
         self._one = self._package.ZstdDecompressor().decompressobj()
 
     def unpack(self, data: bytes) -> tuple[bytes, bytes, bool]:
-        given = self._one.decompress(data)
-        return given, self._one.unused_data if self._one.eof else b"", self._one.eof
+        given: list[bytes] = []
+        at = size = 0
+        while at < len(data) and size < _PIECE_BYTES and not self._one.eof:
+            given.append(self._one.decompress(data[at : at + _ZSTD_BYTES]))
+            at += _ZSTD_BYTES
+            size += len(given[-1])
+        rest = data[at:]
+        return b"".join(given), self._one.unused_data + rest if self._one.eof else rest, self._one.eof
 
 
 class _Unpacked(io.RawIOBase):
@@ -236,6 +241,6 @@ class _Unpacked(io.RawIOBase):
         return f"it is no {name} file: " + (f"it is {other}." if other else f"it begins with {seen!r}.")
 
     def _more(self) -> bool:
-        piece = self._raw.read(_READ_BYTES[self._compression])
+        piece = self._raw.read(_READ_BYTES)
         self._input += piece
         return bool(piece)

@@ -40,16 +40,33 @@ class Found:
     line: bytes
 
 
-class Passing:
-    """Cuts blocks into whole lines that pass, and BATCH messages."""
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """An ACTIVATE_VERSION of a stream; ``line``: as it came."""
 
-    def __init__(self) -> None:
+    stream: str
+    line: bytes
+
+
+Piece = bytes | Found | Activation
+
+
+class Passing:
+    """Cuts blocks into whole lines that pass, and BATCH messages.
+
+    Args:
+        activations: give ACTIVATE_VERSION messages apart, too.
+    """
+
+    def __init__(self, *, activations: bool = False) -> None:
         self.lines = 0
+        self._activations = activations
+        self._wanted = (*_WANTED, b"activate_version") if activations else _WANTED
         self._begun: list[bytes] = []
         self._schemas: dict[str, bytes] = {}
         self._parsed: dict[str, Mapping[str, Any]] = {}
 
-    def take(self, block: bytes) -> Iterator[bytes | Found]:
+    def take(self, block: bytes) -> Iterator[Piece]:
         """Yield what ends in this block, in order: bytes of whole lines, and BATCH messages.
 
         Raises:
@@ -64,23 +81,23 @@ class Passing:
         self._begun = [block[cut:]] if cut < len(block) else []
         yield from self._whole(whole)
 
-    def finish(self, *, stopped: bool) -> Iterator[bytes | Found]:
+    def finish(self, *, stopped: bool) -> Iterator[Piece]:
         """Yield what stands behind the last line end. ``stopped``: it may be broken off, and is left out."""
         last = b"".join(self._begun)
         self._begun = []
         if last and not stopped:
             yield from self._whole(last)
 
-    def _whole(self, whole: bytes) -> Iterator[bytes | Found]:
+    def _whole(self, whole: bytes) -> Iterator[Piece]:
         first = self.lines + 1
         self.lines += whole.count(b"\n") or 1
-        if not _may_matter(whole):
+        if not self._may_matter(whole):
             yield whole
             return
         passing: list[bytes] = []
         for number, line in enumerate(_split(whole), first):
             try:
-                found = self._look(number, line) if _may_matter(line) else None
+                found = self._look(number, line) if self._may_matter(line) else None
             except MessageError:
                 yield from _joined(passing)
                 raise
@@ -92,12 +109,18 @@ class Passing:
             yield found
         yield from _joined(passing)
 
-    def _look(self, number: int, line: bytes) -> Found | None:
+    def _may_matter(self, lines: bytes) -> bool:
+        lower = lines.lower()
+        return any(wanted in lower for wanted in self._wanted)
+
+    def _look(self, number: int, line: bytes) -> Found | Activation | None:
         head = _head_of(number, line)
         kind = head.type.upper()
         if kind == "SCHEMA" and head.stream is not None:
             self._schemas[head.stream] = line
             self._parsed.pop(head.stream, None)
+        if self._activations and kind == "ACTIVATE_VERSION" and head.stream is not None:
+            return Activation(head.stream, line)
         if kind != "BATCH":
             return None
         try:
@@ -118,11 +141,6 @@ class Passing:
                 raise BatchError(f"line {number}: stream '{stream}': the 'schema' of its SCHEMA is no JSON object")
             self._parsed[stream] = schema
         return self._parsed[stream]
-
-
-def _may_matter(lines: bytes) -> bool:
-    lower = lines.lower()
-    return any(wanted in lower for wanted in _WANTED)
 
 
 def _joined(lines: list[bytes]) -> Iterator[bytes]:

@@ -14,8 +14,6 @@ import datetime as dt
 import io
 import json
 import logging
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
@@ -146,7 +144,7 @@ class BatchReading:
             else:
                 for page in self.file_pages(number):
                     with self._about(number):
-                        made = layout.batch(page.lines)
+                        made = columnar.record_batch(layout, page.lines, page.count)
                     yield made
         for remark in layout.remarks():
             self._warn_once(remark)
@@ -156,7 +154,7 @@ class BatchReading:
 
         with self._about(number), self._opened(number) as raw:
             rows = 0
-            for batch in batches(raw, self.batch, schema):
+            for batch in batches(raw, self.batch.format, schema):
                 rows += batch.num_rows
                 yield batch
             self._check_rows(number, rows)
@@ -173,11 +171,7 @@ class BatchReading:
                     "after the message. Run the tap again."
                 )
         with contextlib.closing(open_url(url, self._options)) as raw:
-            if self.batch.format in _COLUMNAR and not raw.seekable():
-                with _copied(raw) as copy:
-                    yield copy
-            else:
-                yield raw
+            yield raw
 
     def _said_of(self, raw: IO[bytes]) -> Batch:
         """What is in a file. Some taps pack their files and say that they do not: a text file never begins so."""
@@ -233,21 +227,9 @@ def record_lines(lines: bytes, stream: str, time_extracted: dt.datetime | None, 
     return prefix + lines[:-1].replace(b"\n", end + prefix) + end if lines else b""
 
 
-def _copied(raw: IO[bytes]) -> IO[bytes]:
-    """A nameless copy that can be read from any place: the formats of columns have their plan at the end."""
-    copy = tempfile.TemporaryFile(prefix="burler-")  # noqa: SIM115  # who asked for it closes it
-    try:
-        shutil.copyfileobj(raw, copy, 1 << 20)
-        copy.seek(0)
-    except BaseException:
-        copy.close()
-        raise
-    return copy
-
-
 def _dicts(lines: bytes) -> list[dict[str, Any]]:
     try:
-        return cast(list[dict[str, Any]], _exact_rows(lines))
+        return _exact_rows(lines)
     except (msgspec.DecodeError, ArithmeticError, RecursionError):  # half of a surrogate pair, as JSON allows it
         return [json.loads(line, parse_float=Decimal) for line in lines.split(b"\n") if line.strip()]
 

@@ -98,11 +98,12 @@ class LocalStorage:
     def _check(self) -> None:
         place = self._place
         with errors(place, "used", CURES):
-            while not place.is_dir():
-                if os.path.lexists(place):
-                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
+            while not _exists(place):
                 place = place.parent
-        if not os.access(place, os.W_OK | os.X_OK):
+            is_folder = place.is_dir()
+        if not is_folder:
+            raise UsageError(f"{place} can't be used: it is no folder. {CURES.wrong_kind}")
+        if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise UsageError(f"{place} can't be written to by this user. {CURES.refused}")
 
 
@@ -160,9 +161,7 @@ class NewLocalFile:
             self._target.unlink(missing_ok=True)
             sync_folder(self._target.parent)
         except OSError as error:
-            logger.warning(
-                "batch file %s: its message did not go out, and it can't be removed: %s", self._target, error
-            )
+            logger.warning("batch file %s, whose message did not go out, can't be removed: %s", self._target, error)
 
     def _named(self, name: str) -> Path:
         if not is_plain(name) or "/" in name or name.startswith("."):
@@ -184,6 +183,15 @@ class NewLocalFile:
         except BaseException:
             self.discard()
             raise
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is something, also a link to nowhere. Rights that hide it are an error."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _throw_away(file: HiddenFile, pid: int) -> None:

@@ -67,6 +67,7 @@ class BatchWriter:
         self._numbers: dict[str, int] = {}
         self._held = HeldStates()
         self._kept_back: set[str] = set()
+        self._made: tuple[int, ...] = (0, 0, 0)  # files, rows, bytes as stored
 
     # ---- what comes in ---------------------------------------------------------------------------------
 
@@ -206,6 +207,8 @@ class BatchWriter:
             if not self._dead:
                 self.flush()
                 self._dead = True
+                if self._made[0]:
+                    logger.info("BATCH: %d files of %d rows, %d bytes, in %s", *self._made, self._storage.root)
 
     def abort(self) -> None:
         """The end after an error elsewhere: rows that no message has named are dropped, with the STATEs behind them."""
@@ -289,6 +292,8 @@ class BatchWriter:
         except BaseException:
             file.withdraw()  # nobody knows of it
             raise
+        made = (1, file.records, file.stored_bytes)
+        self._made = tuple(map(sum, zip(self._made, made, strict=True)))
         for remark in self._layouts[file.stream].remarks():
             logger.warning("stream '%s': %s", file.stream, remark)
 

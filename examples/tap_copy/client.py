@@ -26,7 +26,7 @@ _SETTINGS = {
     "idle_in_transaction_session_timeout": "0",  # who takes the files may be slow
 }
 _LIVENESS = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
-_REFUSED = re.compile(f"{REFUSED}(?P<what>.*)\"$", re.DOTALL)
+_REFUSED = re.compile(f'{REFUSED}(?P<what>.*)"$', re.DOTALL)
 _NULL_ALONE = "\\N"
 
 

@@ -1,7 +1,7 @@
 """PostgreSQL's types: the JSON Schema of each, and how a query writes it so that a CSV file of COPY is right.
 
-COPY writes what a type's own output function gives. For many types that is what a row of JSON holds as well; where it is
-not, the query casts:
+COPY writes what a type's own output function gives. For many types a row of JSON holds the same; for others the query
+casts:
 
     boolean           t, f                        ->  true, false
     timestamptz       2024-01-01 10:00:00.5+00    ->  2024-01-01T10:00:00.5Z
@@ -11,8 +11,8 @@ not, the query casts:
     json, jsonb       as it is: JSON text in a field
     all others        as it is: integers and numerics digit for digit, floats with all digits they need, dates, text
 
-Values that the schema does not know (NaN, infinity, dates before the year 1, arrays in arrays) make the query fail, with
-the column's name: nobody looks at the rows afterwards.
+Values that the schema does not know (NaN, infinity, dates before the year 1, arrays in arrays) make the query fail,
+with the column's name: nobody looks at the rows afterwards.
 """
 
 from __future__ import annotations

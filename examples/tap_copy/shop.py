@@ -19,9 +19,9 @@ grant select on all tables in schema public to tap;
 """
 _ORDERS = """
 insert into orders
-select i, 'customer ' || i % 5000, i % 100000 / 100.0, case when i % 3 > 0 then i / 7.0 end, i % 2 = 0,
-       case when i % 5 > 0 then array['new', null, 'odd, "quoted"'] end, jsonb_build_object('line', i, 'rate', 0.1),
-       decode(lpad(to_hex(i), 8, '0'), 'hex'), date '2024-01-01' + i % 365,
+select i, 'customer ' || i %% 5000, i %% 100000 / 100.0, case when i %% 3 > 0 then i / 7.0 end, i %% 2 = 0,
+       case when i %% 5 > 0 then array['new', null, 'odd, "quoted"'] end, jsonb_build_object('line', i, 'rate', 0.1),
+       decode(lpad(to_hex(i), 8, '0'), 'hex'), date '2024-01-01' + i %% 365,
        timestamptz '2024-01-01 00:00+00' + i * interval '1 second'
 from generate_series(1, %s) as i
 """

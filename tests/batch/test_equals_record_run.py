@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from batch_rows import ODD, UNKNOWN
-from batch_same import ENCODINGS, FORMATS, both, check, states
+from batch_same import ENCODINGS, FORMATS, both, check, check_messages, states
 from batch_taps import as_arrow, as_bytes, bad_rows, family, hooked, parted, shop, strategy, table
 
 formats = pytest.mark.parametrize("encoding", FORMATS, ids="-".join)
@@ -160,3 +160,42 @@ def test_bookmarks_move_alike_with_every_strategy(tmp_path, encoding, name):
     state = states(pair.batches)[-1]
     again = check(both(lambda: strategy(name), encoding, tmp_path / "again", options=lambda: {"state": state}))
     assert [row["id"] for row in rows_of(again, "tickets")] == [39, 40, 41, 42]
+
+
+# ---- what columns can't hold ----------------------------------------------------------------------------------
+
+
+@formats
+def test_digits_of_a_second_beyond_the_sixth_are_cut_in_columns_and_counted(tmp_path, encoding):
+    rows = [{"id": 1, "at": "2024-05-01T00:00:00.123456789Z"}, {"id": 2, "at": "2024-05-01T00:00:00.1234560Z"}]
+    pair = both(lambda: shop(rows), encoding, tmp_path)
+    if encoding[0] in ("jsonl", "csv"):
+        check(pair)
+        return
+    (said,) = pair.batch_said
+    assert "'orders'" in said and "at" in said and "1 " in said
+    pair.batch_said.clear()
+    check(pair)
+
+
+@formats
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("count", 2**63),
+        ("exact", "1.0000000000000000001"),
+        ("huge", 10**39),
+    ],
+)
+def test_a_value_that_a_column_cannot_hold_ends_its_stream_and_is_never_rounded(tmp_path, encoding, field, value):
+    rows = [{"id": 1}, {"id": 2, field: value}, {"id": 3}]
+    pair = both(lambda: shop(rows, check_constraints=False), encoding, tmp_path)
+    if encoding[0] in ("jsonl", "csv"):
+        check(pair)
+        return
+    error = str(pair.batch_result.errors["orders"])
+    assert "'orders'" in error and f"'{field}'" in error and str(value)[:20] in error
+    assert not pair.result.errors
+    check_messages(pair)
+    written = sum(sizes(pair, "orders"))
+    assert written <= 1, "nothing of the row that does not fit, nor behind it"

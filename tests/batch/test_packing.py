@@ -160,7 +160,7 @@ def test_an_empty_file_is_an_error(compression):
 @pytest.mark.parametrize(
     ("data", "compression", "said"),
     [
-        (b'{"id":1}\n', "gzip", "it is no gzip file: it begins with b'{\"id\":1}"),
+        (b'{"id":1}\n', "gzip", 'it is no gzip file: it begins with b\'{"id":1}'),
         (packed(b"x", "zstd"), "gzip", "it is no gzip file: it is zstd."),
         (packed(b"x", "gzip"), "zstd", "it is no zstd file: it is gzip."),
         (b"PAR1....", "zstd", "it is no zstd file: it is Parquet."),
@@ -183,7 +183,8 @@ def test_the_error_comes_after_what_was_whole(compression):
 
 @BOTH
 def test_what_comes_out_late_is_not_taken_for_a_cut(compression, monkeypatch):
-    monkeypatch.setitem(burler.batch.packing._READ_BYTES, compression, 5)
+    monkeypatch.setattr(burler.batch.packing, "_READ_BYTES", 5)
+    monkeypatch.setattr(burler.batch.packing, "_ZSTD_BYTES", 3)
     for piece in (1, 7, 8, 64):
         monkeypatch.setattr(burler.batch.packing, "_PIECE_BYTES", piece)
         for size in range(70):

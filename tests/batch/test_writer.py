@@ -59,6 +59,7 @@ class Memory:
         self.files: dict[str, bytes] = {}
         self.discarded: list[str] = []
         self.full = False
+        self.root = "memory://"
 
     def new_file(self, name: str) -> File:
         return File(self, name)
@@ -317,3 +318,10 @@ def test_only_so_many_files_are_open_at_once():
     for number in range(201):
         run.schema(f"s{number}").rows(number, stream=f"s{number}")
     assert [batch.stream for batch in run.batches] == ["s0"]
+
+
+def test_the_end_says_what_was_made(caplog: pytest.LogCaptureFixture):
+    run = Run(batch_size=2).schema().rows(1, 2, 3)
+    with caplog.at_level("INFO", logger="burler"):
+        run.writer.close()
+    assert "BATCH: 2 files of 3 rows, 27 bytes, in memory://" in caplog.messages

@@ -234,7 +234,6 @@ BROKEN = [
     (b'{"type":"RECORD","stream":"\\ud800","record":{}}', "its 'stream' holds half of a surrogate pair"),
     (b'{"type":"RECORD","stream":"users","record":{"id":"\\ud800"}', "no JSON"),
     (b'{"type":"RECORD","stream":"users","record":{"id":"\\ud800\x7f\x7f"}}', "no JSON"),
-    (b'{"type":"BATCH","stream":"users","manifest":[],"encoding":{}}', "BATCH input is not supported yet"),
 ]
 
 
@@ -308,7 +307,7 @@ def test_however_the_bytes_arrive(sizes: list[int], ended: bool) -> None:
 
             return dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 
-    reader = Reader(Writer(), Clock(), lambda text: None)
+    reader = Reader(Writer(), Clock(), lambda text: None, batch=lambda found: 0)
     start = 0
     for size in sizes:
         if data[start : start + size]:

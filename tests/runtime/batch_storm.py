@@ -2,6 +2,7 @@
 
     python tests/runtime/batch_storm.py 200 [first seed]
     python tests/runtime/batch_storm.py --seed 17         one story, again
+    python tests/runtime/batch_storm.py --s3 50           files on an S3 server of this machine
 
 What the stories are like stands in ``batch_storm_plan``. What must hold:
 
@@ -17,6 +18,7 @@ What the stories are like stands in ``batch_storm_plan``. What must hold:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import sys
 import tempfile
@@ -25,9 +27,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from batch_storm_plan import ENDINGS, Plan, plan
 from batch_storm_run import Told, story, summed
+from batch_storm_store import s3_server
 
 
 def storm(
@@ -35,13 +39,19 @@ def storm(
     folder: Path,
     *,
     make: Callable[[int], Plan] = plan,
+    server: Any = None,
     workers: int = 2,
     tell: Callable[[Told], None] = lambda _told: None,
 ) -> list[Told]:
-    """A story for each seed; how they went. ``tell`` is called as each one ends."""
+    """A story for each seed; how they went.
+
+    Args:
+        server: an S3 server, if files are to lie there.
+        tell: called as each one ends.
+    """
 
     def one(seed: int) -> Told:
-        told = story(seed, folder, make=make)
+        told = story(seed, folder, make=make, server=server)
         tell(told)
         return told
 
@@ -57,6 +67,7 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, nargs="+", help="these stories, again")
     parser.add_argument("--workers", type=int, default=2, help="stories at a time")
     parser.add_argument("--endings", nargs="+", choices=ENDINGS, default=list(ENDINGS), help="runs end like this")
+    parser.add_argument("--s3", action="store_true", help="files on an S3 server")
     said = parser.parse_args(args)
     seeds = said.seed or range(said.first, said.first + said.stories)
     begun = time.monotonic()
@@ -67,7 +78,8 @@ def main(args: list[str] | None = None) -> int:
         if told.failure:
             print(told.failure, "\n", flush=True)
 
-    found = storm(seeds, folder, make=make, workers=said.workers, tell=tell)
+    with s3_server() if said.s3 else contextlib.nullcontext() as server:
+        found = storm(seeds, folder, make=make, server=server, workers=said.workers, tell=tell)
     for what, count in summed(found).items():
         print(f"{count:9}  {what}")
     failed = [told.plan.seed for told in found if told.failure]

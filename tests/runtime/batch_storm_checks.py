@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from batch_storm_files import path_of, rows_of
+from batch_storm_files import rows_of
 from batch_storm_plan import Plan
 from batch_storm_rows import is_as_it_was, place_of
+from batch_storm_store import Store
 
 
 class Ledger:
@@ -23,22 +23,22 @@ class Ledger:
         self.plan = made
         self.state: dict[str, Any] = {}
         self.safe: dict[str, set[int]] = {place: set() for place in made.places}
-        self.named: set[Path] = set()
-        self.orphans: set[Path] = set()
+        self.named: set[str] = set()
+        self.orphans: set[str] = set()
         self.figures: Counter[str] = Counter()
 
-    def take(self, lines: list[bytes], cut: float) -> Output:
+    def take(self, lines: list[bytes], store: Store, cut: float) -> Output:
         """The whole lines of a run; of them a reader has taken only a part if ``cut`` is less than 1.
 
         Raises:
             AssertionError: see ``Output``.
         """
-        output = Output(self.plan, self.state)
+        output = Output(self.plan, self.state, store)
         for line in lines:
             output.take(json.loads(line))
         self.named |= output.named
         taken = int(len(lines) * cut)
-        kept = output if cut == 1 else Output(self.plan, self.state)
+        kept = output if cut == 1 else Output(self.plan, self.state, store)
         if kept is not output:
             for line in lines[:taken]:
                 kept.take(json.loads(line))
@@ -62,19 +62,19 @@ class Ledger:
             lost = set(range(count)) - out
             assert not lost, f"{place}: {len(lost)} rows are lost: {sorted(lost)[:5]}; {self.state}"
 
-    def check_files(self, root: Path, most_orphans: int, *, after_kill: bool = False) -> None:
-        """Of the files under a folder.
+    def check_files(self, store: Store, ending: str, most_orphans: int, *, after_kill: bool = False) -> None:
+        """Of the files that there are, after a run that ended like this.
 
         Raises:
             AssertionError: one whose message did not come, or a temporary one that was left.
         """
-        there = {path for path in root.rglob("*") if path.is_file()} if root.exists() else set()
-        temporary = {path for path in there if path.name.startswith(".")}
+        there = store.urls()
+        temporary = {url for url in there if url.rpartition("/")[2].startswith(".")}
         if not after_kill:
-            assert not temporary, f"left: {sorted(path.name for path in temporary)}"
+            assert not temporary, f"left: {sorted(temporary)}"
         orphans = there - temporary - self.named - self.orphans
         self.orphans |= orphans
-        self.figures["files without a message"] += len(orphans)
+        self.figures[f"files without a message: {ending}"] += len(orphans)
         self.figures["temporary files of killed runs"] += len(temporary)
         assert len(orphans) <= most_orphans, f"{len(orphans)} files without a message: {sorted(orphans)[:3]}"
 
@@ -87,12 +87,12 @@ class Output:
             more than what is in files of messages before it; ACTIVATE_VERSION amid the rows of its version.
     """
 
-    def __init__(self, made: Plan, state: Mapping[str, Any]) -> None:
-        self.plan, self.state = made, state
+    def __init__(self, made: Plan, state: Mapping[str, Any], store: Store) -> None:
+        self.plan, self.state, self._store = made, state, store
         self.out: dict[str, set[int]] = {place: set() for place in made.places}
         self.covered_rows: dict[str, set[int]] = {place: set() for place in made.places}
         """Rows that were out when the last STATE came."""
-        self.named: set[Path] = set()
+        self.named: set[str] = set()
         self.states = 0
         self.behind = 0
         """BATCHes behind the last STATE."""
@@ -117,12 +117,12 @@ class Output:
     def _batch(self, message: dict[str, Any]) -> None:
         stream = message["stream"]
         assert stream in self._schemas, f"BATCH of '{stream}' before its SCHEMA"
-        rows = rows_of(message, self.plan.format, self.plan.compression)
+        rows = rows_of(message, self.plan.format, self.plan.compression, self._store.read)
         assert len(rows) <= self.plan.batch_size, f"{len(rows)} rows in a file"
         for row in rows:
             assert is_as_it_was(stream, row, self.plan.size), f"not the source's: {row!r:.300}"
             self.out[place_of(stream, row)].add(int(row["id"]))
-        self.named |= {path_of(url) for url in message["manifest"]}
+        self.named |= set(message["manifest"])
         self.behind += 1
         if stream == "table":
             self._of_version[message.get("version")] += len(rows)

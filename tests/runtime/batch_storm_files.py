@@ -6,40 +6,35 @@ import csv
 import gzip
 import io
 import json
+from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 Rows = list[dict[str, Any]]
+csv.field_size_limit(1 << 24)
 
 
-def path_of(url: str) -> Path:
-    """Of a file URL, as it is: names need no decoding."""
-    assert url.startswith("file:///"), url
-    return Path(urlsplit(url).path)
-
-
-def rows_of(message: dict[str, Any], format: str, compression: str) -> Rows:
+def rows_of(message: dict[str, Any], format: str, compression: str, read: Callable[[str], bytes]) -> Rows:
     """The rows of a BATCH message, whose counts must be those that it says.
+
+    Args:
+        read: gives the bytes of a URL.
 
     Raises:
         AssertionError: a file that is missing, short, torn, or of another kind than said.
     """
     [url] = message["manifest"]
-    path = path_of(url)
-    assert path.exists(), f"named, but missing: {path}"
-    data = path.read_bytes()
+    data = read(url)
     if "file_stats" in message:
         [stats] = message["file_stats"]
-        assert stats["bytes"] == len(data), f"{path}: {len(data)} bytes, {stats}"
+        assert stats["bytes"] == len(data), f"{url}: {len(data)} bytes, {stats}"
     try:
         rows = _READ[format](data if format in ("parquet", "arrow") else _unpacked(data, compression))
     except Exception as error:
-        raise AssertionError(f"{path}: {type(error).__name__}: {error}") from error
+        raise AssertionError(f"{url}: {type(error).__name__}: {error}") from error
     if "size" in message:
-        assert len(rows) == message["size"] == message["file_stats"][0]["records"], f"{path}: {len(rows)} rows"
-    assert rows, f"{path}: no rows"
+        assert len(rows) == message["size"] == message["file_stats"][0]["records"], f"{url}: {len(rows)} rows"
+    assert rows, f"{url}: no rows"
     return rows
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from batch_storm_checks import Ledger, Output
-from batch_storm_files import path_of
 from batch_storm_plan import Chapter, Plan, plan
+from batch_storm_store import Bucket, Disk, Store
 from tapprocess import PYTHON, environment
 
 PROGRAM = Path(__file__).with_name("batch_storm_taps.py")
@@ -48,19 +48,20 @@ class Told:
     failure: str = ""
 
 
-def story(seed: int, folder: Path, *, make: Callable[[int], Plan] = plan) -> Told:
-    """One story: its chapters, then a run to the end."""
+def story(seed: int, folder: Path, *, make: Callable[[int], Plan] = plan, server: Any = None) -> Told:
+    """One story: its chapters, then a run to the end. ``server``: an S3 server, if files are to lie there."""
     made = make(seed)
     own = folder / f"seed-{seed}"
     own.mkdir(parents=True)
     ledger = Ledger(made)
+    store = Disk(own / "batches") if server is None else Bucket(server, own.name)
     told = Told(made, ledger.figures)
     run = None
     try:
         for number, chapter in enumerate(made.chapters):
-            run = Run(made, own, str(number), ledger)
+            run = Run(made, own, str(number), ledger, store)
             run.chapter(chapter)
-        run = Run(made, own, "rest", ledger)
+        run = Run(made, own, "rest", ledger, store)
         run.rest()
     except AssertionError as error:
         said = run.stderr[-3000:] if run is not None else ""
@@ -73,9 +74,8 @@ def story(seed: int, folder: Path, *, make: Callable[[int], Plan] = plan) -> Tol
 class Run:
     """One run of the tap."""
 
-    def __init__(self, made: Plan, folder: Path, name: str, ledger: Ledger) -> None:
-        self.plan, self.name, self._folder, self._ledger = made, name, folder, ledger
-        self._root = folder / "batches"
+    def __init__(self, made: Plan, folder: Path, name: str, ledger: Ledger, store: Store) -> None:
+        self.plan, self.name, self._folder, self._ledger, self._store = made, name, folder, ledger, store
         self._errors = bytearray()
         self._early: list[str] = []  # what was wrong the moment it came
 
@@ -94,7 +94,7 @@ class Run:
         with self._disk(chapter):
             got, code = self._go(chapter)
             self._judge(chapter.ending, got, code, chapter)
-            if self._root.name == "disk":  # it goes with its files
+            if self._is_small():  # it goes with its files
                 self._ledger.named = before
         self._ledger.figures[f"runs: {chapter.ending}"] += 1
 
@@ -123,7 +123,7 @@ class Run:
         assert self.stderr.count("Traceback") <= eaten or ending == "kill", "a traceback"
         if code in (0, 1):
             assert not torn or ending == "closed", f"a torn line: {torn[-200:]!r}"
-        output = self._ledger.take(lines, chapter.cut if chapter else 1.0)
+        output = self._ledger.take(lines, self._store, chapter.cut if chapter else 1.0)
         if ending in ("term", "int", "rest") and output.named:
             output.check_end()
         if ending == "full" and code:
@@ -131,13 +131,14 @@ class Run:
             assert self.stderr.count("CRITICAL ") >= 1
         lanes = len(self.plan.places) + 2
         killed = ending == "kill" or code == 143
-        self._ledger.check_files(self._root, lanes if killed or ending == "closed" else 0, after_kill=killed)
+        most = lanes if killed or ending == "closed" else 0
+        self._ledger.check_files(self._store, ending, most, after_kill=killed)
         return output
 
     @contextlib.contextmanager
     def _disk(self, chapter: Chapter) -> Iterator[None]:
         """A disk of its own, that is soon full, where this may be made."""
-        if chapter.ending != "full" or not chapter.disk or os.geteuid():
+        if chapter.ending != "full" or not chapter.disk or os.geteuid() or isinstance(self._store, Bucket):
             yield
             return
         place = self._folder / "disk"
@@ -149,16 +150,19 @@ class Run:
         if done.returncode:
             yield
             return
-        self._root = place
+        self._store = Disk(place)
         try:
             yield
         finally:
             subprocess.run(["umount", place], check=True)
 
+    def _is_small(self) -> bool:
+        return self._store.root.endswith("/disk")
+
     def _go(self, chapter: Chapter | None) -> tuple[bytes, int]:
         """The process, from its beginning to its end; what came out of it, and its exit code."""
         config, state = self._folder / f"config-{self.name}.json", self._folder / f"state-{self.name}.json"
-        settings = self.plan.config(str(self._root))
+        settings = self.plan.config(self._store.root)
         tail = self.plan.tail and (chapter is not None or "log" not in self.plan.streams)
         if chapter is None and tail:
             settings["tail_max_rounds"] = 1
@@ -169,7 +173,7 @@ class Run:
         # A signal may leave a file half opened: that is no fault of anybody's.
         variables = {"STORM_PLAN": told, "PYTHONWARNINGS": "error,ignore::ResourceWarning"}
         variables |= {"PYTHONUNBUFFERED": "1"} if self.plan.unbuffered else {}
-        limit = chapter.limit if chapter and chapter.ending == "full" and self._root.name != "disk" else None
+        limit = chapter.limit if chapter and chapter.ending == "full" and not self._is_small() else None
 
         def small_files() -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit or 0, limit or 0))
@@ -178,7 +182,7 @@ class Run:
             args,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment(**variables),
+            env=environment(**variables, **self._store.environment),
             preexec_fn=None if limit is None else small_files,
         ) as process:
             assert process.stderr is not None
@@ -243,7 +247,7 @@ class Run:
             if b'"BATCH"' in line:
                 message = json.loads(line)
                 for url in message["manifest"]:
-                    if not path_of(url).exists():
+                    if not self._store.has(url):
                         self._early.append(f"named before it was there: {url}")
         return bool(chunk)
 

@@ -1,0 +1,217 @@
+"""Batch files of processes that are killed, run out of room, or write side by side."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from burler.batch.storage import open_storage
+from burler.batch_config import BatchStorage
+from test_storage_local import NAME, stored
+
+SECONDS = 60  # generous: only a test that fails waits so long
+WHOLE = 300_000
+
+# Writes files of one letter each for ever, and says each name that is published.
+WRITER = f"""
+import itertools, sys
+from burler.batch.storage import open_storage
+from burler.batch_config import BatchStorage
+storage = open_storage(BatchStorage(sys.argv[1], "crm-"))
+for number in itertools.count(1):
+    try:
+        file = storage.new_file(f"tap-crm--contacts-0123456789ab-{{number:05d}}.jsonl")
+        for _ in range(30):
+            file.write(sys.argv[2].encode() * {WHOLE // 30})
+        print(file.publish(), flush=True)
+    except FileExistsError:
+        pass
+"""
+
+# Begins a file and waits for a word.
+HOLDER = f"""
+import sys
+from burler.batch.storage import open_storage
+from burler.batch_config import BatchStorage
+file = open_storage(BatchStorage(sys.argv[1], "crm-")).new_file("{NAME}")
+file.write(b"x" * 1000)
+print("begun", flush=True)
+sys.stdin.readline()
+print(file.publish(), flush=True)
+"""
+
+# Writes a file in pieces until there is no room; says the error.
+FILLER = f"""
+import resource, sys
+from burler.batch.storage import open_storage
+from burler.batch_config import BatchStorage
+from burler.errors import BurlerError
+root, most = sys.argv[1], int(sys.argv[2])
+if most:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+storage = open_storage(BatchStorage(root))
+file = storage.new_file("tap-crm--small-0123456789ab-00001.jsonl")
+file.write(b"small")
+file.publish()
+file = storage.new_file("{NAME}")
+try:
+    for _ in range(100):
+        file.write(b"x" * 50_000)
+    file.publish()
+except BurlerError as error:
+    print(type(error).__name__, error)
+import pathlib
+print(sorted(path.name for path in pathlib.Path(root).iterdir()))
+"""
+
+
+@contextlib.contextmanager
+def running(program, *arguments):
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def until(true, what):
+    limit = time.monotonic() + SECONDS
+    while time.monotonic() < limit:
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+def hidden(root):
+    return [name for name in stored(root) if name.startswith(".tmp-")]
+
+
+@pytest.mark.parametrize("wait_seconds", [0.0, 0.013, 0.031])
+def test_a_killed_process_leaves_no_torn_file_under_a_final_name(tmp_path, wait_seconds):
+    with running(WRITER, tmp_path, "a") as process:
+        said = [process.stdout.readline().strip() for _ in range(5)]
+        time.sleep(wait_seconds)
+        process.send_signal(signal.SIGKILL)
+        said += [line.strip() for line in process.stdout if line.endswith("\n")]
+        process.wait(SECONDS)
+    found = {name: content for name, content in stored(tmp_path).items() if not name.startswith(".tmp-")}
+    assert len(said) >= 5 and {url.rpartition("/")[2] for url in said} <= set(found)
+    assert all(content == b"a" * WHOLE for content in found.values())
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(tmp_path, caplog):
+    with running(HOLDER, tmp_path) as dead, running(HOLDER, tmp_path) as alive:
+        assert dead.stdout.readline() == alive.stdout.readline() == "begun\n"
+        assert len(hidden(tmp_path)) == 2
+        with caplog.at_level(logging.INFO, "burler"):
+            open_storage(BatchStorage(str(tmp_path), "crm-"))
+        assert len(hidden(tmp_path)) == 2 and caplog.messages == []
+        dead.kill()
+        dead.wait(SECONDS)
+        other = open_storage(BatchStorage(str(tmp_path), "erp-"))  # another prefix: not its own
+        assert other.leftovers() == [] and len(hidden(tmp_path)) == 2
+        with caplog.at_level(logging.INFO, "burler"):
+            storage = open_storage(BatchStorage(str(tmp_path), "crm-"))
+        assert caplog.messages == [
+            f"batch files: 1 temporary file of killed runs (1,000 bytes) removed from {tmp_path}."
+        ]
+        assert storage.leftovers() == [] and len(hidden(tmp_path)) == 1
+        alive.stdin.write("go on\n")
+        alive.stdin.flush()
+        assert alive.stdout.readline() == f"file://{tmp_path}/crm-{NAME}\n"
+    assert stored(tmp_path) == {f"crm-{NAME}": b"x" * 1000}
+
+
+def test_leftovers_are_named(tmp_path):
+    storage = open_storage(BatchStorage(str(tmp_path), "deep/crm-"))
+    (tmp_path / "deep").mkdir()
+    dead = tmp_path / "deep" / f".tmp-{'0' * 16}-crm-{NAME}"
+    others = [
+        tmp_path / "deep" / f".tmp-{'0' * 16}-{NAME}",  # not its prefix
+        tmp_path / "deep" / ".tmp-of-somebody-else",
+        tmp_path / f".tmp-{'0' * 16}-crm-{NAME}",  # not its folder
+    ]
+    for path in (dead, *others):
+        path.write_bytes(b"x")
+    assert storage.leftovers() == [f"file://{dead}"]
+    assert storage.remove_leftovers() == 1
+    assert not dead.exists() and all(path.exists() for path in others)
+
+
+def test_a_link_with_a_leftovers_name_is_left_alone(tmp_path):
+    (tmp_path / "precious").write_text("x")
+    link = tmp_path / f".tmp-{'0' * 16}-{NAME}"
+    link.symlink_to(tmp_path / "precious")
+    assert open_storage(BatchStorage(str(tmp_path))).leftovers() == []
+    assert link.is_symlink() and (tmp_path / "precious").exists()
+
+
+def test_two_processes_with_one_prefix_never_share_a_file(tmp_path):
+    with running(WRITER, tmp_path, "a") as one, running(WRITER, tmp_path, "b") as two:
+        said = {"a": [], "b": []}
+        for _ in range(25):
+            said["a"].append(one.stdout.readline().strip())
+            said["b"].append(two.stdout.readline().strip())
+        for process in (one, two):
+            process.kill()
+            process.wait(SECONDS)
+    assert all(len(set(urls)) == 25 for urls in said.values()) and not set(said["a"]) & set(said["b"])
+    found = stored(tmp_path)
+    for letter, urls in said.items():
+        for url in urls:
+            assert found[url.rpartition("/")[2]] == letter.encode() * WHOLE
+
+
+def test_a_file_that_may_not_grow_leaves_nothing_torn(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FILLER, str(tmp_path), "120000"], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert done.returncode == 0, done.stderr
+    error, left = done.stdout.splitlines()
+    assert error.startswith(f"StorageError {tmp_path}/{NAME} can't be written: File too large. Make room")
+    assert left == "['tap-crm--small-0123456789ab-00001.jsonl']"
+
+
+OWN_MOUNTS = ["unshare", "--user", "--map-root-user", "--mount"]
+
+
+def _may_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    mounting = [*OWN_MOUNTS, "sh", "-c", "mount -t tmpfs -o size=1m none /mnt"]
+    return subprocess.run(mounting, capture_output=True, check=False).returncode == 0
+
+
+if _may_mount():  # where it is not allowed, the test above says what can be said
+
+    def test_a_full_disk_leaves_nothing_torn(tmp_path):
+        script = textwrap.dedent("""
+            mount -t tmpfs -o size=300k none "$1" && exec "$2" -c "$3" "$1" 0
+        """)
+        done = subprocess.run(
+            [*OWN_MOUNTS, "sh", "-c", script, "sh", str(tmp_path), sys.executable, FILLER],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+        assert done.returncode == 0, done.stderr
+        error, left = done.stdout.splitlines()
+        assert error.startswith(f"StorageError {tmp_path}/{NAME} can't be written: No space left on device. Make room")
+        assert left == "['tap-crm--small-0123456789ab-00001.jsonl']"
