@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.batch.columnar_files import Groups
+from burler.batch.columnar_nodes import with_json
 from burler.batch.columnar_rows import Splitter
 from burler.batch.encoders import Write
 from burler.batch_config import Encoding
@@ -47,30 +48,36 @@ class ColumnarLayout:
     def __init__(self, schema: Mapping[str, Any], stream: str) -> None:
         self.stream = stream
         try:
-            self.record: StructOf = record_type(schema, stream=stream)
+            self.record: StructOf = with_json(record_type(schema, stream=stream), schema)
         except DataError as error:
             raise BatchError(f"{error}.\nCorrect the schema in the tap, {_CURE}") from None
         self.arrow_schema = arrow_schema(self.record)
         self.report = Report(Counter(), Counter())
         self._split = Splitter(self.record, ())
 
-    def batch(self, lines: bytes) -> pa.RecordBatch:
-        """Rows, one a line, as columns.
+    def batches(self, lines: bytes | bytearray | memoryview, count: int) -> list[pa.RecordBatch]:
+        """``count`` rows, one a line, as columns: all of them, or an error.
 
         Raises:
-            BatchError: a value that its column can't hold, or a line that is no object.
+            BatchError: a value that its column can't hold, a line that is no object, not so many rows.
         """
-        import pyarrow as pa
-
         found = Report(Counter(), Counter())
-        try:
-            arrays = self._split.columns(self._split.lines(lines, found), found)
-            made = pa.RecordBatch.from_arrays(arrays, schema=self.arrow_schema)
-        except (Misfit, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise self._first_misfit(lines) from None
+        made = [self._batch(block, found) for block in blocks(lines)]
+        rows = sum(batch.num_rows for batch in made)
+        if rows != count:
+            raise BatchError(f"stream '{self.stream}': {rows} row(s) came where {count} were announced")
         self.report.dropped.update(found.dropped)
         self.report.truncated.update(found.truncated)
         return made
+
+    def _batch(self, lines: bytes, report: Report) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        try:
+            arrays = self._split.columns(self._split.lines(lines, report), report)
+            return pa.RecordBatch.from_arrays(arrays, schema=self.arrow_schema)
+        except (Misfit, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise self._first_misfit(lines) from None
 
     def remarks(self) -> list[str]:
         """See ``encoders.Layout.remarks``."""
@@ -88,23 +95,23 @@ class ColumnarLayout:
     def _first_misfit(self, lines: bytes) -> BatchError:
         """What is wrong, in the order of rows: they are looked at one by one."""
         convert, unused = converter(self.record, ()), Report(Counter(), Counter())
-        for line in lines.split(b"\n"):
+        for line in filter(None, lines.split(b"\n")):
             try:
                 convert(line, unused)
             except Misfit as misfit:
-                return self._error(misfit.path, misfit.text, misfit.wanted)
+                if not misfit.path:
+                    return self._no_row(line)
+                return BatchError(
+                    f"stream '{self.stream}': field '{'.'.join(misfit.path)}': {misfit.text[:_SHOWN]} can't be held "
+                    f"exactly; the schema wants {misfit.wanted}.\nCorrect the schema or the value in the tap, {_CURE}"
+                )
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                break
-        else:
-            line = lines
-        return self._error((), line.decode("utf-8", "replace"), "an object of JSON")
+                return self._no_row(line)
+        return self._no_row(lines)
 
-    def _error(self, path: tuple[str, ...], text: str, wanted: str) -> BatchError:
-        place = f"field '{'.'.join(path)}'" if path else "a row"
-        return BatchError(
-            f"stream '{self.stream}': {place}: {text[:_SHOWN]} can't be held exactly; the schema wants {wanted}.\n"
-            f"Correct the schema or the value in the tap, {_CURE}"
-        )
+    def _no_row(self, line: bytes) -> BatchError:
+        text = line.decode("utf-8", "replace")[:_SHOWN]
+        return BatchError(f"stream '{self.stream}': a row that is no object of valid JSON: {text}")
 
 
 def layout(encoding: Encoding, schema: Mapping[str, Any], stream: str) -> ColumnarLayout:
@@ -123,91 +130,44 @@ def open_file(encoding: Encoding, layout: ColumnarLayout, write: Write) -> Colum
 
 
 class ColumnarEncoder:
-    """One Parquet or Arrow file.
-
-    Small pages are put together before they become columns. If a row of an earlier page turns out to be wrong, the
-    file is spoilt: each later call raises the same error, so that it never gets its final name.
-    """
+    """One Parquet or Arrow file. Rows become columns at once, so that a wrong one is an error of the call that brings
+    it, and nothing of that call is taken."""
 
     def __init__(self, encoding: Encoding, layout: ColumnarLayout, write: Write) -> None:
         self._layout = layout
         self._groups = Groups(encoding, layout.arrow_schema, write)
-        self._lines: list[bytes] = []
-        self._lines_bytes = self._lines_count = 0
-        self._spoilt: BatchError | None = None
         self.size_bytes = 0
 
     def rows(self, lines: bytes | bytearray | memoryview, count: int) -> None:
-        """See ``Encoder.rows``."""
-        self._check()
-        size = len(lines)
-        if size >= _BLOCK_BYTES:
-            self._gathered()
-            for batch in made(self._layout, lines, count):  # all of them before one is taken
-                self._groups.add(batch)
-        else:
-            self._lines.append(bytes(lines))
-            self._lines_bytes += size
-            self._lines_count += count
-            if self._lines_bytes >= _BLOCK_BYTES:
-                self._gathered()
-        self.size_bytes += size
+        """See ``Encoder.rows``. Each call has a cost of its own: many rows at a time are better."""
+        for batch in self._layout.batches(lines, count):
+            self._groups.add(batch)
+        self.size_bytes += len(lines)
 
     def table(self, batch: pa.RecordBatch) -> None:
         """See ``Encoder.table``."""
-        self._check()
-        self._gathered()
         self._groups.add(batch)
         self.size_bytes += batch.nbytes
 
     def finish(self) -> None:
         """See ``Encoder.finish``."""
-        self._check()
-        self._gathered()
         self._groups.finish()
 
     def abandon(self) -> None:
         """See ``Encoder.abandon``."""
-        self._lines = []
         self._groups.abandon()
-
-    def _check(self) -> None:
-        if self._spoilt is not None:
-            raise self._spoilt
-
-    def _gathered(self) -> None:
-        """Make columns of the small pages."""
-        if not self._lines:
-            return
-        lines, count = b"".join(self._lines), self._lines_count
-        self._lines, self._lines_bytes, self._lines_count = [], 0, 0
-        try:
-            for batch in made(self._layout, lines, count):
-                self._groups.add(batch)
-        except BatchError as error:
-            self._spoilt = error
-            raise
 
 
 def record_batch(layout: ColumnarLayout, lines: bytes | bytearray | memoryview, count: int) -> pa.RecordBatch:
     """``count`` rows, one a line, as one batch with the layout's columns.
 
     Raises:
-        BatchError: a value that its column can't hold; not so many rows.
+        BatchError: see ``ColumnarLayout.batches``.
     """
     import pyarrow as pa
 
-    table = pa.Table.from_batches(made(layout, lines, count), layout.arrow_schema).combine_chunks()
+    table = pa.Table.from_batches(layout.batches(lines, count), layout.arrow_schema).combine_chunks()
     return table.to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], schema=layout.arrow_schema)
-
-
-def made(layout: ColumnarLayout, lines: bytes | bytearray | memoryview, count: int) -> list[pa.RecordBatch]:
-    """The same in several batches, as they are made."""
-    batches = [layout.batch(block) for block in blocks(lines)]
-    rows = sum(batch.num_rows for batch in batches)
-    if rows != count:
-        raise BatchError(f"stream '{layout.stream}': {rows} row(s) came where {count} were announced")
-    return batches
 
 
 def blocks(lines: bytes | bytearray | memoryview) -> Iterator[bytes]:

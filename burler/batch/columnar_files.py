@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 GROUP_ROWS = 100_000
 GROUP_BYTES = 32 * 1024 * 1024
 """A group of rows is written once it holds so many, or columns of so many bytes."""
+_SMALL_ROWS, _SMALL_ONES = 500, 100
 _PIECE_BYTES = 256 * 1024
 _SAMPLE_ROWS = 10_000
 _REPEATS = 4  # how often each value of a sample comes, at least, where a dictionary pays
@@ -33,11 +34,18 @@ class Groups:
         self._sink = _Sink(write)
         self._file: Any = None
         self._batches: list[pa.RecordBatch] = []
+        self._small: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take a batch. One that is larger than a group is cut."""
-        self._batches.append(batch)
+        """Take a batch. One that is larger than a group is cut; small ones are put together: each has its cost."""
+        if batch.num_rows < _SMALL_ROWS:
+            self._small.append(batch)
+            if len(self._small) >= _SMALL_ONES:
+                self._put_together()
+        else:
+            self._put_together()
+            self._batches.append(batch)
         self._rows += batch.num_rows
         self._bytes += batch.nbytes
         if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
@@ -45,7 +53,7 @@ class Groups:
 
     def finish(self) -> None:
         """Write the rest, and what ends the file."""
-        if self._batches:
+        if self._rows:
             self._write_out()
         self._opened(None).close()
         self._sink.end()
@@ -54,13 +62,21 @@ class Groups:
     def abandon(self) -> None:
         """Nothing more is written."""
         self._sink.write_to = None
-        self._batches = []
+        self._batches, self._small = [], []
         if self._file is not None:
             self._file.close()
+
+    def _put_together(self) -> None:
+        import pyarrow as pa
+
+        if self._small:
+            self._batches += pa.Table.from_batches(self._small, self._schema).combine_chunks().to_batches()
+            self._small = []
 
     def _write_out(self) -> None:
         import pyarrow as pa
 
+        self._put_together()
         table = pa.Table.from_batches(self._batches, self._schema)
         rows = max(1, min(GROUP_ROWS, GROUP_BYTES * self._rows // max(1, self._bytes)))
         self._batches, self._rows, self._bytes = [], 0, 0

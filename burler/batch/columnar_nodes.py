@@ -1,7 +1,7 @@
 """What a reader of columns must know of a JSON Schema node: what its values may be, and what lies below it.
 
 Columns hold less than JSON says: text is text, or JSON of something that has no narrower type (specs 12). The
-schema tells them apart.
+schema tells them apart, for who writes a column and for who reads it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler.columns import types
+from burler.columns.kinds import JSON, STRING, FieldType, ListOf, MapOf, StructOf
 
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 _ALL = _SCALARS | {"object", "array"}
@@ -60,7 +61,11 @@ class Node:
     @property
     def properties(self) -> Mapping[str, Any]:
         """The fields that are declared."""
-        return {name: below for branch in self.branches for name, below in _object(branch.get("properties")).items()}
+        found: dict[str, list[Any]] = {}
+        for branch in self.branches:
+            for name, below in _object(branch.get("properties")).items():
+                found.setdefault(name, []).append(below)
+        return {name: _either(below) for name, below in found.items()}
 
     @property
     def is_closed(self) -> bool:
@@ -78,7 +83,7 @@ class Node:
         return self._first("items")
 
     def _first(self, key: str) -> Any:
-        return next((_object(branch[key]) for branch in self.branches if key in branch), {})
+        return _either([branch[key] for branch in self.branches if key in branch])
 
 
 def node_of(given: Any) -> Node:
@@ -102,5 +107,30 @@ def _branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [found for part in parts for found in _branches({**rest, **part})]
 
 
+def _either(nodes: list[Any]) -> Any:
+    """One node for the places below several alternatives."""
+    return {"anyOf": nodes} if len(nodes) > 1 else nodes[0] if nodes else {}
+
+
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def with_json(record: StructOf, schema: Mapping[str, Any]) -> StructOf:
+    """The columns of batch files: a column of text whose values may be more than text and other scalars holds JSON of
+    all of them, of text too, so that a reader gets back what was sent."""
+    made = _with_json(record, node_of(schema))
+    assert isinstance(made, StructOf)
+    return made
+
+
+def _with_json(kind: FieldType, node: Node) -> FieldType:
+    match kind:
+        case StructOf(fields):
+            below = node.properties
+            return StructOf(tuple((name, _with_json(inner, node_of(below.get(name)))) for name, inner in fields))
+        case ListOf(item):
+            return ListOf(_with_json(item, node_of(node.items)))
+        case MapOf(value):
+            return MapOf(_with_json(value, node_of(node.values)))
+    return JSON if kind == STRING and node.texts != "text" else kind

@@ -111,7 +111,7 @@ def _check_head(source: _Source, format: str) -> None:
     if head[:2] == _GZIP:
         found = "packed with gzip as a whole"
     elif head[:4] == b"PAR1" or head[:6] == b"ARROW1":
-        found = f"a {_name('parquet' if head[:4] == b'PAR1' else 'arrow')} file"
+        found = "a Parquet file" if head[:4] == b"PAR1" else "an Arrow file"
     elif head[:1] == b"{":
         found = "JSON"
     else:

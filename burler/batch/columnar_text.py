@@ -31,6 +31,8 @@ Text = Callable[[Any], Parts]
 """Makes the JSON text of an array that ``settled`` has seen; a null in it is ``null``."""
 
 _LARGE = 1 << 30
+_NUMBERS = ("integer", "number")
+_BEGINS = {'"': ("string",), "{": ("object",), "[": ("array",), "t": ("boolean",), "f": ("boolean",), "n": ()}
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _skip = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -253,12 +255,12 @@ def _on_one_line(text: str) -> bytes:
 def _text(value: str, node: Node, place: str) -> bytes:
     """Text, or the JSON that it is where the schema has something else in mind."""
     meant = node.texts
-    if meant == "json" or (meant == "either" and value != "null" and (node.is_open or value[:1] in "{[")):
+    if meant == "json" or (meant == "either" and not node.names.isdisjoint(_BEGINS.get(value[:1], _NUMBERS))):
         try:
             _skip(value)
             return value.encode() if "\n" not in value else _on_one_line(value)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            pass  # then it is text
+            pass  # of another writer, who means the text itself
     try:
         return _encode(value)
     except UnicodeEncodeError:

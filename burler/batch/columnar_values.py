@@ -95,6 +95,8 @@ def _quick(kind: FieldType, path: Path) -> Column | None:
             return _times(moments if name == "timestamp" else days)
         case Scalar() if kind in _PLAIN:
             return _typed(kind, msgspec.json.Decoder(_PLAIN[kind][0]), is_double=kind == DOUBLE)
+        case Scalar("json"):
+            return _json
         case Scalar():
             return None
 
@@ -117,6 +119,14 @@ def _typed(kind: FieldType, decoder: Any, *, is_double: bool) -> Column:
         return pa.array(decode(text), made)
 
     return make
+
+
+def _json(raws: Raws, report: Report) -> Any:
+    """Source texts as they stand; the cast sees to it that they are UTF-8."""
+    import pyarrow as pa
+
+    texts = map(bytes, raws)
+    return pa.array([None if text == b"null" else text for text in texts], pa.binary()).cast(pa.string())
 
 
 def _times(read: Callable[[Any], Any]) -> Column:

@@ -67,12 +67,10 @@ def _names(
         return _by_place(blocks, first, options, declared)
     names = blocks.fields(first)
     blocks.drop_first()
-    twice = next((name for i, name in enumerate(names) if name in names[:i] and name), None)
+    known = set(names) if declared is None else {column.name for column in declared}
+    twice = next((name for i, name in enumerate(names) if name in known and name in names[:i]), None)
     if twice is not None:
-        raise BatchError(f"two of its columns are named {twice:.60!r}, and a row has one field of a name.")
-    if declared is None:
-        return names
-    known = {column.name for column in declared}
+        raise BatchError(f"two of its columns are named {twice!r:.60}, and a row has one field of a name.")
     if not known & set(names):
         raise BatchError(
             f"none of its columns is a field of the stream: {_listed(names)}. Is the delimiter {options.delimiter!r}? "

@@ -54,7 +54,7 @@ class CsvLayout:
         """See ``Layout.remarks``."""
         given = [
             f"stream '{self.stream}': field '{name}' is not in the schema, so csv has no column for it: left out of "
-            f"{count:,} rows"
+            f"{count:,} {'row' if count == 1 else 'rows'}"
             for name, count in sorted(self._dropped.items())
         ]
         self._dropped.clear()

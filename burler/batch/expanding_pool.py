@@ -14,14 +14,13 @@ import os
 import pickle
 import select
 import signal
-import subprocess
 import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from burler.batch.expanding_worker import DATA, END, HEAD, WARNING, Task, command
+from burler.batch.expanding_worker import DATA, END, HEAD, WARNING, Task, start
 from burler.batch.passing import Found, Passing, Piece
 from burler.errors import BatchError, BurlerError
 from burler.lake.intake import BLOCK_BYTES, reading
@@ -98,9 +97,14 @@ class _Worker:
     """A process, and the file that it reads."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen(command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self.process.stdout is not None
-        self.fd = self.process.stdout.fileno()
+        self.fd, writing = os.pipe()
+        try:
+            self.process = start(writing)
+        except BaseException:
+            os.close(self.fd)
+            raise
+        finally:
+            os.close(writing)
         with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(self.fd, fcntl.F_SETPIPE_SZ, BLOCK_BYTES)
         self.turn: _Turn | None = None
@@ -138,9 +142,10 @@ class _Worker:
     def kill(self) -> None:
         """End it; what it was doing is of no more use."""
         self.process.kill()
-        for pipe in (self.process.stdin, self.process.stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
+        os.close(self.fd)
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
         self.process.wait()
 
 

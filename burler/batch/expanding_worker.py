@@ -1,4 +1,5 @@
-"""A process that reads batch files for another one: tasks come on stdin, pages of RECORD lines go out on stdout.
+"""A process that reads batch files for another one: tasks come on stdin, pages of RECORD lines go out through a pipe of
+their own, so that nothing that prints can come between.
 
 It is started as a command of its own, not forked, and never imports the script that wanted it. When its stdin ends, its
 parent has gone, however that was: it ends at once, also in the middle of a file.
@@ -12,6 +13,7 @@ import pickle
 import queue
 import signal
 import struct
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -40,17 +42,17 @@ class Task:
     options: Mapping[str, Any] | None
 
 
-def command() -> list[str]:
-    """The command that starts a worker which finds the same packages."""
-    return [sys.executable, "-c", _COMMAND, json.dumps(sys.path)]
+def start(out: int) -> subprocess.Popen[bytes]:
+    """Start a worker, which finds the same packages. ``out``: the descriptor that it writes to."""
+    command = [sys.executable, "-c", _COMMAND, json.dumps(sys.path), str(out)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=(out,))
 
 
 def main() -> None:
     """Work until stdin ends."""
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group: our parent ends us in its own time
         signal.signal(number, signal.SIG_IGN)
-    out = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what else prints must not come between two frames
+    out = os.fdopen(int(sys.argv[2]), "wb", buffering=0)
     tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(os.fdopen(0, "rb"), tasks), daemon=True).start()
     try:

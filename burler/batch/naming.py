@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 NAME = re.compile(
-    r"(?P<tap>[A-Za-z0-9_.-]+?)--(?P<stream>[A-Za-z0-9_.-]+)-(?P<run>[0-9a-f]{12})-(?P<number>[0-9]{5,})"
+    r"(?P<tap>[A-Za-z0-9_-][A-Za-z0-9_.-]*?)--(?P<stream>[A-Za-z0-9_.-]+)-(?P<run>[0-9a-f]{12})-(?P<number>[0-9]{5,})"
     r"\.(?:(?:jsonl|csv)(?:\.gz|\.zst)?|parquet|arrow)"
 )
 """``<tap>--<stream>-<run>-<n>.<ext>``: what stands behind the prefix."""

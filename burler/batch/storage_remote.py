@@ -238,9 +238,7 @@ def _throw_away(store: Any, file: Any, hidden: str | None, pid: int) -> None:
         if hidden is None:
             file.discard()
     except Exception as error:
-        logger.warning(
-            "batch files: an upload can't be aborted, the store keeps its parts for a while: %s.", said(error)
-        )
+        logger.warning("batch files: an upload can't be aborted, and the store keeps its parts: %s.", said(error))
     with contextlib.suppress(Exception):
         if hidden is None:
             file.closed = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from burler.config.watched import clean
@@ -59,7 +59,14 @@ def _is_about_credentials(error: BaseException) -> bool:
     return any(word in names for word in ("credential", "clientauthentication", "tokenretrieval", "refresherror"))
 
 
-def open_filesystem(url: str, options: dict[str, Any], *, needed_for: str, name: str) -> tuple[Any, str]:
+def _copied(options: Any) -> Any:
+    """Options that a library may change without changing those that were given; botocore does."""
+    if isinstance(options, Mapping):
+        return {name: _copied(value) for name, value in options.items()}
+    return [_copied(value) for value in options] if isinstance(options, list) else options
+
+
+def open_filesystem(url: str, options: Mapping[str, Any], *, needed_for: str, name: str) -> tuple[Any, str]:
     """fsspec's store of a URL, and the path in it.
 
     Args:
@@ -75,7 +82,7 @@ def open_filesystem(url: str, options: dict[str, Any], *, needed_for: str, name:
     if package:
         require(package, extra=extra, needed_for=needed_for)
     try:
-        store, path = core.url_to_fs(url, **options)
+        store, path = core.url_to_fs(url, **_copied(options))
     except ImportError as error:  # fsspec says which package the store needs
         raise ConfigError(f"{name}: {scheme}:// can't be opened: {said(error)}.") from None
     except (ValueError, TypeError, KeyError) as error:

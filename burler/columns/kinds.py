@@ -16,7 +16,8 @@ class Scalar:
     """One of bigint, double, boolean, string, timestamp, date, binary; ``null`` for a field that holds no more.
 
     ``string`` also stands for everything without a narrower type: a JSON string is kept as its text,
-    any other value as its JSON source text.
+    any other value as its JSON source text. ``json`` is text as well, of any value its JSON source text, so that
+    nothing is lost; ``record_type`` never gives it.
     """
 
     name: str
@@ -56,8 +57,8 @@ class StructOf:
 
 FieldType = Scalar | DecimalOf | ListOf | MapOf | StructOf
 
-BIGINT, DOUBLE, BOOLEAN, STRING, TIMESTAMP, DATE, BINARY, NULL = map(
-    Scalar, ("bigint", "double", "boolean", "string", "timestamp", "date", "binary", "null")
+BIGINT, DOUBLE, BOOLEAN, STRING, TIMESTAMP, DATE, BINARY, NULL, JSON = map(
+    Scalar, ("bigint", "double", "boolean", "string", "timestamp", "date", "binary", "null", "json")
 )
 
 

@@ -206,6 +206,13 @@ def _text(path: Path) -> Convert:
     return convert
 
 
+def _json(path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> str:
+        return raw.decode("utf-8")
+
+    return convert
+
+
 def _timestamp(path: Path) -> Convert:
     where = ".".join(path)
 
@@ -251,4 +258,5 @@ _SCALARS: dict[str, Callable[[Path], Convert]] = {
     "timestamp": _timestamp,
     "date": _date,
     "binary": _binary,
+    "json": _json,
 }

@@ -20,6 +20,7 @@ from burler.pipeline.arrow_text import Unsure, join
 from burler.pipeline.arrow_types import Leaf, is_binary, is_list, settled
 from burler.pipeline.rules import DEFAULT_RULES, Rules
 from burler.pipeline.shape_exact import Exact
+from burler.pipeline.shape_values import types_of
 from burler.pipeline.unknown import Unknown
 
 if TYPE_CHECKING:
@@ -172,6 +173,8 @@ def _column(plan: Plan, array: Any, wanted: pa.DataType, exact: Exact) -> Any:
     if plain.null_count == len(plain):
         return pa.nulls(len(plain), wanted)
     if plan.leaf is not None:
+        if pa.types.is_string(wanted) and plan.leaf not in _BARE and not _is_scalar(plan.node):
+            raise Unsure  # text in a column for anything: JSON text in some files
         return _scalars(plan.leaf, plain, wanted)
     if pa.types.is_string(wanted):  # an open type: the JSON that stands in the line
         return _where_valid(plain, join(plan.kernel(plain, exact), len(plain)))
@@ -301,6 +304,15 @@ def _dates(leaf: Leaf, array: Any) -> Any:
     raise Unsure
 
 
+def _is_scalar(node: Any) -> bool:
+    """Whether a node of the form takes nothing but scalars of named types."""
+    if not isinstance(node, Mapping):
+        return False
+    if "anyOf" in node or "oneOf" in node:
+        return all(map(_is_scalar, node["anyOf"] if "anyOf" in node else node["oneOf"]))
+    return bool(types_of(node)) and set(types_of(node)) <= _SCALARS
+
+
 def _texts_by(leaf: Leaf, array: Any) -> Any:
     """Text as it is; other values as they are written, less the quotes."""
     import pyarrow.compute as pc
@@ -316,7 +328,8 @@ def _texts_by(leaf: Leaf, array: Any) -> Any:
 
 
 _AS_THEY_ARE = (arrow_text.string_parts, arrow_times.date_time_string_parts, arrow_times.date_string_parts)
-_BARE = frozenset(_NUMBERS)
+_BARE = frozenset(_NUMBERS)  # written without quotes
+_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 
 
 def _texts(array: Any) -> Any:

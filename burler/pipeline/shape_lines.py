@@ -90,8 +90,12 @@ class Output:
                 _splice(further, buffer)
             buffer += self.suffix
             return
+        lines = _encoder.encode_lines(rows)
+        if not prefix and self.suffix == b"\n":
+            buffer += lines
+            return
         # Text in JSON holds no line end, so that each one here stands behind a row.
-        buffer += _encoder.encode_lines(rows).replace(b"\n", self.suffix + prefix)
+        buffer += lines.replace(b"\n", self.suffix + prefix)
         if prefix:
             del buffer[-len(prefix) :]
 

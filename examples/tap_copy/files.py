@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from burler.batch.batch_file import file_name
@@ -66,9 +67,9 @@ class Exports:
 
     def _write(self, new: Any, header: bytes, first: Any, source: Iterator[Any]) -> int:
         packing = packer(self._compression, {})
-        block: list[Any] = [header, first]
-        count, size, total = -1, len(first), 0  # the header is no row
-        for row in source:
+        block: list[Any] = [header]
+        count, size, total = -1, 0, 0  # the header is no row
+        for row in chain((first,), source):
             block.append(row)
             size += len(row)
             if size >= _BLOCK_BYTES:

@@ -141,7 +141,7 @@ def check(pair: Pair, *, order: bool = True) -> Pair:
             assert same(one, other), (stream, one, other)
     assert _plain(states(pair.batches)[-1:]) == _plain(states(pair.records)[-1:])
     if order:
-        _never_ahead(pair)
+        never_ahead(pair)
     assert pair.batch_result.rows == pair.result.rows
     assert _errors(pair.batch_result) == _errors(pair.result)
     assert pair.batch_said == pair.said or not order
@@ -211,7 +211,7 @@ def _plain(given: list[dict[str, Any]]) -> list[str]:
     return texts
 
 
-def _never_ahead(pair: Pair) -> None:
+def never_ahead(pair: Pair) -> None:
     """Each STATE of the BATCH run is one of the RECORD run, and no row that stands before it there is missing here."""
     covered: list[tuple[str, dict[str, int]]] = []
     count: dict[str, int] = {}
@@ -222,8 +222,8 @@ def _never_ahead(pair: Pair) -> None:
             covered.append((_unversioned(message["value"]), dict(count)))
     count = {}
     for message in pair.batches:
-        if message["type"] == "BATCH":
-            count[message["stream"]] = count.get(message["stream"], 0) + message["size"]
+        if message["type"] in ("BATCH", "RECORD"):
+            count[message["stream"]] = count.get(message["stream"], 0) + message.get("size", 1)
         if message["type"] == "STATE":
             text = _unversioned(message["value"])
             needs = [rows for state, rows in covered if state == text]

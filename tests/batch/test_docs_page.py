@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+import burler
 from burler.batch import message_schema
 from burler.batch_config import CODECS, DIALECTS, FORMATS, PACKINGS, BatchConfig, BatchStorage, Encoding
+from burler.errors import BurlerError
+from burler.testing import run_tap
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "batch.md").read_text(encoding="utf-8")
@@ -32,7 +38,7 @@ def test_the_snippets_run_in_order(scope):
 
 
 def test_the_message_on_the_page_is_one_that_a_run_writes(scope):
-    (block,) = re.findall(r"```jsonc\n(.*?)```", PAGE, re.DOTALL)
+    (block,) = re.findall(r"```js\n(.*?)```", PAGE, re.DOTALL)
     shown = json.loads(re.sub(r" // .*", "", block))
     jsonschema.Draft4Validator(message_schema()).validate(shown)
     jsonschema.Draft4Validator(message_schema()["definitions"]["both"]).validate(shown)
@@ -63,9 +69,8 @@ def test_the_table_of_batch_config_has_every_key_with_its_default():
             real[prefix + field.name] = default
     assert set(shown) == set(real)
     for key, default in real.items():
-        if key != "encoding.compression":
-            words = ("none",) if default in (None, "") else (f"`{default}`", f"{default:g}" if isinstance(default, float) else str(default))
-            assert shown[key] in words, key
+        text = "none" if default in (None, "") else f"{default:g}" if isinstance(default, float) else str(default)
+        assert key == "encoding.compression" or shown[key] in (text, f"`{text}`"), key
 
 
 def test_each_word_that_a_key_may_be_stands_there():
@@ -98,3 +103,44 @@ def test_csv_options_are_all_there():
     shown = {row[0].strip("`") for row in table("By RFC 4180, with these `format_options`:")}
     encoding = read_batch_config({"encoding": {"format": "csv"}}).encoding
     assert shown == set(encoding.format_options)
+
+
+def test_the_commands_on_a_real_tap_run_as_written(tmp_path):
+    """In a small repository, with the folder of examples in it."""
+    block = PAGE.partition("## On a real tap\n")[2].partition("## ")[0]
+    commands = [line.strip() for line in block.splitlines() if line.startswith("    ")]
+    assert len(commands) == 5
+    shim = tmp_path / "bin" / "burler"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m burler "$@"\n')
+    shim.chmod(0o755)
+    clone = tmp_path / "clone"
+    (clone / "examples").mkdir(parents=True)
+    (clone / "examples" / "tap_git").symlink_to(ROOT / "examples" / "tap_git")
+    person = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], [*person, "commit", "-q", "--allow-empty", "-m", "one, two"]):
+        subprocess.run(["git", *command], cwd=clone, check=True, capture_output=True)
+    environment = {**os.environ, "PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}"}
+    script = "set -e -o pipefail\n" + "\n".join(commands)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=clone, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    types = [json.loads(line)["type"] for line in (clone / "messages.jsonl").read_text().splitlines()]
+    assert types.count("SCHEMA") == 4 and types[-1] == "STATE" and "RECORD" not in types
+    files = [line for line in done.stdout.splitlines() if line.startswith("tap-git--")]
+    assert len(files) == types.count("BATCH") == 3, "a commit without files has no file_changes"
+    assert '"one, two"' in done.stdout
+
+
+def test_mistakes_are_answered_as_the_page_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pairs = re.findall(r"```json\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+    assert len(pairs) >= 4
+    for config, text in pairs:
+        tap = burler.tap("tap-desk")
+        tap.sync("tickets", key_properties="id", schema={"properties": {"id": {}}})(lambda: [{"id": 1}])
+        with pytest.raises(BurlerError) as error:
+            run_tap(tap, json.loads(config))
+        assert str(error.value).replace(str(tmp_path), "/path/to") == text.strip()
+        assert error.value.exit_code == 2

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from batch_plain import exact, path_of, rows_in, same
-from batch_same import FORMATS, Pair, both, check, check_messages, states
+from batch_same import FORMATS, Pair, both, check, check_messages, never_ahead, states
 from batch_taps import ITEM, family, item, polled, several, strategy
 
 import burler
@@ -153,7 +153,7 @@ def catalog_of(tap: burler.Tap, **enabled: bool) -> dict[str, Any]:
 def test_one_stream_alone_may_be_batched_or_left_out(tmp_path, monkeypatch, on):
     """By ``batch-enabled`` in its metadata: with it, rows of the others stay what they are, and STATE covers both."""
     monkeypatch.chdir(tmp_path)
-    config = {"batch_config": {"storage": {"root": "here"}}} if on else {}
+    config = {"batch_config": {"storage": {"root": "here"}, "batch_size": 4}} if on else {}
     alone = {"two": False} if on else {"two": True}
     out = run_tap(several(), config, catalog=catalog_of(several(), **alone))
     assert not out.result.errors
@@ -162,12 +162,27 @@ def test_one_stream_alone_may_be_batched_or_left_out(tmp_path, monkeypatch, on):
     assert kinds == {"one": other, "two": "RECORD" if on else "BATCH", "three": other, "four": other}
     plain = run_tap(several())
     assert out.states[-1] == plain.states[-1]
+    never_ahead(Pair(plain.messages, out.messages, plain.result, out.result, "jsonl", tmp_path, "both", [], []))
     (folder,) = tmp_path.iterdir()
     assert folder.name == ("here" if on else "batches")
     for message in out.messages:
-        if message["type"] == "BATCH":
-            path = path_of(message["manifest"][0])
-            assert same(rows_in(path, "jsonl", ITEM), plain.records(message["stream"]))
+        if message["type"] == "BATCH" and not on:
+            assert same(rows_in(path_of(message["manifest"][0]), "jsonl", ITEM), plain.records(message["stream"]))
+
+
+@formats
+def test_a_stream_with_another_name_on_its_messages(tmp_path, encoding):
+    """``stream_alias`` in the catalog: files and messages have that name, the state has the stream's own."""
+
+    def options() -> dict[str, Any]:
+        catalog = catalog_of(several())
+        catalog["streams"][0]["stream_alias"] = "Erste/Spalte ä"
+        return {"catalog": catalog}
+
+    pair = check(both(several, encoding, tmp_path, options=options))
+    name = batches(pair, "Erste/Spalte ä")[0]["manifest"][0].rpartition("/")[2]
+    assert name.startswith("tap-many--Erste_Spalte__-")
+    assert states(pair.batches)[-1]["bookmarks"]["one"] == {"id": 9}
 
 
 def test_a_look_at_the_rows_is_a_look_at_the_rows(tmp_path):

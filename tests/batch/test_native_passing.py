@@ -444,9 +444,11 @@ def test_a_signed_url_goes_into_messages_of_the_proposal_alone(tmp_path, batchin
     given = {"check": False, "columns": SCHEMA["properties"], "size": 3}
     run = run_tap(tap_of(batch_files(url, **given)), batching(dialect="sip"))
     assert batches(run)[0]["manifest"] == [url] and batches(run)[0]["size"] == 3
-    url = url.replace("abc", canary("signature"))
+    signature = canary("signature")
+    url = url.replace("abc", signature)
     with caplog.at_level(logging.INFO):
         run = run_tap(tap_of(batch_files(url, **given)), batching())
     assert "their URLs have a query, which targets of dialect 'both' cut off" in caplog.text
     assert run.result.exit_code == 1 and not batches(run)
-    assert "https://127.0.0.1:9/a.csv" in caplog.text and canary("signature") not in caplog.text
+    assert "https://127.0.0.1:9/a.csv" in str(run.result.errors["orders"])
+    assert signature not in caplog.text + str(run.result.errors["orders"])

@@ -99,7 +99,7 @@ def test_what_follows_an_unreadable_batch_is_not_acknowledged(
     lake: Any, tmp_path: Path, content: bytes, more: dict[str, Any]
 ) -> None:
     message = batch(tmp_path / "a", content, **more)
-    with pytest.raises(BatchError, match="^line 4: stream 'users': "):
+    with pytest.raises(BatchError, match=r"^line 4: stream 'users': "):
         take(lake, SCHEMA, record(-1), state(1), message, record(-2), state(2))
     assert lake.states == [{"at": 1}]
     assert lake.ids()[:1] == [-1]

@@ -54,7 +54,7 @@ def story(seed: int, folder: Path, *, make: Callable[[int], Plan] = plan, server
     own = folder / f"seed-{seed}"
     own.mkdir(parents=True)
     ledger = Ledger(made)
-    store = Disk(own / "batches") if server is None else Bucket(server, own.name)
+    store: Store = Disk(own / "batches") if server is None else Bucket(server, own.name)
     told = Told(made, ledger.figures)
     run = None
     try:
@@ -117,18 +117,19 @@ class Run:
         late = code in (-signal.SIGTERM, -signal.SIGINT) and outside
         assert code in _CODES[ending] or late, f"{ending}: exit code {code}"
         assert not self._early, self._early[0]
-        # An interruption that meets an import may be eaten by Python's own callback, which says so; no harm is done.
-        eaten = self.stderr.count("Exception ignored in: <function _get_module_lock")
-        self._ledger.figures["interruptions eaten by an import"] += eaten
+        # An interruption that meets a callback of Python's own is eaten there, and told; the run ends all the same.
+        eaten = self.stderr.count("Exception ignored in: ")
+        self._ledger.figures["interruptions eaten by a callback"] += eaten
         assert self.stderr.count("Traceback") <= eaten or ending == "kill", "a traceback"
         if code in (0, 1):
             assert not torn or ending == "closed", f"a torn line: {torn[-200:]!r}"
         output = self._ledger.take(lines, self._store, chapter.cut if chapter else 1.0)
         if ending in ("term", "int", "rest") and output.named:
             output.check_end()
-        if ending == "full" and code:
+        self._ledger.figures["given up, for nobody read"] += code == 143
+        if ending == "full" and code == 1:
             self._ledger.figures["disks that were full"] += 1
-            assert self.stderr.count("CRITICAL ") >= 1
+            assert "CRITICAL " in self.stderr, "nothing was said"
         lanes = len(self.plan.places) + 2
         killed = ending == "kill" or code == 143
         most = lanes if killed or ending == "closed" else 0

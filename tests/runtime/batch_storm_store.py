@@ -14,8 +14,11 @@ sys.path.append(str(Path(__file__).parents[1] / "batch"))
 class Store(Protocol):
     """``root``: for the tap's config. ``environment``: what its process needs to get there."""
 
-    root: str
-    environment: Mapping[str, str]
+    @property
+    def root(self) -> str: ...
+
+    @property
+    def environment(self) -> Mapping[str, str]: ...
 
     def read(self, url: str) -> bytes:
         """The bytes of a file; one that is missing is an AssertionError."""
@@ -30,10 +33,9 @@ class Store(Protocol):
 class Disk:
     """A folder."""
 
-    environment: Mapping[str, str] = {}
-
     def __init__(self, folder: Path) -> None:
         self.root = str(folder)
+        self.environment: Mapping[str, str] = {}
 
     def read(self, url: str) -> bytes:
         """See ``Store.read``."""
@@ -79,7 +81,7 @@ class Bucket:
 @contextlib.contextmanager
 def s3_server() -> Iterator[Any]:
     """A server in this process, with a bucket."""
-    import s3_server as servers
+    import s3_server as servers  # type: ignore[import-not-found]
 
     with servers.serving() as (url, door):
         server = servers.S3Server(url, door, "AKIASTORMSTORMSTORM1", "storm")

@@ -1,6 +1,5 @@
 """A PostgreSQL server for all of these tests, and an empty database for each."""
 
-import itertools
 import json
 import sys
 from decimal import Decimal
@@ -13,7 +12,6 @@ from burler.testing import canary
 from tap_copy import server
 
 sys.path.append(str(Path(__file__).parent))
-_NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="package")
@@ -33,14 +31,15 @@ def tap_password(database_server):
     password = canary("copy-password")
     with psycopg.connect(database_server.url(), autocommit=True) as connection:
         connection.execute(f"create role reader login password '{password}'")
+        connection.execute("create database books")
     return password
 
 
 class Base:
     """An empty database, and a folder for files of it."""
 
-    def __init__(self, url, tap_url, folder):
-        self.url, self.folder = url, folder
+    def __init__(self, url, tap_url, password, folder):
+        self.url, self.password, self.folder = url, password, folder
         self.config = {"database_url": tap_url, "folder": str(folder)}
 
     def do(self, *statements):
@@ -62,15 +61,13 @@ class Base:
 
 @pytest.fixture
 def base(database_server, tap_password, tmp_path):
-    """A database of its own."""
-    name = f"t{next(_NUMBERS)}"
-    with psycopg.connect(database_server.url(), autocommit=True) as connection:
-        connection.execute(f"create database {name} template template0")
-    url = database_server.url(name)
-
-    yield Base(url, database_server.url(name, user="reader", password=tap_password), tmp_path / "exports")
-    with psycopg.connect(database_server.url(), autocommit=True) as connection:
-        connection.execute(f"drop database {name} with (force)")
+    """An empty database, the same one for all tests: to make one for each would take its time."""
+    tap_url = database_server.url("books", user="reader", password=tap_password)
+    made = Base(database_server.url("books"), tap_url, tap_password, tmp_path / "exports")
+    yield made
+    others = [name for (name,) in made.ask("select nspname from pg_namespace where nspname !~ '^(pg_|information_)'")]
+    dropped = ", ".join(f'"{name}"' for name in others)
+    made.do(f"drop schema {dropped} cascade", "create schema public", "grant usage on schema public to public")
 
 
 @pytest.fixture(autouse=True)

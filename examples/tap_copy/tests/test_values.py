@@ -95,9 +95,12 @@ def test_the_records_are_those_that_burler_sql_gives(hostile):
     assert len(theirs) == len(mine) == 3
     for one, other in zip(by_value(theirs, MOMENTS), by_value(mine, MOMENTS), strict=True):
         for name in one:
-            assert float(one[name]) == float(other[name]) if name in ("f4", "f8") and one[name] else (
-                one[name] == other[name]
-            ), name  # fmt: skip
+            if (
+                name in ("f4", "f8", "cash") and one[name] is not None
+            ):  # other digits; a domain, which it takes for text
+                assert float(one[name]) == float(other[name]), name
+            else:
+                assert one[name] == other[name], name
 
 
 def test_a_column_alone_keeps_its_nulls(base):

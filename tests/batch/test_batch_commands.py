@@ -1,0 +1,310 @@
+"""``burler batch expand | pack | convert`` as processes: pipes, signals, exit codes (specs 6; docs/running.md)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from piped import SCHEMA, batch, file, lines, parsed, record, rows, state
+
+from burler.cli.batches import batch_config, read_options
+from burler.errors import ConfigError
+from burler.testing import canary
+
+NOTHING: dict[str, Any] = dict.fromkeys(
+    ("form", "compression", "format_options", "level", "storage", "prefix", "storage_options")
+)
+
+
+def command(*args: str, **options: Any) -> subprocess.Popen[bytes]:
+    given = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.Popen([sys.executable, "-m", "burler", "batch", *args], **given)
+
+
+def run(*args: str, given: bytes, **options: Any) -> tuple[int, bytes, str]:
+    process = command(*args, **options)
+    out, err = process.communicate(given, timeout=60)
+    return process.returncode, out, err.decode()
+
+
+@contextmanager
+def running(*args: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A command whose stdin stays open; whatever happens, it ends."""
+    process = command(*args)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            assert pipe is not None
+            pipe.close()
+        process.wait(30)
+
+
+def faults(log: str) -> list[str]:
+    """What is no INFO line."""
+    return [line for line in log.splitlines() if not line.startswith("INFO ")]
+
+
+def send(process: subprocess.Popen[bytes], *messages: Any) -> None:
+    assert process.stdin is not None
+    process.stdin.write(lines(*messages))
+    process.stdin.flush()
+
+
+def next_lines(process: subprocess.Popen[bytes], count: int) -> list[dict[str, Any]]:
+    """So many messages from its stdout, which come although it has not ended."""
+    assert process.stdout is not None
+    found = b""
+    while found.count(b"\n") < count:
+        assert select.select([process.stdout], [], [], 30)[0], found
+        piece = os.read(process.stdout.fileno(), 1 << 16)
+        assert piece, found
+        found += piece
+    return parsed(found)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """Its child processes."""
+    listed = Path(f"/proc/{process.pid}/task").glob("*/children")
+    return [int(pid) for path in listed for pid in path.read_text().split()]
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def big(path: Path, count: int = 400_000) -> str:
+    path.write_bytes(gzip.compress(b"".join(b'{"id":%d,"name":"some text"}\n' % n for n in range(count)), 1))
+    return f"file://{path}"
+
+
+PACKED = {"compression": {"name": "gzip"}}
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    given = lines(SCHEMA, record(1), record(2), state(2))
+    options = ["--format", "csv", "--compression", "gzip", "--storage", str(tmp_path / "a"), "--tap", "tap-crm"]
+    code, out, err = run("pack", *options, given=given)
+    assert (code, faults(err)) == (0, [])
+    assert [message["type"] for message in parsed(out)] == ["SCHEMA", "BATCH", "STATE"]
+    assert "/a/tap-crm--users-" in parsed(out)[1]["manifest"][0]
+    code, out, err = run("convert", "--format", "parquet", "--storage", str(tmp_path / "b"), given=out)
+    assert (code, faults(err)) == (0, [])
+    assert parsed(out)[1]["format"] == {"name": "parquet", "options": {"compression": "zstd"}}
+    code, out, err = run("expand", "--processes", "2", given=out)
+    assert (code, faults(err)) == (0, [])
+    assert [m["record"] for m in parsed(out) if m["type"] == "RECORD"] == [
+        {"id": 1, "name": "n1"},
+        {"id": 2, "name": "n2"},
+    ]
+    assert parsed(out)[-1] == state(2)
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_batch_that_cannot_be_read_is_exit_code_1(tmp_path: Path, processes: str) -> None:
+    good, bad = file(tmp_path / "a", rows(1, 2)), f"file://{tmp_path}/nowhere"
+    given = lines(SCHEMA, batch(good), state(1), batch(bad), state(2))
+    code, out, err = run("expand", "--processes", processes, given=given)
+    assert code == 1
+    assert [message["type"] for message in parsed(out)] == ["SCHEMA", "RECORD", "RECORD", "STATE"]
+    assert err.startswith("CRITICAL line 4: stream 'users': batch file ")
+    assert "nowhere" in err
+
+
+@pytest.mark.parametrize("name", ["expand", "pack", "convert"])
+def test_messages_go_on_while_the_tap_is_idle_and_a_signal_ends_it(tmp_path: Path, name: str) -> None:
+    options = {"expand": ["--processes", "2"], "pack": ["--batch-age-seconds", "0.1"], "convert": []}[name]
+    where = [] if name == "expand" else ["--storage", str(tmp_path / "out")]
+    url = file(tmp_path / "a", rows(1))
+    with running(name, *options, *where) as process:
+        send(process, SCHEMA)
+        assert next_lines(process, 1) == [SCHEMA]
+        send(process, record(1) if name == "pack" else batch(url), state(1))
+        assert next_lines(process, 2)[-1] == state(1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+
+
+def test_a_signal_before_anything_comes_in(tmp_path: Path) -> None:
+    with running("expand") as process:
+        wait_for(lambda: _handles(process.pid, signal.SIGTERM))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def _handles(pid: int, number: int) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (number - 1) & 1)
+
+
+@pytest.mark.parametrize("name", ["expand", "pack", "convert"])
+def test_a_reader_that_goes_while_the_tap_is_idle_is_exit_code_4(tmp_path: Path, name: str) -> None:
+    where = [] if name == "expand" else ["--storage", str(tmp_path / "out")]
+    with running(name, *where) as process:
+        send(process, SCHEMA)
+        next_lines(process, 1)
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(30) == 4
+
+
+def test_stopped_in_the_middle_of_files(tmp_path: Path) -> None:
+    """Whole lines, no STATE of what is not out, no processes left."""
+    url = big(tmp_path / "a.jsonl.gz")
+    with running("expand", "--processes", "2") as process:
+        send(process, SCHEMA, batch(url, **PACKED), state(1), batch(url, **PACKED), state(2))
+        assert process.stdout is not None
+        first = os.read(process.stdout.fileno(), 1 << 16)
+        wait_for(lambda: len(workers_of(process)) == 2)
+        workers = workers_of(process)
+        process.send_signal(signal.SIGTERM)
+        out = first + process.stdout.read()
+        assert process.wait(30) == 0
+        assert out.endswith(b"\n")
+        assert b'"STATE"' not in out
+        assert all(message["type"] in ("SCHEMA", "RECORD") for message in parsed(out))
+        wait_for(lambda: not any(map(lives, workers)))
+
+
+def test_killed_in_the_middle_no_process_is_left(tmp_path: Path) -> None:
+    url = big(tmp_path / "a.jsonl.gz")
+    with running("expand", "--processes", "3") as process:
+        send(process, SCHEMA, *[batch(url, **PACKED)] * 3)
+        wait_for(lambda: len(workers_of(process)) == 3)
+        workers = workers_of(process)
+        process.kill()
+        process.wait(30)
+        wait_for(lambda: not any(map(lives, workers)))
+
+
+def test_a_worker_that_dies_is_an_error_that_names_its_message(tmp_path: Path) -> None:
+    url = big(tmp_path / "a.jsonl.gz", 60_000)
+    with running("expand", "--processes", "2") as process:
+        send(process, SCHEMA, batch(url, **PACKED), state(1), batch(url, **PACKED), state(2))
+        wait_for(lambda: len(workers_of(process)) == 2)
+        os.kill(max(workers_of(process)), signal.SIGKILL)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert b"CRITICAL line 4: stream 'users': BATCH: the process that read its files was killed by SIGKILL" in err
+        assert parsed(out)[-1]["type"] in ("STATE", "RECORD")
+        assert [m for m in parsed(out) if m["type"] == "STATE"] == [state(1)]
+        assert sum(m["type"] == "RECORD" for m in parsed(out)) >= 60_000
+
+
+def test_stdout_of_a_worker_is_its_own(tmp_path: Path) -> None:
+    """What anything prints in a worker does not get into the messages."""
+    (tmp_path / "sitecustomize.py").write_text("print('hello from a start file', flush=False)\n")
+    url = file(tmp_path / "a", rows(1))
+    code, out, _err = run(
+        "expand", "--processes", "2", given=lines(SCHEMA, batch(url)), env={**os.environ, "PYTHONPATH": str(tmp_path)}
+    )
+    assert code == 0
+    out = out.removeprefix(b"hello from a start file\n")  # of the command itself, before it owns stdout
+    assert [message["type"] for message in parsed(out)] == ["SCHEMA", "RECORD"]
+
+
+def test_a_config_file_and_options(tmp_path: Path) -> None:
+    path, secret = tmp_path / "config.json", canary("s3")
+    path.write_text(
+        json.dumps(
+            {
+                "url": "x",
+                "batch_config": {
+                    "encoding": {"format": "csv", "compression": "gzip", "format_options": {"delimiter": ";"}},
+                    "storage": {"root": "s3://b", "prefix": "p-", "options": {"secret": secret}},
+                    "batch_size": 5,
+                },
+            }
+        )
+    )
+    given = batch_config((str(path),), **NOTHING)
+    assert (given.encoding.format, given.encoding.compression, given.batch_size) == ("csv", "gzip", 5)
+    assert given.encoding.format_options["delimiter"] == ";"
+    assert given.storage.options == {"secret": secret}
+    given = batch_config((str(path),), **{**NOTHING, "form": "parquet", "storage": "./here"}, batch_size=7)
+    assert (given.encoding.format, given.encoding.compression, given.batch_size) == ("parquet", "zstd", 7)
+    assert (given.storage.root, given.storage.prefix, given.storage.options) == ("./here", "p-", {})
+    given = batch_config((str(path),), **{**NOTHING, "compression": "none", "level": None, "batch_size": None})
+    assert (given.encoding.format, given.encoding.compression, given.batch_size) == ("csv", None, 5)
+
+
+def test_a_config_file_without_one(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"url": "x"}')
+    with pytest.raises(ConfigError, match="no batch_config in it"):
+        batch_config((str(path),), **NOTHING)
+    code, out, err = run("pack", "--config", str(path), given=b"")
+    assert (code, out) == (2, b"")
+    assert "batch_config" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "fact"),
+    [
+        (["--format", "arrow", "--compression", "gzip"], "compression"),
+        (["--format", "jsonl", "--compression", "lz4"], "compression"),
+        (["--format-options", '{"delimeter": ";"}', "--format", "csv"], "delimeter"),
+        (["--format-options", "nowhere.json"], "nowhere.json"),
+        (["--storage-options", "[1]"], "--storage-options"),
+        (["--presign-seconds", "60"], "sip"),
+        (["--batch-age-seconds", "-1"], "batch_age_seconds"),
+    ],
+)
+def test_wrong_options_are_exit_code_2(tmp_path: Path, args: list[str], fact: str) -> None:
+    code, out, err = run("pack", "--storage", str(tmp_path), *args, given=b"")
+    assert (code, out) == (2, b"")
+    assert fact in err
+    assert "Traceback" not in err
+
+
+def test_options_as_text_or_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "options.json"
+    path.write_text('{"anon": true}')
+    assert read_options("--storage-options", '{"anon": true}') == {"anon": True}
+    assert read_options("--storage-options", str(path)) == {"anon": True}
+    assert read_options("--storage-options", None) is None
+    secret = canary("text")
+    with pytest.raises(ConfigError) as found:
+        read_options("--storage-options", '{"secret": "' + secret)
+    assert secret not in str(found.value)
+
+
+def test_lake_write_takes_batch_messages(tmp_path: Path) -> None:
+    url = file(tmp_path / "a", rows(1, 2))
+    done = subprocess.run(
+        [sys.executable, "-m", "burler", "lake", "write", str(tmp_path / "lake"), "--tap-id", "x"],
+        input=lines(SCHEMA, batch(url), state(2)),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert parsed(done.stdout) == [state(2)]
+    (data,) = (tmp_path / "lake").rglob("*.singer.gz")
+    assert [m["record"]["id"] for m in parsed(gzip.decompress(data.read_bytes()))[1:]] == [1, 2]

@@ -1,0 +1,275 @@
+"""Old batch files go, and what killed runs have left; nothing else does."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+
+import click.testing
+import pytest
+
+from burler.batch import prune
+from burler.batch.batch_file import file_name
+from burler.batch.naming import is_hidden, is_ours
+from burler.batch.storage import open_storage
+from burler.batch_config import BatchStorage
+from burler.cli.batch_clean import Age, clean
+from burler.errors import ConfigError, StorageError, UsageError
+from test_storage_local import NAME, OTHER, stored
+
+NOW = 1_800_000_000.0
+DAY = 86_400.0
+HIDDEN = f".tmp-{'0123456789abcdef'}-{NAME}"
+
+
+def put(path, age_seconds, content=b"rows"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    os.utime(path, (NOW - age_seconds, NOW - age_seconds))
+    return path
+
+
+def pruned(root, days=7.0, **more):
+    return prune(str(root), older_than_seconds=days * DAY, now=lambda: NOW, **more)
+
+
+@pytest.mark.parametrize("extension", ["jsonl", "jsonl.gz", "jsonl.zst", "csv", "csv.gz", "csv.zst", "parquet", "arrow"])
+@pytest.mark.parametrize("stream", ["contacts", "ünï cödé/x", "a--b", "s" * 300, "x-0123456789ab-00001.jsonl", "."])
+def test_names_that_runs_make_are_known_again(stream, extension):
+    made = file_name("tap crm", stream, "0123456789ab", 123_456, extension)
+    assert is_ours(made) and is_ours(f"crm-{made}", "crm-") and not is_ours(made, "crm-")
+    assert is_hidden(f".tmp-{'0' * 16}-crm-{made[:190]}"[:222], "crm-")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "contacts.jsonl",
+        "tap-crm--contacts-00001.jsonl",
+        "tap-crm--contacts-0123456789ab-00001.jsonl.bak",
+        "tap-crm--contacts-0123456789ab-00001.json.gz",
+        "tap-crm--contacts-0123456789ab-00001.parquet.gz",
+        "tap-crm--contacts-0123456789AB-00001.jsonl",
+        "tap-crm-contacts-0123456789ab-00001.jsonl",
+        "tap-crm--contacts-0123456789ab-1.jsonl",
+        "tap-crm--contacts-5a3b8c1e-9a55-4b0e-8d58-1d2f3a4b5c6d-0.json.gz",  # of the Singer SDK
+        f".{NAME}",
+        ".tmp-0123",
+        "",
+    ],
+)
+def test_names_of_others_are_not(tmp_path, name):
+    assert not is_ours(name) and not is_hidden(name)
+    if name:
+        path = put(tmp_path / name, 100 * DAY)
+        assert pruned(tmp_path) == [] and path.exists()
+
+
+def test_old_files_go_and_new_ones_stay(tmp_path):
+    old = put(tmp_path / NAME, 8 * DAY, b"four")
+    new = put(tmp_path / OTHER, 6 * DAY)
+    (removed,) = pruned(tmp_path)
+    assert (removed.url, removed.size_bytes, removed.modified) == (f"file://{old}", 4, NOW - 8 * DAY)
+    assert not old.exists() and new.exists()
+    assert pruned(tmp_path) == []
+
+
+def test_a_dry_run_removes_nothing(tmp_path):
+    old, dead = put(tmp_path / NAME, 8 * DAY), put(tmp_path / HIDDEN, 0)
+    assert [file.url for file in pruned(tmp_path, dry_run=True)] == [f"file://{dead}", f"file://{old}"]
+    assert old.exists() and dead.exists()
+    assert len(pruned(tmp_path)) == 2 and stored(tmp_path) == {}
+
+
+def test_a_prefix_narrows_it(tmp_path):
+    names = (f"crm-{NAME}", f"erp-{NAME}", f"deep/crm-{NAME}", f"deep/{NAME}")
+    for name in names:
+        put(tmp_path / name, 8 * DAY)
+    assert [file.url for file in pruned(tmp_path, prefix="crm-")] == [f"file://{tmp_path}/crm-{NAME}"]
+    assert [file.url for file in pruned(tmp_path, prefix="deep/crm-")] == [f"file://{tmp_path}/deep/crm-{NAME}"]
+    assert [file.url for file in pruned(tmp_path)] == [f"file://{tmp_path}/erp-{NAME}"]
+    assert set(stored(tmp_path)) == {f"deep/{NAME}"}
+
+
+def test_folders_and_links_with_such_names_stay(tmp_path):
+    (tmp_path / NAME).mkdir()
+    precious = put(tmp_path / "precious", 8 * DAY)
+    (tmp_path / OTHER).symlink_to(precious)
+    os.utime(tmp_path / NAME, (0, 0))
+    os.utime(tmp_path / OTHER, (0, 0), follow_symlinks=False)
+    assert pruned(tmp_path) == []
+    assert (tmp_path / NAME).is_dir() and (tmp_path / OTHER).is_symlink() and precious.exists()
+
+
+def test_a_file_that_is_being_written_stays_however_old_it_is(tmp_path):
+    path = put(tmp_path / HIDDEN, 100 * DAY)
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert pruned(tmp_path) == [] and path.exists()
+    assert [file.url for file in pruned(tmp_path)] == [f"file://{path}"]
+    assert not path.exists()
+
+
+def test_where_there_are_no_locks_age_decides(tmp_path, monkeypatch):
+    def no_lock(_fd, _how):
+        raise OSError("no locks")
+
+    monkeypatch.setattr(fcntl, "flock", no_lock)
+    put(tmp_path / HIDDEN, 8 * DAY)
+    new = put(tmp_path / HIDDEN.replace("0123456789abcdef", "f" * 16), 6 * DAY)
+    assert len(pruned(tmp_path)) == 1
+    assert set(stored(tmp_path)) == {new.name}
+
+
+def test_a_file_that_another_removes_meanwhile_is_no_error(tmp_path, monkeypatch):
+    put(tmp_path / NAME, 8 * DAY)
+    put(tmp_path / OTHER, 8 * DAY)
+    unlink = os.unlink
+
+    def late(path, **more):
+        monkeypatch.setattr(os, "unlink", unlink)
+        unlink(path)
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", late)
+    assert len(pruned(tmp_path)) == 1 and stored(tmp_path) == {}
+
+
+def test_places_and_ages_that_can_not_be(tmp_path):
+    with pytest.raises(ConfigError, match="0 seconds old or more, not -1"):
+        prune(str(tmp_path), older_than_seconds=-1)
+    with pytest.raises(ConfigError, match="0 seconds old or more, not nan"):
+        prune(str(tmp_path), older_than_seconds=float("nan"))
+    with pytest.raises(UsageError, match=f"{tmp_path}/gone can't be listed: No such file"):
+        pruned(tmp_path / "gone")
+    with pytest.raises(ConfigError, match="^prefix: "):
+        pruned(tmp_path, prefix="../")
+    with pytest.raises(ConfigError, match=r"^the folder of batch files: .*can't be opened"):
+        pruned("nonsense://x/y")
+    with pytest.raises(ConfigError, match="a user and password"):
+        pruned("s3://a:b@c/x")
+
+
+# ---- stores ------------------------------------------------------------------------------------------------
+
+
+def published(storage, name):
+    file = storage.new_file(name)
+    file.write(b"rows")
+    return file.publish()
+
+
+def test_files_of_a_bucket(s3_server):
+    storage = open_storage(BatchStorage(s3_server.url("batches"), "crm-", s3_server.options))
+    published(storage, NAME)
+    published(storage, OTHER)
+    for key in ("batches/precious.jsonl", f"batches/deep/crm-{NAME}", f"other/crm-{NAME}", f"batches/erp-{NAME}"):
+        s3_server.put(key, b"x")
+    others = {"batches/precious.jsonl", f"batches/deep/crm-{NAME}", f"other/crm-{NAME}", f"batches/erp-{NAME}"}
+    ask = {"prefix": "crm-", "options": s3_server.options}
+    root = s3_server.url("batches")
+    assert prune(root, older_than_seconds=3600, **ask) == []
+    found = prune(root, older_than_seconds=0, dry_run=True, now=lambda: 4e9, **ask)
+    assert [(file.url, file.size_bytes) for file in found] == [(f"{root}/crm-{NAME}", 4), (f"{root}/crm-{OTHER}", 4)]
+    assert len(s3_server.keys()) == 6
+    assert prune(f"{root}/", older_than_seconds=0, now=lambda: 4e9, **ask) == found
+    assert set(s3_server.keys()) == others
+    assert prune(root, older_than_seconds=0, now=lambda: 4e9, **ask) == []
+
+
+def test_a_folder_of_a_bucket_that_has_been_emptied_is_no_error_and_a_missing_bucket_is(s3_server):
+    assert prune(s3_server.url("batches"), older_than_seconds=0, options=s3_server.options) == []
+    with pytest.raises(UsageError, match="Is the name of the bucket right"):
+        prune("s3://no-such-bucket/x", older_than_seconds=0, options=s3_server.options)
+
+
+def test_old_uploads_of_killed_runs_are_aborted(s3_server):
+    program = (
+        "import os, sys\n"
+        "from burler.batch.storage import open_storage\n"
+        "from burler.batch_config import BatchStorage\n"
+        "file = open_storage(BatchStorage(sys.argv[1], 'crm-')).new_file(sys.argv[2])\n"
+        "file.write(bytes(9 << 20))\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    run = [sys.executable, "-c", program, s3_server.url("batches"), NAME]
+    assert subprocess.run(run, env={**os.environ, **s3_server.environment}, timeout=60).returncode == -9
+    s3_server.client.create_multipart_upload(Bucket=s3_server.bucket, Key="batches/somebody-elses")
+    assert len(s3_server.uploads()) == 2
+    root, ask = s3_server.url("batches"), {"prefix": "crm-", "options": s3_server.options}
+    begun = s3_server.client.list_multipart_uploads(Bucket=s3_server.bucket)["Uploads"][0]["Initiated"].timestamp()
+    assert prune(root, older_than_seconds=3600, now=lambda: begun + 3000, **ask) == []
+    later = {"older_than_seconds": 0, "now": lambda: 4e9}
+    assert [file.url for file in prune(root, dry_run=True, **later, **ask)] == [f"{root}/crm-{NAME}"]
+    assert len(s3_server.uploads()) == 2
+    assert [file.url for file in prune(root, **later, **ask)] == [f"{root}/crm-{NAME}"]
+    assert s3_server.uploads() == ["batches/somebody-elses"]
+
+
+def test_rights_to_remove_that_are_missing(s3_server):
+    storage = open_storage(BatchStorage(s3_server.url("batches"), "", s3_server.options))
+    published(storage, NAME)
+    with s3_server.failing(lambda asked: (403, "AccessDenied") if asked.startswith(("POST", "DELETE")) else None):
+        with pytest.raises((UsageError, StorageError), match="can't be cleaned: (?s:.*)may they write, read and delete"):
+            prune(storage.root, older_than_seconds=0, now=lambda: 4e9, options=s3_server.options)
+    assert len(s3_server.keys()) == 1
+
+
+def test_hidden_files_of_a_store_go_when_they_are_old():
+    storage = open_storage(BatchStorage("memory://cleaned"))
+    file = storage.new_file(NAME)
+    file.write(b"x")
+    file._store.pipe(file._begun, b"x")  # as an earlier run has left it
+    assert prune("memory://cleaned", older_than_seconds=3600) == []
+    (removed,) = prune("memory://cleaned", older_than_seconds=0, now=lambda: 4e9)
+    assert "/.tmp-" in removed.url
+    file.discard()
+
+
+# ---- the command -------------------------------------------------------------------------------------------
+
+
+def command(*arguments):
+    return click.testing.CliRunner().invoke(clean, list(map(str, arguments)), standalone_mode=False)
+
+
+def test_the_command_says_what_it_does(tmp_path):
+    path = put(tmp_path / NAME, 0)
+    os.utime(path, (0, 0))
+    assert command(tmp_path, "--older-than", "7d", "--dry-run").output == (
+        f"file://{path}  4 bytes\n1 file would be removed, 4 bytes.\n"
+    )
+    assert command(tmp_path, "--older-than", "7d", "--prefix", "crm-").output == "0 files removed, 0 bytes.\n"
+    done = command(tmp_path, "--older-than", "7d")
+    assert done.output == f"file://{path}  4 bytes\n1 file removed, 4 bytes.\n" and done.return_value == 0
+    assert not path.exists()
+
+
+def test_the_command_reaches_stores(s3_server, tmp_path):
+    import json
+
+    options = tmp_path / "config-options.json"  # a file that may hold secrets
+    options.write_text(json.dumps(s3_server.options))
+    s3_server.put(f"batches/{NAME}", b"rows")
+    root = s3_server.url("batches")
+    done = command(root, "--older-than", "1d", "--storage-options", options)
+    assert done.exception is None and done.output == "0 files removed, 0 bytes.\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("90", 90), ("90s", 90), ("30m", 1800), ("12h", 43_200), ("7D", 604_800), ("1.5 w", 907_200)]
+)
+def test_ages(said, seconds):
+    assert Age().convert(said, None, None) == seconds
+
+
+@pytest.mark.parametrize("said", ["", "d", "-1d", "7 days", "1y", "nan", "1e3", "٧d"])
+def test_ages_that_are_none(tmp_path, said):
+    done = command(tmp_path, "--older-than", said)
+    assert isinstance(done.exception, click.BadParameter)
+
+
+def test_an_age_must_be_given(tmp_path):
+    assert isinstance(command(tmp_path).exception, click.MissingParameter)

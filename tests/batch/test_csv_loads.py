@@ -1,0 +1,137 @@
+"""CSV files of a BATCH load into other programs without loss: PostgreSQL's COPY, DuckDB, Python's csv module."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from csv_reference import HOSTILE
+
+from burler.batch import csv_write
+from burler.batch_config import Encoding
+
+sys.path.append(str(Path(__file__).parents[1] / "sql"))
+
+SCHEMA = {
+    "properties": {
+        "id": {"type": "integer"},
+        "text": {"type": ["null", "string"]},
+        "amount": {"type": ["null", "number"], "multipleOf": 0.01},
+        "big": {"type": ["null", "integer"]},
+        "ok": {"type": ["null", "boolean"]},
+        "at": {"type": ["null", "string"], "format": "date-time"},
+        "document": {"type": ["null", "object"]},
+    }
+}
+# PostgreSQL holds no NUL in text, and says so.
+TEXTS = [text for text in HOSTILE if "\0" not in text]
+ROWS = [
+    {"id": number, "text": text, "document": {"text": text, "n": [1, {"deep": None}]}}
+    for number, text in enumerate(TEXTS)
+] + [
+    {"id": 1000, "text": None},
+    {"id": 1001, "amount": "12345678901234567890.10", "big": 10**30, "ok": True, "at": "2024-01-02T03:04:05.123456Z"},
+    {"id": 1002, "amount": "-0.01", "big": -(10**18), "ok": False, "document": {}},
+]  # fmt: skip
+LINES = b"".join(
+    json.dumps(row, ensure_ascii=row["id"] % 2 == 0).replace('"12345678901234567890.10"', "12345678901234567890.10")
+    .replace('"-0.01"', "-0.01").encode() + b"\n"
+    for row in ROWS
+)  # fmt: skip
+
+
+def file(folder: Path, **options: object) -> Path:
+    """A file with all rows."""
+    encoding = Encoding("csv", None, options)
+    path = folder / "rows.csv"
+    with path.open("wb") as out:
+        encoder = csv_write.open_file(encoding, csv_write.layout(encoding, SCHEMA, "rows"), out.write)
+        encoder.rows(LINES, len(ROWS))
+        encoder.finish()
+    return path
+
+
+def check(found: list[tuple]) -> None:
+    """Hold rows as a program has loaded them against those that were written."""
+    assert len(found) == len(ROWS)
+    for row, (number, text, amount, big, ok, at, document) in zip(ROWS, found, strict=True):
+        assert number == row["id"]
+        assert text == row.get("text")
+        assert amount == (Decimal(row["amount"]) if "amount" in row else None)
+        assert str(amount) == str(row.get("amount"))
+        assert big == row.get("big")
+        assert ok is row.get("ok")
+        assert at == row.get("at")
+        assert (None if document is None else json.loads(document)) == row.get("document")
+
+
+@pytest.fixture(scope="module")
+def server():
+    import pgserver
+
+    try:
+        block = pgserver.running()
+        started = block.__enter__()
+    except pgserver.Missing as missing:
+        pytest.skip(str(missing))
+    yield started
+    block.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "format csv, header, null ''"),
+        ({"delimiter": "\t", "line_end": "\r\n"}, "format csv, header match, null '', delimiter e'\\t'"),
+        ({"delimiter": "\x01", "null": "\\N", "header": False}, "format csv, null '\\N', delimiter e'\\x01'"),
+        ({"delimiter": "|", "quote_char": "'"}, "format csv, header, null '', delimiter '|', quote ''''"),
+    ],
+    ids=["defaults", "tabs", "null-text", "other-quotes"],
+)
+def test_postgresql_loads_it_by_copy(server, tmp_path, options, said):
+    import psycopg
+
+    with psycopg.connect(server.url(server.new_database())) as connection, connection.cursor() as cursor:
+        cursor.execute("set timezone = 'UTC'")
+        cursor.execute(
+            "create table rows (id bigint, text text, amount numeric, big numeric, ok boolean, at timestamptz, "
+            "document jsonb)"
+        )
+        with cursor.copy(f"copy rows from stdin ({said})") as copy:
+            copy.write(file(tmp_path, **options).read_bytes())
+        cursor.execute(
+            'select id, text, amount, big, ok, to_char(at, \'YYYY-MM-DD"T"HH24:MI:SS.US"Z"\'), document::text '
+            "from rows order by id"
+        )
+        check(cursor.fetchall())
+
+
+@pytest.mark.parametrize("options", [{}, {"delimiter": "|", "line_end": "\r\n"}, {"header": False, "null": "\\N"}])
+def test_duckdb_loads_it_with_given_types(tmp_path, options):
+    import duckdb
+
+    path = file(tmp_path, **options)
+    types = {
+        "id": "BIGINT", "text": "VARCHAR", "amount": "DECIMAL(38,2)", "big": "HUGEINT", "ok": "BOOLEAN",
+        "at": "VARCHAR", "document": "VARCHAR",
+    }  # fmt: skip
+    found = duckdb.execute(
+        "select * from read_csv(?, columns = ?, header = ?, delim = ?, quote = '\"', escape = '\"', nullstr = ?, "
+        "auto_detect = false, allow_quoted_nulls = false) order by id",
+        [str(path), types, options.get("header", True), options.get("delimiter", ","), options.get("null", "")],
+    ).fetchall()
+    check(found)
+
+
+def test_pythons_csv_module_reads_the_same_cells(tmp_path):
+    rows = csv.DictReader(io.StringIO(file(tmp_path).read_bytes().decode(), newline=""), strict=True)
+    for row, wanted in zip(rows, ROWS, strict=True):
+        assert row["text"] == (wanted.get("text") or "")
+        assert row["amount"] == wanted.get("amount", "")
+        assert row["ok"] == {True: "true", False: "false", None: ""}[wanted.get("ok")]
+        assert row["document"] == "" or json.loads(row["document"]) == wanted["document"]

@@ -1,0 +1,181 @@
+"""Where batch files may lie, and how their URLs are written (specs 5, 11.19)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from burler.batch.storage import check_prefix, check_root, open_storage
+from burler.batch.urls import open_url
+from burler.batch_config import BatchStorage
+from burler.errors import ConfigError, MissingExtra, StorageError, UsageError
+from burler.testing import canary
+from test_storage_local import NAME
+
+
+@pytest.mark.parametrize("name", ["a b", "ü", "日本", "a+(),;@=&~$!'*", "c:d", "[x]", "{x}", "x..y"])
+def test_a_roots_characters_stand_plainly_in_the_url(tmp_path, name):
+    """As targets on the Singer SDK take them: they do not percent-decode."""
+    file = open_storage(BatchStorage(str(tmp_path / name))).new_file(NAME)
+    file.write(b"x\n")
+    url = file.publish()
+    assert url == f"file://{tmp_path}/{name}/{NAME}"
+    assert Path(url.removeprefix("file://")).read_bytes() == b"x\n"
+    with open_url(url) as stored:
+        assert stored.read() == b"x\n"
+
+
+@pytest.mark.parametrize("name", ["a?b", "a#b", "a%20b", "a::b", "a\nb", "a\x7fb", "a\udcffb"])
+def test_characters_that_readers_do_not_agree_on_are_refused(tmp_path, name):
+    with pytest.raises(ConfigError, match=r"batch_config.storage.root: .*\n  Give a folder without it; a link to this"):
+        open_storage(BatchStorage(str(tmp_path / name)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_they_are_refused_in_the_folder_that_a_run_starts_in(tmp_path, monkeypatch):
+    (tmp_path / "50%").mkdir()
+    monkeypatch.chdir(tmp_path / "50%")
+    with pytest.raises(ConfigError, match=f"{tmp_path}/50%/batches"):
+        open_storage(BatchStorage("batches"))
+
+
+def test_a_file_url_is_decoded(tmp_path):
+    assert open_storage(BatchStorage(f"file://{tmp_path}/a%20b/")).root == f"file://{tmp_path}/a b"
+    assert open_storage(BatchStorage(f"file://localhost{tmp_path}/x")).root == f"file://{tmp_path}/x"
+    assert open_storage(BatchStorage(f"file:{tmp_path}/x")).root == f"file://{tmp_path}/x"
+    with pytest.raises(ConfigError, match="'%'"):
+        open_storage(BatchStorage(f"file://{tmp_path}/a%2541"))
+
+
+def test_a_tilde_is_the_home_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert open_storage(BatchStorage("~/batches")).root == f"file://{tmp_path}/batches"
+
+
+@pytest.mark.parametrize(
+    ("root", "says"),
+    [
+        ("", "is empty or no path"),
+        ("a\0b", "is empty or no path"),
+        ("file:relative/x", "names no folder of this machine"),
+        ("file://other-machine/x", "names no folder of this machine"),
+        ("file:///x?y=1", "names no folder of this machine"),
+        ("s3:/bucket/x", r"is no URL. Did you mean s3://bucket/x\?"),
+        ("https://example.com/x", "https:// can't be written to. Give a folder, s3://bucket/folder"),
+        ("s3://", "names no folder of a store"),
+        ("s3://bucket/../other", "names no folder of a store"),
+        ("s3://bucket/a#b", "'#' in it"),
+        ("s3://bucket/a?versionId=1", r"'\?' in it"),
+        ("simplecache::s3://bucket/x", "'::' in it"),
+        ("nonsense://bucket/x", "nonsense:// can't be opened: Protocol not known"),
+    ],
+)
+def test_roots_that_are_none(root, says):
+    with pytest.raises(ConfigError, match=f"^batch_config.storage.root: .*{says}"):
+        open_storage(BatchStorage(root))
+
+
+def test_credentials_in_a_root_are_refused_and_not_shown():
+    secret = canary("root-password")
+    roots = (
+        f"s3://AKIAKEY:{secret}@bucket/x",
+        f"s3://AKIAKEY:with/{secret}@bucket/x",
+        f"sftp://user:{secret}@host:22/x",
+        f"az://container/x?sv=2024&sig={secret}",
+        f"s3://bucket/x?X-Amz-Signature={secret}",
+        "sftp://u:p@host/x",
+    )
+    for root in roots:
+        with pytest.raises(ConfigError, match="would show them in every BATCH message") as caught:
+            check_root(root)
+        assert "batch_config.storage.options" in str(caught.value)
+        assert secret not in str(caught.value) and "AKIA" not in str(caught.value)
+
+
+def test_users_without_a_password_and_ports_are_no_credentials():
+    for root in ("sftp://user@host:22/x", "abfs://container@account.dfs.core.windows.net/x", "s3://bucket:80/x", "x@y:z"):
+        check_root(root)
+
+
+@pytest.mark.parametrize("prefix", ["", "crm-", "2024/01/", "a/b-", "A_z.9-"])
+def test_prefixes(prefix):
+    check_prefix(prefix)
+
+
+@pytest.mark.parametrize("prefix", ["a b", "ü", "/x", "a//b", "../x", "a/../b", "./x", ".hid", "a/.hid", "x%", "p" * 101])
+def test_prefixes_that_are_none(tmp_path, prefix):
+    with pytest.raises(ConfigError, match=r"^batch_config.storage.prefix: .* can't begin a file's name"):
+        open_storage(BatchStorage(str(tmp_path), prefix))
+
+
+def test_folders_have_no_signed_urls(tmp_path):
+    with pytest.raises(ConfigError, match=r"^batch_config.presign_seconds: files of a folder have no signed URLs"):
+        open_storage(BatchStorage(str(tmp_path)), presign_seconds=60)
+
+
+def test_memory_has_no_signed_urls():
+    with pytest.raises(ConfigError, match=r"^batch_config.presign_seconds: memory:// has no signed URLs"):
+        open_storage(BatchStorage("memory://signed"), presign_seconds=60)
+
+
+def test_a_package_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(MissingExtra, match=r"batch files on s3:// needs the package 's3fs'.*burler\[s3\]"):
+        open_storage(BatchStorage("s3://bucket/x"))
+
+
+def test_a_package_that_no_extra_has_is_named():
+    with pytest.raises(ConfigError, match=r"gs:// can't be opened: .*gcsfs"):
+        open_storage(BatchStorage("gs://bucket/x"))
+
+
+def test_an_option_that_the_store_does_not_take_is_an_error():
+    with pytest.raises(ConfigError, match=r"Are URL and options right"):
+        open_storage(BatchStorage("s3://bucket/x", "", {"max_concurrency": 0}))
+
+
+# ---- a store that shows files while they are written ---------------------------------------------------------
+
+
+@pytest.fixture
+def memory():
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    yield lambda: {path: store.cat(path) for path in store.find("/plain")}
+    store.rm("/plain", recursive=True)
+
+
+def test_a_file_is_hidden_where_stores_show_what_is_written(memory):
+    storage = open_storage(BatchStorage("memory://plain//x/", "crm-"))
+    one, two = storage.new_file(NAME), storage.new_file(NAME)
+    one.write(b"one")
+    two.write(b"two")
+    assert all("/.tmp-" in path for path in memory())
+    assert one.publish() == f"memory://plain/x/crm-{NAME}"
+    with pytest.raises(StorageError, match="there is a file of this name, which burler did not overwrite"):
+        two.publish()
+    assert memory() == {f"/plain/x/crm-{NAME}": b"one"}
+    with pytest.raises(StorageError, match="given up"):
+        two.write(b"x")
+    three = storage.new_file(NAME)
+    three.write(b"three")
+    three.discard()
+    assert len(memory()) == 1
+    one.withdraw()
+    assert memory() == {}
+    storage.new_file(NAME).discard()
+    assert memory() == {}
+
+
+def test_an_upload_has_its_name_from_the_beginning(memory):
+    file = open_storage(BatchStorage("memory://plain")).new_file(NAME)
+    with pytest.raises(StorageError, match="can't get another name"):
+        file.publish(NAME.replace("00001", "00002"))
+    assert memory() == {}
+
+
+def test_errors_are_usage_errors_at_start_alone():
+    assert issubclass(ConfigError, UsageError) and not issubclass(StorageError, UsageError)

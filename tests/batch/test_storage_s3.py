@@ -1,0 +1,331 @@
+"""Batch files on S3: sent in parts, visible as a whole, never over another one; nothing stays of what was given up."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+import s3_server as server_module
+from burler.batch.storage import open_storage
+from burler.batch.storage_remote import PART_BYTES
+from burler.batch.urls import open_url
+from burler.batch_config import BatchStorage
+from burler.errors import ConfigError, StorageError, UsageError
+from burler.testing import canary
+from test_storage_local import NAME, OTHER
+
+BIG = PART_BYTES * 2 + 17
+KEY = f"batches/crm-{NAME}"
+
+
+@pytest.fixture
+def storage(s3_server):
+    return open_storage(BatchStorage(s3_server.url("batches"), "crm-", s3_server.options))
+
+
+def parts(asked):
+    return [request for request in asked if "partNumber=" in request]
+
+
+@pytest.mark.parametrize("size_bytes", [10, PART_BYTES, BIG])
+def test_a_file_is_visible_once_it_is_whole(s3_server, storage, size_bytes):
+    content = bytes(range(256)) * (size_bytes // 256 + 1)
+    file = storage.new_file(NAME)
+    for start in range(0, size_bytes, 1_000_003):
+        file.write(memoryview(content)[start : min(start + 1_000_003, size_bytes)])
+    assert s3_server.keys() == []
+    assert file.publish() == s3_server.url(KEY)
+    assert s3_server.keys() == [KEY] and s3_server.uploads() == []
+    assert s3_server.get(KEY) == content[:size_bytes]
+
+
+def test_memory_holds_no_more_than_a_part(s3_server, storage):
+    file = storage.new_file(NAME)
+    before = len(s3_server.requests)
+    file.write(bytes(5 * PART_BYTES))
+    assert len(parts(s3_server.requests[before:])) == 5
+    assert file._file.buffer.tell() == 0
+    file.discard()
+
+
+def test_a_file_that_is_there_is_never_overwritten(s3_server, storage):
+    for size_bytes in (10, BIG):
+        s3_server.put(KEY, b"precious")
+        file = storage.new_file(NAME)
+        file.write(bytes(size_bytes))
+        with pytest.raises(StorageError, match=f"{s3_server.url(KEY)} can't be written: there is a file of this name"):
+            file.publish()
+        assert s3_server.get(KEY) == b"precious" and s3_server.uploads() == []
+
+
+def test_two_runs_with_one_name(s3_server, storage):
+    one, two = storage.new_file(NAME), storage.new_file(NAME)
+    one.write(b"1" * BIG)
+    two.write(b"2" * BIG)
+    two.publish()
+    with pytest.raises(StorageError):
+        one.publish()
+    assert s3_server.get(KEY) == b"2" * BIG and s3_server.uploads() == []
+
+
+def test_a_store_that_knows_no_if_none_match(s3_server, storage):
+    """It answers 501 to the header; then burler looks before it writes."""
+
+    def old_store(asked, tried=[]):  # noqa: B006  # one list for all calls is what is wanted
+        first = (asked.startswith("PUT") and "partNumber" not in asked) or asked.startswith("POST") and "=" in asked
+        if first and asked not in tried:
+            tried.append(asked)
+            return 501, "NotImplemented"
+        return None
+
+    for size_bytes, name in ((10, NAME), (BIG, OTHER)):
+        file = storage.new_file(name)
+        file.write(bytes(size_bytes))
+        with s3_server.failing(old_store):
+            file.publish()
+        assert len(s3_server.get(f"batches/crm-{name}")) == size_bytes
+    old_store.__defaults__[0].clear()
+    file = storage.new_file(NAME)
+    file.write(b"another")
+    with s3_server.failing(old_store), pytest.raises(StorageError, match="there is a file of this name"):
+        file.publish()
+    assert s3_server.get(KEY) == bytes(10)
+
+
+@pytest.mark.parametrize("size_bytes", [10, BIG])
+def test_an_answer_that_gets_lost_is_no_clash_with_oneself(s3_server, storage, size_bytes):
+    """s3fs asks again, and is told that the object is there (or the upload is not): it is this very file."""
+    lost = []
+
+    def lose(asked):
+        last = asked.startswith("PUT" if size_bytes == 10 else "POST")
+        if last and not lost:
+            lost.append(asked)
+            return "answer is lost"
+        return None
+
+    file = storage.new_file(NAME)
+    file.write(bytes(size_bytes))
+    with s3_server.failing(lose):
+        assert file.publish() == s3_server.url(KEY)
+    assert len(lost) == 1 and s3_server.get(KEY) == bytes(size_bytes)
+
+
+def test_a_file_that_is_given_up_leaves_no_upload(s3_server, storage):
+    file = storage.new_file(NAME)
+    file.write(bytes(BIG))
+    assert s3_server.uploads() == [KEY]
+    file.discard()
+    file.discard()
+    assert s3_server.uploads() == [] and s3_server.keys() == []
+    with pytest.raises(StorageError, match="given up"):
+        file.write(b"x")
+    with pytest.raises(StorageError, match="given up"):
+        file.publish()
+
+
+def test_a_file_that_is_dropped_leaves_no_upload_and_no_object(s3_server, storage):
+    """fsspec's own files complete their upload when they are collected."""
+    for size_bytes in (10, BIG):
+        file = storage.new_file(NAME)
+        file.write(bytes(size_bytes))
+        del file
+        gc.collect()
+        assert s3_server.uploads() == [] and s3_server.keys() == []
+
+
+def test_a_process_that_ends_with_open_files_leaves_nothing(s3_server):
+    program = (
+        "import json, sys\n"
+        "from burler.batch.storage import open_storage\n"
+        "from burler.batch_config import BatchStorage\n"
+        "file = open_storage(BatchStorage(sys.argv[1])).new_file(sys.argv[2])\n"
+        f"file.write(bytes({BIG}))\n"
+        "raise SystemExit('gives up')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, s3_server.url("batches"), NAME],
+        env={**server_module.clean_environment(), **s3_server.environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stderr == "gives up\n"
+    assert parts(s3_server.requests) and s3_server.uploads() == [] and s3_server.keys() == []
+
+
+def test_a_file_whose_message_did_not_go_out_is_withdrawn(s3_server, storage, caplog):
+    file = storage.new_file(NAME)
+    file.write(b"x")
+    file.publish()
+    file.discard()
+    assert s3_server.keys() == [KEY]
+    with s3_server.failing(lambda asked: (403, "AccessDenied")), caplog.at_level(logging.WARNING, "burler"):
+        file.withdraw()
+    assert f"{s3_server.url(KEY)}, whose message did not go out, can't be removed: AccessDenied" in caplog.text
+    other = storage.new_file(OTHER)
+    other.write(b"x")
+    other.publish()
+    other.withdraw()
+    other.withdraw()
+    assert s3_server.keys() == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("where", "answer", "says"),
+    [
+        ("POST", (403, "AccessDenied"), "AccessDenied.*\n  Do the credentials hold, and may they write"),
+        ("PUT", (403, "AccessDenied"), "AccessDenied.*\n  Do the credentials hold"),
+        ("PUT", (400, "ExpiredToken"), "ExpiredToken.*\n  Do the credentials hold"),
+        ("PUT", "hang up", "\n  Is the endpoint right, and reachable from here"),
+        ("PUT", (404, "NoSuchBucket"), "\n  Is the name of the bucket right"),
+    ],
+)
+def test_a_store_that_fails_on_the_way_ends_the_file(s3_server, storage, where, answer, says):
+    file = storage.new_file(NAME)
+    with s3_server.failing(lambda asked: answer if asked.startswith(where) else None):
+        with pytest.raises(StorageError, match=rf"^{s3_server.url(KEY)} can't be written: (?s:.*){says}") as caught:
+            file.write(bytes(BIG))
+            file.publish()
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+    assert len(str(caught.value).splitlines()) <= 3 and s3_server.secret not in str(caught.value)
+    assert s3_server.uploads() == [] and s3_server.keys() == []
+
+
+def test_a_store_that_fails_at_the_end_ends_the_file(s3_server, storage):
+    file = storage.new_file(NAME)
+    file.write(bytes(BIG))
+    with s3_server.failing(lambda asked: (500, "InternalError") if asked.startswith("POST") else None):
+        with pytest.raises(StorageError, match="can't be written"):
+            file.publish()
+    assert s3_server.uploads() == [] and s3_server.keys() == []
+
+
+def test_an_upload_that_cannot_be_aborted_is_said(s3_server, storage, caplog):
+    file = storage.new_file(NAME)
+    file.write(bytes(BIG))
+    with s3_server.failing(lambda asked: (403, "AccessDenied")), caplog.at_level(logging.WARNING, "burler"):
+        file.discard()
+    assert "an upload can't be aborted, and the store keeps its parts: AccessDenied" in caplog.text
+    assert s3_server.uploads() == [KEY]
+
+
+def test_a_server_that_dies_on_the_way(may_hold_secrets):
+    secret = canary("s3-dying")
+    process = subprocess.Popen(
+        [sys.executable, str(Path(server_module.__file__))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=server_module.clean_environment(),
+    )
+    try:
+        url = json.loads(process.stdout.readline())["endpoint_url"]
+        server = server_module.S3Server(url, None, "AKIATEST", secret)
+        file = open_storage(BatchStorage(server.url("batches"), "", server.options)).new_file(NAME)
+        file.write(bytes(PART_BYTES))
+        process.kill()
+        process.wait(60)
+        with pytest.raises(StorageError, match="(?s)can't be written: .*reachable from here") as caught:
+            file.write(bytes(PART_BYTES))
+        assert "uploadId" not in str(caught.value)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# ---- at the start --------------------------------------------------------------------------------------------
+
+
+def test_a_bucket_that_is_not_there(s3_server):
+    with pytest.raises(UsageError, match=r"^s3://no-such-bucket can't be looked at: .*\n  Is the name of the bucket right"):
+        open_storage(BatchStorage("s3://no-such-bucket/x", "", s3_server.options))
+
+
+def test_credentials_that_do_not_hold(s3_server):
+    with s3_server.failing(lambda asked: (403, "InvalidAccessKeyId")):
+        with pytest.raises(UsageError, match=r"can't be looked at: InvalidAccessKeyId.*\n  Do the credentials hold"):
+            open_storage(BatchStorage(s3_server.url("x"), "", s3_server.options))
+
+
+def test_credentials_that_may_write_and_not_look_will_do(s3_server):
+    with s3_server.failing(lambda asked: (403, "AccessDenied") if asked.startswith("HEAD") else None):
+        open_storage(BatchStorage(s3_server.url("x"), "", s3_server.options))
+    assert s3_server.uploads() == []
+
+
+def test_no_credentials_at_all(s3_server, monkeypatch):
+    for name in server_module.AWS_NAMES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    options = {name: value for name, value in s3_server.options.items() if name not in ("key", "secret")}
+    with pytest.raises(UsageError, match=r"Unable to locate credentials.\n  Do the credentials hold.*storage.options"):
+        open_storage(BatchStorage(s3_server.url("x"), "", options))
+
+
+def test_an_endpoint_where_nobody_answers(s3_server):
+    options = {**s3_server.options, "endpoint_url": "http://127.0.0.1:1"}
+    with pytest.raises(StorageError, match=r"Could not connect(?s:.*)Is the endpoint right"):
+        open_storage(BatchStorage(s3_server.url("x"), "", options))
+
+
+# ---- signed URLs ---------------------------------------------------------------------------------------------
+
+
+def test_a_signed_url_reads_the_file_without_credentials(s3_server):
+    batch_storage = BatchStorage(s3_server.url("batches"), "crm-", s3_server.options)
+    storage = open_storage(batch_storage, presign_seconds=300)
+    file = storage.new_file(NAME)
+    file.write(b"rows\n")
+    signed = storage.presign(file.publish(), 300)
+    query = parse_qs(urlsplit(signed).query)
+    assert query["X-Amz-Algorithm"] == ["AWS4-HMAC-SHA256"] and query["X-Amz-Expires"] == ["300"]
+    assert s3_server.secret not in signed
+    with open_url(signed) as stored:
+        assert stored.read() == b"rows\n"
+
+
+def test_what_is_signed_is_hidden_in_logs_and_errors(s3_server):
+    from burler.config.watched import clean
+
+    batch_storage = BatchStorage(s3_server.url("batches"), "", s3_server.options)
+    signed = open_storage(batch_storage, presign_seconds=300).presign(s3_server.url(KEY), 300)
+    assert clean(f"look: {signed}") == f"look: {signed.partition('?')[0]}?***"
+    assert s3_server.secret not in clean(f"look: {s3_server.secret}")
+
+
+def test_signatures_last_seven_days_at_most(s3_server):
+    with pytest.raises(ConfigError, match=r"^batch_config.presign_seconds: 604801 is more than"):
+        open_storage(BatchStorage(s3_server.url("x"), "", s3_server.options), presign_seconds=604_801)
+
+
+def test_nobody_can_sign_without_credentials(s3_server):
+    options = {"anon": True, "endpoint_url": s3_server.endpoint_url}
+    with pytest.raises(ConfigError, match=r"^batch_config.presign_seconds: no URL is signed without credentials"):
+        open_storage(BatchStorage(s3_server.url("x"), "", options), presign_seconds=60)
+
+
+def test_options_stay_as_they_were_given(s3_server):
+    options = {**s3_server.options, "s3_additional_kwargs": {"Metadata": {"team": "crm"}}}
+    before = json.dumps(options)
+    file = open_storage(BatchStorage(s3_server.url("batches"), "", options), presign_seconds=60).new_file(NAME)
+    file.write(b"x")
+    file.publish()
+    assert json.dumps(options) == before
+    head = s3_server.client.head_object(Bucket=s3_server.bucket, Key=f"batches/{NAME}")
+    assert head["Metadata"]["team"] == "crm"
+
+
+def test_the_environment_of_tests_has_no_credentials(s3_server):
+    import os
+
+    assert not set(server_module.AWS_NAMES) & set(os.environ)
