@@ -62,7 +62,7 @@ def decode(
     if batch.format in CODECS:
         from burler.batch import columnar_read
 
-        for lines, count in columnar_read.pages(raw, batch, schema):
+        for lines, count in columnar_read.pages(raw, batch.format, schema):
             yield Page(lines, count)
         return
     if batch.format not in ("jsonl", "csv"):
@@ -94,8 +94,10 @@ class _Text:
 
     def read(self, size: int) -> bytes:
         """Some bytes, at most so many; b"" at the end."""
+        if not self._begin:
+            return self._source.read(size)
         given, self._begin = self._begin[:size], self._begin[size:]
-        return given or self._source.read(size)
+        return given + self._source.read(size - len(given)) if len(given) < size else given
 
 
 def _json_lines(text: _Text) -> Iterator[Page]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from burler.declare.spec import StreamSpec, UserFunction
-from burler.errors import StreamError
+from burler.errors import BadRecordError, BatchError, StreamError
 from burler.pipeline import pages
 from burler.pipeline.bookmark import key_text
 from burler.pipeline.repeats import Repeats
@@ -105,8 +105,15 @@ class Outlet:
             shaper.bad.begin_round()
 
     def open(self) -> None:
-        """SCHEMA."""
-        self._sink.write(schema_of(self.planned))
+        """SCHEMA.
+
+        Raises:
+            StreamError: files have no form for such a schema.
+        """
+        try:
+            self._sink.write(schema_of(self.planned))
+        except BatchError as error:
+            raise StreamError(self.planned.tap_stream_id, str(error)) from None
 
     def joined(self, parts: list[Part]) -> list[Part]:
         """Parts of the stream with single JSON lines that follow each other put together."""
@@ -123,10 +130,13 @@ class Outlet:
         it are written, it and those after it are not) or has no bookmark value (all are written).
         """
         self.versions.begin()
-        if repeats is None:
-            return self._write(part, given, None)
-        with self.comparing.by(repeats):
-            return self._write(part, given, repeats)
+        try:
+            if repeats is None:
+                return self._write(part, given, None)
+            with self.comparing.by(repeats):
+                return self._write(part, given, repeats)
+        except BatchError as error:  # which rows are in the file is not told: none of the page counts for the bookmark
+            return [], BadRecordError(self.planned.tap_stream_id, str(error))
 
     def _write(self, part: Part, given: Given, repeats: Repeats | None) -> tuple[list[Any], StreamError | None]:
         if isinstance(part, list):

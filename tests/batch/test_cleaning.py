@@ -9,6 +9,7 @@ import sys
 
 import click.testing
 import pytest
+from stored_files import NAME, OTHER, stored
 
 from burler.batch import prune
 from burler.batch.batch_file import file_name
@@ -17,7 +18,6 @@ from burler.batch.storage import open_storage
 from burler.batch_config import BatchStorage
 from burler.cli.batch_clean import Age, clean
 from burler.errors import ConfigError, StorageError, UsageError
-from test_storage_local import NAME, OTHER, stored
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -35,7 +35,9 @@ def pruned(root, days=7.0, **more):
     return prune(str(root), older_than_seconds=days * DAY, now=lambda: NOW, **more)
 
 
-@pytest.mark.parametrize("extension", ["jsonl", "jsonl.gz", "jsonl.zst", "csv", "csv.gz", "csv.zst", "parquet", "arrow"])
+@pytest.mark.parametrize(
+    "extension", ["jsonl", "jsonl.gz", "jsonl.zst", "csv", "csv.gz", "csv.zst", "parquet", "arrow"]
+)
 @pytest.mark.parametrize("stream", ["contacts", "ünï cödé/x", "a--b", "s" * 300, "x-0123456789ab-00001.jsonl", "."])
 def test_names_that_runs_make_are_known_again(stream, extension):
     made = file_name("tap crm", stream, "0123456789ab", 123_456, extension)
@@ -144,7 +146,7 @@ def test_places_and_ages_that_can_not_be(tmp_path):
         prune(str(tmp_path), older_than_seconds=float("nan"))
     with pytest.raises(UsageError, match=f"{tmp_path}/gone can't be listed: No such file"):
         pruned(tmp_path / "gone")
-    with pytest.raises(ConfigError, match="^prefix: "):
+    with pytest.raises(ConfigError, match=r"^prefix: "):
         pruned(tmp_path, prefix="../")
     with pytest.raises(ConfigError, match=r"^the folder of batch files: .*can't be opened"):
         pruned("nonsense://x/y")
@@ -212,7 +214,9 @@ def test_rights_to_remove_that_are_missing(s3_server):
     storage = open_storage(BatchStorage(s3_server.url("batches"), "", s3_server.options))
     published(storage, NAME)
     with s3_server.failing(lambda asked: (403, "AccessDenied") if asked.startswith(("POST", "DELETE")) else None):
-        with pytest.raises((UsageError, StorageError), match="can't be cleaned: (?s:.*)may they write, read and delete"):
+        with pytest.raises(
+            (UsageError, StorageError), match=r"can't be cleaned: (?s:.*)may they write, read and delete"
+        ):
             prune(storage.root, older_than_seconds=0, now=lambda: 4e9, options=s3_server.options)
     assert len(s3_server.keys()) == 1
 

@@ -84,9 +84,10 @@ def test_a_last_line_that_is_cut_off_is_an_error(cut):
 @pytest.mark.parametrize(
     "line",
     [
-        b"[1]", b"1", b'"a"', b"null", b"{", b"}", b'{"a":1}{"a":2}', b'{"a":1} 5', b'{"a":1},', b'{"a":01}', b'{"a":nul}',
-        b'{"a":NaN}', b'{"a":"\x01"}', b'{"a":"\\q"}', b"{'a':1}", b'{"a":1,}', b"a,b,c", b'{"a":{"b":[}}', b'{"a":"\\u12"}',
-        b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", b'\xef\xbb\xbf{"a":1}', b'{"type":"RECORD"',
+        b"[1]", b"1", b'"a"', b"null", b"{", b"}", b'{"a":1}{"a":2}', b'{"a":1} 5', b'{"a":1},', b'{"a":01}',
+        b'{"a":nul}', b'{"a":NaN}', b'{"a":"\x01"}', b'{"a":"\\q"}', b"{'a':1}", b'{"a":1,}', b"a,b,c",
+        b'{"a":{"b":[}}', b'{"a":"\\u12"}', b'\xef\xbb\xbf{"a":1}', b'{"type":"RECORD"',
+        b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_object_is_named(line):

@@ -130,6 +130,16 @@ def test_a_value_that_a_column_can_not_hold_ends_its_stream_alone(tmp_path: Path
     assert run.states[-1]["bookmarks"] == {"a": {"id": 1}, "b": {"id": 7}}
 
 
+@pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
+def test_a_schema_without_fields_ends_its_stream_alone(tmp_path: Path, form: str):
+    tap = one_of("a", lambda: [{"id": 1}])
+    tap.sync("b", key_properties=[])(lambda: [{"x": 7}])
+    tap.schema("b", {"type": "object"})
+    run = run_tap(tap, config(tmp_path, encoding={"format": form}))
+    assert set(run.result.errors) == {"b"} and "jsonl" in str(run.result.errors["b"])
+    assert run.types.count("BATCH") == 1 and run.states[-1]["bookmarks"]["a"] == {"id": 1}
+
+
 def test_in_a_tail_the_state_that_is_due_ends_the_open_file(tmp_path: Path):
     given = iter(range(100))
     tap = one_of("a", lambda: [{"id": next(given)}], order="asc")

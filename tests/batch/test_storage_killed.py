@@ -13,10 +13,10 @@ import textwrap
 import time
 
 import pytest
+from stored_files import NAME, stored
 
 from burler.batch.storage import open_storage
 from burler.batch_config import BatchStorage
-from test_storage_local import NAME, stored
 
 SECONDS = 60  # generous: only a test that fails waits so long
 WHOLE = 300_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gc
 import logging
@@ -12,32 +11,12 @@ import warnings
 from pathlib import Path
 
 import pytest
+from stored_files import NAME, OTHER, nobody, stored
 
 from burler.batch import storage_local
 from burler.batch.storage import open_storage
 from burler.batch_config import BatchStorage
 from burler.errors import StorageError, UsageError
-
-NAME = "tap-crm--contacts-0123456789ab-00001.jsonl"
-OTHER = "tap-crm--contacts-0123456789ab-00002.jsonl"
-
-
-def stored(folder):
-    """Name -> content of all that stands below a folder, hidden files too."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-@contextlib.contextmanager
-def nobody():
-    """Rights mean nothing to root: for a moment, be nobody."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @pytest.fixture
@@ -74,7 +53,7 @@ def test_it_gets_the_usual_rights(root, storage):
 def test_content_and_names_are_synced_before_the_url_is_known(root, storage, monkeypatch):
     done = []
     fsync, link = os.fsync, os.link
-    monkeypatch.setattr(os, "fsync", lambda fd: (done.append(os.readlink(f"/proc/self/fd/{fd}")), fsync(fd)))
+    monkeypatch.setattr(os, "fsync", lambda fd: (done.append(str(Path(f"/proc/self/fd/{fd}").readlink())), fsync(fd)))
     monkeypatch.setattr(os, "link", lambda *names: (done.append("link"), link(*names)))
     file = storage.new_file(NAME)
     file.write(b"x")
@@ -317,9 +296,12 @@ def test_a_folder_that_may_not_be_written_to():
 
 
 def test_a_folder_that_may_not_be_looked_into():
-    with tempfile.TemporaryDirectory() as outer:
-        with nobody(), pytest.raises(UsageError, match=f"{outer}/batches can't be used: Permission denied. Check the owner"):
-            open_storage(BatchStorage(f"{outer}/batches"))
+    with (
+        tempfile.TemporaryDirectory() as outer,
+        nobody(),
+        pytest.raises(UsageError, match=f"{outer}/batches can't be used: Permission denied. Check the owner"),
+    ):
+        open_storage(BatchStorage(f"{outer}/batches"))
 
 
 def test_rights_that_are_taken_away_later(root, storage):

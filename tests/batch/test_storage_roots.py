@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from stored_files import NAME
 
 from burler.batch.storage import check_prefix, check_root, open_storage
 from burler.batch.urls import open_url
 from burler.batch_config import BatchStorage
 from burler.errors import ConfigError, MissingExtra, StorageError, UsageError
 from burler.testing import canary
-from test_storage_local import NAME
 
 
 @pytest.mark.parametrize("name", ["a b", "ü", "日本", "a+(),;@=&~$!'*", "c:d", "[x]", "{x}", "x..y"])
@@ -95,7 +95,12 @@ def test_credentials_in_a_root_are_refused_and_not_shown():
 
 
 def test_users_without_a_password_and_ports_are_no_credentials():
-    for root in ("sftp://user@host:22/x", "abfs://container@account.dfs.core.windows.net/x", "s3://bucket:80/x", "x@y:z"):
+    for root in (
+        "sftp://user@host:22/x",
+        "abfs://container@account.dfs.core.windows.net/x",
+        "s3://bucket:80/x",
+        "x@y:z",
+    ):
         check_root(root)
 
 
@@ -104,7 +109,9 @@ def test_prefixes(prefix):
     check_prefix(prefix)
 
 
-@pytest.mark.parametrize("prefix", ["a b", "ü", "/x", "a//b", "../x", "a/../b", "./x", ".hid", "a/.hid", "x%", "p" * 101])
+@pytest.mark.parametrize(
+    "prefix", ["a b", "ü", "/x", "a//b", "../x", "a/../b", "./x", ".hid", "a/.hid", "x%", "p" * 101]
+)
 def test_prefixes_that_are_none(tmp_path, prefix):
     with pytest.raises(ConfigError, match=r"^batch_config.storage.prefix: .* can't begin a file's name"):
         open_storage(BatchStorage(str(tmp_path), prefix))

@@ -11,15 +11,15 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-
 import s3_server as server_module
+from stored_files import NAME, OTHER
+
 from burler.batch.storage import open_storage
 from burler.batch.storage_remote import PART_BYTES
 from burler.batch.urls import open_url
 from burler.batch_config import BatchStorage
 from burler.errors import ConfigError, StorageError, UsageError
 from burler.testing import canary
-from test_storage_local import NAME, OTHER
 
 BIG = PART_BYTES * 2 + 17
 KEY = f"batches/crm-{NAME}"
@@ -79,7 +79,7 @@ def test_a_store_that_knows_no_if_none_match(s3_server, storage):
     """It answers 501 to the header; then burler looks before it writes."""
 
     def old_store(asked, tried=[]):  # noqa: B006  # one list for all calls is what is wanted
-        first = (asked.startswith("PUT") and "partNumber" not in asked) or asked.startswith("POST") and "=" in asked
+        first = (asked.startswith("PUT") and "partNumber" not in asked) or (asked.startswith("POST") and "=" in asked)
         if first and asked not in tried:
             tried.append(asked)
             return 501, "NotImplemented"
@@ -233,7 +233,7 @@ def test_a_server_that_dies_on_the_way(may_hold_secrets):
         file.write(bytes(PART_BYTES))
         process.kill()
         process.wait(60)
-        with pytest.raises(StorageError, match="(?s)can't be written: .*reachable from here") as caught:
+        with pytest.raises(StorageError, match=r"(?s)can't be written: .*reachable from here") as caught:
             file.write(bytes(PART_BYTES))
         assert "uploadId" not in str(caught.value)
     finally:
@@ -245,7 +245,9 @@ def test_a_server_that_dies_on_the_way(may_hold_secrets):
 
 
 def test_a_bucket_that_is_not_there(s3_server):
-    with pytest.raises(UsageError, match=r"^s3://no-such-bucket can't be looked at: .*\n  Is the name of the bucket right"):
+    with pytest.raises(
+        UsageError, match=r"^s3://no-such-bucket can't be looked at: .*\n  Is the name of the bucket right"
+    ):
         open_storage(BatchStorage("s3://no-such-bucket/x", "", s3_server.options))
 
 

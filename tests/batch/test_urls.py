@@ -31,7 +31,9 @@ def read(url, options=None, **more):
 # ---- this machine ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["x.jsonl", "a b.jsonl", "ü.jsonl", "50%.jsonl", "a#b.jsonl", "a?b.jsonl", "a%41.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["x.jsonl", "a b.jsonl", "ü.jsonl", "50%.jsonl", "a#b.jsonl", "a?b.jsonl", "a%41.jsonl"]
+)
 def test_files_of_this_machine_however_they_are_written(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(CONTENT)
@@ -65,7 +67,9 @@ def test_a_file_that_becomes_shorter_while_it_is_read(tmp_path):
     with open_url(f"file://{path}", stream="crm") as file:
         file.read(10)
         os.truncate(path, 2_000_000)
-        with pytest.raises(BatchError, match=rf"^stream 'crm': batch file 'file://{path}' ends after [\d,]+ of 5,120,000"):
+        with pytest.raises(
+            BatchError, match=rf"^stream 'crm': batch file 'file://{path}' ends after [\d,]+ of 5,120,000"
+        ):
             file.read()
 
 
@@ -104,7 +108,9 @@ def no_store(_tmp_path):
 
 
 @pytest.mark.parametrize(
-    "case", [missing, folder, pipe, device, relative, other_machine, below_a_file, no_store], ids=lambda case: case.__name__
+    "case",
+    [missing, folder, pipe, device, relative, other_machine, below_a_file, no_store],
+    ids=lambda case: case.__name__,
 )
 def test_what_can_not_be_read_is_one_error(tmp_path, case):
     url, says = case(tmp_path)
@@ -358,7 +364,10 @@ def test_a_store_that_fails_on_the_way(s3_server, impatient):
     url = s3_server.put("x", bytes(20 << 20))
     with open_url(url, s3_server.options) as file:
         file.read(10)
-        with s3_server.failing(lambda asked: "hang up"), pytest.raises(BatchError, match=f"batch file '{url}' can't be"):
+        with (
+            s3_server.failing(lambda asked: "hang up"),
+            pytest.raises(BatchError, match=f"batch file '{url}' can't be"),
+        ):
             file.read()
 
 
