@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import sys
@@ -10,6 +11,8 @@ from decimal import Decimal
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import burler.batch.csv_cut
 from burler.batch.decoders import decode
@@ -322,3 +325,18 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=r"burler\[batch\]"):
         rows("id,name\n1,a\n", TWO)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.text(alphabet='ab,"\n', max_size=30), st.text(alphabet='",\n\r a', max_size=6), st.integers(1, 40))
+def test_any_text_is_read_as_python_reads_it_or_refused(text, end, block):
+    before = burler.batch.csv_cut._BLOCK_BYTES
+    burler.batch.csv_cut._BLOCK_BYTES = block
+    try:
+        found = rows("p,q\n" + text + end, {"properties": {"p": {"type": "string"}, "q": {"type": "string"}}})
+    except BatchError:
+        return
+    finally:
+        burler.batch.csv_cut._BLOCK_BYTES = before
+    wanted = [row for row in csv.reader(io.StringIO(text + end, newline=""), strict=True) if row]
+    assert [[row["p"] or "", row["q"] or ""] for row in found] == wanted

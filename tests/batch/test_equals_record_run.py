@@ -199,3 +199,16 @@ def test_a_value_that_a_column_cannot_hold_ends_its_stream_and_is_never_rounded(
     check_messages(pair)
     written = sum(sizes(pair, "orders"))
     assert written <= 1, "nothing of the row that does not fit, nor behind it"
+
+
+@formats
+def test_fields_that_only_an_open_schema_lets_in_have_no_column_and_are_said(tmp_path, encoding):
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}}, "additionalProperties": True}
+    pair = both(lambda: shop([{"id": 1, "more": {"a": 1}}, {"id": 2}], schema=schema), encoding, tmp_path)
+    if encoding[0] == "jsonl":
+        check(pair)
+        return
+    (said,) = pair.batch_said
+    assert "'orders'" in said and "more" in said and "1 row" in said
+    pair.batch_said.clear()
+    check(pair)

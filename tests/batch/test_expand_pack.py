@@ -55,6 +55,10 @@ TEXTS = st.sampled_from(
 ) | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 
+def as_object(fields: dict[str, str]) -> str:
+    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in fields.items()) + "}"
+
+
 def in_json(text: str) -> st.SearchStrategy[str]:
     return st.booleans().map(lambda ascii_only: json.dumps(text, ensure_ascii=ascii_only))
 
@@ -82,10 +86,6 @@ ANYTHING = st.recursive(
     ),
     max_leaves=4,
 )
-
-
-def as_object(fields: dict[str, str]) -> str:
-    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in fields.items()) + "}"
 
 
 def nullable(texts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -274,14 +274,12 @@ def states(lines: bytes) -> list[tuple[Any, dict[str, int]]]:
     return found
 
 
-@pytest.mark.parametrize("processes", [1])
 @pytest.mark.parametrize("encoding", ENCODINGS, ids="-".join)
 @settings(max_examples=25, deadline=None)
 @given(steps=STEPS, versioned=st.booleans(), batch_size=st.integers(1, 5))
 def test_expand_of_pack_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     encoding: tuple[str, str],
-    processes: int,
     steps: list[Any],
     versioned: bool,
     batch_size: int,
@@ -294,7 +292,7 @@ def test_expand_of_pack_gives_the_same(
     middle: list[bytes] = []
     pack(io.BytesIO(before), middle.append, given_config, warn=no_warning)
     after: list[bytes] = []
-    expand(io.BytesIO(b"".join(middle)), after.append, warn=no_warning, processes=processes)
+    expand(io.BytesIO(b"".join(middle)), after.append, warn=no_warning)
     assert b'"RECORD"' not in b"".join(middle)
     assert b'"BATCH"' not in b"".join(after)
     came = b"".join(after)

@@ -95,7 +95,7 @@ class Output:
         self.named: set[str] = set()
         self.states = 0
         self.behind = 0
-        """BATCHes behind the last STATE."""
+        """BATCHes behind the last STATE, but for those of the full table."""
         self.began = {place: covered(state, place) for place in made.places}
         self._schemas: set[str] = set()
         self._of_version: Counter[int | None] = Counter()
@@ -123,9 +123,10 @@ class Output:
             assert is_as_it_was(stream, row, self.plan.size), f"not the source's: {row!r:.300}"
             self.out[place_of(stream, row)].add(int(row["id"]))
         self.named |= set(message["manifest"])
-        self.behind += 1
-        if stream == "table":
+        if stream == "table":  # a part of it changes no state
             self._of_version[message.get("version")] += len(rows)
+        else:
+            self.behind += 1
 
     def _activated(self, version: int) -> None:
         rows = self._of_version[version]

@@ -1,0 +1,342 @@
+"""CSV files of a BATCH as rows: burler's own, exports of databases, and files that are not what the message says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import tracemalloc
+from decimal import Decimal
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import burler.batch.csv_cut
+from burler.batch.decoders import decode
+from burler.errors import BatchError, MissingExtra
+from burler.singer.messages import Batch
+
+SCHEMA = {
+    "properties": {
+        "id": {"type": "integer"},
+        "name": {"type": ["null", "string"]},
+        "paid": {"type": ["null", "boolean"]},
+        "price": {"type": ["null", "number"]},
+        "tags": {"type": ["null", "array"]},
+    }
+}
+TWO = {"properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}}}
+exact = msgspec.json.Decoder(float_hook=Decimal).decode
+
+
+def lines(data, schema=SCHEMA, reports=None, **options):
+    """The lines of a file's rows."""
+    data = data.encode() if isinstance(data, str) else data
+    report = (reports if reports is not None else []).append
+    pages = list(decode(io.BytesIO(data), Batch("orders", ("u",), "csv", None, options), schema, report=report))
+    made = b"".join(page.lines for page in pages)
+    assert made.count(b"\n") == sum(page.count for page in pages)
+    return made
+
+
+def rows(data, schema=SCHEMA, reports=None, **options):
+    return [exact(line) for line in lines(data, schema, reports, **options).splitlines()]
+
+
+def test_cells_become_values_of_their_fields_types():
+    given = lines('id,name,paid,price,tags\n1,"Ann, ""A""",true,1.10,"[""a"",{""b"":1.0}]"\n-2,,,1E400,\n')
+    assert given == (
+        b'{"id":1,"name":"Ann, \\"A\\"","paid":true,"price":1.10,"tags":["a",{"b":1.0}]}\n'
+        b'{"id":-2,"name":null,"paid":null,"price":1E400,"tags":null}\n'
+    )
+
+
+def test_nothing_is_null_and_empty_quotes_are_the_empty_text():
+    assert rows('id,name\n1,\n2,""\n3," "\n', TWO) == [
+        {"id": 1, "name": None},
+        {"id": 2, "name": ""},
+        {"id": 3, "name": " "},
+    ]
+
+
+def test_the_null_text_in_quotes_is_text():
+    data = '1\tNULL\n2\t"NULL"\n3\t\n'
+    assert [row["name"] for row in rows(data, TWO, header=False, delimiter="\t", null="NULL")] == [None, "NULL", ""]
+
+
+def test_columns_are_found_by_their_names():
+    reports = []
+    given = rows('name,more,id,"odd, one"\nAnn,5,1,6\n', TWO, reports)
+    assert given == [{"id": 1, "name": "Ann"}]
+    assert reports == ["columns that the schema does not know are left out: 'more', 'odd, one'"]
+
+
+def test_columns_that_are_not_there_are_null():
+    assert rows("id\n1\n", TWO) == [{"id": 1, "name": None}]
+
+
+def test_without_header_columns_are_found_by_their_place():
+    assert rows("1,Ann\n2,Bob\n", TWO, header=False) == [{"id": 1, "name": "Ann"}, {"id": 2, "name": "Bob"}]
+    assert rows("Ann,x,1\n", TWO, header=False, columns=["name", "more", "id"]) == [{"id": 1, "name": "Ann"}]
+
+
+def test_without_a_schema_all_is_text():
+    assert rows('a,b\n1,\n2,"x"\n', None) == [{"a": "1", "b": None}, {"a": "2", "b": "x"}]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_line_ends(end, last):
+    data = f'id,name{end}1,"a{end}b"{end}{end}2,c' + (end if last else "")
+    assert rows(data, TWO) == [{"id": 1, "name": f"a{end}b"}, {"id": 2, "name": "c"}]
+
+
+def test_a_byte_order_mark_is_no_text_at_the_beginning_alone():
+    data = "\ufeffid,name\n1,\ufeffa\n" + "2,b\n"
+    assert rows(data, TWO) == [{"id": 1, "name": "\ufeffa"}, {"id": 2, "name": "b"}]
+    assert rows('\ufeff"id",name\n1,a\n', TWO) == [{"id": 1, "name": "a"}]
+
+
+def test_a_block_that_begins_with_a_byte_order_mark_keeps_it(monkeypatch):
+    monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", 8)
+    schema = {"properties": {"name": {"type": "string"}, "id": {"type": "integer"}}}
+    assert rows("name,id\n\ufeffa,1\n\ufeffb,2\n\ufeffc,3\n", schema) == [
+        {"name": "\ufeffa", "id": 1},
+        {"name": "\ufeffb", "id": 2},
+        {"name": "\ufeffc", "id": 3},
+    ]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 16, 50])
+def test_blocks_are_cut_where_rows_end(monkeypatch, block):
+    monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", block)
+    names = ['a,b\n"c"\n', "", '"', "\n\n\n", "plain", '"\n', '\n"', "x" * 60]
+    cells = ['"' + name.replace('"', '""') + '"' for name in names]
+    data = "id,name\n" + "".join(f"{number},{cell}\n" for number, cell in enumerate(cells))
+    assert [row["name"] for row in rows(data, TWO)] == names
+
+
+def test_a_file_of_one_column_may_hold_null_in_a_row():
+    one = {"properties": {"v": {"type": ["null", "string"]}}}
+    assert rows('v\n\n"a"\n""\n\n', one) == [{"v": None}, {"v": "a"}, {"v": ""}, {"v": None}]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("+5", "5"), ("007", "7"), ("-00.50", "-0.50"), (".5", "0.5"), ("5.", "5"), (" 12 ", "12"), ("1e5", "1e5"),
+        ("1E-400", "1E-400"), ("-0", "-0"), ('"12.50"', "12.50"), ('""', "null"), ("12345678901234567890.10",) * 2,
+    ],
+)  # fmt: skip
+def test_numbers_as_other_tools_spell_them(cell, value):
+    assert lines(f"id,price\n{cell if '.' not in cell and 'E' not in cell else 1},{cell}\n").split(b'"price":')[1] == (
+        f'{value},"tags":null}}\n'.encode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("t", True),
+        ("f", False),
+        ("True", True),
+        ("FALSE", False),
+        ("1", True),
+        ("0", False),
+        ('"yes"', True),
+        ("no", False),
+    ],
+)
+def test_truth_values_as_other_tools_spell_them(cell, value):
+    assert rows(f"id,paid\n1,{cell}\n2,\n")[0]["paid"] is value
+
+
+def test_json_over_several_lines_comes_on_one():
+    given = lines('id,tags\n1,"[\n  1.10,\r\n  ""a\\nb""\n]"\n2,[]\n3,"[""\\ud83d""]"\n')
+    assert [json.loads(line)["tags"] for line in given.splitlines()] == [[1.1, "a\nb"], [], ["\ud83d"]]
+    assert b"1.10" in given
+
+
+@pytest.mark.parametrize(
+    "value", ["{1,2}", "1,2", "1] [2", "[1", "1],[2", "tru", "'a'", "[01]", '{"a":1}{"b":2}', "NaN", "[NaN]"]
+)
+def test_what_is_no_json_is_refused(value):
+    cell = '"' + value.replace('"', '""') + '"'
+    with pytest.raises(BatchError, match=r"row 3: field 'tags': .* is no JSON"):
+        rows(f"id,tags\n1,[]\n2,{cell}\n3,[2]\n")
+
+
+def test_pieces_of_json_in_two_cells_do_not_make_up_for_each_other():
+    with pytest.raises(BatchError, match="row 2: field 'tags'"):
+        rows('id,tags\n1,"{""a"":1"\n2,"""b"":2}"\n')
+    with pytest.raises(BatchError, match="row 2: field 'tags'"):
+        rows('id,tags\n1,"1,2"\n2,""\n')
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "said"),
+    [
+        ("id", "12a", "row 3: field 'id': '12a' is no number"),
+        ("id", "1 2", "is no number"),
+        ("id", "1,5", "row 3 has 3 fields, where 2 columns are expected"),
+        ("price", "NaN", "row 3: field 'price': 'NaN' is no number"),
+        ("price", "Infinity", "is no number"),
+        ("price", "١٢", "is no number"),
+        ("price", ".", "is no number"),
+        ("price", "e5", "is no number"),
+        ("paid", "maybe", "row 3: field 'paid': 'maybe' is neither true nor false"),
+        ("paid", "2", "is neither true nor false"),
+    ],
+)
+def test_a_cell_that_is_none_of_its_field_is_named_with_its_row(column, cell, said):
+    with pytest.raises(BatchError, match=said):
+        rows(f"name,{column}\na,\nb,{cell}\nc,\n")
+
+
+def test_row_numbers_count_through_all_blocks(monkeypatch):
+    monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", 100)
+    data = "id,name\n" + "".join(f'{number},"line\nline"\n' for number in range(500))
+    with pytest.raises(BatchError, match="row 502: field 'id': 'x' is no number"):
+        rows(data + "x,a\n", TWO)
+    with pytest.raises(BatchError, match="row 502 has 3 fields, where 2 columns are expected, near '1,2,3'"):
+        rows(data + "1,2,3\n", TWO)
+    with pytest.raises(BatchError, match=r"row 502, near .*a quote within a field"):
+        rows(data + '1,2"3\n', TWO)
+    with pytest.raises(BatchError, match=r"row 502, near .*a quote that never ends"):
+        rows(data + '1,"23\n', TWO)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ('id,name\n1,5" disk\n2,6" disk\n', "a quote within a field"),
+        ('id,name\n1,"a"b\n', "a quote within a field"),
+        ('id,name\n1,"a" "b"\n', "a quote within a field"),
+        ('id,name\n1,5"\n2,"x\ny"\n', "a quote within a field"),
+        ('id,name\n1,a\n2,"b', "row 3, near .*a quote that never ends. The file is cut off"),
+        ('id,name\n1,a\n2,"b\n3,c\n', "a quote that never ends"),
+        ('id,"name\n1,a\n', "row 1, near .*a quote that never ends"),
+        ("id,name\n1,a\n2\n", "row 3 has 1 fields, where 2 columns are expected"),
+        ("id,name\n1,a,\n", "row 2 has 3 fields"),
+        ("id,name\n1,a\rb\n", "row 2, near .*carriage return"),
+        ('id,name\n1,"a\rb"\n2,c\r3,d\n', "row 3, near .*carriage return"),
+        (b"id,name\n1,a\n2,\xff\n", "row 3, near .*no text in UTF-8"),
+        ("id,name,id\n1,a,2\n", "two of its columns are named 'id'"),
+        ("1,a\n2,b\n", "none of its columns is a field of the stream: '1', 'a'"),
+        ("id;name\n1;a\n", "none of its columns is a field of the stream: 'id;name'. Is the delimiter ','"),
+        ("", "it is empty, and should begin with a row of names"),
+        ("\n\n", "it is empty"),
+        ("\x1f\x8b\x08\x00".encode("latin-1"), "it is gzip, and the message says csv, not packed"),
+        (b"PAR1abcd", "it is Parquet, and the message says csv"),
+    ],
+)
+def test_a_file_that_is_not_as_it_should_be_is_refused(data, said):
+    with pytest.raises(BatchError, match=said) as caught:
+        rows(data, TWO)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("id,name\n1,a\n", "row 1 holds the names of the columns, and the message says 'header': false"),
+        ("1\n", r"row 1 has 1 fields, where 2 columns are expected: 'id', 'name'"),
+        ("1,a,b\n", "row 1 has 3 fields"),
+    ],
+)
+def test_a_file_without_header_must_have_the_columns_of_the_schema(data, said):
+    with pytest.raises(BatchError, match=said):
+        rows(data, TWO, header=False)
+
+
+def test_a_file_without_header_and_schema_has_no_names():
+    with pytest.raises(BatchError, match="its columns have no names"):
+        rows("1,2\n", None, header=False)
+
+
+def test_a_file_without_header_and_rows_is_empty():
+    assert rows("", TWO, header=False) == []
+    assert rows("id,name\n", TWO) == []
+
+
+def test_quotes_are_letters_where_the_message_says_so():
+    for said in (None, ""):
+        assert rows('id|name\n1|5" disk\n2|"a"\n', TWO, delimiter="|", quote_char=said) == [
+            {"id": 1, "name": '5" disk'},
+            {"id": 2, "name": '"a"'},
+        ]
+
+
+@pytest.mark.parametrize(
+    "options", [{"escape_char": '"'}, {"encoding": "UTF-8"}, {"escape_char": ""}, {"delimiter": None}]
+)
+def test_options_that_say_nothing_new_are_passed_over(options):
+    assert rows("id,name\n1,a\n", TWO, **options) == [{"id": 1, "name": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"escape_char": "\\"}, r"the option escape_char = '\\\\' is not known to this reader"),
+        ({"encoding": "latin-1"}, "the option encoding = 'latin-1'"),
+        ({"skip_rows": 1}, "the option skip_rows = 1 is not known"),
+        ({"delimiter": "::"}, "csv: delimiter must be one letter"),
+        ({"columns": "id"}, "columns must be a list"),
+        ({"header": "first"}, "header must be true or false"),
+    ],
+)
+def test_options_that_would_change_what_is_read_are_refused(options, said):
+    with pytest.raises(BatchError, match=said):
+        rows("id,name\n1,a\n", TWO, **options)
+
+
+def test_a_quote_in_a_big_file_that_belongs_nowhere_is_found_at_once(monkeypatch):
+    monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", 1 << 16)
+
+    class Endless(io.RawIOBase):
+        count = 0
+
+        def read(self, size=-1):
+            self.count += size
+            return (b'id,name\n1,5" disk' + b"x" * size)[:size] if self.count == size else b'"x\n' * (size // 3)
+
+    source = Endless()
+    with pytest.raises(BatchError, match="a quote within a field"):
+        list(decode(source, Batch("orders", ("u",), "csv"), TWO))
+    assert source.count < 1 << 20
+
+
+def test_a_big_file_is_read_in_little_memory():
+    row = b'1,"' + b"x" * 1000 + b'"\n'
+    data = b"id,name\n" + row * 60_000
+    source = io.BytesIO(data)
+    tracemalloc.start()
+    count = sum(page.count for page in decode(source, Batch("orders", ("u",), "csv"), TWO))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 60_000
+    assert most < 20 << 20
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match=r"burler\[batch\]"):
+        rows("id,name\n1,a\n", TWO)
+
+
+@settings(max_examples=20000, deadline=None)
+@given(st.text(alphabet='ab,"\n', max_size=30), st.text(alphabet='",\n\r a', max_size=6), st.integers(1, 40))
+def test_any_text_is_read_as_python_reads_it_or_refused(text, end, block):
+    before = burler.batch.csv_cut._BLOCK_BYTES
+    burler.batch.csv_cut._BLOCK_BYTES = block
+    try:
+        found = rows("p,q\n" + text + end, {"properties": {"p": {"type": "string"}, "q": {"type": "string"}}})
+    except BatchError:
+        return
+    finally:
+        burler.batch.csv_cut._BLOCK_BYTES = before
+    wanted = [row for row in csv.reader(io.StringIO(text + end, newline=""), strict=True) if row]
+    assert [[row["p"] or "", row["q"] or ""] for row in found] == wanted
