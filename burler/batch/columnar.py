@@ -66,15 +66,14 @@ class ColumnarLayout:
         rows = sum(batch.num_rows for batch in made)
         if rows != count:
             raise BatchError(f"stream '{self.stream}': {rows} row(s) came where {count} were announced")
-        self.report.dropped.update(found.dropped)
-        self.report.truncated.update(found.truncated)
+        self.report.add(found)
         return made
 
     def _batch(self, lines: bytes, report: Report) -> pa.RecordBatch:
         import pyarrow as pa
 
         try:
-            arrays = self._split.columns(self._split.lines(lines, report), report)
+            arrays, _ = self._split.arrays(lines, report, lines=True)
             return pa.RecordBatch.from_arrays(arrays, schema=self.arrow_schema)
         except (Misfit, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self._first_misfit(lines) from None

@@ -88,17 +88,28 @@ def _guarded(source: _Source, format: str) -> Iterator[pa.RecordBatch]:
 
     _check_head(source, format)
     found = _parquet(source) if format == "parquet" else _arrow(source)
+    looked_at: pa.Schema | None = None
     while True:
         try:
             batch = next(found, None)
+            if batch is not None and batch.schema is not looked_at:
+                looked_at = batch.schema
+                _read_names(list(looked_at))
         except (pa.ArrowException, OSError, UnicodeError, ValueError, KeyError) as error:
             if source.error is not None:
                 raise source.error from None
             fact = " ".join(str(error).split())[:200]
-            raise BatchError(f"it is a {_name(format)} file that is damaged or broken off: {fact}") from None
+            raise BatchError(f"it is damaged or broken off, and no whole {_name(format)} file: {fact}") from None
         if batch is None:
             return
         yield batch
+
+
+def _read_names(fields: list[pa.Field]) -> None:
+    """Raise ``UnicodeDecodeError`` now if a name is no text, at any depth."""
+    for field in fields:
+        str(field.name)
+        _read_names([field.type.field(i) for i in range(field.type.num_fields)])
 
 
 def _check_head(source: _Source, format: str) -> None:

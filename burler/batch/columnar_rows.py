@@ -1,21 +1,32 @@
-"""JSON lines to a RecordBatch: each row is cut into its fields' source texts, then it goes column by column."""
+"""JSON lines to Arrow arrays: each row is cut into its fields, then it goes column by column.
+
+Two cuts. The quick one lets the decoder read the values of the plain types; it is taken as long as every value of a
+block has the type that its column says. Else the fields are cut out as source texts, and each column decides for itself
+what it makes of them (``columnar_values``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
-from burler.batch.columnar_values import NULL, column
+from burler.batch.columnar_typed import typed_column, typed_form
+from burler.batch.columnar_values import NULL, column, uncertain
 from burler.columns.kinds import StructOf
 from burler.columns.values import Path, Report
 
+_MOST_MISSES = 8  # blocks in a row for which the quick cut was in vain: then it is given up
+
+Rows = Sequence[Any]
+
 
 class Splitter:
-    """Objects of known fields, cut into columns of source texts. What comes twice counts as it came last, as
-    everywhere in burler; fields that nobody declares are dropped and counted.
+    """Objects of known fields, made into columns. What comes twice counts as it came last, as everywhere in burler;
+    fields that nobody declares are dropped and counted.
 
     Args:
         kind: the fields.
@@ -23,58 +34,77 @@ class Splitter:
     """
 
     def __init__(self, kind: StructOf, path: Path) -> None:
-        self._columns = [column(inner, (*path, name)) for name, inner in kind.fields]
         self._path = path
         self._known = {name: f"f{i}" for i, (name, _) in enumerate(kind.fields)}
-        self._row: Any = msgspec.defstruct(
-            "Row", [(attribute, msgspec.Raw, NULL) for attribute in self._known.values()], gc=False
-        )
-        self._none = self._row()
         self._takes = [attrgetter(attribute) for attribute in self._known.values()]
-        self._open_lines = msgspec.json.Decoder(dict[str, msgspec.Raw])
-        self._open_values = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None])
-        closed: Any = _closed(self._known)
-        self._lines = closed and msgspec.json.Decoder(closed)
-        self._values = closed and msgspec.json.Decoder(list[closed | None])
+        self._columns = [column(inner, (*path, name)) for name, inner in kind.fields]
+        self._typed_columns = [
+            typed_column(inner, (*path, name), make)
+            for (name, inner), make in zip(kind.fields, self._columns, strict=True)
+        ]
+        self._typed = _row(self._known, [typed_form(inner) for _, inner in kind.fields], closed=True)
+        self._texts = _row(self._known, [msgspec.Raw] * len(self._known), closed=True)
+        self._open: Any = _row(
+            dict(zip(self._known.values(), self._known.values(), strict=True)), [msgspec.Raw] * len(self._known)
+        )
+        self._decoders: dict[Any, tuple[Any, Any]] = {
+            form: (msgspec.json.Decoder(form).decode_lines, _list_decoder(form).decode)
+            for form in (self._typed, self._texts, dict[str, msgspec.Raw])
+            if form is not None
+        }
+        self._misses = 0
 
-    def lines(self, data: Any, report: Report) -> list[Any]:
-        """Rows, one a line.
+    def arrays(self, data: bytes, report: Report, *, lines: bool) -> tuple[list[Any], list[bool] | None]:
+        """The columns of the objects in ``data``, and which of the objects are null (None: none is).
 
-        Raises:
-            msgspec.DecodeError: a line that is no object.
-        """
-        try:
-            if self._lines is not None:
-                return list(self._lines.decode_lines(data))
-        except msgspec.ValidationError:  # a field that is not known, or no object at all
-            pass
-        return [self._known_of(row, report) for row in self._open_lines.decode_lines(data)]
-
-    def values(self, data: bytes, report: Report) -> tuple[list[Any], list[bool] | None]:
-        """The objects of a JSON array, and which of them are null (None: none is)."""
-        rows = self._decoded(data, report)
-        absent = [row is None for row in rows]
-        return [self._none if row is None else row for row in rows], absent if True in absent else None
-
-    def _decoded(self, data: bytes, report: Report) -> list[Any]:
-        try:
-            if self._values is not None:
-                return list(self._values.decode(data))
-        except msgspec.ValidationError:
-            pass
-        found = self._open_values.decode(data)
-        return [None if row is None else self._known_of(row, report) for row in found]
-
-    def columns(self, rows: Sequence[Any], report: Report) -> list[Any]:
-        """The arrays of the objects' fields.
+        Args:
+            lines: one object a line; else they are the items of a JSON array.
 
         Raises:
-            Misfit: a value that its column can't hold.
+            Misfit: a value that its column can't hold. msgspec.DecodeError: a line that is no object.
         """
-        return [make(list(map(take, rows)), report) for take, make in zip(self._takes, self._columns, strict=True)]
+        if self._typed is not None and self._misses < _MOST_MISSES:
+            found = Report(Counter(), Counter())
+            try:
+                rows, absent = self._decoded(self._typed, data, lines, self._typed)
+                made = [
+                    make(list(map(take, rows)), found)
+                    for take, make in zip(self._takes, self._typed_columns, strict=True)
+                ]
+            except uncertain():
+                self._misses += 1
+            else:
+                self._misses = 0
+                report.add(found)
+                return made, absent
+        rows, absent = self._cut(data, lines, report)
+        return [
+            make(list(map(take, rows)), report) for take, make in zip(self._takes, self._columns, strict=True)
+        ], absent
+
+    def _cut(self, data: bytes, lines: bool, report: Report) -> tuple[Rows, list[bool] | None]:
+        """The objects with their fields as source texts."""
+        if self._texts is not None:
+            try:
+                return self._decoded(self._texts, data, lines, self._texts)
+            except msgspec.ValidationError:  # a field that is not known, or no object at all
+                pass
+        return self._decoded(dict[str, msgspec.Raw], data, lines, self._open, lambda row: self._known_of(row, report))
+
+    def _decoded(
+        self, form: Any, data: bytes, lines: bool, empty: Any, made: Callable[[Any], Any] | None = None
+    ) -> tuple[Rows, list[bool] | None]:
+        of_lines, of_values = self._decoders[form]
+        rows: Rows = of_lines(data) if lines else of_values(data)
+        absent = None
+        if not lines and None in rows:
+            absent = [row is None for row in rows]
+            nothing = empty()
+            return [nothing if row is None else made(row) if made else row for row in rows], absent
+        return (list(map(made, rows)) if made else rows), absent
 
     def _known_of(self, row: dict[str, Any], report: Report) -> Any:
-        known, made = self._known, self._row()
+        known, made = self._known, self._open()
         for name, raw in row.items():
             attribute = known.get(name)
             if attribute is None:
@@ -84,14 +114,21 @@ class Splitter:
         return made
 
 
-def _closed(known: dict[str, str]) -> type | None:
-    """A struct of these fields that takes no others; None where a name can't be one's (control characters, ...)."""
+def _list_decoder(form: Any) -> Any:
+    return msgspec.json.Decoder(list[form | None])
+
+
+def _row(known: dict[str, str], forms: Sequence[Any], *, closed: bool = False) -> Any:
+    """A struct of these fields, by name; None where a name can't be one's (control characters, ...)."""
     try:
         return msgspec.defstruct(
             "Row",
-            [(attribute, msgspec.Raw, NULL) for attribute in known.values()],
+            [
+                (attribute, form, NULL if form is msgspec.Raw else None)
+                for attribute, form in zip(known.values(), forms, strict=True)
+            ],
             rename={attribute: name for name, attribute in known.items()},
-            forbid_unknown_fields=True,
+            forbid_unknown_fields=closed,
             gc=False,
         )
     except ValueError:

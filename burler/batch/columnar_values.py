@@ -6,7 +6,6 @@ they give the same; whatever they are not sure of goes through the converter, th
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -37,7 +36,6 @@ Column = Callable[[Raws, Report], Any]
 """Makes a column's array. Raises ``Misfit`` for a value that it can't hold."""
 
 NULL = msgspec.Raw(b"null")
-_MINUS_ZERO = re.compile(rb"-0[,\]]")  # float() keeps the sign of -0, the decoder does not
 
 _PLAIN: dict[FieldType, tuple[Any, Any]] = {  # what the decoder reads: columns of values, columns of lists of them
     BIGINT: (list[int | None], list[list[int | None] | None]),
@@ -54,6 +52,13 @@ class Unsure(Exception):
     """Not certain here: look at each value."""
 
 
+def uncertain() -> tuple[type[Exception], ...]:
+    """What a quick way raises where it can't tell."""
+    import pyarrow as pa
+
+    return (Unsure, msgspec.DecodeError, UnicodeDecodeError, OverflowError, RecursionError, pa.ArrowException)
+
+
 def column(kind: FieldType, path: Path) -> Column:
     """What makes the arrays of a column of this type. ``path``: where it stands, for errors and counts."""
     quick = _quick(kind, path)
@@ -67,11 +72,10 @@ def column(kind: FieldType, path: Path) -> Column:
             found = Report(Counter(), Counter())
             try:
                 array = quick(raws, found)
-            except (Unsure, msgspec.DecodeError, UnicodeDecodeError, OverflowError, RecursionError, pa.ArrowException):
+            except uncertain():
                 pass  # each value by itself, and what was counted is counted again
             else:
-                report.dropped.update(found.dropped)
-                report.truncated.update(found.truncated)
+                report.add(found)
                 return array
         texts = map(bytes, raws)
         return pa.array([None if text == b"null" else exact(text, report) for text in texts], made)
@@ -84,7 +88,7 @@ def _quick(kind: FieldType, path: Path) -> Column | None:
         case StructOf():
             return _struct(kind, path)
         case ListOf(item) if item in _PLAIN:
-            return _typed(kind, msgspec.json.Decoder(_PLAIN[item][1]), is_double=item == DOUBLE)
+            return _typed(kind, msgspec.json.Decoder(_PLAIN[item][1]))
         case ListOf(item):
             return _list(kind, column(item, (*path, "[]")))
         case MapOf(value):
@@ -94,7 +98,7 @@ def _quick(kind: FieldType, path: Path) -> Column | None:
         case Scalar(name) if name in ("timestamp", "date"):
             return _times(moments if name == "timestamp" else days)
         case Scalar() if kind in _PLAIN:
-            return _typed(kind, msgspec.json.Decoder(_PLAIN[kind][0]), is_double=kind == DOUBLE)
+            return _typed(kind, msgspec.json.Decoder(_PLAIN[kind][0]))
         case Scalar("json"):
             return _json
         case Scalar():
@@ -106,17 +110,14 @@ def _joined(raws: Raws) -> bytes:
     return b"[" + b",".join(raws) + b"]"
 
 
-def _typed(kind: FieldType, decoder: Any, *, is_double: bool) -> Column:
+def _typed(kind: FieldType, decoder: Any) -> Column:
     """Values that the decoder reads as they are, and lists of them."""
     decode, made = decoder.decode, arrow_type(kind)
 
     def make(raws: Raws, report: Report) -> Any:
         import pyarrow as pa
 
-        text = _joined(raws)
-        if is_double and _MINUS_ZERO.search(text):
-            raise Unsure
-        return pa.array(decode(text), made)
+        return pa.array(decode(_joined(raws)), made)
 
     return make
 
@@ -187,9 +188,9 @@ def _struct(kind: StructOf, path: Path) -> Column:
     def make(raws: Raws, report: Report) -> Any:
         import pyarrow as pa
 
-        rows, absent = split.values(_joined(raws), report)
+        columns, absent = split.arrays(_joined(raws), report, lines=False)
         mask = pa.array(absent, pa.bool_()) if absent else None
-        return pa.StructArray.from_arrays(split.columns(rows, report), fields=fields, mask=mask)
+        return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
 
     return make
 

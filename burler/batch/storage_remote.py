@@ -19,7 +19,7 @@ from typing import Any
 
 from burler.batch.naming import hidden_name, is_plain
 from burler.batch.storage_s3 import S3Writes
-from burler.batch.store_faults import faults, open_filesystem, said
+from burler.batch.store_faults import faults, is_forbidden, open_filesystem, said
 from burler.config.secrets import hide
 from burler.errors import ConfigError, StorageError
 
@@ -94,18 +94,22 @@ class RemoteStorage:
         return 0
 
     def _check(self, path: str) -> None:
-        """Ask for the bucket: a wrong one, or a store that can't be reached, shows before the first row is read."""
-        if self._scheme not in OBJECT_STORES:
-            with faults(self._root, "looked at", at_start=True), contextlib.suppress(FileNotFoundError):
-                self._store.info(self._store._parent(path))
-            return
-        bucket = path.partition("/")[0]
-        with faults(f"{self._scheme}://{bucket}", "looked at", at_start=True):
-            try:
-                self._store.info(bucket)
-            except PermissionError:  # who may only write may not look
-                if self._scheme in ("s3", "s3a"):
+        """Ask the store for something: one that can't be reached, no credentials, on S3 a wrong bucket show before the
+        first row is read. Who may only write may not look: that is no error."""
+        if self._scheme in ("s3", "s3a"):
+            bucket = path.partition("/")[0]
+            with faults(f"{self._scheme}://{bucket}", "looked at", at_start=True):
+                try:
+                    self._store.info(bucket)
+                except PermissionError:
                     S3Writes(self._store).try_upload(f"{path}/{self._prefix}probe")
+            return
+        with faults(self._root, "looked at", at_start=True), contextlib.suppress(FileNotFoundError):
+            try:
+                self._store.info(f"{path}/{self._prefix}probe")
+            except Exception as error:
+                if not is_forbidden(error):
+                    raise
 
     def _check_presign(self, seconds: int) -> None:
         cure = f"Leave it out, or use a store and credentials that sign URLs ({self._scheme}:// does not)."

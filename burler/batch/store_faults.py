@@ -48,9 +48,15 @@ def _meaning(error: Exception, text: str, at_start: bool) -> BurlerError:
     wrong = UsageError if at_start else StorageError
     if isinstance(error, FileNotFoundError):
         return wrong(f"{text}\n  Is the name of the bucket right? burler makes none.")
-    if isinstance(error, PermissionError) or _is_about_credentials(error):
+    if is_forbidden(error) or _is_about_credentials(error):
         return wrong(f"{text}\n  {_RIGHTS}")
     return StorageError(f"{text}\n  {_NETWORK}")
+
+
+def is_forbidden(error: BaseException) -> bool:
+    """Whether a store does not let these credentials do that (403); libraries say it each in their own way."""
+    codes = {getattr(error, name, None) for name in ("status", "status_code", "code")}
+    return isinstance(error, PermissionError) or bool(codes & {403, "403"}) or str(error).startswith("Forbidden")
 
 
 def _is_about_credentials(error: BaseException) -> bool:

@@ -32,6 +32,13 @@ class Report:
     dropped: Counter[str]
     truncated: Counter[str]
 
+    def add(self, other: Report) -> None:
+        """Count what another has counted."""
+        if other.dropped:
+            self.dropped.update(other.dropped)
+        if other.truncated:
+            self.truncated.update(other.truncated)
+
 
 Convert = Callable[[bytes, Report], Any]
 
@@ -183,7 +190,7 @@ def _double(path: Path) -> Convert:
         number = float(raw) if _is_number(raw) else math.inf
         if math.isinf(number):
             raise Misfit(path, raw, "a finite number")
-        return number
+        return 0.0 if raw == b"-0" else number  # no integer has a negative zero: readers of JSON agree
 
     return convert
 

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from burler.pipeline import arrow_text, arrow_times
 from burler.pipeline.arrow_lines import key_values, page_fields, with_needed
 from burler.pipeline.arrow_nested import check_distinct, entries, flattened
 from burler.pipeline.arrow_plan import Fields, NeedsRows, Plan, render
+from burler.pipeline.arrow_scalars import scalars, texts, where_valid
 from burler.pipeline.arrow_text import Unsure, join
-from burler.pipeline.arrow_types import Leaf, is_binary, is_list, settled
+from burler.pipeline.arrow_types import is_list, settled
 from burler.pipeline.rules import DEFAULT_RULES, Rules
 from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_values import types_of
 from burler.pipeline.unknown import Unknown
 
 if TYPE_CHECKING:
@@ -173,11 +172,9 @@ def _column(plan: Plan, array: Any, wanted: pa.DataType, exact: Exact) -> Any:
     if plain.null_count == len(plain):
         return pa.nulls(len(plain), wanted)
     if plan.leaf is not None:
-        if pa.types.is_string(wanted) and plan.leaf not in _BARE and not _is_scalar(plan.node):
-            raise Unsure  # text in a column for anything: JSON text in some files
-        return _scalars(plan.leaf, plain, wanted)
+        return scalars(plan.leaf, plan.node, plain, wanted)
     if pa.types.is_string(wanted):  # an open type: the JSON that stands in the line
-        return _where_valid(plain, join(plan.kernel(plain, exact), len(plain)))
+        return where_valid(plain, join(plan.kernel(plain, exact), len(plain)))
     if isinstance(plan.below, Fields):
         fields = plan.below
         return _around_nulls(plain, lambda there: _structs(fields, there, wanted, exact))
@@ -232,118 +229,4 @@ def _maps(values: Plan, array: Any, wanted: pa.DataType, exact: Exact) -> Any:
     names = settled(keys)
     check_distinct(names, offsets)
     made = _column(values, items, wanted.item_type, exact)
-    return pa.MapArray.from_arrays(offsets.cast(pa.int32()), _texts(names), made, wanted)
-
-
-# ---- scalars -------------------------------------------------------------------------------------
-
-
-def _scalars(leaf: Leaf, array: Any, wanted: pa.DataType) -> Any:
-    """Scalars that ``leaf`` would write, as values of a column."""
-    import pyarrow as pa
-
-    if pa.types.is_string(wanted):
-        return _texts_by(leaf, array)
-    if pa.types.is_timestamp(wanted):
-        return _moments(leaf, array)
-    if pa.types.is_date(wanted):
-        return _dates(leaf, array)
-    if pa.types.is_binary(wanted):
-        if leaf is arrow_text.base64_parts and is_binary(array.type):
-            return array.cast(wanted)
-    elif pa.types.is_boolean(wanted):
-        if leaf is arrow_text.cast_parts and pa.types.is_boolean(array.type):
-            return array
-    elif leaf in _NUMBERS and not pa.types.is_boolean(array.type):
-        return _NUMBERS[leaf](array, wanted)
-    raise Unsure
-
-
-def _numbers(array: Any, wanted: pa.DataType) -> Any:
-    """Integers and decimals in a column of numbers, exactly; decimals as the doubles next to them, as readers of JSON
-    take them."""
-    import pyarrow as pa
-
-    if pa.types.is_decimal(array.type) and pa.types.is_floating(wanted):
-        return arrow_text.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast makes another double of 0.47
-    return array.cast(wanted)  # raises where something would be lost
-
-
-def _floats(array: Any, wanted: pa.DataType) -> Any:
-    import pyarrow as pa
-
-    if not pa.types.is_floating(wanted):  # a decimal holds the digits that are written, not the value
-        raise Unsure
-    return arrow_text.finite(array)
-
-
-_NUMBERS: dict[Leaf, Callable[[Any, Any], Any]] = {
-    arrow_text.cast_parts: _numbers,
-    arrow_text.float_parts: _floats,
-    arrow_text.whole_float_parts: lambda array, wanted: arrow_text.whole_floats(array).cast(wanted),
-    arrow_text.whole_decimal_parts: lambda array, wanted: arrow_text.whole_decimals(array).cast(wanted),
-}
-
-
-def _moments(leaf: Leaf, array: Any) -> Any:
-    if leaf is arrow_times.date_time_string_parts:
-        leaf(array)  # raises where one is not written as burler writes it
-    elif leaf is not arrow_times.timestamp_parts:
-        raise Unsure
-    return arrow_times.moments_us(array)
-
-
-def _dates(leaf: Leaf, array: Any) -> Any:
-    import pyarrow as pa
-
-    if leaf is arrow_times.date_parts:
-        return arrow_times.days(array)
-    if leaf is arrow_times.date_string_parts:
-        leaf(array)
-        return array.cast(pa.date32())
-    raise Unsure
-
-
-def _is_scalar(node: Any) -> bool:
-    """Whether a node of the form takes nothing but scalars of named types."""
-    if not isinstance(node, Mapping):
-        return False
-    if "anyOf" in node or "oneOf" in node:
-        return all(map(_is_scalar, node["anyOf"] if "anyOf" in node else node["oneOf"]))
-    return bool(types_of(node)) and set(types_of(node)) <= _SCALARS
-
-
-def _texts_by(leaf: Leaf, array: Any) -> Any:
-    """Text as it is; other values as they are written, less the quotes."""
-    import pyarrow.compute as pc
-
-    if leaf in _AS_THEY_ARE:
-        if leaf is not arrow_text.string_parts:
-            leaf(array)
-        return _texts(array)
-    text = join(leaf(array), len(array))
-    if leaf not in _BARE:
-        text = pc.utf8_slice_codeunits(text, 1, -1)
-    return _where_valid(array, text)
-
-
-_AS_THEY_ARE = (arrow_text.string_parts, arrow_times.date_time_string_parts, arrow_times.date_string_parts)
-_BARE = frozenset(_NUMBERS)  # written without quotes
-_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
-
-
-def _texts(array: Any) -> Any:
-    """Strings of any kind, if all are UTF-8."""
-    import pyarrow as pa
-
-    array.validate(full=True)
-    return array.cast(pa.string())
-
-
-def _where_valid(array: Any, text: Any) -> Any:
-    """Texts of an array's values, null where they are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    text = text.cast(pa.string())
-    return pc.if_else(array.is_valid(), text, pa.scalar(None, pa.string())) if array.null_count else text
+    return pa.MapArray.from_arrays(offsets.cast(pa.int32()), texts(names), made, wanted)

@@ -6,33 +6,19 @@ where that is surely what a reader of the lines would make of them (specs 12); w
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 from collections.abc import Callable, Mapping
-from decimal import Decimal
-from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from burler.pipeline.arrow_text import Unsure
+from burler.pipeline.rows_columns import Fields
 from burler.pipeline.shape_lines import Output
-from burler.pipeline.shape_tree import column
-from burler.pipeline.shape_values import types_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Values = list[Any]
-"""What the structs hold of one field: None where it is null or not there."""
-Kinds = set[type]
-"""The types of all of them."""
-Make = Callable[[Values, Kinds], Any]
-
-_NULL = type(None)
 _MOST_MISSES = 20  # pages one after another that had to become lines
-_NUMBERS = {int, Decimal, _NULL}
-_SCALARS = {"string", "integer", "number", "boolean", "null"}
 
 
 class RowsDirect:
@@ -45,7 +31,7 @@ class RowsDirect:
 
     def __init__(self, form: Mapping[str, Any], arrow_schema: pa.Schema) -> None:
         self._wanted = arrow_schema
-        self._columns = _Fields(form, list(arrow_schema))
+        self._columns = Fields(form, list(arrow_schema))
         self._misses = 0
 
     def batch(self, structs: list[Any]) -> pa.RecordBatch | None:
@@ -68,11 +54,11 @@ class ColumnsOutput(Output):
     """Where rows go that become columns if they can, and else lines, in order.
 
     Args:
+        spill: takes lines of bare rows: all of a page, or those before the next columns.
         give: takes the columns of a page.
-        further arguments: see ``Output``; lines are bare rows.
     """
 
-    __slots__ = ("_direct", "_give")
+    __slots__ = ("_direct", "_give", "_lines")
 
     def __init__(
         self,
@@ -82,9 +68,10 @@ class ColumnsOutput(Output):
         direct: RowsDirect,
         give: Callable[[pa.RecordBatch], None],
     ) -> None:
-        super().__init__(buffer, b"", b"\n", spill)
+        super().__init__(buffer, b"", b"\n")  # nothing is spilt on the way: who makes columns of lines wants many
         self._direct = direct
         self._give = give
+        self._lines = spill
 
     def append(self, rows: list[Any], further: Mapping[int, Mapping[str, Any]] | None = None) -> int:
         """See ``Output.append``."""
@@ -97,202 +84,9 @@ class ColumnsOutput(Output):
         self._give(made)
         return len(rows)
 
-
-class _Fields:
-    """The fields of objects that are structs of one type at a time."""
-
-    def __init__(self, schema: Mapping[str, Any], wanted: list[pa.Field]) -> None:
-        nodes: Mapping[str, Any] = schema.get("properties") or {}
-        self._wanted = wanted
-        self._makes = {field.name: _maker(nodes.get(field.name), field.type) for field in wanted}
-        self._kind: type | None = None
-        self._attributes: dict[str, str] = {}
-
-    def arrays(self, structs: list[Any]) -> list[Any]:
-        """The fields' arrays.
-
-        Raises:
-            Unsure, and what pyarrow raises: a value is not surely right.
-        """
-        import pyarrow as pa
-
-        kind = type(structs[0])
-        if kind is not self._kind:
-            self._attributes = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
-            self._kind = kind
-            if not self._attributes.keys() <= self._makes.keys():
-                self._kind = None
-                raise Unsure
-        made = []
-        for field in self._wanted:
-            attribute = self._attributes.get(field.name)
-            if attribute is None:
-                made.append(pa.nulls(len(structs), field.type))
-                continue
-            values = column(attribute)(structs)
-            kinds = set(map(type, values))
-            if msgspec.UnsetType in kinds:
-                values = [None if value is msgspec.UNSET else value for value in values]
-                kinds = (kinds - {msgspec.UnsetType}) | {_NULL}
-            made.append(self._makes[field.name](values, kinds))
-        return made
-
-
-def _maker(node: Any, kind: pa.DataType) -> Make:
-    """What makes the arrays of a field of an Arrow type, under a node of the form."""
-    import pyarrow as pa
-
-    if not isinstance(node, Mapping) or "anyOf" in node or "oneOf" in node:
-        return _unsure
-    wanted = set(types_of(node)) - {"null"}
-    if pa.types.is_string(kind):
-        # Text in a column for anything is JSON text in some files, so that lines are for those.
-        return _plain(kind) if wanted and wanted <= _SCALARS else _unsure
-    if len(wanted) != 1 and not wanted <= {"integer", "number"}:
-        return _unsure
-    if pa.types.is_integer(kind):
-        return _integers(kind)
-    if pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        return _plain(kind)
-    if pa.types.is_decimal(kind):
-        return _decimals(kind)
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _times(kind, dt.datetime if pa.types.is_timestamp(kind) else dt.date)
-    if pa.types.is_binary(kind):
-        return _bytes(kind)
-    if pa.types.is_struct(kind):
-        return _structs(node, kind)
-    if pa.types.is_map(kind):
-        return _maps(_maker(node.get("additionalProperties"), kind.item_type), kind)
-    return _lists(node.get("items"), kind) if pa.types.is_list(kind) else _unsure
-
-
-def _unsure(values: Values, kinds: Kinds) -> Any:
-    raise Unsure
-
-
-def _plain(kind: pa.DataType) -> Make:
-    """Values of types that pyarrow takes for this one and no other."""
-    import pyarrow as pa
-
-    return lambda values, kinds: pa.array(values, kind)
-
-
-def _integers(kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
-    def make(values: Values, kinds: Kinds) -> Any:
-        if not kinds <= {int, _NULL}:  # of floats it would cut the fraction off
-            raise Unsure
-        return pa.array(values, kind)
-
-    return make
-
-
-def _decimals(kind: pa.DataType) -> Make:
-    """Numbers by the digits they are written with; text that spells one."""
-    import pyarrow as pa
-
-    def make(values: Values, kinds: Kinds) -> Any:
-        if not kinds <= _NUMBERS:
-            if not kinds <= _NUMBERS | {float, str}:
-                raise Unsure
-            values = [
-                Decimal(repr(value)) if type(value) is float else Decimal(value) if type(value) is str else value
-                for value in values
-            ]
-        return pa.array(values, kind)
-
-    return make
-
-
-def _times(kind: pa.DataType, own: type) -> Make:
-    """Moments, days, or texts of them: the texts are as burler writes them."""
-    import pyarrow as pa
-
-    def make(values: Values, kinds: Kinds) -> Any:
-        if str in kinds and kinds <= {str, _NULL}:
-            return pa.array(values, pa.string()).cast(kind)  # raises where a digit would be lost
-        if not kinds <= {own, _NULL}:
-            raise Unsure
-        return pa.array(values, kind)
-
-    return make
-
-
-def _bytes(kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
-    def make(values: Values, kinds: Kinds) -> Any:
-        if not kinds <= {str, _NULL}:
-            raise Unsure
-        return pa.array([None if v is None else base64.b64decode(v, validate=True) for v in values], kind)
-
-    return make
-
-
-def _structs(node: Mapping[str, Any], kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
-    wanted = [kind.field(i) for i in range(kind.num_fields)]
-    fields = _Fields(node, wanted)
-
-    def make(values: Values, kinds: Kinds) -> Any:
-        own = kinds - {_NULL}
-        if not own:
-            return pa.nulls(len(values), kind)
-        if len(own) > 1 or not issubclass(next(iter(own)), msgspec.Struct):
-            raise Unsure
-        if _NULL not in kinds:
-            return pa.StructArray.from_arrays(fields.arrays(values), fields=wanted)
-        absent = [value is None for value in values]
-        empty = next(value for value in values if value is not None)  # stands where none is, unseen behind the mask
-        there = [empty if value is None else value for value in values]
-        return pa.StructArray.from_arrays(fields.arrays(there), fields=wanted, mask=pa.array(absent))
-
-    return make
-
-
-def _lists(node: Any, kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
-    items = _maker(node, kind.value_type)
-
-    def make(values: Values, kinds: Kinds) -> Any:
-        there = _those(values, kinds, list)
-        below = list(chain.from_iterable(there))
-        offsets = _offsets(values, nulls=_NULL in kinds)
-        return pa.ListArray.from_arrays(offsets, items(below, set(map(type, below))), kind)
-
-    return make
-
-
-def _maps(items: Make, kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
-    def make(values: Values, kinds: Kinds) -> Any:
-        there = _those(values, kinds, dict)
-        keys = pa.array(list(chain.from_iterable(there)), pa.string())
-        below = list(chain.from_iterable(map(dict.values, there)))
-        offsets = _offsets(values, nulls=_NULL in kinds)
-        return pa.MapArray.from_arrays(offsets, keys, items(below, set(map(type, below))), kind)
-
-    return make
-
-
-def _those(values: Values, kinds: Kinds, wanted: type) -> Values:
-    """The lists (or dicts) among values that may be null."""
-    if not kinds <= {wanted, _NULL}:
-        raise Unsure
-    return [value for value in values if value is not None] if _NULL in kinds else values
-
-
-def _offsets(values: Values, *, nulls: bool) -> Any:
-    """Where each list begins; null where there is none."""
-    import pyarrow as pa
-
-    lengths = map(len, values) if not nulls else (0 if value is None else len(value) for value in values)
-    ends: list[int | None] = list(accumulate(lengths, initial=0))
-    if nulls:
-        ends[:-1] = [None if value is None else at for at, value in zip(ends, values, strict=False)]
-    return pa.array(ends, pa.int32())
+    def flush(self) -> None:
+        """See ``Output.flush``."""
+        if self.count:
+            self._lines(self.buffer, self.count)
+            del self.buffer[:]
+            self.count = 0

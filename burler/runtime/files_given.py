@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from burler.errors import BatchError, FileError
 from burler.runtime.outlet import Outlet
 from burler.sinks.base import batch_config_of
 
@@ -24,7 +25,7 @@ class FilesGiven:
         """Files that go on as they are, or an iterator of their pages.
 
         Raises:
-            FileError, BatchError: they are not there, or not what they should be.
+            FileError: they are not there, or not what they should be.
         """
         name = stream or self._sync.name
         outlet = self._sync.outlets.get(name)
@@ -32,7 +33,10 @@ class FilesGiven:
             return files  # of a stream that is not selected, or not declared: whoever writes says so
         if name not in unit.intakes:
             unit.intakes[name] = self._intake(unit, outlet)
-        return unit.intakes[name].take(files)
+        try:
+            return unit.intakes[name].take(files)
+        except BatchError as error:  # of the source's files, and so of its stream
+            raise FileError(str(error)) from None
 
     def _intake(self, unit: Unit, outlet: Outlet) -> Intake:
         from burler.batch.native_intake import Intake

@@ -16,6 +16,7 @@ from burler.errors import BadRecordError, BatchError, StreamError
 from burler.pipeline import pages
 from burler.pipeline.bookmark import key_text
 from burler.pipeline.repeats import Repeats
+from burler.pipeline.rows_direct import ColumnsOutput, RowsDirect
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import Shaper
 from burler.pipeline.shape_lines import Output
@@ -87,6 +88,7 @@ class Outlet:
         self._scratch: Shaper | None = None
         self.hook_since: float | None = None
         self._shaper = shaper()
+        self._direct: RowsDirect | None = None
         self._others = OtherPages(self, self._shaper, self._write_rows)
         # What a post_transform function sees; it may make the key.
         self._fitter = shaper(keys_required=False) if planned.spec.post_transform is not None else self._shaper
@@ -153,9 +155,9 @@ class Outlet:
         """The columns of the files that the rows go into, as an Arrow schema."""
         return self._sink.columns(self.planned.stream) if isinstance(self._sink, Batching) else None
 
-    def write_columns(self, table: Any) -> None:
-        """Write rows that are such columns already."""
-        self._sink.write(ArrowPage(self.planned.stream, table, self.now(), self.versions.now))
+    def write_columns(self, table: Any, moment: dt.datetime | None = None) -> None:
+        """Write rows that are such columns already, extracted now or at a ``moment``."""
+        self._sink.write(ArrowPage(self.planned.stream, table, moment or self.now(), self.versions.now))
         self.rows += table.num_rows
         self.bytes += table.nbytes
         self._wrote(table.nbytes)
@@ -234,9 +236,14 @@ class Outlet:
             self.bytes += len(lines)
             self._wrote(len(lines))
 
-        # Columns are made of whole pages: each call costs the same, however few rows it has.
-        held = self.form == "columns" or (compared is not None and compared.holds)
-        output = Output(self._buffer, prefix, suffix, None if held else spill)
+        held = compared is not None and compared.holds
+        if self.form == "columns" and repeats is None:
+            if self._direct is None:
+                self._direct = RowsDirect(self._shaper.schema, self.columns())
+            give = partial(self.write_columns, moment=moment)
+            output: Output = ColumnsOutput(self._buffer, spill, direct=self._direct, give=give)
+        else:
+            output = Output(self._buffer, prefix, suffix, None if held else spill)
         try:
             yield output
             if held and output.count:

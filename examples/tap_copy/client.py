@@ -15,6 +15,7 @@ from burler.errors import SqlError
 from burler.singer.catalog import Catalog
 
 from .catalog import Table, catalog_of, tables_of
+from .copying import copied
 from .files import Exports
 from .kinds import REFUSED, Column, quoted
 
@@ -80,12 +81,12 @@ class Warehouse:
             exports = Exports(
                 self._folder, stream.tap.name, stream.name, compression=self._compression, most_bytes=self._most_bytes
             )
-            with connection.cursor().copy(_copied(question, alone=len(columns) == 1)) as rows:
-                last = None
-                for made in exports.files(rows):
-                    if last is not None:
-                        yield self._files(last, columns, made_at)
-                    last = made
+            rows = copied(connection, _copy_of(question, alone=len(columns) == 1))
+            last = None
+            for made in exports.files(rows):
+                if last is not None:
+                    yield self._files(last, columns, made_at)
+                last = made
             if last is not None:
                 yield self._files(last, columns, made_at, **({} if greatest is None else {"bookmark": greatest}))
 
@@ -178,7 +179,7 @@ def _question(table: Table, columns: list[Column], where: str) -> str:
     return f"select {', '.join(column.selected for column in columns)} from {_name(table)} {where}"
 
 
-def _copied(question: str, *, alone: bool) -> bytes:
+def _copy_of(question: str, *, alone: bool) -> str:
     """A row of one null would be an empty line, which readers of CSV pass over: there null has a text of its own."""
     null = f", NULL '{_NULL_ALONE}'" if alone else ""
-    return f"copy ({question}) to stdout (format csv, header{null})".encode()
+    return f"copy ({question}) to stdout (format csv, header{null})"

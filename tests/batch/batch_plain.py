@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import csv
 import datetime as dt
+import functools
 import gzip
 import io
 import json
@@ -79,13 +80,11 @@ def _table(path: Path, form: str) -> Any:
 
 def _fields(path: Path) -> list[dict[str, str | None]]:
     """CSV by DuckDB, which tells null from the empty text; and by Python's csv, which must see the same rows."""
-    import duckdb
-
     content = unpacked(path)
     plain = path.parent / f".plain-{path.name}.csv"
     plain.write_bytes(content)
     try:
-        found = duckdb.connect().execute(
+        found = _duckdb().execute(
             "select * from read_csv(?, all_varchar=true, header=true, delim=',', quote='\"', escape='\"', nullstr='',"
             " allow_quoted_nulls=false, auto_detect=false, strict_mode=true, new_line='\\n', max_line_size=10000000,"
             f" parallel=false, columns={{{_columns(content)}}})",
@@ -98,6 +97,13 @@ def _fields(path: Path) -> list[dict[str, str | None]]:
     by_module = list(csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True))
     assert [{name: value or "" for name, value in row.items()} for row in rows] == by_module
     return rows
+
+
+@functools.cache
+def _duckdb() -> Any:
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1})
 
 
 def _columns(content: bytes) -> str:

@@ -21,7 +21,7 @@ from burler.runtime.run import run
 from burler.runtime.sync import SyncResult
 from burler.singer.messages import Message, Records, State
 from burler.sinks.touched import TouchedStates
-from burler.testing import run_tap
+from burler.testing import FakeClock, run_tap
 
 Messages = list[dict[str, Any]]
 ENCODINGS = [
@@ -103,18 +103,21 @@ def both(
     config: dict[str, Any] | None = None,
     *,
     batch_size: int = 3,
-    clock: Callable[[], Clock] | None = None,
+    clock: Callable[[], Clock] = FakeClock,
     options: Callable[[], dict[str, Any]] = dict,
     **settings: Any,
 ) -> Pair:
-    """Run what ``make`` gives as RECORDs, and again as BATCH; ``options`` go to both runs, made anew for each."""
+    """Run what ``make`` gives as RECORDs, and again as BATCH; ``options`` go to both runs, made anew for each.
+
+    No time goes by in them unless ``clock`` says so: a machine that is busy makes no STATE come earlier.
+    """
     sink = Lines()
     target: Any = sink
     given = options()
     if (config or {}).get("state_scope") == "touched":
         target = TouchedStates(sink, given.get("state"))
     with warnings() as said:
-        first = run(make(), dict(config or {}), target, clock=clock() if clock else None, **given)
+        first = run(make(), dict(config or {}), target, clock=clock(), **given)
     asked = {
         "encoding": {"format": encoding[0], "compression": encoding[1]},
         "storage": {"root": str(root)},
@@ -123,7 +126,7 @@ def both(
         **settings,
     }
     with warnings() as also:
-        out = run_tap(make(), {**(config or {}), "batch_config": asked}, clock=clock() if clock else None, **options())
+        out = run_tap(make(), {**(config or {}), "batch_config": asked}, clock=clock(), **options())
     return Pair(sink.messages, out.messages, first, out.result, encoding[0], root, asked["dialect"], said, also)
 
 

@@ -58,7 +58,7 @@ class _Door:
         status, code = answer
         body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}, says the test</Message></Error>"
         start_response(f"{status} {code}", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
-        return [body.encode()]
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body.encode()]
 
 
 @functools.cache

@@ -218,6 +218,7 @@ def test_a_schema_without_fields_is_refused_with_the_cure():
         ({"null": "-1.5e3"}, "could be a value itself"),
         ({"null": "True"}, "could be a value itself"),
         ({"null": "\\."}, "could be a value itself"),
+        ({"null": "\ufeffnone"}, "could be a value itself"),
         ({"null": 5}, "null must be text"),
         ({"header": "yes"}, "header must be true or false"),
         ({"line_end": "\r"}, "line_end must be"),

@@ -152,7 +152,7 @@ def test_partitions_alike(tmp_path, encoding, order):
 
 
 @formats
-@pytest.mark.parametrize("name", ["every_n(3)", "on_page", "manual", "end_of_sync", "every_seconds(1)"])
+@pytest.mark.parametrize("name", ["every_n(3)", "on_page", "manual", "end_of_sync"])
 def test_bookmarks_move_alike_with_every_strategy(tmp_path, encoding, name):
     pair = check(both(lambda: strategy(name), encoding, tmp_path, batch_size=16))
     assert sizes(pair, "tickets") == [16, 16, 8], "no STATE makes a file smaller"
@@ -212,3 +212,10 @@ def test_fields_that_only_an_open_schema_lets_in_have_no_column_and_are_said(tmp
     assert "'orders'" in said and "more" in said and "1 row" in said
     pair.batch_said.clear()
     check(pair)
+
+
+@formats
+def test_files_end_by_bytes_and_nothing_is_lost_between_them(tmp_path, encoding):
+    rows = [{"id": number, "text": "x" * 100} for number in range(60)]
+    pair = check(both(lambda: shop(rows), encoding, tmp_path, {"page_max_rows": 5}, batch_size=1000, batch_bytes=1500))
+    assert len(sizes(pair, "orders")) >= 4 and sum(sizes(pair, "orders")) == 60

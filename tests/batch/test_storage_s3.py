@@ -190,10 +190,10 @@ def test_a_file_whose_message_did_not_go_out_is_withdrawn(s3_server, storage, ca
 )
 def test_a_store_that_fails_on_the_way_ends_the_file(s3_server, storage, where, answer, says):
     file = storage.new_file(NAME)
-    with s3_server.failing(lambda asked: answer if asked.startswith(where) else None):
-        with pytest.raises(StorageError, match=rf"^{s3_server.url(KEY)} can't be written: (?s:.*){says}") as caught:
-            file.write(bytes(BIG))
-            file.publish()
+    wrong = pytest.raises(StorageError, match=rf"^{s3_server.url(KEY)} can't be written: (?s:.*){says}")
+    with s3_server.failing(lambda asked: answer if asked.startswith(where) else None), wrong as caught:
+        file.write(bytes(BIG))
+        file.publish()
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
     assert len(str(caught.value).splitlines()) <= 3 and s3_server.secret not in str(caught.value)
     assert s3_server.uploads() == [] and s3_server.keys() == []
@@ -202,9 +202,9 @@ def test_a_store_that_fails_on_the_way_ends_the_file(s3_server, storage, where, 
 def test_a_store_that_fails_at_the_end_ends_the_file(s3_server, storage):
     file = storage.new_file(NAME)
     file.write(bytes(BIG))
-    with s3_server.failing(lambda asked: (500, "InternalError") if asked.startswith("POST") else None):
-        with pytest.raises(StorageError, match="can't be written"):
-            file.publish()
+    wrong = pytest.raises(StorageError, match="can't be written")
+    with s3_server.failing(lambda asked: (500, "InternalError") if asked.startswith("POST") else None), wrong:
+        file.publish()
     assert s3_server.uploads() == [] and s3_server.keys() == []
 
 
@@ -252,9 +252,9 @@ def test_a_bucket_that_is_not_there(s3_server):
 
 
 def test_credentials_that_do_not_hold(s3_server):
-    with s3_server.failing(lambda asked: (403, "InvalidAccessKeyId")):
-        with pytest.raises(UsageError, match=r"can't be looked at: InvalidAccessKeyId.*\n  Do the credentials hold"):
-            open_storage(BatchStorage(s3_server.url("x"), "", s3_server.options))
+    wrong = pytest.raises(UsageError, match=r"can't be looked at: InvalidAccessKeyId.*\n  Do the credentials hold")
+    with s3_server.failing(lambda asked: (403, "InvalidAccessKeyId")), wrong:
+        open_storage(BatchStorage(s3_server.url("x"), "", s3_server.options))
 
 
 def test_credentials_that_may_write_and_not_look_will_do(s3_server):

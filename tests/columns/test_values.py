@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import Counter
 from decimal import Decimal
 
@@ -14,6 +15,7 @@ from burler.columns.kinds import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    JSON,
     STRING,
     TIMESTAMP,
     DecimalOf,
@@ -46,6 +48,7 @@ def held(kind, text):
         (DecimalOf(2), "3.1400", Decimal("3.14")),
         (DOUBLE, "0.1", 0.1),
         (DOUBLE, "1", 1.0),
+        (DOUBLE, "5e-324", 5e-324),
         (BOOLEAN, "true", True),
         (STRING, '"a\\u0000\\"b"', 'a\x00"b'),
         (STRING, "1.10", "1.10"),
@@ -115,6 +118,18 @@ def test_a_value_that_fits_is_held_exactly(kind, text, value):
 def test_a_value_that_does_not_fit_is_an_error(kind, text):
     with pytest.raises(Misfit):
         held(kind, text)
+
+
+@pytest.mark.parametrize(("text", "sign"), [("-0", 1), ("-0.0", -1), ("-0e0", -1), ("0", 1), ("-1e-400", -1)])
+def test_only_a_number_with_a_fraction_or_an_exponent_is_a_negative_zero(text, sign):
+    value, _, _ = held(DOUBLE, text)
+
+    assert (value, math.copysign(1, value)) == (0.0, sign)
+
+
+def test_json_is_kept_as_its_source_text():
+    assert held(JSON, '"7"')[0] == '"7"'
+    assert held(JSON, '{"a": 1.10}')[0] == '{"a": 1.10}'
 
 
 def test_digits_beyond_microseconds_are_cut_and_counted():

@@ -74,13 +74,15 @@ class Pipe:
         # A PostgreSQL column of the target has no zone: what it stores depends on that of the session.
         self.environment = {**os.environ, "PGTZ": "UTC", "NO_PROXY": "127.0.0.1", **(environment or {})}
 
-    def tap(self, source: Path, batch_config: dict[str, Any] | None, *args: str, state: str = "") -> list[bytes]:
+    def tap(
+        self, source: Path, batch_config: dict[str, Any] | None, *args: str, state: str = "", suffix: str = ""
+    ) -> list[bytes]:
         """The lines of messages of a run of ``tap_batched.py``; a failure is an AssertionError."""
         config, given = self.folder / "config.json", self.folder / "state.json"
         config.write_text(json.dumps({} if batch_config is None else {"batch_config": batch_config}))
         given.write_text(state or "{}")
         command = [sys.executable, PROGRAMS / "tap_batched.py", "--config", config, "--state", given, *args]
-        return self.run(command, b"", SOURCE=str(source)).splitlines(keepends=True)
+        return self.run(command, b"", SOURCE=str(source), SUFFIX=suffix).splitlines(keepends=True)
 
     def load(self, target: list[Any], lines: list[bytes]) -> str:
         """A target's run over messages; the last STATE that it wrote."""
@@ -111,11 +113,6 @@ class Files:
     def rows(self, stream: str) -> Rows:
         """In the order in which they were loaded."""
         return parsed((self.folder / f"{stream}.jsonl").read_text(encoding="utf-8").strip().split("\n"))
-
-    def versions(self, stream: str) -> list[int]:
-        """That were activated."""
-        path = self.folder / f"{stream}.versions"
-        return [int(line) for line in path.read_text().split()] if path.exists() else []
 
 
 class Tables:

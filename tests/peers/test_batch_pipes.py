@@ -12,6 +12,25 @@ BURLER = [sys.executable, "-m", "burler"]
 SDK_TAP = Path(same_taps.__file__)
 
 
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("source")
+    write_source(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory, peers, source):
+    """The rows of a RECORD run of the tap, stream by stream."""
+    found = {}
+    for line in Pipe(tmp_path_factory.mktemp("records"), peers).tap(source, None):
+        [message] = parsed([line.decode()])
+        if message["type"] == "RECORD":
+            found.setdefault(message["stream"], []).append(message["record"])
+    assert found.keys() == {"orders", "kinds", "log", "open"}
+    return found
+
+
 def sdk_tap(pipe, batch_config=None):
     """The messages of a tap on the Singer SDK."""
     config = pipe.folder / "sdk-tap.json"
@@ -29,18 +48,19 @@ def old_target(pipe, old_peers, given):
     return rows, json.loads(said.splitlines()[-1])
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
-def test_pack_gives_the_records_of_any_tap_to_a_target_as_files(tmp_path, peers, form):
+def test_pack_gives_the_records_of_any_tap_to_a_target_as_files(tmp_path, peers):
     pipe = Pipe(tmp_path, peers)
     given = sdk_tap(pipe)
-    packed = pipe.run([*BURLER, "batch", "pack", "--format", form, "--storage", tmp_path / "files"], given)
-    assert {message["type"] for message in messages(packed.splitlines())} == {"SCHEMA", "BATCH", "STATE"}
-    records, batches = Files(tmp_path / "records", pipe), Files(tmp_path / "batches", pipe)
-    states = [json.loads(pipe.load(files.command, [lines])) for files, lines in ((records, given), (batches, packed))]
-    assert states[0] == states[1]
-    for name in ("contacts", "companies"):
-        assert own(batches.rows(name)) == own(records.rows(name))
-        assert len(batches.rows(name)) == 3
+    loaded = Files(tmp_path / "records", pipe)
+    last = pipe.load(loaded.command, [given])
+    for form in ("jsonl", "parquet"):
+        packed = pipe.run([*BURLER, "batch", "pack", "--format", form, "--storage", tmp_path / "files"], given)
+        assert {message["type"] for message in messages(packed.splitlines())} == {"SCHEMA", "BATCH", "STATE"}
+        batches = Files(tmp_path / form, pipe)
+        assert json.loads(pipe.load(batches.command, [packed])) == json.loads(last)
+        for name in ("contacts", "companies"):
+            assert own(batches.rows(name)) == own(loaded.rows(name))
+            assert len(batches.rows(name)) == 3
 
 
 def test_expand_gives_the_files_of_an_sdk_tap_to_a_target_of_records(tmp_path, peers, old_peers):
@@ -64,28 +84,22 @@ def test_expand_gives_the_files_of_an_sdk_tap_to_a_target_of_records(tmp_path, p
     ],
     ids=["jsonl", "csv", "parquet", "arrow"],
 )
-def test_expand_gives_files_of_every_kind_to_a_target_of_records(tmp_path, peers, old_peers, encoding):
+def test_expand_gives_files_of_every_kind_to_a_target_of_records(tmp_path, peers, old_peers, source, records, encoding):
     """What no target reads becomes what each one reads; the rows are those of a RECORD run."""
     pipe = Pipe(tmp_path, peers)
-    write_source(tmp_path / "source")
-    given = b"".join(pipe.tap(tmp_path / "source", {"encoding": encoding, "storage": {"root": str(tmp_path / "files")}}))
+    given = b"".join(pipe.tap(source, {"encoding": encoding, "storage": {"root": str(tmp_path / "files")}}))
     rows, state = old_target(pipe, old_peers, pipe.run([*BURLER, "batch", "expand"], given))
     assert state == json.loads(given.splitlines()[-1])["value"]
-    wanted = parsed([line.decode() for line in pipe.tap(tmp_path / "source", None)])
-    for name in ("orders", "kinds", "log", "open"):
-        records = [m["record"] for m in wanted if m["type"] == "RECORD" and m["stream"] == name]
-        assert records
-        if encoding["format"] == "jsonl":
-            assert rows[name] == records
-        else:
-            assert without_nulls(rows[name]) == without_nulls(records)
+    if encoding["format"] == "jsonl":
+        assert rows == records
+    else:
+        assert without_nulls(rows) == without_nulls(records)
 
 
-def test_a_target_of_records_refuses_batches(tmp_path, peers, old_peers):
+def test_a_target_of_records_refuses_batches(tmp_path, peers, old_peers, source):
     """Which is why BATCH is never sent unasked."""
     pipe = Pipe(tmp_path, peers)
-    write_source(tmp_path / "source")
-    lines = pipe.tap(tmp_path / "source", {"storage": {"root": str(tmp_path / "files")}})
+    lines = pipe.tap(source, {"storage": {"root": str(tmp_path / "files")}})
     config = tmp_path / "old-target.json"
     config.write_text(json.dumps({"destination_path": str(tmp_path)}))
     ended = pipe.ended([old_peers / "target-jsonl", "--config", config], b"".join(lines))

@@ -51,7 +51,7 @@ def shaped(parts, schema, *, columns, **options):
     told = []
     for rows in parts:
         page = shaper.shape_to(rows, output)
-        told.append((page.count, page.keys, page.skipped, str(page.error)))
+        told.append((page.count, repr(page.keys), page.skipped, str(page.error)))
         output.flush()
     return came, told, shaper.unknown.counts
 
@@ -200,12 +200,12 @@ def test_a_row_that_does_not_fit_ends_the_page_where_it_stands():
     schema = {"type": "object", "properties": {"v": {"type": "integer"}}}
     rows = [{"v": i} for i in range(200)]
     rows[150] = {"v": "no"}
-    assert 0 < compare([rows], schema) < 150
-    assert compare([rows], schema, rules=Rules(on_bad_record="skip")) > 0
+    assert 0 < compare([rows], schema) <= 150
+    assert 150 < compare([rows], schema, rules=Rules(on_bad_record="skip")) < 200
 
 
 def test_text_that_utf8_has_no_form_for_is_an_error_as_ever():
     schema = {"type": "object", "properties": {"v": TEXT}}
     _, told, _ = shaped([[{"v": "a"}, {"v": "\ud800"}]], schema, columns=True)
-    assert told[0][0] == 1 and "UTF-8" in told[0][3]
+    assert told[0][0] == 1 and "field 'v' is str" in told[0][3]
     compare([[{"v": "a"}, {"v": "\ud800"}]], schema)

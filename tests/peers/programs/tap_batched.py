@@ -13,6 +13,7 @@ from pathlib import Path
 import burler
 
 tap = burler.tap("tap-batched")
+SUFFIX = os.environ.get("SUFFIX", "")
 
 _TEXT = {"type": ["null", "string"]}
 _MOMENT = {"type": ["null", "string"], "format": "date-time"}
@@ -46,7 +47,7 @@ def _rows(name: str) -> list[dict]:
 
 
 @tap.sync(
-    "orders",
+    f"orders{SUFFIX}",
     key_properties="id",
     replication_key="updated_at",
     order="asc",
@@ -59,20 +60,20 @@ def orders(stream):
     return [row for row in _rows("orders") if row["updated_at"] >= start]
 
 
-@tap.sync("kinds", key_properties="id", schema={"type": "object", "properties": _KINDS})
+@tap.sync(f"kinds{SUFFIX}", key_properties="id", schema={"type": "object", "properties": _KINDS})
 def kinds():
     """A full table."""
     return _rows("kinds")
 
 
-@tap.sync("log", schema={"type": "object", "properties": {"at": _MOMENT, "line": _TEXT}})
+@tap.sync(f"log{SUFFIX}", schema={"type": "object", "properties": {"at": _MOMENT, "line": _TEXT}})
 def log():
     """A full table without keys."""
     return _rows("log")
 
 
 @tap.sync(
-    "open",
+    f"open{SUFFIX}",
     key_properties="id",
     schema={
         "type": "object",

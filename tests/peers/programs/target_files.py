@@ -3,7 +3,7 @@
     python target_files.py --config config.json < messages
 
 It runs in the peers' environment. A row is written as the SDK hands it over, whether it came in a RECORD or in a batch
-file. ``<stream>.versions`` gets the versions that were activated.
+file.
 """
 
 from __future__ import annotations
@@ -25,24 +25,17 @@ class FileSink(BatchSink):
 
     def process_batch(self, context: dict[str, Any]) -> None:
         """Rows that were gathered from RECORDs, or those of a batch file."""
-        with self._file("jsonl").open("a", encoding="utf-8") as file:
+        path = Path(self.config["folder"]) / f"{self.stream_name}.jsonl"
+        with path.open("a", encoding="utf-8") as file:
             for row in context.get("records", ()):
                 self._read_moments(row)
                 file.write(simplejson.dumps(row, use_decimal=True, default=_plain) + "\n")
-
-    def activate_version(self, new_version: int) -> None:
-        """Say which one."""
-        with self._file("versions").open("a") as file:
-            file.write(f"{new_version}\n")
 
     def _read_moments(self, row: dict[str, Any]) -> None:
         """The SDK reads the texts of date-times in RECORDs, and leaves them as they are in files of JSON lines."""
         for name, field in self.schema["properties"].items():
             if isinstance(row.get(name), str) and field.get("format") in _READ:
                 row[name] = _READ[field["format"]](row[name])
-
-    def _file(self, ending: str) -> Path:
-        return Path(self.config["folder"]) / f"{self.stream_name}.{ending}"
 
 
 def _plain(value: Any) -> str:

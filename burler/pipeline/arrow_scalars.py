@@ -1,0 +1,134 @@
+"""Scalars of Arrow pages as values of a column: see ``arrow_direct``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from burler.pipeline import arrow_text, arrow_times
+from burler.pipeline.arrow_text import Unsure, join
+from burler.pipeline.arrow_types import Leaf, is_binary
+from burler.pipeline.shape_values import types_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def scalars(leaf: Leaf, node: Any, array: Any, wanted: pa.DataType) -> Any:
+    """Scalars that ``leaf`` would write, as values of a column.
+
+    Args:
+        node: what the schema says of them.
+
+    Raises:
+        Unsure, and what pyarrow raises: they may be others on the way through lines.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_string(wanted):
+        if leaf not in _BARE and not _is_scalar(node):
+            raise Unsure  # text in a column for anything: JSON text in some files
+        return _texts_by(leaf, array)
+    if pa.types.is_timestamp(wanted):
+        return _moments(leaf, array)
+    if pa.types.is_date(wanted):
+        return _dates(leaf, array)
+    if pa.types.is_binary(wanted):
+        if leaf is arrow_text.base64_parts and is_binary(array.type):
+            return array.cast(wanted)
+    elif pa.types.is_boolean(wanted):
+        if leaf is arrow_text.cast_parts and pa.types.is_boolean(array.type):
+            return array
+    elif leaf in _NUMBERS and not pa.types.is_boolean(array.type):
+        return _NUMBERS[leaf](array, wanted)
+    raise Unsure
+
+
+def _numbers(array: Any, wanted: pa.DataType) -> Any:
+    """Integers and decimals in a column of numbers, exactly; decimals as the doubles next to them, as readers of JSON
+    take them."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(array.type) and pa.types.is_floating(wanted):
+        return arrow_text.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast makes another double of 0.47
+    return array.cast(wanted)  # raises where something would be lost
+
+
+def _floats(array: Any, wanted: pa.DataType) -> Any:
+    import pyarrow as pa
+
+    if not pa.types.is_floating(wanted):  # a decimal holds the digits that are written, not the value
+        raise Unsure
+    return arrow_text.finite(array)
+
+
+_NUMBERS: dict[Leaf, Callable[[Any, Any], Any]] = {
+    arrow_text.cast_parts: _numbers,
+    arrow_text.float_parts: _floats,
+    arrow_text.whole_float_parts: lambda array, wanted: arrow_text.whole_floats(array).cast(wanted),
+    arrow_text.whole_decimal_parts: lambda array, wanted: arrow_text.whole_decimals(array).cast(wanted),
+}
+
+
+def _moments(leaf: Leaf, array: Any) -> Any:
+    if leaf is arrow_times.date_time_string_parts:
+        leaf(array)  # raises where one is not written as burler writes it
+    elif leaf is not arrow_times.timestamp_parts:
+        raise Unsure
+    return arrow_times.moments_us(array)
+
+
+def _dates(leaf: Leaf, array: Any) -> Any:
+    import pyarrow as pa
+
+    if leaf is arrow_times.date_parts:
+        return arrow_times.days(array)
+    if leaf is arrow_times.date_string_parts:
+        leaf(array)
+        return array.cast(pa.date32())
+    raise Unsure
+
+
+def _is_scalar(node: Any) -> bool:
+    """Whether a node of the form takes nothing but scalars of named types."""
+    if not isinstance(node, Mapping):
+        return False
+    if "anyOf" in node or "oneOf" in node:
+        return all(map(_is_scalar, node["anyOf"] if "anyOf" in node else node["oneOf"]))
+    return bool(types_of(node)) and set(types_of(node)) <= _SCALARS
+
+
+def _texts_by(leaf: Leaf, array: Any) -> Any:
+    """Text as it is; other values as they are written, less the quotes."""
+    import pyarrow.compute as pc
+
+    if leaf in _AS_THEY_ARE:
+        if leaf is not arrow_text.string_parts:
+            leaf(array)
+        return texts(array)
+    text = join(leaf(array), len(array))
+    if leaf not in _BARE:
+        text = pc.utf8_slice_codeunits(text, 1, -1)
+    return where_valid(array, text)
+
+
+_AS_THEY_ARE = (arrow_text.string_parts, arrow_times.date_time_string_parts, arrow_times.date_string_parts)
+_BARE = frozenset(_NUMBERS)  # written without quotes
+_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+
+
+def texts(array: Any) -> Any:
+    """Strings of any kind, if all are UTF-8."""
+    import pyarrow as pa
+
+    array.validate(full=True)
+    return array.cast(pa.string())
+
+
+def where_valid(array: Any, text: Any) -> Any:
+    """Texts of an array's values, null where they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = text.cast(pa.string())
+    return pc.if_else(array.is_valid(), text, pa.scalar(None, pa.string())) if array.null_count else text
