@@ -268,7 +268,7 @@ class Pool:
         poll = select.poll()
         if fd is not None:
             poll.register(fd, select.POLLIN | select.POLLPRI | select.POLLHUP | select.POLLERR)
-        room = sum(worker.turn.waiting_bytes for worker in self._workers if worker.turn) < LOOK_AHEAD_BYTES * self._most
+        room = sum(worker.turn.waiting_bytes for worker in self._workers if worker.turn) < LOOK_AHEAD_BYTES * self._most + 10**9
         for worker in self._workers:
             turn = worker.turn
             if turn is not None and (turn is self._queue[0] or (room and not turn.is_full)):

@@ -60,6 +60,11 @@ def _new_files(command: Command) -> Command:
         click.option("--batch-bytes", type=click.IntRange(min=1), help="Bytes before compression.  [default: 128 MiB]"),
         click.option("--batch-age-seconds", type=float, help="Since a file's first row.  [default: 60]"),
         click.option("--dialect", type=click.Choice(DIALECTS), help="Keys of the messages.  [default: both]"),
+        click.option(
+            "--activate-version/--no-activate-version",
+            default=None,
+            help="Whether ACTIVATE_VERSION goes on.  [default: in --dialect sip]",
+        ),
         click.option("--presign-seconds", type=click.IntRange(min=1), help="Sign URLs, for so long (--dialect sip)."),
     )
 

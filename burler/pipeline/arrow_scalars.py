@@ -51,6 +51,8 @@ def _numbers(array: Any, wanted: pa.DataType) -> Any:
 
     if pa.types.is_decimal(array.type) and pa.types.is_floating(wanted):
         return arrow_text.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast makes another double of 0.47
+    if pa.types.is_decimal(wanted):
+        return arrow_text.rescaled(array, wanted)
     return array.cast(wanted)  # raises where something would be lost
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import functools
 import itertools
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -224,4 +225,17 @@ def whole_decimals(array: Any) -> Any:
     import pyarrow as pa
 
     wide = pa.types.is_decimal256(array.type)
-    return array.cast(pa.decimal256(76, 0) if wide else pa.decimal128(38, 0))
+    return rescaled(array, pa.decimal256(76, 0) if wide else pa.decimal128(38, 0))
+
+
+def rescaled(array: Any, kind: Any) -> Any:
+    """Integers or decimals as decimals of another type. Arrow's own cast gives wrong numbers, without a word, where a
+    value has no room for as many digits behind the point."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if kind.scale > (array.type.scale if pa.types.is_decimal(array.type) else 0):
+        room = Decimal(10) ** (kind.precision - kind.scale)
+        if any(Decimal(end).copy_abs() >= room for end in pc.min_max(array).as_py().values() if end is not None):
+            raise Unsure
+    return array.cast(kind)  # raises where a digit would be lost

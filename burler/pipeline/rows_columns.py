@@ -161,7 +161,10 @@ def _decimals(kind: pa.DataType) -> Make:
                 Decimal(repr(value)) if type(value) is float else Decimal(value) if type(value) is str else value
                 for value in values
             ]
-        return pa.array(values, kind)
+        made = pa.array(values, kind)
+        if made.to_pylist() != values:  # of more than 38 digits Arrow makes other numbers, without a word
+            raise Unsure
+        return made
 
     return make
 

@@ -236,8 +236,11 @@ class Outlet:
             self.bytes += len(lines)
             self._wrote(len(lines))
 
-        held = compared is not None and compared.holds
-        if self.form == "columns" and repeats is None:
+        columns = self.form == "columns"
+        direct = columns and repeats is None
+        # Columns are made of whole pages: each call costs the same, however few rows it has.
+        held = not direct and (columns or (compared is not None and compared.holds))
+        if direct:
             if self._direct is None:
                 self._direct = RowsDirect(self._shaper.schema, self.columns())
             give = partial(self.write_columns, moment=moment)

@@ -130,8 +130,13 @@ def both(
     return Pair(sink.messages, out.messages, first, out.result, encoding[0], root, asked["dialect"], said, also)
 
 
-def check(pair: Pair, *, order: bool = True) -> Pair:
-    """Hold both runs against each other. ``order``: STATEs come in one order (not so with workers)."""
+def check(pair: Pair, *, order: bool = True, shuffled: bool = False) -> Pair:
+    """Hold both runs against each other.
+
+    Args:
+        order: STATEs and warnings come in one order (not so with workers).
+        shuffled: nor do the rows of one stream.
+    """
     schemas = {m["stream"]: m["schema"] for m in pair.records if m["type"] == "SCHEMA"}
     streams = {m["stream"] for m in pair.batches if m["type"] == "BATCH"}
     assert streams == {m["stream"] for m in pair.records if m["type"] == "RECORD"}
@@ -140,6 +145,8 @@ def check(pair: Pair, *, order: bool = True) -> Pair:
     for stream, schema in schemas.items():
         wanted, found = _story(pair, pair.records, stream, schema), _story(pair, pair.batches, stream, schema)
         assert len(wanted) == len(found), stream
+        if shuffled:
+            wanted, found = sorted(wanted, key=repr), sorted(found, key=repr)
         for one, other in zip(wanted, found, strict=True):
             assert same(one, other), (stream, one, other)
     assert _plain(states(pair.batches)[-1:]) == _plain(states(pair.records)[-1:])

@@ -254,6 +254,15 @@ def test_a_config_file_and_options(tmp_path: Path) -> None:
     assert (given.encoding.format, given.encoding.compression, given.batch_size) == ("csv", None, 5)
 
 
+def test_activate_version_goes_on_where_it_is_asked_for(tmp_path: Path) -> None:
+    activate = {"type": "ACTIVATE_VERSION", "stream": "users", "version": 1}
+    given = lines(SCHEMA, record(1, version=1), activate)
+    for options, goes in (([], False), (["--activate-version"], True), (["--dialect", "sip"], True)):
+        code, out, err = run("pack", "--storage", str(tmp_path), *options, given=given)
+        assert (code, faults(err)) == (0, [])
+        assert (activate in parsed(out)) is goes
+
+
 def test_a_config_file_without_one(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text('{"url": "x"}')

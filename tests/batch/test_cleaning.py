@@ -17,7 +17,7 @@ from burler.batch.naming import is_hidden, is_ours
 from burler.batch.storage import open_storage
 from burler.batch_config import BatchStorage
 from burler.cli.batch_clean import Age, clean
-from burler.errors import ConfigError, StorageError, UsageError
+from burler.errors import ConfigError, UsageError
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0

@@ -145,3 +145,17 @@ def test_mistakes_are_answered_as_the_page_says(tmp_path, monkeypatch):
             run_tap(tap, json.loads(config))
         assert str(error.value).replace(str(tmp_path), "/path/to") == text.strip()
         assert error.value.exit_code == 2
+
+
+def test_commands_and_options_on_the_page_are_there():
+    from burler.cli.main import cli
+
+    group = cli.commands["batch"]
+    seen = set()
+    for line in re.findall(r"burler batch (.+?)(?:`|\||$)", PAGE, re.MULTILINE):
+        name, *words = line.split()
+        command = group.commands[name]
+        known = {option for param in command.params for option in param.opts}
+        assert {word for word in words if word.startswith("--")} <= known, line
+        seen.add(name)
+    assert seen == set(group.commands)

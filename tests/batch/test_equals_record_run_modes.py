@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from batch_plain import exact, path_of, rows_in, same
 from batch_same import FORMATS, Pair, both, check, check_messages, never_ahead, states
-from batch_taps import ITEM, family, item, polled, several, strategy
+from batch_taps import ITEM, family, item, parted, polled, several, strategy
 
 import burler
 from burler.runtime.sync import SyncResult
@@ -100,6 +100,12 @@ def test_several_workers_give_the_same_rows_and_the_same_last_state(tmp_path, en
     for stream in ("one", "two", "three", "four"):
         ids = [row["id"] for m in batches(pair, stream) for row in rows_in(path_of(m["manifest"][0]), pair.form, ITEM)]
         assert ids == list(range(10)), "in order within a stream"
+
+
+@formats
+def test_partitions_beside_each_other_give_the_same_rows_and_the_same_last_state(tmp_path, encoding):
+    pair = check(both(parted, encoding, tmp_path, {"partition_workers": 3}), order=False, shuffled=True)
+    assert sum(m["size"] for m in batches(pair, "tickets")) == 20
 
 
 @formats

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import jsonschema
 import pytest
 
 import burler
-from burler.batch import message_schema
+from burler.batch import convert, message_schema, pack
 from burler.batch.message import batch_of
+from burler.batch_config import read_batch_config
 from burler.singer.messages import parse_line
 from burler.testing import canary, run_tap
 
@@ -202,3 +204,30 @@ def test_what_a_run_writes_fits_in_each_dialect(tmp_path, dialect, form, compres
         assert parse_line(json.dumps(message)) == message
         others = {"both", "sip", "meltano"} - {dialect}
         assert not any(valid(message, other) for other in others)
+
+
+@pytest.mark.parametrize("dialect", ["both", "sip", "meltano"])
+def test_what_pack_and_convert_write_fits_too(tmp_path, dialect):
+    rows = [{"type": "RECORD", "stream": "users", "record": {"id": number, "at": "x"}} for number in range(3)]
+    lines = [{"type": "SCHEMA", "stream": "users", "schema": FIELDS, "key_properties": ["id"]}, *rows]
+    source = io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    packed, converted = io.BytesIO(), io.BytesIO()
+    storage = {"storage": {"root": str(tmp_path)}, "dialect": dialect}
+    pack(source, packed.write, read_batch_config({"encoding": {"compression": "gzip"}, **storage}))
+    parquet = read_batch_config({"encoding": {"format": "parquet"}, **storage})
+    convert(io.BytesIO(packed.getvalue()), converted.write, parquet)
+    for written in (packed, converted):
+        messages = [json.loads(line) for line in written.getvalue().splitlines()]
+        assert [message["type"] for message in messages] == ["SCHEMA", "BATCH"]
+        assert valid(messages[1], dialect)
+
+
+@pytest.mark.parametrize("dialect", ["both", "sip", "meltano"])
+def test_messages_of_files_that_the_source_has_made_fit_too(tmp_path, dialect):
+    path = tmp_path / "orders 1 ä.csv"
+    path.write_text('id,at\n1,"x"\n', encoding="utf-8")
+    tap = burler.tap("tap-shop")
+    tap.sync("orders", key_properties="id", schema=FIELDS)(lambda: burler.batch_files(path, size=1))
+    out = run_tap(tap, {"batch_config": {"dialect": dialect}})
+    (message,) = [message for message in out.messages if message["type"] == "BATCH"]
+    assert valid(message, dialect), message

@@ -1,119 +1,24 @@
 """Files of the source are passed on untouched, or read as rows: what decides, and what goes out (specs 11.18)."""
 
-import bz2
-import gzip
-import json
 import logging
 from decimal import Decimal
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from native_taps import LINES, ROWS, SCHEMA, batches, config_of, put, rows_in, shaped, tap_of
 
 import burler
 from burler.batch.native import batch_files
 from burler.testing import canary, run_tap
 
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "integer"},
-        "name": {"type": ["null", "string"]},
-        "price": {"type": ["null", "number"], "multipleOf": 0.01},
-        "at": {"type": ["null", "string"], "format": "date-time"},
-    },
-}
-ROWS = [
-    {"id": 1, "name": "a, \"b\"\nc", "price": Decimal("1.50"), "at": "2024-01-01T00:00:00Z"},
-    {"id": 2, "name": "", "price": None, "at": "2024-01-02T10:00:00.500000Z"},
-    {"id": 3, "name": None, "price": Decimal("12345678901234567.89"), "at": None},
-]  # fmt: skip
-CSV = (
-    b"id,name,price,at\n"
-    b'1,"a, ""b""\nc",1.50,2024-01-01T00:00:00Z\n'
-    b'2,"",,2024-01-02T10:00:00.500000Z\n'
-    b"3,,12345678901234567.89,\n"
-)
-LINES = b"".join(json.dumps(row, default=str).encode() + b"\n" for row in ROWS).replace(b'"1.50"', b"1.50").replace(
-    b'"12345678901234567.89"', b"12345678901234567.89"
-)  # fmt: skip
-TYPES = pa.schema(
-    [("id", pa.int32()), ("name", pa.string()), ("price", pa.decimal128(20, 2)), ("at", pa.timestamp("ms", "UTC"))]
-)
-
-
-def table():
-    import datetime as dt
-
-    moments = [None if row["at"] is None else dt.datetime.fromisoformat(row["at"]) for row in ROWS]
-    return pa.table(
-        [[row[name] for row in ROWS] if name != "at" else moments for name in TYPES.names], schema=TYPES
-    )  # fmt: skip
-
-
-def put(folder, name):
-    path = folder / name
-    if ".parquet" in name:
-        pq.write_table(table(), path)
-    elif ".arrow" in name:
-        with pa.ipc.new_file(str(path), TYPES) as out:
-            out.write_table(table())
-    else:
-        data = CSV if ".csv" in name else LINES
-        path.write_bytes({"gz": gzip.compress, "bz2": bz2.compress}.get(name.rpartition(".")[2], bytes)(data))
-    return path
-
-
-def tap_of(*yielded, schema=SCHEMA, **options):
-    tap = burler.tap("tap-exports")
-
-    @tap.sync("orders", key_properties="id", schema=schema, versions=False, **options)
-    def orders(stream):
-        yield from (one() if callable(one) else one for one in yielded) if len(yielded) > 1 else iter(yielded)
-
-    return tap
-
-
-@pytest.fixture
-def batching(tmp_path):
-    """A config with BATCH on, and rows of burler's own files below ``batches``."""
-
-    def config(**more):
-        return {"batch_config": {"storage": {"root": str(tmp_path / "batches")}, **more}}
-
-    return config
-
-
-def batches(run, stream="orders"):
-    return [m for m in run.messages if m["type"] == "BATCH" and m["stream"] == stream]
-
-
-def rows_in(run, folder):
-    """The rows of burler's own files that a run named."""
-    found = []
-    for message in batches(run):
-        for url in message["manifest"]:
-            assert url.startswith(f"file://{folder}/batches/"), url
-            text = Path(url.removeprefix("file://")).read_bytes()
-            found += [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
-    return found
-
-
-def shaped(rows):
-    """Rows as they are compared: numbers by value."""
-    return [{name: value for name, value in row.items() if value is not None} for row in rows]
-
-
 NAMES = ["a.csv", "a.csv.gz", "a.jsonl", "a.jsonl.gz", "a.parquet", "a.arrow"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_files_that_are_what_the_schema_says_pass_untouched(tmp_path, batching, name):
+def test_files_that_are_what_the_schema_says_pass_untouched(tmp_path, name):
     path = put(tmp_path, name)
     before = path.read_bytes()
     given = {"columns": SCHEMA["properties"]} if "jsonl" in name else {}
-    run = run_tap(tap_of(batch_files(path, size=3, **given)), batching())
+    run = run_tap(tap_of(batch_files(path, size=3, **given)), config_of(tmp_path))
     assert run.types == ["SCHEMA", "BATCH", "STATE"]
     (message,) = batches(run)
     assert message["manifest"] == [f"file://{path}"]
@@ -138,25 +43,25 @@ def _as_floats(rows):
     ]
 
 
-def test_csv_options_stand_in_the_message(tmp_path, batching):
+def test_csv_options_stand_in_the_message(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"id;name;price;at\r\n1;'x';\\N;\\N\r\n")
-    run = run_tap(tap_of(batch_files(path, delimiter=";", quote_char="'", null="\\N")), batching())
+    run = run_tap(tap_of(batch_files(path, delimiter=";", quote_char="'", null="\\N")), config_of(tmp_path))
     assert batches(run)[0]["format"] == {
         "name": "csv",
         "options": {"delimiter": ";", "quote_char": "'", "header": True, "null": "\\N", "line_end": "\r\n"},
     }
 
 
-def test_each_file_has_a_message_of_its_own_and_empty_ones_have_none(tmp_path, batching):
+def test_each_file_has_a_message_of_its_own_and_empty_ones_have_none(tmp_path):
     first, second = put(tmp_path, "a.csv"), put(tmp_path, "b.csv")
     (tmp_path / "c.csv").write_bytes(b"")
-    run = run_tap(tap_of(batch_files([first, tmp_path / "c.csv", second], size=[3, 0, 4])), batching())
+    run = run_tap(tap_of(batch_files([first, tmp_path / "c.csv", second], size=[3, 0, 4])), config_of(tmp_path))
     assert [(m["manifest"], m["size"]) for m in batches(run)] == [([f"file://{first}"], 3), ([f"file://{second}"], 4)]
 
 
-def test_no_files_are_no_messages(batching):
-    assert run_tap(tap_of(batch_files([])), batching()).types == ["SCHEMA", "STATE"]
+def test_no_files_are_no_messages(tmp_path):
+    assert run_tap(tap_of(batch_files([])), config_of(tmp_path)).types == ["SCHEMA", "STATE"]
 
 
 # ---- what is read and written anew -------------------------------------------------------------------------
@@ -169,24 +74,24 @@ def deselected(*fields):
     return {"streams": [entry]}
 
 
-def test_a_column_that_is_not_selected_never_goes_out(tmp_path, batching, caplog):
+def test_a_column_that_is_not_selected_never_goes_out(tmp_path, caplog):
     with caplog.at_level(logging.INFO):
-        run = run_tap(tap_of(batch_files(put(tmp_path, "a.csv"))), batching(), catalog=deselected("price"))
+        run = run_tap(tap_of(batch_files(put(tmp_path, "a.csv"))), config_of(tmp_path), catalog=deselected("price"))
     assert "its files are read and written anew: '" in caplog.text
     assert "it has 'price', which the selected schema does not" in caplog.text
     rows = rows_in(run, tmp_path)
     assert [row["id"] for row in rows] == [1, 2, 3] and not any("price" in row for row in rows)
 
 
-def test_a_column_that_is_missing_is_told(tmp_path, batching, caplog):
+def test_a_column_that_is_missing_is_told(tmp_path, caplog):
     (tmp_path / "a.csv").write_bytes(b"id,name,at\n1,x,\n")
     with caplog.at_level(logging.INFO):
-        run = run_tap(tap_of(batch_files(tmp_path / "a.csv")), batching())
+        run = run_tap(tap_of(batch_files(tmp_path / "a.csv")), config_of(tmp_path))
     assert "it lacks 'price'" in caplog.text
     assert shaped(rows_in(run, tmp_path)) == [{"id": 1, "name": "x"}]
 
 
-def test_a_hook_sees_all_rows(tmp_path, batching, caplog):
+def test_a_hook_sees_all_rows(tmp_path, caplog):
     tap = tap_of(batch_files(put(tmp_path, "a.csv")))
 
     @tap.post_transform("orders")
@@ -195,15 +100,15 @@ def test_a_hook_sees_all_rows(tmp_path, batching, caplog):
         return record
 
     with caplog.at_level(logging.INFO):
-        run = run_tap(tap, batching())
+        run = run_tap(tap, config_of(tmp_path))
     assert [row["name"] for row in rows_in(run, tmp_path)] == ['A, "B"\nC', "", ""]
     assert "its files are read and written anew: a hook" in caplog.text
 
 
-def test_the_reason_is_said_once_a_stream(tmp_path, batching, caplog):
+def test_the_reason_is_said_once_a_stream(tmp_path, caplog):
     files = [batch_files(put(tmp_path, f"{name}.jsonl")) for name in "abc"]
     with caplog.at_level(logging.INFO):
-        run = run_tap(tap_of(*files), batching())
+        run = run_tap(tap_of(*files), config_of(tmp_path))
     assert caplog.text.count("read and written anew") == 1
     assert len(rows_in(run, tmp_path)) == 9
 
@@ -219,7 +124,7 @@ ANEW = {
         "a.csv", {}, {"encoding": {"format": "jsonl"}}, "batch_config asks for jsonl, none, and they are csv, none",
     ),
     "another compression was asked for": (
-        "a.csv.gz", {}, {"encoding": {"format": "csv", "compression": "none"}}, "asks for csv, none, and they are csv, gz",
+        "a.csv.gz", {}, {"encoding": {"format": "csv", "compression": "none"}}, "csv, none, and they are csv, gzip",
     ),
     "other csv was asked for": (
         "a.csv", {}, {"encoding": {"format": "csv", "format_options": {"delimiter": ";"}}}, "csv with delimiter ';'",
@@ -229,13 +134,13 @@ ANEW = {
 
 
 @pytest.mark.parametrize("case", ANEW)
-def test_what_does_not_pass_is_written_anew_and_the_log_says_why(tmp_path, batching, caplog, case):
+def test_what_does_not_pass_is_written_anew_and_the_log_says_why(tmp_path, caplog, case):
     name, given, config, said = ANEW[case]
     path = put(tmp_path, name)
     if "more" in case:
         path.write_bytes(LINES.replace(b'{"id": 1', b'{"extra": 0, "id": 1'))
     with caplog.at_level(logging.INFO):
-        run = run_tap(tap_of(batch_files(path, **given)), batching(**config))
+        run = run_tap(tap_of(batch_files(path, **given)), config_of(tmp_path, **config))
     assert said in caplog.text
     assert f"file://{path}" not in [url for message in batches(run) for url in message["manifest"]]
     if "encoding" not in config:
@@ -252,15 +157,15 @@ def test_what_does_not_pass_is_written_anew_and_the_log_says_why(tmp_path, batch
         ({"dialect": "meltano"}, "b.csv", {"delimiter": ";"}, False),
     ],
 )
-def test_what_the_operator_says_counts(tmp_path, batching, config, name, given, passed):
+def test_what_the_operator_says_counts(tmp_path, config, name, given, passed):
     path = put(tmp_path, name)
     if "delimiter" in given:
         path.write_bytes(b"id;name;price;at\n1;x;;\n")
-    run = run_tap(tap_of(batch_files(path, **given)), batching(**config))
+    run = run_tap(tap_of(batch_files(path, **given)), config_of(tmp_path, **config))
     assert (batches(run)[0]["manifest"] == [f"file://{path}"]) is passed
 
 
-def test_a_field_within_a_field_that_is_not_selected_never_goes_out(tmp_path, batching, caplog):
+def test_a_field_within_a_field_that_is_not_selected_never_goes_out(tmp_path, caplog):
     schema = {
         "type": "object",
         "properties": {
@@ -275,96 +180,25 @@ def test_a_field_within_a_field_that_is_not_selected_never_goes_out(tmp_path, ba
     off = {"breadcrumb": ["properties", "who", "properties", "b"], "metadata": {"selected": False}}
     catalog["streams"][0]["metadata"].append(off)
     given = tap_of(batch_files(path, columns=["id", "who"]), schema=schema)
-    assert batches(run_tap(given, batching()))[0]["manifest"] == [f"file://{path}"]
+    assert batches(run_tap(given, config_of(tmp_path)))[0]["manifest"] == [f"file://{path}"]
     with caplog.at_level(logging.INFO):
-        run = run_tap(tap_of(batch_files(path, columns=["id", "who"]), schema=schema), batching(), catalog=catalog)
+        run = run_tap(
+            tap_of(batch_files(path, columns=["id", "who"]), schema=schema), config_of(tmp_path), catalog=catalog
+        )
     assert "field 'who.b' is not selected" in caplog.text
     assert rows_in(run, tmp_path) == [{"id": 1, "who": {"a": "x"}}]
 
 
-def test_a_substream_needs_the_rows(tmp_path, batching):
+def test_a_substream_needs_the_rows(tmp_path):
     tap = tap_of(batch_files(put(tmp_path, "a.csv")))
 
     @tap.sync("lines", parent="orders", key_properties="order", schema={"properties": {"order": {"type": "integer"}}})
     def lines(parent):
         yield {"order": parent["id"]}
 
-    run = run_tap(tap, batching())
+    run = run_tap(tap, config_of(tmp_path))
     assert [row["id"] for row in rows_in(run, tmp_path)] == [1, 2, 3]
     assert [message["size"] for message in batches(run, "lines")] == [3]
-
-
-# ---- types ---------------------------------------------------------------------------------------------------
-
-HOLDS = {
-    "int64": (pa.int64(), {"type": "integer"}, None),
-    "int8": (pa.int8(), {"type": "integer"}, None),
-    "uint32": (pa.uint32(), {"type": "integer"}, None),
-    "uint64": (pa.uint64(), {"type": "integer"}, "column 'v' is uint64, where the schema asks for integers"),
-    "uint64 for big ones": (pa.uint64(), {"type": "integer", "maximum": 10**20}, None),
-    "double for integers": (pa.float64(), {"type": "integer"}, "column 'v' is double"),
-    "float": (pa.float32(), {"type": "number"}, None),
-    "int32 for numbers": (pa.int32(), {"type": "number"}, None),
-    "int64 for numbers": (pa.int64(), {"type": "number"}, "column 'v' is int64, where the schema asks for double"),
-    "decimal": (pa.decimal128(20, 2), {"type": "number", "multipleOf": 0.01}, None),
-    "decimal with more digits": (pa.decimal128(20, 3), {"type": "number", "multipleOf": 0.01}, r"asks for decimal\(38, 2"),
-    "a big decimal": (pa.decimal256(60, 2), {"type": "number", "multipleOf": 0.01}, r"is decimal256\(60, 2\)"),
-    "double for decimal": (pa.float64(), {"type": "number", "multipleOf": 0.01}, "is double"),
-    "text": (pa.string(), {"type": "string"}, None),
-    "large text": (pa.large_string(), {"type": ["null", "string"]}, None),
-    "a dictionary of text": (pa.dictionary(pa.int8(), pa.string()), {"type": "string"}, None),
-    "text for a date-time": (pa.string(), {"type": "string", "format": "date-time"}, "asks for timestamps in UTC"),
-    "text for anything": (pa.string(), {}, "the schema lets it hold anything"),
-    "text for an open object": (pa.string(), {"type": "object"}, "the schema lets it hold anything"),
-    "microseconds": (pa.timestamp("us", "UTC"), {"type": "string", "format": "date-time"}, None),
-    "nanoseconds": (pa.timestamp("ns", "UTC"), {"type": "string", "format": "date-time"}, r"timestamp\[ns, tz=UTC\]"),
-    "no zone": (pa.timestamp("us"), {"type": "string", "format": "date-time"}, r"timestamp\[us\]"),
-    "another zone": (pa.timestamp("us", "Europe/Rome"), {"type": "string", "format": "date-time"}, "tz=Europe/Rome"),
-    "dates": (pa.date32(), {"type": "string", "format": "date"}, None),
-    "truth": (pa.bool_(), {"type": "boolean"}, None),
-    "numbers for truth": (pa.int8(), {"type": "boolean"}, "is int8, where the schema asks for bool"),
-    "bytes": (pa.binary(), {"type": "string", "contentEncoding": "base64"}, None),
-    "text for bytes": (pa.string(), {"type": "string", "contentEncoding": "base64"}, "asks for bytes"),
-    "nulls": (pa.null(), {"type": ["null", "integer"]}, None),
-    "a list": (pa.list_(pa.int32()), {"type": "array", "items": {"type": "integer"}}, None),
-    "a list of text": (pa.list_(pa.string()), {"type": "array", "items": {"type": "integer"}}, "'v', its items is string"),
-    "a list of anything": (pa.list_(pa.string()), {"type": "array", "items": {}}, "'v', its items holds string, and"),
-    "a struct": (
-        pa.struct([("a", pa.int64())]), {"type": "object", "properties": {"a": {"type": "integer"}}}, None,
-    ),
-    "a struct with more": (
-        pa.struct([("a", pa.int64()), ("b", pa.int64())]),
-        {"type": "object", "properties": {"a": {"type": "integer"}}},
-        "'v' has the fields a, b, and the schema a",
-    ),
-    "a map": (
-        pa.map_(pa.string(), pa.int64()), {"type": "object", "additionalProperties": {"type": "integer"}}, None,
-    ),
-    "a map of text": (
-        pa.map_(pa.string(), pa.string()), {"type": "object", "additionalProperties": {"type": "integer"}}, "its values",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", HOLDS)
-def test_columns_pass_if_each_value_fits_the_schema_exactly(tmp_path, batching, caplog, case):
-    kind, node, said = HOLDS[case]
-    schema = {"type": "object", "properties": {"id": {"type": "integer"}, "v": node}}
-    data = pa.table({"id": pa.array([], pa.int64()), "v": pa.array([], pa.null()).cast(kind)})
-    pq.write_table(data, tmp_path / "a.parquet") if not pa.types.is_null(kind) else None
-    with pa.ipc.new_file(str(tmp_path / "a.arrow"), data.schema) as out:
-        out.write_table(data)
-    name = "a.arrow"  # Parquet itself takes no other types
-    with caplog.at_level(logging.INFO):
-        run = run_tap(tap_of(batch_files(tmp_path / name), schema=schema), batching())
-    if said is None:
-        assert "written anew" not in caplog.text
-        assert batches(run)[0]["manifest"] == [f"file://{tmp_path / name}"]
-    else:
-        assert not batches(run)
-        import re
-
-        assert re.search(said, caplog.text), caplog.text
 
 
 # ---- bookmarks, temporary files, what goes wrong ---------------------------------------------------------------
@@ -374,15 +208,15 @@ def incremental(*files):
     return tap_of(*files, replication_key="at")
 
 
-def test_the_bookmark_is_the_authors_word(tmp_path, batching):
+def test_the_bookmark_is_the_authors_word(tmp_path):
     path = put(tmp_path, "a.csv")
-    run = run_tap(incremental(batch_files(path, bookmark="2024-01-02T10:00:00.500000Z")), batching())
+    run = run_tap(incremental(batch_files(path, bookmark="2024-01-02T10:00:00.500000Z")), config_of(tmp_path))
     assert run.states[-1]["bookmarks"]["orders"]["at"] == "2024-01-02T10:00:00.500000Z"
     assert batches(run)[0]["manifest"] == [f"file://{path}"]
 
 
-def test_without_it_files_that_pass_move_nothing(tmp_path, batching):
-    run = run_tap(incremental(batch_files(put(tmp_path, "a.csv"))), batching())
+def test_without_it_files_that_pass_move_nothing(tmp_path):
+    run = run_tap(incremental(batch_files(put(tmp_path, "a.csv"))), config_of(tmp_path))
     assert batches(run)
     assert "at" not in run.states[-1].get("bookmarks", {}).get("orders", {})
 
@@ -394,11 +228,11 @@ def test_rows_that_are_read_move_the_bookmark_themselves(tmp_path):
     assert run.states[-1]["bookmarks"]["orders"]["at"] == "2024-01-03T00:00:00Z"
 
 
-def test_temporary_files_go_once_they_are_read_and_stay_where_they_are_passed_on(tmp_path, batching):
+def test_temporary_files_go_once_they_are_read_and_stay_where_they_are_passed_on(tmp_path):
     read, passed = put(tmp_path, "a.csv"), put(tmp_path, "b.csv")
     assert len(run_tap(tap_of(batch_files(read, temporary=True))).records("orders")) == 3
     assert not read.exists()
-    assert batches(run_tap(tap_of(batch_files(passed, temporary=True)), batching()))
+    assert batches(run_tap(tap_of(batch_files(passed, temporary=True)), config_of(tmp_path)))
     assert passed.exists()
 
 
@@ -411,7 +245,7 @@ def test_temporary_files_go_where_the_run_fails_too(tmp_path):
 
 
 @pytest.mark.parametrize("batch", [True, False])
-def test_a_broken_file_ends_its_stream_before_any_of_its_rows_is_out(tmp_path, batching, batch):
+def test_a_broken_file_ends_its_stream_before_any_of_its_rows_is_out(tmp_path, batch):
     good, bad = put(tmp_path, "a.csv"), tmp_path / "b.csv"
     bad.write_bytes(b"id,id\n1,2\n")
     tap = tap_of(batch_files([good, bad]))
@@ -420,13 +254,13 @@ def test_a_broken_file_ends_its_stream_before_any_of_its_rows_is_out(tmp_path, b
     def others():
         yield batch_files(good)
 
-    run = run_tap(tap, batching() if batch else {})
+    run = run_tap(tap, config_of(tmp_path) if batch else {})
     assert run.result.exit_code == 1
     assert not [m for m in run.messages if m["type"] in ("RECORD", "BATCH") and m["stream"] == "orders"]
     assert [m for m in run.messages if m["type"] in ("RECORD", "BATCH") and m["stream"] == "others"]
 
 
-def test_files_of_another_stream(tmp_path, batching):
+def test_files_of_another_stream(tmp_path):
     tap = burler.tap("tap-exports")
     tap.stream("orders", emitted_by="all", key_properties="id", schema=SCHEMA)
 
@@ -434,20 +268,20 @@ def test_files_of_another_stream(tmp_path, batching):
     def everything():
         yield "orders", batch_files(put(tmp_path, "a.csv"))
 
-    run = run_tap(tap, batching())
+    run = run_tap(tap, config_of(tmp_path))
     assert batches(run)[0]["manifest"] == [f"file://{tmp_path}/a.csv"]
     assert len(run_tap(tap).records("orders")) == 3
 
 
-def test_a_signed_url_goes_into_messages_of_the_proposal_alone(tmp_path, batching, caplog):
+def test_a_signed_url_goes_into_messages_of_the_proposal_alone(tmp_path, caplog):
     url = "https://127.0.0.1:9/a.csv?sig=abc"
     given = {"check": False, "columns": SCHEMA["properties"], "size": 3}
-    run = run_tap(tap_of(batch_files(url, **given)), batching(dialect="sip"))
+    run = run_tap(tap_of(batch_files(url, **given)), config_of(tmp_path, dialect="sip"))
     assert batches(run)[0]["manifest"] == [url] and batches(run)[0]["size"] == 3
     signature = canary("signature")
     url = url.replace("abc", signature)
     with caplog.at_level(logging.INFO):
-        run = run_tap(tap_of(batch_files(url, **given)), batching())
+        run = run_tap(tap_of(batch_files(url, **given)), config_of(tmp_path))
     assert "their URLs have a query, which targets of dialect 'both' cut off" in caplog.text
     assert run.result.exit_code == 1 and not batches(run)
     assert "https://127.0.0.1:9/a.csv" in str(run.result.errors["orders"])

@@ -10,6 +10,12 @@ FLOOR = Program(
     "ready dicts into one file on the same disk: orjson and igzip 1; pyarrow's from_pylist by a fixed schema and its "
     "Parquet writer, zstd; Python's csv module; Arrow tables as they are: no selection, check or messages",
 )
+PLAIN = Program(
+    "orjson + igzip",
+    "floor_batch.py",
+    "orjson and isal's igzip.open, level 1, a write for each row: the loop that people write",
+    variant="plain",
+)
 BURLER = Program(
     "burler, BATCH",
     "tap_burler_batch.py",
@@ -28,11 +34,12 @@ DLT = Program(
     "Arrow tables",
     environment="dlt",
 )
-PROGRAMS = (FLOOR, BURLER, SDK, DLT)
+PROGRAMS = (FLOOR, PLAIN, BURLER, SDK, DLT)
 
 _JSONL, _PARQUET, _TABLES, _CSV = (Case(BURLER, work) for work in ("jsonl", "parquet", "tables", "csv"))
 _SDK_JSONL, _SDK_PARQUET = Case(SDK, "jsonl", 0.2), Case(SDK, "parquet", 0.5)
 _DLT_TABLES = Case(DLT, "tables")
+_PLAIN = Case(PLAIN, "jsonl")
 
 RATES = (
     RateRow(
@@ -40,8 +47,8 @@ RATES = (
         "BATCH jsonl.gz, dicts in pages",
         _JSONL,
         Case(FLOOR, "jsonl"),
-        (Bar(_SDK_JSONL, 7, "7 x singer-sdk"), Bar(Case(FLOOR, "jsonl"), 0.7, "0.7 x floor")),
-        (_SDK_JSONL, Case(DLT, "jsonl", 0.2)),
+        (Bar(_SDK_JSONL, 7, "7 x singer-sdk"), Bar(_PLAIN, 0.7, "0.7 x orjson + igzip, row by row")),
+        (_PLAIN, _SDK_JSONL, Case(DLT, "jsonl", 0.2)),
         needs="isal",
     ),
     RateRow(

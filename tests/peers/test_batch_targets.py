@@ -109,7 +109,7 @@ def test_a_second_run_goes_on_from_the_state_of_the_target(tmp_path, peers, post
 
 
 def test_why_activate_version_is_kept_back(tmp_path, peers, postgres, source):
-    """The SDK stores no version of batched rows, so that ACTIVATE_VERSION drops them all. If this fails, it does now."""
+    """The SDK stores no version of batched rows: ACTIVATE_VERSION drops them all. If this fails, it has learned it."""
     pipe = Pipe(tmp_path, peers)
     sent = pipe.tap(source, config(JSONL, tmp_path / "batches", activate_version=True))
     kinds = [message for message in messages(sent) if message.get("stream") == "kinds"]

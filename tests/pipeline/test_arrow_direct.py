@@ -192,6 +192,10 @@ UNSURE = {
     "an integer that no double holds": (lambda: pa.array([2**53 + 1]), {"type": "number"}),
     "floats as decimals": (lambda: pa.array([0.25]), CENTS),
     "digits of a float": (lambda: pa.array([0.1]), {"type": "number", "format": "singer.decimal"}),
+    "more digits than the column has": (
+        lambda: pa.array([Decimal("7.47")], pa.decimal128(29, 2)),
+        {"type": "number", "multipleOf": Decimal("1e-38")},
+    ),
     "too many digits": (lambda: pa.array([Decimal("1.005")], pa.decimal128(12, 3)), CENTS),
     "a digit that six do not hold": (lambda: pa.array([1], pa.timestamp("ns", "UTC")), MOMENT),
     "a time without a zone": (lambda: pa.array([0], pa.timestamp(US)), MOMENT),

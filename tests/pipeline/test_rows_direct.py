@@ -149,6 +149,10 @@ UNSURE = {
     "a number exact beyond doubles": (NUMBER, [Decimal("0.1")]),
     "a digit that six do not hold": (MOMENT, ["2024-01-02T03:04:05.1234567Z"]),
     "more digits than the column has": (EXACT, ["1.23456"]),
+    "a number of 39 digits": (
+        {"type": "number", "format": "singer.decimal", "scale": 17},
+        [Decimal("-531635121326743168753.238713099067704212")],
+    ),
     "text that is no base64": (BASE64, ["a"]),
     "anything": ({}, ["7"]),
     "text or objects": ({"type": ["string", "object"]}, ["7"]),

@@ -11,9 +11,9 @@ from batch_storm_store import s3_server
 
 
 def quick(seed: int, *endings: str) -> Plan:
-    """A plan with few rows and few runs."""
+    """A plan with few rows, and one run before the last."""
     made = plan(seed, endings=endings or ("kill", "term", "int", "closed", "full"))
-    return replace(made, count=min(made.count, 3000), chapters=made.chapters[:2])
+    return replace(made, count=min(made.count, 1000), chapters=made.chapters[:1])
 
 
 def clean(found: list[Told]) -> dict[str, int]:
@@ -24,7 +24,7 @@ def clean(found: list[Told]) -> dict[str, int]:
 
 def test_a_quick_storm_over_batch_files(tmp_path: Path):
     """Each format and compression once. A reader that stops takes ten seconds, and comes in the next test."""
-    seeds = range(45, 45 + len(ENCODINGS))
+    seeds = range(207, 207 + len(ENCODINGS))
     plans = [quick(seed) for seed in seeds]
     assert {(made.format, made.compression) for made in plans} == set(ENCODINGS)
     assert len({chapter.ending for made in plans for chapter in made.chapters}) == 5

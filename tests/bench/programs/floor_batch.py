@@ -1,7 +1,7 @@
 """The floor of rows in files: ready dicts, and the libraries that pack them, on the same disk.
 
-Run as: floor_batch.py VARIANT jsonl|csv|parquet|tables ROWS (VARIANT is not looked at). No selection, no check, no
-message; the schema of the columns is given.
+Run as: floor_batch.py default|plain jsonl|csv|parquet|tables ROWS. No selection, no check, no message; the schema of the
+columns is given. ``plain``: JSON lines as people write that loop, a call for each row.
 """
 
 from __future__ import annotations
@@ -39,6 +39,17 @@ def jsonl(path: Path, count: int) -> None:
                 buffer += orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
             file.write(packer.compress(buffer))
         file.write(packer.flush())
+        _settle(file)
+
+
+def plain_jsonl(path: Path, count: int) -> None:
+    """orjson, and a gzip file of isal's at level 1, row by row."""
+    from isal import igzip
+
+    with path.open("wb") as file:
+        with igzip.open(file, "wb", compresslevel=1) as packed:
+            for row in standard.rows(count):
+                packed.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
         _settle(file)
 
 
@@ -106,5 +117,6 @@ WORKS: dict[str, Callable[[Path, Any], None]] = {"jsonl": jsonl, "csv": to_csv, 
 if __name__ == "__main__":
     work, rows = sys.argv[2], int(sys.argv[3])
     given: Any = standard.tables(rows) if work == "tables" else rows
+    write = plain_jsonl if sys.argv[1] == "plain" else WORKS[work]
     with filing.folder() as folder, clock.measured("orjson"):
-        WORKS[work](folder / "floor", given)
+        write(folder / "floor", given)

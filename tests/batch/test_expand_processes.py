@@ -1,0 +1,144 @@
+"""``expand(processes=N)``: files are read ahead by worker processes, and come out as if one had read them all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from piped import SCHEMA, Piped, batch, expanded, file, lines, record, rows, state
+
+from burler.batch import expand, expanding_pool
+from burler.errors import BatchError
+
+ORDERS = {**SCHEMA, "stream": "orders"}
+PACKED = {"compression": {"name": "gzip"}}
+
+
+def many(folder: Path, count: int = 6, size: int = 20_000) -> list[Any]:
+    """Messages with files of different sizes, the biggest first."""
+    messages: list[Any] = [SCHEMA, ORDERS]
+    for number in range(count):
+        first = number * size
+        content = rows(*range(first, first + (size if number % 2 == 0 else 3)))
+        url = file(folder / f"{number}.jsonl.gz", content, packed=True)
+        messages += [
+            record(-number),
+            {**batch(url, **PACKED), "stream": ("users", "orders")[number % 2]},
+            state(number),
+        ]
+    return messages
+
+
+def test_the_output_is_that_of_one_process(tmp_path: Path) -> None:
+    messages = many(tmp_path)
+    one, three = expanded(*messages), expanded(*messages, processes=3)
+    assert three.error is None, three.error
+    assert three.raw == one.raw
+    assert three.done == one.done
+    assert three.done.records == 60_009
+
+
+def test_files_of_one_message_are_read_by_several(tmp_path: Path) -> None:
+    urls = [file(tmp_path / f"{n}.jsonl", rows(*range(n * 100, n * 100 + 100))) for n in range(9)]
+    out = expanded(SCHEMA, batch(*urls, version=3), batch(), state(1), processes=4)
+    assert out.ids == list(range(900))
+    assert (out.done.batches, out.done.records) == (2, 900)
+    assert {message["version"] for message in out.of("RECORD")} == {3}
+
+
+@pytest.mark.parametrize("bound", [1, 500_000])
+def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: int) -> None:
+    """Rows that wait for their turn lie in temporary files, as many as the bound says and one reading more."""
+    most = 0
+    keep = expanding_pool._Turn.keep
+
+    def kept(turn: Any, lines: bytes) -> None:
+        nonlocal most
+        keep(turn, lines)
+        most = max(most, turn.waiting_bytes)
+
+    monkeypatch.setattr(expanding_pool._Turn, "keep", kept)
+    monkeypatch.setattr(expanding_pool, "LOOK_AHEAD_BYTES", bound)
+    (tmp_path / "waiting").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "waiting"))
+    first = file(tmp_path / "first.jsonl.gz", rows(*range(150_000)), packed=True)
+    messages = [SCHEMA, batch(first, **PACKED), *many(tmp_path, 3, 60_000)]
+    out = expanded(*messages, processes=3)
+    assert out.raw == expanded(*messages).raw
+    assert 0 < most <= 3 * bound + 4_000_000, "60,000 rows are 7 MB"
+    assert list((tmp_path / "waiting").iterdir()) == [], "they have no names"
+
+
+def test_no_room_for_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_given: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    messages = many(tmp_path, 5, 50_000)
+    monkeypatch.setattr(expanding_pool.tempfile, "TemporaryFile", full)
+    out = expanded(*messages, processes=3)
+    assert out.error is None, out.error
+    assert out.raw == expanded(*messages).raw
+
+
+def test_an_error_waits_for_its_turn(tmp_path: Path) -> None:
+    """Files before the broken one are out, with their STATE, though it was read before them."""
+    good = file(tmp_path / "good.jsonl.gz", rows(*range(60_000)), packed=True)
+    bad = file(tmp_path / "bad.jsonl.gz", gzip.compress(rows(1))[:-3])
+    out = expanded(SCHEMA, batch(good, **PACKED), state(1), batch(bad, **PACKED), state(2), b"BATCH?", processes=3)
+    assert isinstance(out.error, BatchError), out.error
+    assert str(out.error).startswith(f"line 4: stream 'users': batch file 'file://{tmp_path}/bad.jsonl.gz': ")
+    assert len(out.of("RECORD")) == 60_000
+    assert out.of("STATE") == [state(1)]
+
+
+def test_a_broken_line_waits_for_the_files_before_it(tmp_path: Path) -> None:
+    good = file(tmp_path / "good.jsonl.gz", rows(*range(30_000)), packed=True)
+    out = expanded(SCHEMA, batch(good, **PACKED), state(1), b'{"type":"BATCH"', state(2), processes=2)
+    assert str(out.error).startswith("line 4: it is no JSON")
+    assert len(out.of("RECORD")) == 30_000
+    assert out.of("STATE") == [state(1)]
+
+
+def test_what_workers_remark_is_said_once(tmp_path: Path) -> None:
+    url = file(tmp_path / "a.jsonl", rows(1), packed=True)
+    message = {**batch(url), "encoding": {"format": "jsonl", "compression": "none"}}
+    out = expanded(SCHEMA, message, message, message, processes=2)
+    assert out.ids == [1, 1, 1]
+    assert len(out.warnings) == 1
+    assert "packed with gzip" in out.warnings[0]
+
+
+def test_a_missing_package_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "zstandard.py").write_text("raise ModuleNotFoundError('no', name='zstandard')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    url = file(tmp_path / "a.jsonl.zst", b"\x28\xb5\x2f\xfd" + b"x" * 20)
+    out = expanded(SCHEMA, batch(url, compression={"name": "zstd"}), processes=2)
+    assert "pip install 'burler[batch]'" in str(out.error)
+    assert out.error is not None
+    assert getattr(out.error, "exit_code", None) == 2
+
+
+def test_descriptors_are_given_back(tmp_path: Path) -> None:
+    def count() -> int:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    before = count()
+    for _ in range(2):
+        assert expanded(*many(tmp_path, 2, 10), processes=2).error is None
+        assert isinstance(expanded(SCHEMA, batch("file:///nowhere"), processes=2).error, BatchError)
+    assert count() <= before
+
+
+def test_a_source_without_a_descriptor_and_a_pipe_give_the_same(tmp_path: Path) -> None:
+    data = lines(*many(tmp_path, 4, 100))
+    reading, writing = os.pipe()
+    os.write(writing, data)
+    os.close(writing)
+    try:
+        assert Piped(expand, reading, processes=2).raw == Piped(expand, data).raw
+    finally:
+        os.close(reading)
