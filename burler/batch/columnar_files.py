@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 GROUP_ROWS = 100_000
-GROUP_BYTES = 32 * 1024 * 1024
-"""A group of rows is written once it holds so many, or columns of so many bytes."""
+GROUP_BYTES = {"parquet": 8 * 1024 * 1024, "arrow": 2 * 1024 * 1024}
+"""A group of rows is written once it holds so many, or columns of so many bytes: the memory of a run hangs on it."""
 _SMALL_ROWS, _SMALL_ONES = 500, 100
 _PIECE_BYTES = 256 * 1024
 _SAMPLE_ROWS = 10_000
@@ -30,6 +30,7 @@ class Groups:
 
     def __init__(self, encoding: Encoding, schema: pa.Schema, write: Write) -> None:
         self._encoding = encoding
+        self._group_bytes = GROUP_BYTES[encoding.format]
         self._schema = schema
         self._sink = _Sink(write)
         self._file: Any = None
@@ -48,7 +49,7 @@ class Groups:
             self._batches.append(batch)
         self._rows += batch.num_rows
         self._bytes += batch.nbytes
-        if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
+        if self._rows >= GROUP_ROWS or self._bytes >= self._group_bytes:
             self._write_out()
 
     def finish(self) -> None:
@@ -78,7 +79,7 @@ class Groups:
 
         self._put_together()
         table = pa.Table.from_batches(self._batches, self._schema)
-        rows = max(1, min(GROUP_ROWS, GROUP_BYTES * self._rows // max(1, self._bytes)))
+        rows = max(1, min(GROUP_ROWS, self._group_bytes * self._rows // max(1, self._bytes)))
         self._batches, self._rows, self._bytes = [], 0, 0
         file = self._opened(table)
         for start in range(0, table.num_rows, rows):
@@ -88,6 +89,8 @@ class Groups:
             else:
                 file.write_table(part.combine_chunks())
             self._sink.check()
+        del table, part
+        pa.default_memory_pool().release_unused()  # else it keeps what the largest group took
 
     def _opened(self, first: pa.Table | None) -> Any:
         """The file's writer, made when the first rows are there to judge by."""

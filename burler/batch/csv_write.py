@@ -53,8 +53,8 @@ class CsvLayout:
     def remarks(self) -> list[str]:
         """See ``Layout.remarks``."""
         given = [
-            f"stream '{self.stream}': field '{name}' is not in the schema, so csv has no column for it: left out of "
-            f"{count:,} {'row' if count == 1 else 'rows'}"
+            f"field '{name}' is not in the schema and has no column: left out of {count:,} "
+            f"{'row' if count == 1 else 'rows'}. Declare it in the tap, or take the format jsonl"
             for name, count in sorted(self._dropped.items())
         ]
         self._dropped.clear()
@@ -180,7 +180,7 @@ def _decoded(lines: bytes, stream: str) -> tuple[list[dict[str, Any]], bool]:
     except (msgspec.DecodeError, RecursionError):
         pass
     found = []
-    for line in lines.splitlines():
+    for line in filter(None, lines.split(b"\n")):
         try:
             found.append(_row_of(veil(line) or line))
         except (msgspec.DecodeError, RecursionError) as error:

@@ -14,12 +14,12 @@ import os
 import pickle
 import select
 import signal
-import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from burler.batch.expanding_turn import Turn
 from burler.batch.expanding_worker import DATA, END, HEAD, WARNING, Task, start
 from burler.batch.passing import Found, Passing, Piece
 from burler.errors import BatchError, BurlerError
@@ -32,65 +32,6 @@ LOOK_AHEAD_BYTES = 128 * 1024 * 1024
 """Rows that may wait in temporary files, for each worker."""
 _PASSING_BYTES = 8 * 1024 * 1024
 _WAIT_MS = 1000
-
-
-class _Turn:
-    """A file, and what of its rows waits for its turn."""
-
-    def __init__(self, task: Task, *, last: bool) -> None:
-        self.task = task
-        self.is_last = last
-        self.is_given = self.is_done = False
-        self.error: BurlerError | None = None
-        self.waiting_bytes = 0
-        self._kept: list[bytes] = []
-        self._spool: BinaryIO | None = None
-
-    def keep(self, lines: bytes) -> None:
-        """Rows that can't be written yet. Where there is no room on the disk they stay in memory: the worker is not
-        listened to any more then, so that they are few."""
-        self.waiting_bytes += len(lines)
-        if self._kept:
-            self._kept.append(lines)
-            return
-        try:
-            if self._spool is None:
-                self._spool = tempfile.TemporaryFile(prefix="burler-")  # noqa: SIM115  # closed in ``close``
-            place = self._spool.tell()
-            try:
-                self._spool.write(lines)
-                self._spool.flush()
-            except OSError:
-                self._spool.seek(place)
-                self._spool.truncate()
-                raise
-        except OSError:
-            self._kept.append(lines)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether rows stand in memory."""
-        return bool(self._kept)
-
-    def release(self, write: Callable[[bytes], object], check: Callable[[], object]) -> None:
-        """Write all that waits."""
-        if self._spool is not None:
-            self._spool.seek(0)
-            rest = b""
-            while block := self._spool.read(BLOCK_BYTES):
-                cut = block.rfind(b"\n") + 1
-                write(rest + block[:cut])
-                rest = block[cut:]
-                check()
-        for lines in self._kept:
-            write(lines)
-        self.close()
-
-    def close(self) -> None:
-        """Nothing waits any more."""
-        if self._spool is not None:
-            self._spool.close()
-        self._spool, self._kept, self.waiting_bytes = None, [], 0
 
 
 class _Worker:
@@ -107,10 +48,10 @@ class _Worker:
             os.close(writing)
         with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(self.fd, fcntl.F_SETPIPE_SZ, BLOCK_BYTES)
-        self.turn: _Turn | None = None
+        self.turn: Turn | None = None
         self.received = bytearray()
 
-    def give(self, turn: _Turn) -> None:
+    def give(self, turn: Turn) -> None:
         """Begin a file."""
         self.turn, turn.is_given = turn, True
         data = pickle.dumps(turn.task)
@@ -170,8 +111,8 @@ class Pool:
         self._should_stop = should_stop
         self._warn = warn
         self._workers: list[_Worker] = []
-        self._queue: deque[bytes | _Turn] = deque()
-        self._passing_bytes = 0
+        self._queue: deque[bytes | Turn] = deque()
+        self._passing_bytes = self._waiting_bytes = 0
 
     def __enter__(self) -> Self:
         return self
@@ -182,7 +123,7 @@ class Pool:
         for worker in self._workers:
             worker.kill()
         for item in self._queue:
-            if isinstance(item, _Turn):
+            if isinstance(item, Turn):
                 item.close()
 
     def run(self, source: BinaryIO | int, passing: Passing, tick: Callable[[], object]) -> None:
@@ -219,7 +160,7 @@ class Pool:
             raise Stopped
 
     def _has_room(self) -> bool:
-        waiting = sum(1 for item in self._queue if isinstance(item, _Turn) and not item.is_given)
+        waiting = sum(1 for item in self._queue if isinstance(item, Turn) and not item.is_given)
         return waiting < 2 * self._most and self._passing_bytes < _PASSING_BYTES
 
     def _add(self, piece: Piece) -> None:
@@ -232,7 +173,7 @@ class Pool:
         self._done.batches += not files
         for file in range(files):
             task = Task(piece.number, piece.batch, file, piece.schema, self._options)
-            self._queue.append(_Turn(task, last=file == files - 1))
+            self._queue.append(Turn(task, last=file == files - 1))
 
     def _give_out(self) -> None:
         """Files to idle workers, in order."""
@@ -255,6 +196,7 @@ class Pool:
                 self._write(item)
                 self._passing_bytes -= len(item)
             else:
+                self._waiting_bytes -= item.waiting_bytes
                 item.release(self._write, self._check)
                 if item.error is not None:
                     raise item.error
@@ -268,7 +210,7 @@ class Pool:
         poll = select.poll()
         if fd is not None:
             poll.register(fd, select.POLLIN | select.POLLPRI | select.POLLHUP | select.POLLERR)
-        room = sum(worker.turn.waiting_bytes for worker in self._workers if worker.turn) < LOOK_AHEAD_BYTES * self._most + 10**9
+        room = self._waiting_bytes < LOOK_AHEAD_BYTES * self._most
         for worker in self._workers:
             turn = worker.turn
             if turn is not None and (turn is self._queue[0] or (room and not turn.is_full)):
@@ -299,12 +241,13 @@ class Pool:
         while worker.turn is not None and (frame := worker.frame()) is not None:
             self._take(worker, turn, *frame)
 
-    def _take(self, worker: _Worker, turn: _Turn, kind: bytes, content: bytes) -> None:
+    def _take(self, worker: _Worker, turn: Turn, kind: bytes, content: bytes) -> None:
         if kind == DATA:
             if turn is self._queue[0] and not turn.waiting_bytes:
                 self._write(content)
             else:
                 turn.keep(content)
+                self._waiting_bytes += len(content)
         elif kind == WARNING:
             self._warn(content.decode("utf-8"))
         else:

@@ -142,7 +142,7 @@ def why_not(
     """
     if rows_needed:
         return rows_needed
-    reason = _unsayable(files, config) or _other_encoding(files, config)
+    reason = _unsayable(files, config) or _other_encoding(files, config) or _deselected_inside(run)
     if reason:
         return reason
     for file in found:

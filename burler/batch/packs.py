@@ -53,32 +53,12 @@ def pack(
             column can't hold. What came before is packed, and the STATE that covers it is out.
         BurlerError: files can't be written; no STATE covers what is not in one.
     """
-    passing: dict[int, bytes] = {}
-
-    def emit(message: Message) -> None:
-        if id(message) in passing:
-            write(passing[id(message)])
-            return
-        assert not isinstance(message, Records | ArrowPage), "a packed stream has no RECORDs"
-        write(to_line(message))
-        if isinstance(message, State):
-            flush()
-
-    def batch(found: BatchLine) -> int:
-        place = Batch(found.stream, ())
-        passing[id(place)] = found.line + b"\n"
-        writer.batch(place)
-        passing.clear()
-        return 0
-
-    def other(line: bytes, stream: str | None) -> None:
-        writer.flush()  # nobody knows what it is about: it keeps its place among all
-        write(line + b"\n")
-
     storage = open_storage(config.storage, presign_seconds=config.presign_seconds)
     clock = clock or SystemClock()
-    writer = BatchWriter(storage, config, tap=tap, emit=emit, clock=clock, run_id=run_id)
-    reader = Reader(writer, clock, warn, batch=batch, rows=writer.rows, other=other)
+    packing = _Packing(write, flush)
+    writer = BatchWriter(storage, config, tap=tap, emit=packing.emit, clock=clock, run_id=run_id)
+    packing.writer = writer
+    reader = Reader(writer, clock, warn, batch=packing.batch, rows=writer.rows, other=packing.other)
 
     def due() -> None:
         writer.tick()
@@ -100,3 +80,36 @@ def pack(
         writer.abort()
         raise
     return reader.done
+
+
+class _Packing:
+    """What goes out: messages of the writer, and lines that pass as they came."""
+
+    writer: BatchWriter
+
+    def __init__(self, write: Callable[[bytes], object], flush: Callable[[], object]) -> None:
+        self._write = write
+        self._flush = flush
+        self._place: tuple[Batch, bytes] | None = None
+
+    def emit(self, message: Message) -> None:
+        """A message of the writer."""
+        if self._place is not None and message is self._place[0]:
+            self._write(self._place[1])
+            return
+        assert not isinstance(message, Records | ArrowPage), "a packed stream has no RECORDs"
+        self._write(to_line(message))
+        if isinstance(message, State):
+            self._flush()
+
+    def batch(self, found: BatchLine) -> int:
+        """A BATCH of the tap's own, behind the rows before it: it goes out as it came, whatever it says."""
+        self._place = Batch(found.stream, ()), found.line + b"\n"
+        self.writer.batch(self._place[0])
+        self._place = None
+        return 0
+
+    def other(self, line: bytes, stream: str | None) -> None:
+        """A message of an unknown type. Nobody knows what it is about: it keeps its place among all."""
+        self.writer.flush()
+        self._write(line + b"\n")

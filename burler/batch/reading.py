@@ -106,7 +106,7 @@ class BatchReading:
         """Yield the pages of one file of the manifest, counted from 0."""
         with self._about(number), self._opened(number) as raw:
             rows = 0
-            for page in decode(cast(BinaryIO, raw), self._said_of(raw), self._schema, report=self._warn_once):
+            for page in self._decoded(raw):
                 rows += page.count
                 yield page
             self._check_rows(number, rows)
@@ -173,9 +173,16 @@ class BatchReading:
         with contextlib.closing(open_url(url, self._options)) as raw:
             yield raw
 
+    def _decoded(self, raw: IO[bytes]) -> Iterator[Page]:
+        if self.batch.format not in _COLUMNAR:
+            return decode(cast(BinaryIO, raw), self._said_of(raw), self._schema, report=self._warn_once)
+        from burler.batch import reading_columns
+
+        return reading_columns.pages(raw, self.batch.format, self._schema, self._warn_once)
+
     def _said_of(self, raw: IO[bytes]) -> Batch:
         """What is in a file. Some taps pack their files and say that they do not: a text file never begins so."""
-        if self.batch.format in _COLUMNAR or self.batch.compression is not None:
+        if self.batch.compression is not None:
             return self.batch
         if not cast(io.BufferedReader, raw).peek(len(_GZIP)).startswith(_GZIP):
             return self.batch
@@ -206,7 +213,7 @@ class BatchReading:
 
     def _fail(self, number: int, fact: str) -> NoReturn:
         stream = self.batch.stream
-        fact = fact.removeprefix(f"stream '{stream}': ")
+        fact = fact.removeprefix(f"stream '{stream}': ").removeprefix("stream '': ")
         name = f"batch file '{shown(self.batch.manifest[number])}'"
         fact = fact if fact.startswith(name) else f"{name}: {fact}"
         raise BatchError(f"{self._where}stream '{stream}': {fact}") from None

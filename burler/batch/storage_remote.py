@@ -148,8 +148,7 @@ class NewRemoteFile:
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
         """See ``NewBatchFile.write``. Whole parts are sent at once; this waits for the network."""
         self._check_open()
-        view = memoryview(data).cast("B")
-        with self._discarding(), faults(self._url, "written"):
+        with self._discarding(), faults(self._url, "written"), memoryview(data) as given, given.cast("B") as view:
             for start in range(0, len(view), PART_BYTES):
                 self._file.write(bytes(view[start : start + PART_BYTES]))
 

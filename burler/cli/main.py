@@ -8,6 +8,7 @@ import click
 
 import burler
 from burler.cli import process
+from burler.cli.batch_clean import clean
 from burler.cli.batches import batch
 from burler.cli.infer import infer
 from burler.cli.new import new
@@ -105,6 +106,7 @@ def export(lake_path: str, out: str, **options: Any) -> int:
     return exports.export_command(lake_path, out, **options)
 
 
+batch.add_command(clean)
 cli.add_command(batch)
 cli.add_command(infer)
 cli.add_command(new)

@@ -55,9 +55,11 @@ class HiddenFile:
 
     def append(self, data: Bytes) -> None:
         """Write all of ``data`` at the end."""
-        view = memoryview(data).cast("B")
-        while view:
-            view = view[os.write(self._fd, view) :]
+        done = 0
+        with memoryview(data) as given, given.cast("B") as view:  # an error must leave no view of the caller's buffer
+            while done < len(view):
+                with view[done:] as rest:
+                    done += os.write(self._fd, rest)
 
     def sync(self) -> None:
         """Have the content on disk, once."""

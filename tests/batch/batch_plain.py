@@ -117,6 +117,11 @@ def _columns(content: bytes) -> str:
 
 def kind(schema: Any) -> str:
     """What stands in a column, by the table of docs/batch.md."""
+    if isinstance(schema, dict) and "anyOf" in schema:
+        parts = [part for part in schema["anyOf"] if part != {"type": "null"}]
+        return kind(parts[0]) if len(parts) == 1 else "open"
+    if isinstance(schema, dict) and "enum" in schema and "type" not in schema:
+        return "union" if any(isinstance(value, str) for value in schema["enum"]) else "open"
     if schema is True or not schema or not isinstance(schema.get("type"), str | list):
         return "open"
     said = schema["type"]

@@ -152,3 +152,84 @@ ODD: list[dict[str, Any]] = [
     ),
 ]
 UNKNOWN = [{"id": 90, "colour": "red", "owner": {"name": "x", "shoe_size": 44}}, {"id": 91, "colour": None}]
+
+# ---- names and schemas of all kinds ---------------------------------------------------------------------------
+
+NAMES = [
+    "a.b",
+    "a b",
+    'say "x"',
+    "comma,name",
+    ";",
+    "new\nline",
+    "ä€😀",
+    "1",
+    "__proto__",
+    "record",
+    "'",
+    "null",
+    "true",
+]
+NAMED = {"type": "object", "properties": {"id": {"type": "integer"}, **dict.fromkeys(NAMES, TEXT)}}
+NAMED_ROWS = [{"id": 1, **{name: name for name in NAMES}}, {"id": 2, **dict.fromkeys(NAMES)}, {"id": 3}]
+
+DAY = {"type": ["null", "string"], "format": "date"}
+KINDS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "wide": {"type": ["integer", "number"]},
+        "moment": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]},
+        "enum": {"enum": ["a", 1, None]},
+        "text_or_truth": {"type": ["string", "boolean", "null"]},
+        "mixed_object": {
+            "type": "object",
+            "properties": {"x": {"type": "integer"}},
+            "additionalProperties": {"type": "integer"},
+        },
+        "map": {"type": "object", "additionalProperties": {"type": "number"}},
+        "map_of_moments": {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}},
+        "deep": {
+            "type": "array",
+            "items": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"day": DAY, "n": {"type": ["null", "number"], "multipleOf": 0.001}},
+                },
+            },
+        },
+        "tuple": {"type": "array", "items": [{"type": "integer"}, {"type": "string"}]},
+        "uuid": {"type": "string", "format": "uuid"},
+        "object": {"type": "object"},
+        "anything_in_it": {"type": "array", "items": {}},
+        "true": True,
+        "object_or_text": {"type": ["object", "string"]},
+        "list_or_null": {"type": ["array", "null"]},
+    },
+}
+KINDS_ROWS: list[dict[str, Any]] = [
+    {
+        "id": 1,
+        "wide": 1,
+        "moment": "2024-01-01T00:00:00+03:00",
+        "either": 1,
+        "enum": "a",
+        "text_or_truth": "true",
+        "mixed_object": {"x": 1, "y": 2},
+        "map": {"a": 1.5, "b": 2},
+        "map_of_moments": {"a": "2024-01-01T00:00:00+03:00"},
+        "deep": [[{"day": "2024-01-01", "n": "1.25"}, {}], []],
+        "tuple": [1, "a"],
+        "uuid": "00000000-0000-0000-0000-000000000000",
+        "object": {"a": {"b": 1}},
+        "anything_in_it": [1, "a", None, {"b": 2}],
+        "true": {"a": 1},
+        "object_or_text": {"a": 1},
+        "list_or_null": [1],
+    },
+    {"id": 2, "wide": 1.5, "moment": None, "either": True, "enum": 1, "text_or_truth": True, "true": "t"},
+    {"id": 3, "enum": None, "text_or_truth": None, "object_or_text": "t", "list_or_null": None, "true": [None]},
+    {"id": 4, "wide": 10**18, "mixed_object": {}, "map": {}, "deep": [], "tuple": [], "anything_in_it": []},
+]

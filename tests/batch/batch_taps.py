@@ -84,6 +84,35 @@ def as_arrow() -> list[Any]:
     ]
 
 
+def odd_arrow() -> list[Any]:
+    """Columns of other types than a file has: each must become exactly what the RECORD says."""
+    import pyarrow as pa
+
+    decimals = [Decimal("7.4700"), Decimal("-0.0001"), None, Decimal("9999999999999999.9999")]
+    return [
+        pa.table(
+            {
+                "id": pa.array([1, 2, 3, 4], pa.uint8()),
+                "text": pa.array(TEXTS[4:8], pa.large_string()),
+                "count": pa.array([0, None, 2**63 - 1, 7], pa.uint64()),
+                "huge": pa.array([10**29, None, -(10**29), 0], pa.decimal128(31, 0)),
+                "ratio": pa.array([0.1, None, 1e30, -0.0], pa.float32()),
+                "price": pa.array([Decimal("1.50"), Decimal("2.00"), None, Decimal("0.10")], pa.decimal256(40, 2)),
+                "exact": pa.array(decimals, pa.decimal128(20, 4)),
+                "at": pa.array([0, 1, None, -1], pa.timestamp("ms", "UTC")),
+                "clock": pa.array([0, 1, None, 86_399_999_999], pa.time64("us")),
+                "blob": pa.array([b"", b"\xff", None, b"x"], pa.large_binary()),
+                "mixed": pa.array([1, None, 3, 4], pa.int64()),
+                "open": pa.array([{"a": 1, "b": [1.5]}, None, {"a": None, "b": None}, {"a": 2, "b": []}]),
+                "loose": pa.array([[1], [], None, [2, 3]]),
+                "labels": pa.array([[("a", "1")], [], None, [("b", None)]], pa.map_(pa.string(), pa.string())),
+                "items": pa.array([[{"price": 1, "sku": "a"}], [], None, [{"price": 2, "sku": None}]]),
+            }
+        ),
+        pa.table({"id": pa.array([5, 6], pa.int64()), "ratio": pa.array([Decimal("0.47"), None], pa.decimal128(9, 2))}),
+    ]
+
+
 def bad_rows() -> list[dict[str, Any]]:
     """Some do not fit."""
     return [{"id": 1, "count": 1}, {"id": 2, "count": "x"}, {"id": 3, "at": "yesterday"}, {"id": 4, "count": 4}]

@@ -182,7 +182,7 @@ def test_rows_are_written_in_groups_while_more_come(encoding, monkeypatch):
 
 
 def test_groups_are_bounded_in_bytes_too(monkeypatch):
-    monkeypatch.setattr(columnar_files, "GROUP_BYTES", 1_000_000)
+    monkeypatch.setitem(columnar_files.GROUP_BYTES, "parquet", 1_000_000)
     page = lines(*({"tags": ["x" * 10_000]} for _ in range(400)))
 
     made = pq.ParquetFile(io.BytesIO(written(PARQUET, page)))

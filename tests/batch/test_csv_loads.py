@@ -13,7 +13,9 @@ import pytest
 from csv_reference import HOSTILE
 
 from burler.batch import csv_write
+from burler.batch.decoders import decode
 from burler.batch_config import Encoding
+from burler.singer.messages import Batch
 
 sys.path.append(str(Path(__file__).parents[1] / "sql"))
 
@@ -135,3 +137,57 @@ def test_pythons_csv_module_reads_the_same_cells(tmp_path):
         assert row["amount"] == wanted.get("amount", "")
         assert row["ok"] == {True: "true", False: "false", None: ""}[wanted.get("ok")]
         assert row["document"] == "" or json.loads(row["document"]) == wanted["document"]
+
+
+def test_what_postgresql_exports_is_read(server):
+    import psycopg
+
+    with psycopg.connect(server.url(server.new_database())) as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "create table rows (id bigint, text text, amount numeric, big numeric, ok boolean, document json)"
+        )
+        cursor.executemany(
+            "insert into rows values (%s, %s, %s, %s, %s, %s::json)",
+            [
+                (row["id"], row.get("text"), row.get("amount"), row.get("big"), row.get("ok"), _document(row))
+                for row in ROWS
+            ],
+        )
+        with cursor.copy(
+            "copy (select document, ok, big, amount, text, id from rows) to stdout (format csv, header)"
+        ) as out:
+            data = b"".join(map(bytes, out))
+    _check_read(data)
+
+
+def test_what_duckdb_exports_is_read(tmp_path):
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(
+        "create table rows (id bigint, text varchar, amount decimal(38,2), big hugeint, ok boolean, document varchar)"
+    )
+    connection.executemany(
+        "insert into rows values (?, ?, ?, ?, ?, ?)",
+        [[row["id"], *(row.get(name) for name in ("text", "amount", "big", "ok")), _document(row)] for row in ROWS],
+    )
+    connection.execute(f"copy rows to '{tmp_path}/out.csv' (header, force_quote (text))")
+    _check_read((tmp_path / "out.csv").read_bytes())
+
+
+def _document(row):
+    """JSON over several lines, as some write it."""
+    return json.dumps(row["document"], indent=1) if "document" in row else None
+
+
+def _check_read(data):
+    schema = {"properties": {name: node for name, node in SCHEMA["properties"].items() if name != "at"}}
+    pages = decode(io.BytesIO(data), Batch("rows", ("u",), "csv"), schema)
+    found = [json.loads(line, parse_float=Decimal) for page in pages for line in page.lines.splitlines()]
+    assert len(found) == len(ROWS)
+    for row, wanted in zip(sorted(found, key=lambda row: row["id"]), ROWS, strict=True):
+        assert row["text"] == wanted.get("text")
+        assert row["amount"] == (Decimal(wanted["amount"]) if "amount" in wanted else None)
+        assert row["big"] == wanted.get("big")
+        assert row["ok"] is wanted.get("ok")
+        assert row["document"] == wanted.get("document")

@@ -118,8 +118,10 @@ def test_fields_that_are_not_declared_are_left_out_and_counted():
     encoder.finish()
     assert b"".join(pieces) == b"id,name,paid,price,tags\n1,,,,\n2,,,,\n3,,,,\n"
     assert plan.remarks() == [
-        "stream 'orders': field 'more' is not in the schema, so csv has no column for it: left out of 2 rows",
-        "stream 'orders': field 'x y' is not in the schema, so csv has no column for it: left out of 1 row",
+        "field 'more' is not in the schema and has no column: left out of 2 rows. "
+        "Declare it in the tap, or take the format jsonl",
+        "field 'x y' is not in the schema and has no column: left out of 1 row. "
+        "Declare it in the tap, or take the format jsonl",
     ]
     assert plan.remarks() == []
 
@@ -151,6 +153,10 @@ def test_a_value_that_its_column_cannot_hold_is_an_error_and_the_file_goes_on(ro
     assert b"".join(pieces) == b"id,name,paid,price,tags\n1,,,,\n3,,,,\n"
     assert encoder._layout.remarks() == []
     assert encoder.size_bytes == 18
+
+
+def test_a_carriage_return_between_values_ends_no_row():
+    assert written('{"id":1,\r"more":"\\ud83d"}', header=False) == "1,,,,\n"
 
 
 def test_half_of_a_surrogate_pair_stays_within_json_text():

@@ -98,6 +98,8 @@ def test_a_line_that_is_no_object_is_named(line):
 
 def test_lines_do_not_make_up_for_each_other():
     """So many objects as lines are not enough: one line may have two, and two lines one."""
+    with pytest.raises(BatchError, match="line 2 is no JSON object"):
+        pages(b'{"a":1}\n{"a":2}{"a":3}\n')
     with pytest.raises(BatchError, match="line 1 is no JSON object"):
         pages(b'{"a":1}{"a":2}\n{"a":3\n}\n')
     with pytest.raises(BatchError, match="line 1 is no JSON object"):

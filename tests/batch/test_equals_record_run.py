@@ -9,9 +9,9 @@ import json
 from typing import Any
 
 import pytest
-from batch_rows import ODD, UNKNOWN
+from batch_rows import KINDS, KINDS_ROWS, NAMED, NAMED_ROWS, ODD, UNKNOWN
 from batch_same import ENCODINGS, FORMATS, both, check, check_messages, states
-from batch_taps import as_arrow, as_bytes, bad_rows, family, hooked, parted, shop, strategy, table
+from batch_taps import as_arrow, as_bytes, bad_rows, family, hooked, odd_arrow, parted, shop, strategy, table
 
 formats = pytest.mark.parametrize("encoding", FORMATS, ids="-".join)
 
@@ -33,6 +33,13 @@ def test_rows_are_shaped_alike(tmp_path, encoding):
     pair = check(both(lambda: shop(ODD), encoding, tmp_path, batch_size=7))
     assert sizes(pair, "orders") == [7, 7, 7, 7, 3]
     assert rows_of(pair, "orders")[0]["at"] == "2024-05-01T10:30:00.000250Z"
+
+
+@formats
+@pytest.mark.parametrize(("schema", "rows"), [(NAMED, NAMED_ROWS), (KINDS, KINDS_ROWS)], ids=["names", "schemas"])
+def test_names_and_schemas_of_all_kinds(tmp_path, encoding, schema, rows):
+    pair = check(both(lambda: shop(rows, schema=schema), encoding, tmp_path))
+    assert len(rows_of(pair, "orders")) == len(rows)
 
 
 SELECTIONS = {
@@ -82,6 +89,12 @@ def test_arrow_pages_and_rows_alike(tmp_path, encoding, select):
     pair = check(both(lambda: shop(as_arrow), encoding, tmp_path, batch_size=4, options=lambda: dict(options)))
     assert [row["id"] for row in rows_of(pair, "orders")] == [1, 2, 3, 4, 8, 9, 5, 6, 7]
     assert sizes(pair, "orders") == [4, 4, 1]
+
+
+@formats
+def test_columns_of_other_types_and_rows_alike(tmp_path, encoding):
+    pair = check(both(lambda: shop(odd_arrow), encoding, tmp_path, batch_size=4))
+    assert sizes(pair, "orders") == [4, 2]
 
 
 @formats

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from piped import SCHEMA, Piped, batch, expanded, file, lines, record, rows, state
 
-from burler.batch import expand, expanding_pool
+from burler.batch import expand, expanding_pool, expanding_turn
 from burler.errors import BatchError
 
 ORDERS = {**SCHEMA, "stream": "orders"}
@@ -53,23 +53,30 @@ def test_files_of_one_message_are_read_by_several(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bound", [1, 500_000])
 def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: int) -> None:
     """Rows that wait for their turn lie in temporary files, as many as the bound says and one reading more."""
-    most = 0
-    keep = expanding_pool._Turn.keep
+    most = waiting = 0
+    keep, release = expanding_turn.Turn.keep, expanding_turn.Turn.release
 
     def kept(turn: Any, lines: bytes) -> None:
-        nonlocal most
+        nonlocal most, waiting
         keep(turn, lines)
-        most = max(most, turn.waiting_bytes)
+        waiting += len(lines)
+        most = max(most, waiting)
 
-    monkeypatch.setattr(expanding_pool._Turn, "keep", kept)
+    def released(turn: Any, *given: Any) -> None:
+        nonlocal waiting
+        waiting -= turn.waiting_bytes
+        release(turn, *given)
+
+    monkeypatch.setattr(expanding_turn.Turn, "keep", kept)
+    monkeypatch.setattr(expanding_turn.Turn, "release", released)
     monkeypatch.setattr(expanding_pool, "LOOK_AHEAD_BYTES", bound)
     (tmp_path / "waiting").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "waiting"))
     first = file(tmp_path / "first.jsonl.gz", rows(*range(150_000)), packed=True)
-    messages = [SCHEMA, batch(first, **PACKED), *many(tmp_path, 3, 60_000)]
+    messages = [SCHEMA, batch(first, **PACKED), *many(tmp_path, 7, 30_000)]
     out = expanded(*messages, processes=3)
     assert out.raw == expanded(*messages).raw
-    assert 0 < most <= 3 * bound + 4_000_000, "60,000 rows are 7 MB"
+    assert 0 < most <= 3 * bound + 4_000_000, "all of them are 14 MB"
     assert list((tmp_path / "waiting").iterdir()) == [], "they have no names"
 
 
@@ -78,7 +85,7 @@ def test_no_room_for_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         raise OSError(28, "No space left on device")
 
     messages = many(tmp_path, 5, 50_000)
-    monkeypatch.setattr(expanding_pool.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(expanding_turn.tempfile, "TemporaryFile", full)
     out = expanded(*messages, processes=3)
     assert out.error is None, out.error
     assert out.raw == expanded(*messages).raw

@@ -94,10 +94,30 @@ def test_a_value_that_a_column_cannot_hold_names_message_and_file(tmp_path: Path
 
 
 def test_a_file_of_other_columns_than_the_schema(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": ["one", "two"]}), tmp_path / "a.parquet")
     message = batch(f"file://{tmp_path}/a.parquet", format={"name": "parquet"})
-    with pytest.raises(BatchError, match=r"a\.parquet"):
-        list(read(message, PLAIN).arrow())
+    big = pa.array([2**63], pa.uint64())
+    for column in (pa.array(["1", "one"]), pa.array([1.5]), pa.array([[1]]), big):
+        table = pa.table({"id": column})
+        pq.write_table(table, tmp_path / "a.parquet")
+        for rows_of in (read(message, PLAIN).rows, read(message, PLAIN).arrow):
+            with pytest.raises(BatchError, match=r"batch file 'file://.*a\.parquet': field 'id': "):
+                list(rows_of())
+    pq.write_table(pa.table({"other": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(BatchError, match=r"none of its columns is a field of the stream: 'other'"):
+        list(read(message, PLAIN).rows())
+
+
+def test_what_the_schema_holds_goes_on_as_exact_as_it_stands_in_a_foreign_file(tmp_path: Path) -> None:
+    """Columns that the schema does not know are left out: a tap may have put deselected fields there."""
+    number = Decimal("12345678901234567890.123")
+    table = pa.table({"n": pa.array([number]), "id": pa.array([7], pa.int8()), "secret": ["x"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    message = batch(f"file://{tmp_path}/a.parquet", format={"name": "parquet"})
+    warnings: list[str] = []
+    schema = {"properties": {"id": {"type": "integer"}, "n": {"type": "number"}, "more": {"type": "string"}}}
+    (row,) = read(message, schema, warn=warnings.append).rows()
+    assert row == {"id": 7, "n": number, "more": None}
+    assert warnings == ["stream 'users': columns that the schema does not know are left out: 'secret'"]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "arrow"])

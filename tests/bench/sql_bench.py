@@ -1,11 +1,12 @@
-"""A PostgreSQL table to RECORD lines: burler beside ``COPY`` and meltanolabs-tap-postgres, in wall seconds.
+"""A PostgreSQL table to RECORD lines, and to BATCH files in Parquet, in wall seconds: burler beside ``COPY`` and
+meltanolabs-tap-postgres.
 
     python tests/bench/sql_bench.py                     # 2,000,000 rows, 3 rounds
     python tests/bench/sql_bench.py --rows 200000 --no-peers
 
 It starts a server of its own (``tests/sql/pgserver.py``), so PostgreSQL's programs must be on the machine. Wall seconds
 of whole processes, since the server works beside them; candidates take turns. The output is compared with PostgreSQL's
-own JSON before anything is timed.
+own JSON before anything is timed, and the rows of each timed run are counted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import argparse
 import contextlib
 import json
 import os
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -23,6 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import environments
 
@@ -59,10 +63,22 @@ tap.cli()
 COPY = """
 import sys, psycopg
 with psycopg.connect(sys.argv[1]) as connection, open("/dev/null", "wb") as out:
-    with connection.cursor().copy(f"copy {sys.argv[2]} to stdout (format csv)") as copied:
+    cursor = connection.cursor()
+    with cursor.copy(f"copy {sys.argv[2]} to stdout (format csv)") as copied:
         for data in copied:
             out.write(data)
+    print("COPY", cursor.rowcount)
 """
+# In a process of their own: the memory of this one would count for those that it starts.
+ROWS = """
+import json, sys, pyarrow.parquet as pq
+for path in sys.argv[1:]:
+    for row in pq.read_table(path).to_pylist():
+        print(json.dumps(row, default=str))
+"""
+COUNT = "import sys, pyarrow.parquet as pq; print(sum(pq.read_metadata(path).num_rows for path in sys.argv[1:]))"
+_RECORD, _COPIED = re.compile(rb'"type": ?"RECORD"'), re.compile(rb"COPY (\d+)")
+_LONGEST = len('"type": "RECORD"')
 
 
 @dataclass
@@ -95,6 +111,18 @@ class Bench:
         config.write_text(json.dumps({"url": self.url, "table": table}))
         return [sys.executable, str(self.folder / "tap_bench.py"), "--config", str(config)]
 
+    def batch(self, table: str) -> list[str]:
+        """The same with BATCH files."""
+        config = self.folder / f"{table}-batch.json"
+        files = {"encoding": {"format": "parquet"}, "storage": {"root": str(self.files)}}
+        config.write_text(json.dumps({"url": self.url, "table": table, "batch_config": files}))
+        return [sys.executable, str(self.folder / "tap_bench.py"), "--config", str(config)]
+
+    @property
+    def files(self) -> Path:
+        """Where BATCH files go."""
+        return self.folder / "files"
+
     def copy(self, table: str) -> list[str]:
         """The command of ``COPY`` through psycopg."""
         return [sys.executable, str(self.folder / "copy_bench.py"), self.url, table]
@@ -117,22 +145,40 @@ class Bench:
         return [str(script), "--config", str(config), "--catalog", str(catalog)]
 
     def run(self, command: list[str], runs: Runs) -> None:
-        """One run, its output read through a pipe and thrown away."""
+        """One run, its output read through a pipe, its rows counted, and thrown away.
+
+        Raises:
+            SystemExit: it fails, or gives another number of rows.
+        """
+        shutil.rmtree(self.files, ignore_errors=True)
+        records, last = 0, b""
         begun = time.perf_counter()
         with (self.folder / "stderr").open("wb") as said:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said)
             assert process.stdout is not None
             descriptor = process.stdout.fileno()
-            while os.read(descriptor, 1 << 16):
-                pass
+            while data := os.read(descriptor, 1 << 16):
+                data = last + data
+                found = list(_RECORD.finditer(data))
+                records += len(found)
+                last = data[max(found[-1].end() if found else 0, len(data) - _LONGEST + 1) :]
             _pid, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             process.stdout.close()
         if process.returncode:
             raise SystemExit(f"{command[:2]} failed:\n{(self.folder / 'stderr').read_text()[-2000:]}")
         runs.walls.append(time.perf_counter() - begun)
+        copied = _COPIED.search(last)
+        rows = int(copied[1]) if copied else records + int(self.ask_files(COUNT))
+        if rows != runs.rows:
+            raise SystemExit(f"{command[:2]} gave {rows:,} rows, not {runs.rows:,}")
         runs.cpus.append(used.ru_utime + used.ru_stime)
         runs.peak = max(runs.peak, used.ru_maxrss * 1024)
+
+    def ask_files(self, script: str) -> bytes:
+        """What a script says of all BATCH files, whose paths it is given."""
+        paths = map(str, sorted(self.files.glob("*.parquet")))
+        return subprocess.run([sys.executable, "-c", script, *paths], check=True, capture_output=True).stdout
 
 
 @contextlib.contextmanager
@@ -153,27 +199,47 @@ def prepared(rows: int) -> Iterator[Bench]:
 
 
 def compare(bench: Bench, table: str) -> int:
-    """Hold burler's records against PostgreSQL's own JSON of the same rows; gives their number.
+    """Hold burler's records, and the rows of its files, against PostgreSQL's own JSON of the same rows; gives their
+    number.
 
     Raises:
         SystemExit: they differ.
     """
     import psycopg
 
-    done = subprocess.run(bench.burler(table), check=True, capture_output=True)
-    messages = [json.loads(line, parse_float=Decimal) for line in done.stdout.splitlines()]
-    got = {m["record"]["id"]: m["record"] for m in messages if m["type"] == "RECORD"}
     with psycopg.connect(bench.url) as connection:
         connection.execute("set timezone = 'UTC'")
-        rows = connection.execute(f"select row_to_json(t)::text from {table} t").fetchall()
-    for (text,) in rows:
-        wanted = json.loads(text, parse_float=Decimal)
-        wanted["updated_at"] = wanted["updated_at"].replace("+00:00", "Z")
-        if got.pop(wanted["id"], None) != wanted:
-            raise SystemExit(f"row {wanted['id']} of {table} is not what PostgreSQL says")
-    if got:
-        raise SystemExit(f"{len(got)} rows of {table} are not in PostgreSQL")
-    return len(rows)
+        found = connection.execute(f"select row_to_json(t)::text from {table} t").fetchall()
+    wanted = [json.loads(text, parse_float=Decimal) for (text,) in found]
+    for row in wanted:
+        row["updated_at"] = row["updated_at"].replace("+00:00", "Z")
+    for name, rows in (("records", _records(bench.burler(table))), ("files", _in_files(bench, table))):
+        got = {row["id"]: row for row in rows}
+        for row in wanted:
+            if got.pop(row["id"], None) != row:
+                raise SystemExit(f"row {row['id']} of {table} is not what PostgreSQL says ({name})")
+        if got or len(rows) != len(wanted):
+            raise SystemExit(f"{len(rows) - len(wanted)} rows of {table} are not in PostgreSQL ({name})")
+    return len(wanted)
+
+
+def _records(command: list[str]) -> list[dict[str, Any]]:
+    done = subprocess.run(command, check=True, capture_output=True)
+    messages = [json.loads(line, parse_float=Decimal) for line in done.stdout.splitlines()]
+    return [message["record"] for message in messages if message["type"] == "RECORD"]
+
+
+def _in_files(bench: Bench, table: str) -> list[dict[str, Any]]:
+    """The rows of BATCH files as JSON has them; what is JSON text in a column is read."""
+    shutil.rmtree(bench.files, ignore_errors=True)
+    subprocess.run(bench.batch(table), check=True, capture_output=True)
+    rows = [json.loads(line, parse_float=Decimal) for line in bench.ask_files(ROWS).splitlines()]
+    for row in rows:
+        row["updated_at"] = row["updated_at"].replace(" ", "T").replace("+00:00", "Z")
+        row["amount"] = Decimal(row["amount"])
+        if "address" in row:
+            row["address"] = json.loads(row["address"], parse_float=Decimal)
+    return rows
 
 
 def measure(bench: Bench, rows: int, rounds: int, *, peers: bool) -> list[str]:
@@ -184,6 +250,8 @@ def measure(bench: Bench, rows: int, rounds: int, *, peers: bool) -> list[str]:
         commands.append((("COPY csv, psycopg", table), bench.copy(table), rows))
         commands.append((("burler", table), bench.burler(table), rows))
         commands.append((("burler, few", table), bench.burler(f"{table}_few"), 10_000))
+        commands.append((("burler, BATCH parquet", table), bench.batch(table), rows))
+        commands.append((("burler, BATCH parquet, few", table), bench.batch(f"{table}_few"), 10_000))
         if peers:
             try:
                 part = max(1, rows // 20)
@@ -204,13 +272,16 @@ def _report(found: dict[tuple[str, str], Runs]) -> list[str]:
         lines.append(f"| {table} | {name} | {figures} |")
     for table in TABLES:
         mine, floor = found["burler", table], found["COPY csv, psycopg", table]
-        few, peer = found["burler, few", table], found.get(("meltanolabs-tap-postgres", table))
+        files, peer = found["burler, BATCH parquet", table], found.get(("meltanolabs-tap-postgres", table))
         lines.append(_bar(f"{table}: x COPY", mine.rate / floor.rate, 0.3))
+        lines.append(_bar(f"{table}: BATCH parquet x COPY", files.rate / floor.rate, 0.6))
         if peer is not None:
             lines.append(_bar(f"{table}: x meltanolabs-tap-postgres", mine.rate / peer.rate, 10))
-        most = 1.1 * few.peak + 10e6
-        verdict = "PASS" if mine.peak <= most else "MISS"
-        lines.append(f"{table}: memory {mine.peak / 1e6:.0f} MB, at most {most / 1e6:.0f}: {verdict}")
+        for name in ("burler", "burler, BATCH parquet"):
+            many, few = found[name, table].peak, found[f"{name}, few", table].peak
+            most = 1.1 * few + 10e6
+            verdict = "PASS" if many <= most else "MISS"
+            lines.append(f"{table}: {name}: memory {many / 1e6:.0f} MB, at most {most / 1e6:.0f}: {verdict}")
     return lines
 
 

@@ -32,8 +32,14 @@ def test_the_benchmark_runs_on_a_few_rows_and_compares_them(sql_bench, monkeypat
             assert sql_bench.compare(bench, f"{table}_part") == 100
         said = sql_bench.measure(bench, 2000, 1, peers=False)
         assert sum("| burler | 2,000 |" in line for line in said) == 2
+        assert sum("| burler, BATCH parquet | 2,000 |" in line for line in said) == 2
         assert sum(": x COPY: " in line for line in said) == 2
-        wrong = bench.burler("standard_part")
-        monkeypatch.setattr(bench, "burler", lambda table: wrong)
-        with pytest.raises(SystemExit, match="is not what PostgreSQL says"):
-            sql_bench.compare(bench, "standard")
+        assert sum(": BATCH parquet x COPY: " in line for line in said) == 2
+        for candidate in (bench.copy, bench.burler, bench.batch):
+            with pytest.raises(SystemExit, match="gave 100 rows, not 2,000"):
+                bench.run(candidate("standard_part"), sql_bench.Runs(2000))
+        for name, told in (("batch", "files"), ("burler", "records")):
+            wrong = getattr(bench, name)("standard_part")
+            monkeypatch.setattr(bench, name, lambda table, wrong=wrong: wrong)
+            with pytest.raises(SystemExit, match=rf"is not what PostgreSQL says \({told}\)"):
+                sql_bench.compare(bench, "standard")

@@ -1,7 +1,7 @@
 """The floor of rows in files: ready dicts, and the libraries that pack them, on the same disk.
 
-Run as: floor_batch.py default|plain jsonl|csv|parquet|tables ROWS. No selection, no check, no message; the schema of the
-columns is given. ``plain``: JSON lines as people write that loop, a call for each row.
+Run as: floor_batch.py default|plain jsonl|csv|parquet|tables ROWS. No selection, no check, no message; the schema of
+the columns is given. ``plain``: JSON lines as people write that loop, a call for each row.
 """
 
 from __future__ import annotations
