@@ -179,7 +179,6 @@ def _absolute(given: Any) -> str:
         return text
     user, at, _host = parts.netloc.rpartition("@")
     if at and (":" in user or parts.scheme not in _USERS_ALLOWED):
-        hide(user)
         for secret in user.split(":"):
             hide(secret)
         raise _wrong(

@@ -148,7 +148,7 @@ class OtherPages:
         outlet, shaper = self._outlet, self._shaper
         if self._direct is None:
             self._direct = ArrowDirect(
-                shaper.schema, outlet.columns(), self._scratch, key=shaper.key, rules=shaper.rules
+                shaper.schema, outlet.files.columns(), self._scratch, key=shaper.key, rules=shaper.rules
             )
         self._scratch.unknown = Unknown(onto=shaper.unknown)
         made = None
@@ -160,7 +160,7 @@ class OtherPages:
         self._misses = 0
         if self._scratch.unknown:
             shaper.unknown.merge(self._scratch.unknown)
-        outlet.write_columns(made.table)
+        outlet.files.write_columns(made.table)
         return made.keys
 
 

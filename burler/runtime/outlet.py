@@ -16,7 +16,6 @@ from burler.errors import BadRecordError, BatchError, StreamError
 from burler.pipeline import pages
 from burler.pipeline.bookmark import key_text
 from burler.pipeline.repeats import Repeats
-from burler.pipeline.rows_direct import ColumnsOutput, RowsDirect
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import Shaper
 from burler.pipeline.shape_lines import Output
@@ -26,11 +25,12 @@ from burler.runtime.asking import Asking, without
 from burler.runtime.batch_settings import batch_enabled
 from burler.runtime.comparing import Comparing
 from burler.runtime.other_pages import OtherPages
+from burler.runtime.outlet_files import OutletFiles
 from burler.runtime.plan import PlannedStream
 from burler.runtime.versions import Versions
 from burler.settings import Settings
-from burler.singer.messages import ArrowPage, Records, Schema, record_prefix_suffix
-from burler.sinks.base import Batching, Form, Sink, batch_config_of, form_for
+from burler.singer.messages import Records, Schema, record_prefix_suffix
+from burler.sinks.base import Form, Sink, form_for
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Outlet:
         self._scratch: Shaper | None = None
         self.hook_since: float | None = None
         self._shaper = shaper()
-        self._direct: RowsDirect | None = None
+        self.files = OutletFiles(self, sink)
         self._others = OtherPages(self, self._shaper, self._write_rows)
         # What a post_transform function sees; it may make the key.
         self._fitter = shaper(keys_required=False) if planned.spec.post_transform is not None else self._shaper
@@ -146,36 +146,16 @@ class Outlet:
                 return [], self._same_row_again()
             return self._write_rows(part, given, repeats)
         if pages.is_passed(part):
-            return self._pass(part, given), None
+            return self.files.pass_on(part, given), None
         spec = self.planned.spec
         by_row = self.limit is not None or spec.post_transform is not None or self._asks_bookmarks
         return self._others.write(part, given, by_row=by_row, repeats=repeats)
 
-    def columns(self) -> Any:
-        """The columns of the files that the rows go into, as an Arrow schema."""
-        return self._sink.columns(self.planned.stream) if isinstance(self._sink, Batching) else None
-
-    def write_columns(self, table: Any, moment: dt.datetime | None = None) -> None:
-        """Write rows that are such columns already, extracted now or at a ``moment``."""
-        self._sink.write(ArrowPage(self.planned.stream, table, moment or self.now(), self.versions.now))
-        self.rows += table.num_rows
-        self.bytes += table.nbytes
-        self._wrote(table.nbytes)
-
-    def _pass(self, files: Any, given: Given) -> list[Any]:
-        """Files that go on as they are; a bookmark that the author has said for them counts as that of a row."""
-        config = batch_config_of(self._sink)
-        moment, version = files.time_extracted or self.now(), self.versions.now
-        dialect = "both" if config is None else config.dialect
-        for message in files.batches(self.planned.stream, time_extracted=moment, version=version, dialect=dialect):
-            self._sink.write(message)
-        self.rows += files.count or 0
-        self.bytes += files.size_bytes
-        self._wrote(files.size_bytes)
-        key = self.planned.resume_key or self.planned.replication_key
-        if key is None or files.bookmark is msgspec.UNSET:
-            return []
-        return [self.key_of({key: files.bookmark}, given)]
+    def count(self, rows: int, size: int) -> None:
+        """So many rows are out, of so many bytes."""
+        self.rows += rows
+        self.bytes += size
+        self._wrote(size)
 
     def _write_rows(
         self, rows: list[dict[str, Any]], given: Given, repeats: Repeats | None
@@ -232,19 +212,14 @@ class Outlet:
                 if not count:
                     return
             self._sink.write(Records(self.planned.stream, lines, count, moment, self.versions.now, bare))
-            self.rows += count
-            self.bytes += len(lines)
-            self._wrote(len(lines))
+            self.count(count, len(lines))
 
         columns = self.form == "columns"
         direct = columns and repeats is None
         # Columns are made of whole pages: each call costs the same, however few rows it has.
         held = not direct and (columns or (compared is not None and compared.holds))
         if direct:
-            if self._direct is None:
-                self._direct = RowsDirect(self._shaper.schema, self.columns())
-            give = partial(self.write_columns, moment=moment)
-            output: Output = ColumnsOutput(self._buffer, spill, direct=self._direct, give=give)
+            output = self.files.output(self._shaper.schema, self._buffer, spill, moment)
         else:
             output = Output(self._buffer, prefix, suffix, None if held else spill)
         try:

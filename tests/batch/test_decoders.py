@@ -159,7 +159,11 @@ def test_pages_are_cut_where_lines_end(monkeypatch, size):
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
-        st.dictionaries(st.text(max_size=3), st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False), st.text()), max_size=3)
+        st.dictionaries(
+            st.text(max_size=3),
+            st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
+            max_size=3,
+        )
     ),
     st.sampled_from(["\n", "\r\n", "\n\n"]),
     st.integers(1, 64),

@@ -4,7 +4,7 @@ import logging
 from decimal import Decimal
 
 import pytest
-from native_taps import LINES, ROWS, SCHEMA, batches, config_of, put, rows_in, shaped, tap_of
+from native_taps import CSV, LINES, ROWS, SCHEMA, batches, config_of, put, rows_in, shaped, tap_of
 
 import burler
 from burler.batch.native import batch_files
@@ -58,6 +58,26 @@ def test_each_file_has_a_message_of_its_own_and_empty_ones_have_none(tmp_path):
     (tmp_path / "c.csv").write_bytes(b"")
     run = run_tap(tap_of(batch_files([first, tmp_path / "c.csv", second], size=[3, 0, 4])), config_of(tmp_path))
     assert [(m["manifest"], m["size"]) for m in batches(run)] == [([f"file://{first}"], 3), ([f"file://{second}"], 4)]
+
+
+def test_without_a_header_the_order_must_be_that_of_the_schema(tmp_path, caplog):
+    path = tmp_path / "a.csv"
+    path.write_bytes(CSV.partition(b"\n")[2])
+    run = run_tap(tap_of(batch_files(path, header=False, columns=list(SCHEMA["properties"]))), config_of(tmp_path))
+    assert batches(run)[0]["manifest"] == [f"file://{path}"]
+    path.write_bytes(b"x,5,,\n")
+    files = batch_files(path, header=False, columns=["name", "id", "price", "at"])
+    with caplog.at_level(logging.INFO):
+        run = run_tap(tap_of(files), config_of(tmp_path))
+    assert "it has no header, and its columns stand in another order than the schema's" in caplog.text
+    assert shaped(rows_in(run, tmp_path)) == [{"id": 5, "name": "x"}]
+
+
+def test_files_without_rows_give_no_records(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "c.csv").write_bytes(CSV.partition(b"\n")[0] + b"\n")
+    assert run_tap(tap_of(batch_files([tmp_path / f"{name}.csv" for name in "abc"]))).types == ["SCHEMA", "STATE"]
 
 
 def test_no_files_are_no_messages(tmp_path):
@@ -129,6 +149,7 @@ ANEW = {
     "other csv was asked for": (
         "a.csv", {}, {"encoding": {"format": "csv", "format_options": {"delimiter": ";"}}}, "csv with delimiter ';'",
     ),
+    "a byte order mark": ("bom.csv", {}, {}, "it begins with a byte order mark"),
     "a packing that no message says": ("a.csv.bz2", {}, {}, "no BATCH message can say 'bz2'"),
 }  # fmt: skip
 
@@ -137,6 +158,8 @@ ANEW = {
 def test_what_does_not_pass_is_written_anew_and_the_log_says_why(tmp_path, caplog, case):
     name, given, config, said = ANEW[case]
     path = put(tmp_path, name)
+    if "bom" in name:
+        path.write_bytes(b"\xef\xbb\xbf" + CSV)
     if "more" in case:
         path.write_bytes(LINES.replace(b'{"id": 1', b'{"extra": 0, "id": 1'))
     with caplog.at_level(logging.INFO):
