@@ -9,6 +9,8 @@ columnar_read     the way back: files to JSON lines
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK_BYTES = 256 * 1024  # of lines that are taken at once: their parts stay in the processor's cache
+_HALF = re.compile("[\ud800-\udfff]")
 _SHOWN = 80  # characters of a value in an error
 _CURE = "or take another format: batch_config.encoding.format 'jsonl' holds any row"
 
@@ -110,7 +113,13 @@ class ColumnarLayout:
 
     def _no_row(self, line: bytes) -> BatchError:
         text = line.decode("utf-8", "replace")[:_SHOWN]
-        return BatchError(f"stream '{self.stream}': a row that is no object of valid JSON: {text}")
+        path = half_pair(line)
+        if path is None:
+            return BatchError(f"stream '{self.stream}': a row that is no object of valid JSON: {text}")
+        return BatchError(
+            f"stream '{self.stream}': field '{'.'.join(path)}': half of a surrogate pair, which is no text that a "
+            f"column can hold: {text}.\nCorrect the value in the tap, {_CURE}"
+        )
 
 
 def layout(encoding: Encoding, schema: Mapping[str, Any], stream: str) -> ColumnarLayout:
@@ -179,6 +188,27 @@ def blocks(lines: bytes | bytearray | memoryview) -> Iterator[bytes]:
             end = data.find(b"\n", start) + 1 or len(data)
         yield data[start:end]
         start = end
+
+
+def half_pair(line: bytes) -> tuple[str, ...] | None:
+    """Where a row has text with half of a surrogate pair: JSON's escapes may say so, UTF-8 can't."""
+    try:
+        return _half_pair_in(json.loads(line), ())
+    except (ValueError, RecursionError):
+        return None
+
+
+def _half_pair_in(value: Any, path: tuple[str, ...]) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        return None if value.isascii() or not _HALF.search(value) else path
+    below = (
+        value.items() if isinstance(value, dict) else (("[]", one) for one in value) if isinstance(value, list) else ()
+    )
+    for name, one in below:
+        found = _half_pair_in(one, (*path, name)) or (_half_pair_in(name, (*path, ascii(name))))
+        if found:
+            return found
+    return None
 
 
 def _check_codec(encoding: Encoding) -> None:

@@ -22,6 +22,7 @@ _SCHEME = re.compile(r"(file|[a-z][a-z0-9+.-]+(?=:/)):", re.IGNORECASE)
 _UNSAYABLE = re.compile(r"[?#%\x00-\x1f\x7f]|::")
 _SIGNED = re.compile(r"[?&](?:sig|sv|se|x-amz-[a-z-]+|x-goog-[a-z-]+|signature|token|key|password)=", re.IGNORECASE)
 _SECRET_OPTIONS = frozenset({"key", "secret", "token", "connection_string", "sas_token", "account_key", "credential"})
+_WORDS = frozenset({"anon", "cloud", "cache", "browser", "google_default"})  # ways that gcsfs finds a token by itself
 _MOST_CHARACTERS = 100
 
 
@@ -205,4 +206,5 @@ def hide_options(options: Mapping[str, Any]) -> None:
     found = list(raw_secrets(dict(options)))
     found += [value for name, value in options.items() if name in _SECRET_OPTIONS and isinstance(value, str)]
     for secret in found:
-        hide(secret)
+        if secret not in _WORDS:
+            hide(secret)

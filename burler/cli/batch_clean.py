@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    AgeType = click.ParamType[float]
+else:
+    AgeType = click.ParamType  # older ones have no type argument
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw]?)", re.ASCII)
 
 
-class Age(click.ParamType[float]):
+class Age(AgeType):
     """An age, as ``7d``, ``12h``, ``30m`` or seconds; gives seconds."""
 
     name = "age"

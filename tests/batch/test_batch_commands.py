@@ -41,7 +41,7 @@ def run(*args: str, given: bytes, **options: Any) -> tuple[int, bytes, str]:
 @contextmanager
 def running(*args: str) -> Iterator[subprocess.Popen[bytes]]:
     """A command whose stdin stays open; whatever happens, it ends."""
-    process = command(*args)
+    process = command(*args, start_new_session=True)
     try:
         yield process
     finally:
@@ -135,6 +135,15 @@ def test_a_batch_that_cannot_be_read_is_exit_code_1(tmp_path: Path, processes: s
 
 
 @pytest.mark.parametrize("name", ["expand", "pack", "convert"])
+def test_what_stands_before_a_broken_line_is_out(tmp_path: Path, name: str) -> None:
+    where = [] if name == "expand" else ["--storage", str(tmp_path / "out")]
+    code, out, err = run(name, *where, given=lines(SCHEMA, record(1), state(1), b'{"type":"BATCH"', state(2)))
+    assert code == 1
+    assert [message["type"] for message in parsed(out)] == ["SCHEMA", "BATCH" if name == "pack" else "RECORD", "STATE"]
+    assert "CRITICAL line 4: it is no " in err
+
+
+@pytest.mark.parametrize("name", ["expand", "pack", "convert"])
 def test_messages_go_on_while_the_tap_is_idle_and_a_signal_ends_it(tmp_path: Path, name: str) -> None:
     options = {"expand": ["--processes", "2"], "pack": ["--batch-age-seconds", "0.1"], "convert": []}[name]
     where = [] if name == "expand" else ["--storage", str(tmp_path / "out")]
@@ -183,9 +192,11 @@ def test_stopped_in_the_middle_of_files(tmp_path: Path) -> None:
         first = os.read(process.stdout.fileno(), 1 << 16)
         wait_for(lambda: len(workers_of(process)) == 2)
         workers = workers_of(process)
-        process.send_signal(signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGTERM)  # as a terminal or a supervisor may do
         out = first + process.stdout.read()
         assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert faults(process.stderr.read().decode()) == []
         assert out.endswith(b"\n")
         assert b'"STATE"' not in out
         assert all(message["type"] in ("SCHEMA", "RECORD") for message in parsed(out))
@@ -201,6 +212,16 @@ def test_killed_in_the_middle_no_process_is_left(tmp_path: Path) -> None:
         process.kill()
         process.wait(30)
         wait_for(lambda: not any(map(lives, workers)))
+
+
+def test_killed_while_a_worker_waits_for_a_file_no_process_is_left(tmp_path: Path) -> None:
+    with running("expand", "--processes", "2") as process:
+        send(process, SCHEMA, batch(file(tmp_path / "a", rows(1))), state(1))
+        assert next_lines(process, 3)[-1] == state(1)
+        (worker,) = workers_of(process)
+        process.kill()
+        process.wait(30)
+        wait_for(lambda: not lives(worker))
 
 
 def test_a_worker_that_dies_is_an_error_that_names_its_message(tmp_path: Path) -> None:

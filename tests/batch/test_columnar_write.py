@@ -246,6 +246,8 @@ def test_only_columns_of_repeating_values_get_a_dictionary():
         ({"person": {"age": "old"}}, "field 'person.age': \"old\" can't be held"),
         ({"at": "yesterday"}, "field 'at': \"yesterday\" can't be held"),
         ({"tags": "a"}, "field 'tags': \"a\" can't be held"),
+        ({"tags": ["\ud83d"]}, "field 'tags.[]': half of a surrogate pair"),
+        ({"extra": {"a": {"\udc00": 1}}}, "field 'extra.a.'\\udc00'': half of a surrogate pair"),
         ({"rates": {"x": "y" * 500}}, "field 'rates.{}': \"" + "y" * 79 + " can't be held"),
     ],
 )

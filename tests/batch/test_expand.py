@@ -328,6 +328,19 @@ def test_told_to_stop_in_the_middle_of_a_file(tmp_path: Path, processes: int) ->
     assert b"STATE" not in raw
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_line_that_was_broken_off_when_it_was_told_to_stop_is_left_out(processes: int) -> None:
+    reading, writing = os.pipe()
+    out: list[bytes] = []
+    os.write(writing, lines(SCHEMA) + b'{"type":"STA')
+    try:
+        expand(reading, out.append, should_stop=lambda: bool(out), processes=processes)
+    finally:
+        os.close(writing)
+        os.close(reading)
+    assert b"".join(out) == lines(SCHEMA)
+
+
 MEMORY = r"""
 import re, sys
 from pathlib import Path

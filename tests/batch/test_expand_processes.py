@@ -80,12 +80,32 @@ def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert list((tmp_path / "waiting").iterdir()) == [], "they have no names"
 
 
-def test_no_room_for_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(**_given: Any) -> None:
-        raise OSError(28, "No space left on device")
+class Small:
+    """A temporary file on a disk that has room for so many bytes."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.file = tempfile.SpooledTemporaryFile()  # noqa: SIM115
+
+    def write(self, data: bytes) -> None:
+        self.file.write(data[: self.room])
+        self.room -= len(data)
+        if self.room < 0:
+            raise OSError(28, "No space left on device")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+
+@pytest.mark.parametrize("room", [None, 1_000_000])
+def test_no_room_for_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int | None) -> None:
+    def full(**_given: Any) -> Any:
+        if room is None:
+            raise OSError(28, "No space left on device")
+        return Small(room)
 
     messages = many(tmp_path, 5, 50_000)
-    monkeypatch.setattr(expanding_turn.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
     out = expanded(*messages, processes=3)
     assert out.error is None, out.error
     assert out.raw == expanded(*messages).raw

@@ -132,7 +132,7 @@ class Run:
             assert "CRITICAL " in self.stderr, "nothing was said"
         lanes = len(self.plan.places) + 2
         killed = ending == "kill" or code == 143
-        most = lanes if killed or ending == "closed" else 0
+        most = lanes if killed else 0
         self._ledger.check_files(self._store, ending, most, after_kill=killed)
         return output
 
@@ -228,8 +228,11 @@ class Run:
         if chapter.lines is None:
             self._for(pipe, got, chapter.after)
         if ending == "closed":
+            process.send_signal(signal.SIGSTOP)  # so that nothing comes between the last look and the end
+            _stopped(process)
             self._for(pipe, got, 0)
             process.stdout.close()
+            process.send_signal(signal.SIGCONT)
             return bytes(got)
         if ending == "stopped":
             time.sleep(0.2)
@@ -270,6 +273,13 @@ class Run:
         while select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
             if not self._some(pipe, got):
                 return
+
+
+def _stopped(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a signal has stopped it, or it has ended."""
+    stat = Path(f"/proc/{process.pid}/stat")
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "TZX":
+        time.sleep(0.001)
 
 
 def _later(process: subprocess.Popen[bytes], number: int, seconds: float) -> None:
