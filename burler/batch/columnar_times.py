@@ -46,10 +46,9 @@ def _as_one(texts: Any) -> bool:
     of them at once."""
     import pyarrow.compute as pc
 
-    lengths = pc.min_max(pc.binary_length(texts)).as_py()
-    width, count = lengths["min"], len(texts) - texts.null_count
+    width, count = pc.min(pc.binary_length(texts)).as_py(), len(texts) - texts.null_count
     data = bytes(bytes_of(texts))
-    if lengths["max"] != width or width not in (20, 27) or len(data) != width * count:
+    if width not in (20, 27) or len(data) != width * count:
         return False
     places = {**_PLACES, width - 1: b"Z"}
     return all(data[place::width] == character * count for place, character in places.items())

@@ -123,8 +123,11 @@ class BatchWriter:
                     fresh=not file.records,
                 )
                 if taken:
-                    part = lines if taken == count else memoryview(lines)[start:end]
-                    file.rows(part, taken, time_extracted)
+                    if taken == count:
+                        file.rows(lines, taken, time_extracted)
+                    else:  # released also where that fails: else the buffer of the lines could not change
+                        with memoryview(lines) as view, view[start:end] as part:
+                            file.rows(part, taken, time_extracted)
                     start, done = end, done + taken
                 if not taken or self._is_full(file):
                     self._end(file)

@@ -74,7 +74,11 @@ def calm_collector() -> Iterator[None]:
 
 
 def end(code: int) -> NoReturn:
-    """End the process. What threads or exit functions of the user print from here on goes to stderr."""
+    """End the process. What threads or exit functions of the user print from here on goes to stderr; a signal that
+    comes now has nothing left to stop."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(ValueError):  # not in the main thread
+            signal.signal(number, signal.SIG_IGN)
     if sys.stdout is not None:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()

@@ -120,7 +120,7 @@ class Run:
         # An interruption that meets a callback of Python's own is eaten there, and told; the run ends all the same.
         eaten = self.stderr.count("Exception ignored in: ")
         self._ledger.figures["interruptions eaten by a callback"] += eaten
-        assert late or ending == "kill" or self.stderr.count("Traceback") <= eaten, "a traceback"
+        assert late or ending == "kill" or self.stderr.count("Traceback") <= eaten, f"a traceback, {code}"
         if code in (0, 1):
             assert not torn or ending == "closed", f"a torn line: {torn[-200:]!r}"
         output = self._ledger.take(lines, self._store, chapter.cut if chapter else 1.0)
