@@ -124,7 +124,7 @@ def read_batch_config(value: Any) -> BatchConfig:
     )
     if made.presign_seconds is not None and made.dialect != "sip":
         reading.problems.append(
-            "batch_config.presign_seconds needs batch_config.dialect 'sip': other targets cut the signature off a URL"
+            "batch_config.presign_seconds needs batch_config.dialect 'sip': targets of the others can't read signed URLs"
         )
     if reading.problems:
         raise ConfigError("\n  ".join(reading.problems))

@@ -16,7 +16,7 @@ from burler.batch.storage import check_prefix, check_root, hide_options, local_p
 from burler.batch.storage_local import CURES, remove_if_dead
 from burler.batch.storage_s3 import S3Uploads
 from burler.batch.store_faults import faults, open_filesystem
-from burler.errors import ConfigError
+from burler.errors import ConfigError, UsageError
 from burler.lake.local_file import errors
 
 # How stores call the time of a file's last change.
@@ -82,8 +82,11 @@ def prune(
 def _prune_local(folder: Path, prefix: str, before: float, dry_run: bool) -> Iterator[Removed]:
     inside, _, own = prefix.rpartition("/")
     place = folder / inside
-    with errors(place, "listed", CURES), os.scandir(place) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    try:
+        with errors(place, "listed", CURES, missing_is_an_answer=True), os.scandir(place) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        raise UsageError(f"{place} is not there. Give the folder of batch files (batch_config.storage.root).") from None
     for entry in entries:
         ours = is_ours(entry.name, own)
         if not ours and not is_hidden(entry.name, own):

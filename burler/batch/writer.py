@@ -66,7 +66,7 @@ class BatchWriter:
         self._open: dict[str, BatchFile] = {}
         self._numbers: dict[str, int] = {}
         self._held = HeldStates()
-        self._kept_back: set[str] = set()
+        self._told = False
         self._made: tuple[int, ...] = (0, 0, 0)  # files, rows, bytes as stored
 
     # ---- what comes in ---------------------------------------------------------------------------------
@@ -163,12 +163,11 @@ class BatchWriter:
             self._end_of(message.stream)
             if self.config.activates:
                 self._emit(message)
-            elif message.stream not in self._kept_back:
-                self._kept_back.add(message.stream)
+            elif not self._told:
+                self._told = True
                 logger.info(
-                    "stream '%s': ACTIVATE_VERSION is kept back: targets that read the dialect '%s' do not know the "
-                    "version of batched rows, and would drop them all. batch_config.activate_version: true sends it.",
-                    message.stream,
+                    "BATCH: ACTIVATE_VERSION is kept back: targets that read the dialect '%s' do not know the version of "
+                    "batched rows, and would drop them all. batch_config.activate_version: true sends it.",
                     self.config.dialect,
                 )
             self._release()
@@ -211,7 +210,9 @@ class BatchWriter:
                 self.flush()
                 self._dead = True
                 if self._made[0]:
-                    logger.info("BATCH: %d files of %d rows, %d bytes, in %s", *self._made, self._storage.root)
+                    files, rows, size = self._made
+                    word = "file" if files == 1 else "files"
+                    logger.info("BATCH: %d %s of %d rows, %d bytes, in %s", files, word, rows, size, self._storage.root)
 
     def abort(self) -> None:
         """The end after an error elsewhere: rows that no message has named are dropped, with the STATEs behind them."""

@@ -144,7 +144,7 @@ def test_places_and_ages_that_can_not_be(tmp_path):
         prune(str(tmp_path), older_than_seconds=-1)
     with pytest.raises(ConfigError, match="0 seconds old or more, not nan"):
         prune(str(tmp_path), older_than_seconds=float("nan"))
-    with pytest.raises(UsageError, match=f"{tmp_path}/gone can't be listed: No such file"):
+    with pytest.raises(UsageError, match=f"{tmp_path}/gone is not there. Give the folder"):
         pruned(tmp_path / "gone")
     with pytest.raises(ConfigError, match=r"^prefix: "):
         pruned(tmp_path, prefix="../")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from burler.batch.columnar_read import pages
 from burler.batch.encoders import layout_of, open_encoder
 from burler.batch_config import Encoding
-from burler.errors import BatchError
+from burler.errors import BatchError, MissingExtra
 
 pytest.importorskip("pyarrow", reason="extra 'batch'")
 
@@ -131,3 +132,14 @@ def test_the_file_stays_open_for_its_owner():
     list(pages(raw, "parquet", GIVEN))
 
     assert not raw.closed
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_without_pyarrow_the_extra_is_named(format, monkeypatch):
+    data = written(format, GIVEN, *ROWS)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    with pytest.raises(MissingExtra, match=r"burler\[batch\]"):
+        layout_of(Encoding(format), GIVEN, "users")
+    with pytest.raises(MissingExtra, match=r"burler\[batch\]"):
+        read(data, format, GIVEN)
