@@ -124,7 +124,8 @@ def read_batch_config(value: Any) -> BatchConfig:
     )
     if made.presign_seconds is not None and made.dialect != "sip":
         reading.problems.append(
-            "batch_config.presign_seconds needs batch_config.dialect 'sip': targets of the others can't read signed URLs"
+            "batch_config.presign_seconds needs batch_config.dialect 'sip': targets of the others can't read signed "
+            "URLs"
         )
     if reading.problems:
         raise ConfigError("\n  ".join(reading.problems))

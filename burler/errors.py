@@ -14,6 +14,7 @@
     │   └── PartialError                      some of its partitions or parents failed; the rest is out
     ├── DataError                    exit 1   input data is broken (message, lake file)
     │   ├── MessageError                      a line that is no Singer message
+    │   │   └── BatchError                    a BATCH message or file that can't be read, or a row it can't hold
     │   └── LakeError                         a lake file or manifest is broken
     ├── SourceError                  exit 1   what a source gave is no answer
     │   ├── HttpError                         a reply that is an error, or none at all

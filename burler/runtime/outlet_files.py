@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.pipeline.rows_direct import ColumnsOutput, RowsDirect
 from burler.pipeline.shape_lines import Output
 from burler.singer.messages import ArrowPage
 from burler.sinks.base import Batching, Sink, batch_config_of
 
 if TYPE_CHECKING:
+    from burler.pipeline.rows_direct import RowsDirect
     from burler.runtime.outlet import Given, Outlet
 
 
@@ -38,6 +38,8 @@ class OutletFiles:
         Args:
             schema: by which they were shaped. spill: takes the lines of those that can't.
         """
+        from burler.pipeline.rows_direct import ColumnsOutput, RowsDirect
+
         if self._direct is None:
             self._direct = RowsDirect(schema, self.columns())
         return ColumnsOutput(buffer, spill, direct=self._direct, give=partial(self.write_columns, moment=moment))

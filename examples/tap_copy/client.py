@@ -24,6 +24,7 @@ _SETTINGS = {
     "DateStyle": "ISO, MDY",
     "IntervalStyle": "postgres",
     "extra_float_digits": "1",
+    "jit": "off",  # it takes longer to begin than a plain scan saves
     "idle_in_transaction_session_timeout": "0",  # who takes the files may be slow
 }
 _LIVENESS = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}

@@ -118,8 +118,8 @@ def _expression(column: Column) -> str:
     if kind == "timestamp":
         text = f"replace(cast({name} as text), ' ', 'T') || 'Z'"
         return _unless(column, f"not ({name} between {_MOMENTS})", text, "text")
-    if kind == "timestamptz":  # the connection's time zone is UTC
-        text = f"replace(replace(cast({name} as text), ' ', 'T'), '+00', 'Z')"
+    if kind == "timestamptz":
+        text = f"replace(cast({name} at time zone 'UTC' as text), ' ', 'T') || 'Z'"
         return _unless(column, f"not ({name} between {_MOMENTS_UTC})", text, "text")
     if kind.startswith("_"):
         flat = kind[1:] not in _ITEMS

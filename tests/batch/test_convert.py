@@ -148,3 +148,27 @@ def test_a_value_that_the_new_format_cannot_hold(tmp_path: Path) -> None:
     assert "'id'" in str(out.error)
     assert out.messages == [SCHEMA]
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+
+
+def test_over_a_store(tmp_path: Path, s3_server: Any) -> None:
+    """Rows into S3, from there into another format, and out of that by worker processes."""
+    store = {"root": s3_server.url("batches"), "options": s3_server.options}
+    first = packed(
+        config(tmp_path, compression="gzip", batch_size=3, storage=store), SCHEMA, *map(record, range(5)), state(4)
+    )
+    second = converted(
+        config(tmp_path, "parquet", "zstd", storage={**store, "prefix": "tables/"}),
+        first.raw.rstrip(b"\n"),
+        options=s3_server.options,
+    )
+    assert second.error is None, second.error
+    assert all("/batches/tables/" in m["manifest"][0] for m in second.of("BATCH"))
+    out = expanded(second.raw.rstrip(b"\n"), options=s3_server.options, processes=2)
+    assert out.error is None, out.error
+    assert out.ids == [0, 1, 2, 3, 4]
+    assert out.messages[-1] == state(4)
+    s3_server.put("batches/" + second.of("BATCH")[1]["manifest"][0].rpartition("/batches/")[2], b"PAR1 and no more")
+    broken = expanded(second.raw.rstrip(b"\n"), options=s3_server.options)
+    assert isinstance(broken.error, BatchError)
+    assert "bytes where the message says" in str(broken.error)
+    assert broken.ids == [0, 1, 2]

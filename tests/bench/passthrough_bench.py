@@ -6,9 +6,8 @@ tap that makes a RECORD of each row, in wall seconds.
 
 It starts a server of its own (``tests/sql/pgserver.py``), so PostgreSQL's programs must be on the machine. Wall seconds
 of whole processes, start-up included, since the server works beside them; candidates take turns, those that make
-RECORDs have one. What the files hold is
-compared with PostgreSQL's own JSON before anything is timed. The bar: pass-through takes at most 1.2 times as long as
-plain ``COPY`` into a file.
+RECORDs have one. What the files hold is compared with PostgreSQL's own JSON before anything is timed. The bar:
+pass-through takes at most 1.2 times as long as plain ``COPY`` into a file.
 """
 
 from __future__ import annotations
