@@ -20,7 +20,7 @@ from burler.batch.batch_file import BatchFile
 from burler.batch.encoders import Layout, layout_of
 from burler.batch.storage import Storage
 from burler.batch_config import BatchConfig
-from burler.errors import BurlerError, MessageError
+from burler.errors import BurlerError, MessageError, OutputClosed
 from burler.lake.held import HeldStates
 from burler.lake.openfile import fitting
 from burler.lake.roll import Clock, SystemClock
@@ -288,18 +288,28 @@ class BatchWriter:
             return
         file.publish()
         del self._open[file.stream]
-        try:
-            url = file.url
-            if self.config.presign_seconds is not None:
-                url = self._storage.presign(url, self.config.presign_seconds)
-            self._emit(file.message(url, self.config.dialect))
-        except BaseException:
-            file.withdraw()  # nobody knows of it
-            raise
+        self._send(file)
         made = (1, file.records, file.stored_bytes)
         self._made = tuple(map(sum, zip(self._made, made, strict=True)))
         for remark in self._layouts[file.stream].remarks():
             logger.warning("stream '%s': %s", file.stream, remark)
+
+    def _send(self, file: BatchFile) -> None:
+        """The message of a file. Where it surely did not go out, the file is removed. After other errors the line may
+        be out, or what is kept of it still get out (a disk has room again): then the file stays."""
+        try:
+            url = file.url
+            if self.config.presign_seconds is not None:
+                url = self._storage.presign(url, self.config.presign_seconds)
+            message = file.message(url, self.config.dialect)
+        except BaseException:
+            file.withdraw()
+            raise
+        try:
+            self._emit(message)
+        except OutputClosed:  # nobody read the whole line, and nobody will
+            file.withdraw()
+            raise
 
     def _release(self) -> None:
         state = self._held.release(self._open_since())

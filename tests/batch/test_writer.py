@@ -10,7 +10,7 @@ import pytest
 
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig, Encoding
-from burler.errors import BurlerError, MessageError, StorageError
+from burler.errors import BurlerError, MessageError, OutputClosed, StorageError
 from burler.singer.messages import ActivateVersion, Batch, Records, Schema, State
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
@@ -58,13 +58,15 @@ class Memory:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.discarded: list[str] = []
-        self.full = False
+        self.full, self.signs = False, True
         self.root = "memory://"
 
     def new_file(self, name: str) -> File:
         return File(self, name)
 
     def presign(self, url: str, seconds: int) -> str:
+        if not self.signs:
+            raise StorageError("not signed")
         return f"{url}?for={seconds}"
 
 
@@ -75,13 +77,14 @@ class Run:
         self.storage, self.clock = Memory(), Clock()
         self.out: list[Any] = []
         self.fail_at: type | None = None
+        self.fail_with: Any = StorageError
         self.writer = BatchWriter(
             self.storage, BatchConfig(**config), tap="tap-t", emit=self._emit, clock=self.clock, run_id="r"
         )
 
     def _emit(self, message: Any) -> None:
         if self.fail_at is not None and isinstance(message, self.fail_at):
-            raise StorageError("stdout is full")
+            raise self.fail_with("stdout")
         self.out.append(message)
 
     def schema(self, stream: str = "s", fields: Any = FIELDS) -> Run:
@@ -264,17 +267,26 @@ def test_a_file_without_rows_is_never_named():
     assert run.seen == ["Schema"] and not run.storage.files
 
 
-def test_where_the_message_can_not_go_out_the_file_goes_and_no_state_comes():
+@pytest.mark.parametrize(("error", "stays"), [(OutputClosed, False), (StorageError, True)])
+def test_where_the_message_fails_no_state_comes_and_the_file_stays_if_the_line_may_be_out(error: Any, stays: bool):
     run = Run().schema().rows(1).state(1)
-    run.fail_at = Batch
-    with pytest.raises(StorageError):
+    run.fail_at, run.fail_with = Batch, error
+    with pytest.raises(error):
         run.writer.close()
-    assert run.seen == ["Schema"] and not run.storage.files
+    assert run.seen == ["Schema"] and bool(run.storage.files) is stays
     run.fail_at = None
     run.writer.close()
     assert run.seen == ["Schema"]
     with pytest.raises(BurlerError, match="has ended"):
         run.rows(2)
+
+
+def test_a_file_whose_url_can_not_be_signed_goes():
+    run = Run(dialect="sip", presign_seconds=60).schema().rows(1).state(1)
+    run.storage.signs = False
+    with pytest.raises(StorageError):
+        run.writer.close()
+    assert run.seen == ["Schema"] and not run.storage.files
 
 
 def test_where_a_file_can_not_be_written_nothing_more_goes_out():
