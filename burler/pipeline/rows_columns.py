@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from itertools import accumulate, chain
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.pipeline.arrow_text import Unsure
+from burler.pipeline.shape_raw import value_of
 from burler.pipeline.shape_tree import column
 from burler.pipeline.shape_values import types_of
 
@@ -29,6 +31,11 @@ _NUMBERS = {int, Decimal, _NULL}
 _OWN = {int, str, bool, float, _NULL, msgspec.UnsetType}
 """Types that a struct holds its scalars to by itself."""
 _SCALARS = {"string", "integer", "number", "boolean", "null"}
+_SAYING = {"enum", "const", "properties", "items", "allOf", "$ref"}
+"""Keywords that name types without ``type``."""
+_MINUS_ZERO = re.compile(rb"-0[,\]]")  # the decoder of integers takes the sign off
+_encoder = msgspec.json.Encoder(decimal_format="number")  # as the lines are made
+_floats = msgspec.json.Decoder(list[float | None])
 
 
 class Fields:
@@ -106,13 +113,16 @@ def _maker(node: Any, kind: pa.DataType) -> Make:
         return _unsure
     wanted = set(types_of(node)) - {"null"}
     if pa.types.is_string(kind):
-        # Text in a column for anything is JSON text in some files, so that lines are for those.
-        return _plain(kind) if wanted and wanted <= _SCALARS else _unsure
+        if wanted and wanted <= _SCALARS:
+            return _plain(kind)
+        return _json(kind) if "type" in node or _SAYING.isdisjoint(node) else _unsure
     if len(wanted) != 1 and not wanted <= {"integer", "number"}:
         return _unsure
     if pa.types.is_integer(kind):
         return _integers(kind)
-    if pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+    if pa.types.is_floating(kind):
+        return _numbers(kind)
+    if pa.types.is_boolean(kind):
         return _plain(kind)
     if pa.types.is_decimal(kind):
         return _decimals(kind)
@@ -138,6 +148,34 @@ def _plain(kind: pa.DataType) -> Make:
     return lambda values, kinds: pa.array(values, kind)
 
 
+def _numbers(kind: pa.DataType) -> Make:
+    """Floats; of pages of JSON the source text of numbers."""
+    import pyarrow as pa
+
+    def make(values: Values, kinds: Kinds) -> Any:
+        if msgspec.Raw in kinds:
+            text = b"[" + b",".join([b"null" if value is None else value for value in values]) + b"]"
+            if not kinds <= {msgspec.Raw, _NULL} or _MINUS_ZERO.search(text):
+                raise Unsure
+            values = _floats.decode(text)
+        return pa.array(values, kind)
+
+    return make
+
+
+def _json(kind: pa.DataType) -> Make:
+    """Anything as the JSON that stands in the lines."""
+    import pyarrow as pa
+
+    def make(values: Values, kinds: Kinds) -> Any:
+        texts = _encoder.encode_lines(values).split(b"\n")[:-1]
+        if len(texts) != len(values):
+            raise Unsure
+        return pa.array([None if text == b"null" else text for text in texts], pa.binary()).cast(kind)
+
+    return make
+
+
 def _integers(kind: pa.DataType) -> Make:
     import pyarrow as pa
 
@@ -154,6 +192,9 @@ def _decimals(kind: pa.DataType) -> Make:
     import pyarrow as pa
 
     def make(values: Values, kinds: Kinds) -> Any:
+        if msgspec.Raw in kinds:
+            values = [None if value is None else value_of(value) for value in values]
+            kinds = set(map(type, values))
         if not kinds <= _NUMBERS:
             if not kinds <= _NUMBERS | {float, str}:
                 raise Unsure
