@@ -48,7 +48,10 @@ class BatchFile:
         self.stored_bytes = 0
         self._first: dt.datetime | None = None
         self._name = partial(file_name, tap, stream, number=number, extension=encoding.extension)
-        self._new_file = storage.new_file(self._name(run_id=run_id))
+        try:
+            self._new_file = storage.new_file(self._name(run_id=run_id))
+        except FileExistsError:
+            self._new_file = storage.new_file(self._name(run_id=secrets.token_hex(6)))
         try:
             self._encoder = open_encoder(encoding, layout, self._write)
         except BaseException:
@@ -135,10 +138,10 @@ class BatchFile:
 def file_name(tap: str, stream: str, run_id: str, number: int, extension: str) -> str:
     """``<tap>--<stream>-<run>-<n>.<ext>``, of letters, digits and ``-_.`` alone: some targets do not decode what else a
     URL needs (specs 5, 11.19)."""
-    return f"{_plain(tap)}--{_plain(stream)}-{run_id}-{number:05d}.{extension}"
+    return f"{plain(tap)}--{plain(stream)}-{run_id}-{number:05d}.{extension}"
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """A name in such letters; one that had others, or is long, gets a number that tells it from its likes."""
     made = _NOT_IN_NAMES.sub("_", name).lstrip(".")[:_MOST_CHARACTERS] or "_"
     if made == name:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from burler.batch.batch_file import BatchFile
+from burler.batch.batch_file import BatchFile, plain
 from burler.batch.encoders import Layout, layout_of
 from burler.batch.storage import Storage
 from burler.batch_config import BatchConfig
@@ -260,7 +260,8 @@ class BatchWriter:
             raise MessageError(f"stream '{stream}': data came before its SCHEMA. The tap must send SCHEMA first.")
         while len(self._open) >= _MOST_OPEN_FILES:
             self._end(min(self._open.values(), key=lambda file: file.begun))
-        number = self._numbers[stream] = self._numbers.get(stream, 0) + 1
+        name = plain(stream)  # two streams may have the same in the names of files
+        number = self._numbers[name] = self._numbers.get(name, 0) + 1
         file = BatchFile(
             self._storage,
             self.config.encoding,

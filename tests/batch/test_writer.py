@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from burler.batch.batch_file import plain
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig, Encoding
 from burler.errors import BurlerError, MessageError, OutputClosed, StorageError
@@ -323,6 +324,13 @@ def test_streams_whose_names_become_alike_keep_files_of_their_own():
     run = Run().schema("a b").schema("a?b").rows(1, stream="a b").rows(2, stream="a?b")
     run.writer.close()
     assert len(run.storage.files) == 2
+
+
+def test_a_stream_whose_name_is_what_another_one_becomes_keeps_files_of_its_own():
+    other = plain("a/b")
+    run = Run().schema("a/b").schema(other).rows(1, stream="a/b").rows(2, stream=other)
+    run.writer.close()
+    assert sorted(run.storage.files.values()) == [b'{"id":1}\n', b'{"id":2}\n']
 
 
 def test_only_so_many_files_are_open_at_once():
