@@ -16,7 +16,7 @@ from burler.errors import BatchError
 from burler.singer.messages import Batch
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
-_MOST_CHARACTERS = 80
+_MOST_CHARACTERS = 50  # of a tap and of a stream: with prefix and run, a name may have 255
 
 
 class BatchFile:

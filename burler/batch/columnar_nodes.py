@@ -33,7 +33,7 @@ class Node:
         """What text in a column is: "text" itself; "json" for values that are no text; "either" where both are
         possible, which only the text can tell."""
         if "string" not in self.names:
-            return "text" if self.names <= {"null"} else "json"
+            return "json"
         return "text" if self.names <= _SCALARS else "either"
 
     @property

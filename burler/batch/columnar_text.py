@@ -49,7 +49,6 @@ class RowText:
 
     def __init__(self, schema: Mapping[str, Any] | None) -> None:
         self._node = node_of(schema or {})
-        self._columns: pa.Schema | None = None
         self._text: Text | None = None
 
     def lines(self, batch: pa.RecordBatch) -> bytes:
@@ -62,8 +61,7 @@ class RowText:
 
         if not batch.num_rows:
             return b""
-        if self._text is None or not batch.schema.equals(self._columns):
-            self._columns = batch.schema
+        if self._text is None:
             self._text = _fields(list(batch.schema), self._node, "")
         record = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema)) if batch.num_columns else None
         parts = self._text(record) if record is not None else ["{}"]

@@ -140,7 +140,9 @@ class BatchWriter:
             done, count = 0, page.table.num_rows
             while done < count:
                 file = self._file(page.stream, page.version)
-                taken = min(count - done, self.config.batch_size - file.records)
+                room_bytes = self.config.batch_bytes - file.size_bytes
+                fitting_rows = room_bytes * count // max(1, page.table.nbytes)  # by the mean size of the page's rows
+                taken = max(1, min(count - done, self.config.batch_size - file.records, fitting_rows))
                 part = page.table if taken == count else page.table.slice(done, taken)
                 file.table(part, page.time_extracted)
                 done += taken

@@ -20,8 +20,7 @@ from burler.pipeline.shape_values import types_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Values = list[Any]
-"""What the structs hold of one field: None where it is null or not there."""
+Values = list[Any]  # what the structs hold of one field; None where it is null or not there
 Kinds = set[type]
 """The types of all of them."""
 Make = Callable[[Values, Kinds], Any]

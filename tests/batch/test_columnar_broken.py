@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from burler.batch.columnar_read import pages
+from burler.batch.columnar_read import batches, pages
 from burler.batch.encoders import layout_of, open_encoder
 from burler.batch_config import Encoding
 from burler.errors import BatchError, MissingExtra
@@ -79,6 +79,20 @@ def test_a_parquet_file_with_a_wrong_byte_is_an_error_or_still_right():
         except BatchError:
             found += 1
     assert found > len(data) / 11 / 2
+
+
+@pytest.mark.parametrize("part", [b"text", b"value of"])
+def test_names_and_texts_of_an_arrow_file_that_are_no_utf8_are_an_error(part):
+    parts: list[bytes] = []
+    encoding = Encoding("arrow")
+    encoder = open_encoder(encoding, layout_of(encoding, GIVEN, "users"), parts.append)
+    encoder.rows(b'{"id":1,"text":"value of it"}\n', 1)
+    encoder.finish()
+    data = b"".join(parts)
+    assert part in data
+
+    with pytest.raises(BatchError, match="damaged or broken off"):
+        list(batches(io.BytesIO(data.replace(part, b"\xd8" + part[1:])), "arrow"))
 
 
 class OneWay(io.RawIOBase):

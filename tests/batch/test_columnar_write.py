@@ -183,10 +183,17 @@ def test_rows_are_written_in_groups_while_more_come(encoding, monkeypatch):
 
 def test_groups_are_bounded_in_bytes_too(monkeypatch):
     monkeypatch.setitem(columnar_files.GROUP_BYTES, "parquet", 1_000_000)
+    monkeypatch.setattr(columnar_files, "_PIECE_BYTES", 1)
     page = lines(*({"tags": ["x" * 10_000]} for _ in range(400)))
+    parts: list[bytes] = []
+    encoder = open_encoder(PARQUET, layout_of(PARQUET, SCHEMA, "users"), parts.append)
 
-    made = pq.ParquetFile(io.BytesIO(written(PARQUET, page)))
+    encoder.rows(page, 400)
+    before_the_end = len(parts)
+    encoder.finish()
 
+    assert before_the_end > 10
+    made = pq.ParquetFile(io.BytesIO(b"".join(parts)))
     sizes = [made.metadata.row_group(i).num_rows for i in range(made.metadata.num_row_groups)]
     assert sum(sizes) == 400
     assert max(sizes) <= 110
@@ -359,6 +366,7 @@ def test_a_file_that_is_given_up_writes_nothing_more(encoding, monkeypatch):
     parts: list[bytes] = []
     encoder = open_encoder(encoding, layout_of(encoding, SCHEMA, "users"), parts.append)
     encoder.rows(lines(*({**FULL, "id": i} for i in range(3000))), 3000)
+    monkeypatch.setattr(columnar_files, "_PIECE_BYTES", 1)
     written_so_far = len(parts)
 
     encoder.abandon()

@@ -12,7 +12,7 @@ from burler.batch.batch_file import plain
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig, Encoding
 from burler.errors import BurlerError, MessageError, OutputClosed, StorageError
-from burler.singer.messages import ActivateVersion, Batch, Records, Schema, State
+from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Records, Schema, State
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
@@ -345,3 +345,15 @@ def test_the_end_says_what_was_made(caplog: pytest.LogCaptureFixture):
     with caplog.at_level("INFO", logger="burler"):
         run.writer.close()
     assert "BATCH: 2 files of 3 rows, 27 bytes, in memory://" in caplog.messages
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_pages_of_columns_are_cut_into_files_of_so_many_bytes(form: str):
+    import pyarrow as pa
+
+    run = Run(encoding=Encoding(form), batch_bytes=10_000).schema(fields={"properties": {"t": {"type": "string"}}})
+    table = pa.RecordBatch.from_pylist([{"t": "x" * 1000} for _ in range(100)], schema=run.writer.arrow_schema("s"))
+    run.writer.table(ArrowPage("s", table, NOON))
+    run.writer.close()
+    assert sum(batch.size or 0 for batch in run.batches) == 100
+    assert {batch.size for batch in run.batches} <= set(range(8, 12)) | {run.batches[-1].size}

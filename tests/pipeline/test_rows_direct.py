@@ -33,7 +33,7 @@ import pyarrow as pa
 from arrow_pages import pages
 
 SLOW = settings(
-    max_examples=500, derandomize=os.environ.get("CI") == "true", deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=300, derandomize=os.environ.get("CI") == "true", deadline=None, suppress_health_check=list(HealthCheck)
 )
 UTC = dt.UTC
 
@@ -44,8 +44,7 @@ def record_of(schema):
 
 
 def shaped(parts, schema, *, columns, **options):
-    """What comes out for pages of rows (lists, or JSON): tables and lists of lines in order, and all else that the shaper
-    says."""
+    """What comes out for pages of rows (lists, or JSON): tables and lists of lines in order, and what else is told."""
     came = []
     shaper = Shaper("s", schema, **options)
 
@@ -112,6 +111,11 @@ def test_columns_hold_what_lines_say(page, data):
     key = data.draw(st.sampled_from([None, *batch.schema.names]))
     with contextlib.suppress(DataError):
         compare([rows], schema, key=key, rules=rules)
+        try:
+            page = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode(rows)
+        except (TypeError, ValueError):  # it has no form in JSON
+            return
+        compare([page], schema, key=key, rules=rules)
 
 
 INTEGER, NUMBER, TEXT = ({"type": ["null", name]} for name in ("integer", "number", "string"))
@@ -158,7 +162,7 @@ def test_ordinary_fields_go_as_columns(name):
     node, values = SURE[name]
     schema = {"type": "object", "properties": {"id": INTEGER, "v": node}}
     rows = [{"id": i, "v": value} for i, value in enumerate(values)]
-    if "null" in node["type"]:
+    if "null" in node.get("type", "null"):
         rows.append({"id": -1})  # the field is not there at all
     assert compare([rows], schema, key="v") == len(rows)
     assert compare([[row] for row in rows], schema, key="id") == len(rows)
@@ -172,7 +176,7 @@ TEXTS = {
     "open objects": ({"type": "object"}, b'[{"a":1.10},{}]'),
     "moments": (MOMENT, b'["2024-01-02T03:04:05Z",null,"2024-01-02T03:04:05+02:00"]'),
     "objects": (POINT, b'[{"x":1,"y":"a"},null]'),
-    "maps": (MAP, b'[{"a":1.5},null]'),
+    "maps": ({**MAP, "additionalProperties": INTEGER}, b'[{"a":1,"b":null},null]'),
     "text": (TEXT, b'["a\\n",null]'),
 }
 
