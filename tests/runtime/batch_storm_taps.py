@@ -17,6 +17,8 @@ from batch_storm_rows import SCHEMA, rows
 import burler
 
 PLAN = json.loads(os.environ["STORM_PLAN"])
+if PLAN["form"] == "arrow":
+    import pyarrow as pa  # here: an import that a signal interrupts is half done for good, in all threads
 INCREMENT = {"replication_key": "id", "order": "asc", "bookmark_strategy": PLAN["strategy"], "schema": SCHEMA}
 
 tap = burler.tap("tap-batch-storm")
@@ -39,8 +41,6 @@ def pages(place: str, first: int) -> Iterator[Any]:
 
 
 def _table(page: list[dict[str, Any]]) -> Any:
-    import pyarrow as pa
-
     kinds = {
         "part": pa.string(),
         "id": pa.int64(),
