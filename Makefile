@@ -53,6 +53,7 @@ storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/tail_storm.py --kill $(or $(RUNS),200)
 	$(RUN) tests/runtime/tail_storm_crash.py $(or $(RUNS),100)
 	$(RUN) tests/runtime/batch_storm.py $(or $(RUNS),200)
+	$(RUN) tests/runtime/batch_storm.py --s3 $(or $(RUNS),30)
 
 soak: $(VENV)/.for-test
 	$(RUN) tests/bench/tail_soak.py --minutes $(or $(MINUTES),60)

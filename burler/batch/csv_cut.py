@@ -27,21 +27,35 @@ class Text(Protocol):
 class Blocks:
     """The rows of a file.
 
+    Args:
+        block_bytes: how much is read at once, at the least.
+
     Attributes:
         row: how many rows are behind us, with the header; whoever takes a block adds its rows.
     """
 
-    def __init__(self, text: Text, options: CsvOptions) -> None:
+    def __init__(self, text: Text, options: CsvOptions, block_bytes: int | None = None) -> None:
         self._text = text
         self._options = options
+        self._block_bytes = block_bytes or _BLOCK_BYTES
         self._lexer = Lexer(options)
         self._ahead = b""
         self._at_end = False
         self.row = 0
 
-    def first(self) -> bytes:
-        """The first row without its line end, which stays where it is; b"" for a file without rows."""
-        self._skip_empty()
+    def first(self, *, may_be_empty: bool = False) -> bytes | None:
+        """The first row without its line end, which stays where it is; None for a file without rows.
+
+        Args:
+            may_be_empty: a line with nothing in it is a row, as in files of one column; else such lines before the
+                first row are left out.
+        """
+        if may_be_empty:
+            self._fill(self._block_bytes)
+        else:
+            self._skip_empty()
+        if not self._ahead:
+            return None
         while not (end := self._lexer.end_of_first(self._ahead)):
             if self._at_end:
                 end = len(self._ahead)
@@ -49,7 +63,12 @@ class Blocks:
             self._refuse_stray(self._ahead, goes_on=True)
             self._fill(2 * len(self._ahead))
         self._check(self._ahead[:end])
-        return self._ahead[:end].removesuffix(b"\n").removesuffix(b"\r")
+        return _without_end(self._ahead[:end])
+
+    def line_end(self) -> str:
+        """What ends the first row, once that is known."""
+        end = self._lexer.end_of_first(self._ahead)
+        return "\r\n" if self._ahead[:end].endswith(b"\r\n") else "\n"
 
     def drop_first(self) -> None:
         """Leave the first row out: it is the header."""
@@ -79,7 +98,7 @@ class Blocks:
             BatchError: a quote where none may stand, or one that never ends; text that is no UTF-8.
         """
         while True:
-            self._fill(_BLOCK_BYTES)
+            self._fill(self._block_bytes)
             while not self._at_end and not (end := self._lexer.end_of_last(self._ahead)):
                 self._refuse_stray(self._ahead, goes_on=True)
                 self._fill(2 * len(self._ahead))
@@ -93,10 +112,10 @@ class Blocks:
 
     def _skip_empty(self) -> None:
         """Leave out lines with nothing in them before the first row."""
-        self._fill(_BLOCK_BYTES)
+        self._fill(self._block_bytes)
         while not (rest := self._ahead.lstrip(b"\r\n")) and not self._at_end:
             self._ahead = b""
-            self._fill(_BLOCK_BYTES)
+            self._fill(self._block_bytes)
         self._ahead = rest
 
     def _fill(self, size: int) -> None:
@@ -140,6 +159,10 @@ class Blocks:
         """The place in words."""
         row = self.row + 1 + self._lexer.bare(block[:at]).count(b"\n")
         return f"row {row:,}, near {block[max(0, at - 20) : at + 40].decode('utf-8', 'replace')!r}"
+
+
+def _without_end(row: bytes) -> bytes:
+    return row.removesuffix(b"\n").removesuffix(b"\r")
 
 
 class Lexer:

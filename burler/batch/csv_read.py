@@ -23,6 +23,8 @@ from burler.lake.surrogates import veil
 
 Report = Callable[[str], object]
 
+NO_NAMES = "it is empty, and should begin with a row of names. Or say 'header': false."
+
 _NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
 _ODD_NUMBER = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+)?\s*", re.ASCII)
 _TRUE = {"true", "t", "1", "yes", "y", "on"}
@@ -44,12 +46,13 @@ def pages(
     """
     require("pyarrow", extra="batch", needed_for="reading BATCH files in csv")
     blocks = Blocks(text, options)
-    first = blocks.first()
-    if not first:
-        if options.header:
-            raise BatchError("it is empty, and should begin with a row of names. Or say 'header': false.")
-        return
     declared = None if schema is None else columns_of(schema)
+    width = 0 if options.header else len(options.columns or declared or ())
+    first = blocks.first(may_be_empty=width == 1)  # a row of one column is an empty line where it is null
+    if first is None:
+        if options.header:
+            raise BatchError(NO_NAMES)
+        return
     names = _names(blocks, first, options, declared, report)
     made = _Lines(names, declared or tuple(Column(name, "text") for name in names), options)
     for block in blocks:

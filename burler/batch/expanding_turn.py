@@ -50,15 +50,17 @@ class Turn:
         return bool(self._kept)
 
     def release(self, write: Callable[[bytes], object], check: Callable[[], object]) -> None:
-        """Write all that waits."""
+        """Write all that waits, complete lines at a time; ``check`` is called between them alone."""
         if self._spool is not None:
             self._spool.seek(0)
-            rest = b""
+            begun: list[bytes] = []  # of a line that goes on: a list, since it may be huge
             while block := self._spool.read(BLOCK_BYTES):
                 cut = block.rfind(b"\n") + 1
-                write(rest + block[:cut])
-                rest = block[cut:]
-                check()
+                if cut:
+                    write(b"".join((*begun, block[:cut])))
+                    begun = []
+                    check()
+                begun.append(block[cut:])
         for lines in self._kept:
             write(lines)
         self.close()

@@ -124,6 +124,18 @@ def test_a_file_of_one_column_may_hold_null_in_a_row():
     assert rows('v\n\n"a"\n""\n\n', one) == [{"v": None}, {"v": "a"}, {"v": ""}, {"v": None}]
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_file_of_one_column_without_header_may_begin_with_nulls(end):
+    one = {"properties": {"v": {"type": ["null", "integer"]}}}
+    data = end.join([b"", b"", b"1", b"", b""])
+    assert rows(data, one, header=False) == [{"v": None}, {"v": None}, {"v": 1}, {"v": None}]
+    assert rows(end, one, header=False) == [{"v": None}]
+    assert rows(end * 2 + b"1", one, header=False, columns=["v"]) == [{"v": None}, {"v": None}, {"v": 1}]
+    assert rows(end * 2 + b"v" + end + b"1" + end, one) == [{"v": 1}]
+    assert rows(end * 2 + b"1,x" + end, TWO, header=False) == [{"id": 1, "name": "x"}]
+    assert rows(b"", one, header=False) == []
+
+
 @pytest.mark.parametrize(
     ("cell", "value"),
     [

@@ -21,6 +21,7 @@ OPTIONS = [
     {"delimiter": "|", "null": "\\N"},
     {"delimiter": "\x01", "quote_char": "'", "line_end": "\r\n"},
     {"delimiter": ";", "null": "NULL", "header": False},
+    {"header": False},
 ]
 quick = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -12,6 +12,7 @@ import pytest
 from piped import SCHEMA, Piped, batch, expanded, file, lines, record, rows, state
 
 from burler.batch import expand, expanding_pool, expanding_turn
+from burler.batch.expanding import Stopped
 from burler.errors import BatchError
 
 ORDERS = {**SCHEMA, "stream": "orders"}
@@ -169,3 +170,23 @@ def test_a_source_without_a_descriptor_and_a_pipe_give_the_same(tmp_path: Path) 
         assert Piped(expand, reading, processes=2).raw == Piped(expand, data).raw
     finally:
         os.close(reading)
+
+
+def test_told_to_stop_among_rows_that_waited_no_line_is_broken_off() -> None:
+    """Each of them is longer than what is read of the temporary file at once."""
+    lines = [b'{"v": "%s"}\n' % (letter * 3_000_000) for letter in (b"a", b"b")]
+    turn = expanding_turn.Turn(None, last=True)  # type: ignore[arg-type]
+    for line in lines:
+        turn.keep(line)
+    written: list[bytes] = []
+    stops = []
+
+    def check() -> None:
+        stops.append(len(written))
+        if written:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        turn.release(written.append, check)
+    turn.close()
+    assert written == lines[:1] and stops == [1]
