@@ -184,9 +184,10 @@ def test_numbers_are_secrets_where_there_is_no_doubt():
     assert set(secret_values(config, marked={("x",)})) == {"4321", "5678"}
 
 
-def test_metric_lines_stay_json(logs, monkeypatch):
+def test_metric_lines_stay_json(logs, monkeypatch, caplog):
     import logging
 
+    caplog.set_level(logging.INFO, logger="burler")
     logs.hide({"password": "sync", "secret": "counter", "api_key": 1000, "token": 'my"stream'})
     lines = []
     monkeypatch.setattr(tally.logger, "info", lambda message: lines.append(message))

@@ -51,7 +51,12 @@ def test_forever_is_a_word_for_retries_alone_and_none_may_be_a_name():
 WRONG = [-1, -0.5, "-1", "x", "", " ", "nan", float("nan"), "inf", float("inf"), True, False, [], {}, "1_0", 10**400]
 
 
-@pytest.mark.parametrize("name", [item.name for item in dataclasses.fields(Settings) if "bool" not in str(item.type)])
+NUMBERS = [
+    item.name for item in dataclasses.fields(Settings) if "bool" not in str(item.type) and item.name != "batch_config"
+]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", WRONG, ids=[f"{value!r:.20}" for value in WRONG])
 def test_numbers_that_are_none(name, value):
     kind = str(Settings.__dataclass_fields__[name].type)
@@ -60,6 +65,13 @@ def test_numbers_that_are_none(name, value):
     with pytest.raises(ConfigError, match=f"setting '{name}' must be ") as caught:
         read_settings({name: value})
     assert len(str(caught.value)) < 160  # a number of 400 digits is not shown
+
+
+@pytest.mark.parametrize("value", [one for one in WRONG if one != {}], ids=repr)
+def test_what_is_no_object_is_no_batch_config(value):
+    with pytest.raises(ConfigError, match="batch_config must be a") as caught:
+        read_settings({"batch_config": value})
+    assert len(str(caught.value)) < 160
 
 
 def test_zero_is_refused_but_where_it_means_something():
