@@ -84,8 +84,6 @@ def _checked(files: BatchFiles, url: str, number: int) -> NativeFile:
 def _of_lines(head: Head, name: str) -> dict[str, Any]:
     """The keys of the first row."""
     text = head.until_line()
-    while not text.strip() and len(text) < MOST_BYTES and head.more():
-        text = head.until_line()
     if not text.strip():
         return {"is_empty": True, "keys": ()}
     marked = text.startswith(_BOM)
@@ -101,44 +99,50 @@ def _of_lines(head: Head, name: str) -> dict[str, Any]:
     return {"keys": tuple(row), "remark": "it begins with a byte order mark" if marked else None}
 
 
-def _of_csv(head: Head, options: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The names of the columns; nothing for a file without header."""
-    text = head.until_line()
-    if not text:
-        return {"is_empty": True}
-    if not options["header"]:
-        return {"line_end": _line_end(text)}
-    remark = "it begins with a byte order mark" if text.startswith(_BOM) else None
-    fields = _first_row(head, options, name)
-    twice = next((field for i, field in enumerate(fields) if field in fields[:i]), None)
-    if twice is not None:
-        raise FileError(f"file '{name}': two columns are named {twice[:60]!r}, and a row has one field of a name.")
+def _of_csv(head: Head, files: BatchFiles, name: str) -> dict[str, Any]:
+    """The names of the columns; of a file without header how many there are. Read as whoever gets the file reads it."""
+    given = files.format_options
+    options = CsvOptions(**given)
+    text = _Text(head, name)
+    blocks = Blocks(text, options, STEP_BYTES)
+    has_names = options.header
+    try:
+        first = blocks.first(may_be_empty=not has_names and files.columns is not None and len(files.columns) == 1)
+        if first is None:
+            if has_names:
+                raise BatchError("it is empty, and should begin with a row of names. Has it no header (header=False)?")
+            return {"is_empty": True}
+        said = {"line_end": blocks.line_end(), "remark": text.remark}
+        if not has_names:
+            return {**said, "width": blocks.width(first), "first": tuple(blocks.fields(first))}
+        fields = blocks.fields(first)
+    except BatchError as error:
+        raise FileError(f"file '{name}': {error}") from None
+    _refuse_twice(fields, name)
     if not all(fields):
         raise FileError(f"file '{name}': a column has no name in the first line. Has it a header (header=False)?")
-    return {"columns": tuple(fields), "line_end": _line_end(head.text), "remark": remark}
+    return {**said, "columns": tuple(fields)}
 
 
-def _first_row(head: Head, options: Mapping[str, Any], name: str) -> list[str]:
-    """The fields of the first row. A name may hold a line end, so one line need not be all of it."""
-    quote = options["quote_char"]
-    quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
-    while True:
-        text = head.text.removeprefix(_BOM)
-        try:
-            lines = io.StringIO(text.decode("utf-8", "surrogateescape"), newline="")
-            rows = csv.reader(lines, delimiter=options["delimiter"], quotechar=quote, quoting=quoting, strict=True)
-            found = next(rows)
-            ",".join(found).encode()
-            return found
-        except UnicodeEncodeError:
-            raise FileError(f"file '{name}': its header is no text in UTF-8.") from None
-        except csv.Error as error:
-            if len(text) >= MOST_BYTES or not head.more():
-                raise FileError(f"file '{name}', first line: not CSV as it should be: {error}.") from None
+class _Text:
+    """A file's text for ``Blocks``, from its beginning as far as anybody wants to read it for its first row."""
 
+    def __init__(self, head: Head, name: str) -> None:
+        self._head, self._name = head, name
+        self._at = 0
+        is_marked = head.until_line().startswith(_BOM)
+        self.remark = "it begins with a byte order mark" if is_marked else None
+        self._at = len(_BOM) if is_marked else 0
 
-def _line_end(text: bytes) -> str:
-    return "\r\n" if text.partition(b"\n")[0].endswith(b"\r") else "\n"
+    def read(self, size: int) -> bytes:
+        """Some more; b"" at the end."""
+        if self._at >= MOST_BYTES:
+            raise FileError(f"file '{self._name}': no row ends within its first {MOST_BYTES:,} bytes.")
+        if self._at == len(self._head.text) and not self._head.more():
+            return b""
+        given = self._head.text[self._at : self._at + size]
+        self._at += len(given)
+        return given
 
 
 # ---- columns -----------------------------------------------------------------------------------------------

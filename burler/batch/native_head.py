@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 from burler.batch.native import local_path
+from burler.batch.packing import ZSTD_MARKS, unpacked
 from burler.errors import BatchError, FileError
-from burler.extras import require
 from burler.files.names import shown
 
 STEP_BYTES = 1 << 16
 MOST_BYTES = 1 << 24
 """So much of a file is read to find the end of its first line."""
 
-_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "bz2": b"BZh", "xz": b"\xfd7zXZ\x00"}
+_MAGIC = {"gzip": (b"\x1f\x8b",), "zstd": ZSTD_MARKS, "bz2": (b"BZh",), "xz": (b"\xfd7zXZ\x00",)}
 _COLUMNS_MAGIC = (b"PAR1", b"ARROW1")
-
-
-class _Unpacker(Protocol):
-    """A decompressor that takes pieces."""
-
-    @property
-    def eof(self) -> bool:
-        """Whether its first frame has ended."""
-
-    def decompress(self, data: bytes) -> bytes:
-        """What a piece holds."""
 
 
 class Missing(FileError):
@@ -80,115 +68,137 @@ def size_of(url: str, options: Mapping[str, Any]) -> int | None:
 class Head:
     """The first bytes of a file, unpacked as more of them are asked for.
 
+    Parts that follow each other (gzip members, zstd frames) are one file, as for those who read all of it.
+
     Args:
         file: open, at its beginning.
         name: for errors.
     """
 
     def __init__(self, file: BinaryIO, compression: str | None, name: str) -> None:
-        self._file, self._name = file, name
+        self._raw = _Raw(file)
+        self._name = name
         self._compression = compression
-        self._unpacker: _Unpacker | None = None
-        self._first = True
-        self._ended = False
-        self._count_bytes = 0
+        self._source: Any = None
         self.text = b""
         """What was unpacked so far."""
 
     def more(self) -> bool:
-        """Unpack a piece more; whether there was any.
+        """Unpack a piece more; False at the end of the file.
 
         Raises:
             FileError: the file is not packed as it should be, or ends too early.
         """
-        while not self._ended:
-            raw = self._read()
-            if self._first:
-                self._first = False
-                self._begin(raw)
-            if not raw:
-                self._ended = True
-                if self._unpacker is not None and not self._unpacker.eof:
-                    raise FileError(f"file '{self._name}' is cut off: its {self._compression} does not end.")
-                return False
-            piece = self._unpacked(raw)
-            if piece:
-                self.text += piece
-                return True
-        return False
+        piece = self._piece(max(STEP_BYTES, len(self.text)))
+        self.text += piece
+        return bool(piece)
 
     def until_line(self) -> bytes:
-        """The text until a line has ended, or the file has; all of it is looked at again if more is needed.
+        """The text until a line has ended that holds something, or the file has.
 
         Raises:
-            FileError: as ``more`` does; or no line ends within ``MOST_BYTES``.
+            FileError: as ``more`` does; or there is no such line within ``MOST_BYTES``.
         """
-        seen = 0
-        while b"\n" not in self.text[seen:]:
-            seen = len(self.text)
-            if seen >= MOST_BYTES:
+        while b"\n" not in self.text.lstrip():
+            if len(self.text) >= MOST_BYTES:
                 raise FileError(f"file '{self._name}': no line ends within its first {MOST_BYTES:,} bytes.")
             if not self.more():
                 break
         return self.text
 
     def end_if_near(self) -> None:
-        """Go on to the end of a file that is no longer than what was read at once.
+        """Go on to the end of a file that is no longer than what was read at once; its text is not kept.
 
         Raises:
             FileError: as ``more`` does.
         """
-        while self._count_bytes < STEP_BYTES and self.more():
+        while self._raw.count_bytes < STEP_BYTES and self._piece(STEP_BYTES):
             pass
 
-    def _read(self) -> bytes:
+    def _piece(self, size: int) -> bytes:
         try:
-            raw = self._file.read(STEP_BYTES)
-            self._count_bytes += len(raw)
-            return raw
-        except OSError as error:
-            raise FileError(f"file '{self._name}' can't be read: {shown(str(error))[:200]}.") from None
-
-    def _begin(self, raw: bytes) -> None:
-        """Look at the first bytes: a file says itself how it is packed."""
-        found = next((kind for kind, magic in _MAGIC.items() if raw.startswith(magic)), None)
-        if raw.startswith(_COLUMNS_MAGIC):
-            raise FileError(f"file '{self._name}' is {'Parquet' if raw[:1] == b'P' else 'Arrow'}, not text.")
-        if found == self._compression or not raw:
-            if self._compression is not None and raw:
-                self._unpacker = _unpacker(self._compression)
-            return
-        said = "packed with " + self._compression if self._compression else "not packed"
-        fact = f"it is {found}" if found else "it is not"
-        raise FileError(
-            f"file '{self._name}' should be {said}, by its name or by compression=, and {fact}.\n"
-            f"  Say it: burler.batch_files(..., compression='{found or 'none'}')."
-        )
-
-    def _unpacked(self, raw: bytes) -> bytes:
-        if self._unpacker is None:
-            return raw
-        if self._unpacker.eof:  # another frame follows: its rows are no matter here
-            self._ended = True
-            return b""
-        try:
-            return self._unpacker.decompress(raw)
-        except Exception as error:  # each library has errors of its own
+            if self._source is None:
+                self._source = self._opened(self._raw.peek())
+            piece: bytes = self._source.read1(size)
+            return piece
+        except FileError:
+            raise
+        except BatchError as error:
+            raise FileError(f"file '{self._name}': {error}") from None
+        except EOFError:
             raise FileError(
-                f"file '{self._name}': its {self._compression} is broken near its beginning: {str(error)[:100]}."
+                f"file '{self._name}': it is cut off: its {self._compression} data ends before its end."
+            ) from None
+        except OSError as error:
+            fact = shown(str(error))[:200]
+            raise FileError(f"file '{self._name}' can't be read: {fact}.") from None
+        except Exception as error:  # lzma has errors of its own
+            raise FileError(
+                f"file '{self._name}': it is damaged: its {self._compression} data can't be unpacked ({error})."
             ) from None
 
+    def _opened(self, first: bytes) -> Any:
+        """The file unpacked, after a look at its first bytes: a file says itself how it is packed."""
+        if first.startswith(_COLUMNS_MAGIC):
+            raise FileError(f"file '{self._name}' is {'Parquet' if first[:1] == b'P' else 'Arrow'}, not text.")
+        found = next((kind for kind, marks in _MAGIC.items() if first.startswith(marks)), None)
+        if first and found != self._compression:
+            said = "packed with " + self._compression if self._compression else "not packed"
+            fact = f"it is {found}" if found else "it is not"
+            raise FileError(
+                f"file '{self._name}' should be {said}, by its name or by compression=, and {fact}.\n"
+                f"  Say it: burler.batch_files(..., compression='{found or 'none'}')."
+            )
+        return opened_as(cast(BinaryIO, self._raw), self._compression)
 
-def _unpacker(compression: str) -> _Unpacker:
-    if compression == "gzip":
-        return cast(_Unpacker, zlib.decompressobj(31))
+
+class _Raw:
+    """A file as it is stored, with a look at its beginning; counts what was read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._ahead = b""
+        self.count_bytes = 0
+
+    def peek(self) -> bytes:
+        """The first bytes, which will be read again."""
+        self._ahead = self._file.read(STEP_BYTES)
+        self.count_bytes = len(self._ahead)
+        return self._ahead
+
+    def read1(self, size: int) -> bytes:
+        """As ``read``."""
+        return self.read(size)
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes; b"" at the end."""
+        if self._ahead:
+            given, self._ahead = self._ahead[:size], self._ahead[size:]
+            return given
+        given = self._file.read(size)
+        self.count_bytes += len(given)
+        return given
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def close(self) -> None:
+        """Who opened the file closes it."""
+
+
+def opened_as(raw: BinaryIO, compression: str | None) -> Any:
+    """What a packed file holds, to be read with ``read`` and ``read1``.
+
+    Raises:
+        MissingExtra: zstd without zstandard.
+    """
     if compression == "bz2":
         import bz2
 
-        return bz2.BZ2Decompressor()
+        return bz2.BZ2File(raw)
     if compression == "xz":
         import lzma
 
-        return lzma.LZMADecompressor()
-    zstandard = require("zstandard", extra="batch", needed_for="burler.batch_files (zstd)")
-    return cast(_Unpacker, zstandard.ZstdDecompressor().decompressobj())
+        return lzma.LZMAFile(raw)
+    return unpacked(raw, compression)

@@ -21,6 +21,8 @@ _GZIP_WINDOW = 31  # zlib's way to say: 32 KiB window, gzip header and CRC
 _PIECE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _ZSTD_BYTES = 1 << 10  # zstd's unpacker has no limit to what it gives: 32,768 times as much as it takes, at the worst
+ZSTD_MARKS = (b"\x28\xb5\x2f\xfd", *(bytes((number, 0x2A, 0x4D, 0x18)) for number in range(0x50, 0x60)))
+"""What a frame of zstd begins with: one with data, or one to be skipped."""
 _BEGINNINGS = (
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
@@ -133,7 +135,7 @@ class _Gzip:
 class _Zstd:
     """Frames of zstd: with data, or to be skipped."""
 
-    marks = (b"\x28\xb5\x2f\xfd", *(bytes((number, 0x2A, 0x4D, 0x18)) for number in range(0x50, 0x60)))
+    marks = ZSTD_MARKS
 
     def __init__(self) -> None:
         self._package = require("zstandard", extra="batch", needed_for="BATCH files packed with zstd")
