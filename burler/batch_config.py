@@ -238,5 +238,6 @@ class _Reading:
             return default
         if isinstance(said, str) and (said or not default):
             return said
-        self.problems.append(f"batch_config.storage.{key} must be text, not {said!r:.60}")
+        fact = "is empty: give a folder or a URL" if said == "" else f"must be text, not {said!r:.60}"
+        self.problems.append(f"batch_config.storage.{key} {fact}")
         return default

@@ -143,7 +143,13 @@ class MessageError(DataError):
 
 
 class BatchError(MessageError):
-    """A BATCH message, or a file of one, that can't be read; or a row that a batch file can't hold."""
+    """A BATCH message, or a file of one, that can't be read; or a row that a batch file can't hold.
+
+    Attributes:
+        rows_taken: rows of the same page that stood before that row, and are in a file.
+    """
+
+    rows_taken = 0
 
 
 class LakeError(DataError):

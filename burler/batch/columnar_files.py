@@ -59,6 +59,7 @@ class Groups:
         self._opened(None).close()
         self._sink.end()
         self._sink.check()
+        _release()
 
     def abandon(self) -> None:
         """Nothing more is written."""
@@ -66,6 +67,7 @@ class Groups:
         self._batches, self._small = [], []
         if self._file is not None:
             self._file.close()
+        _release()
 
     def _put_together(self) -> None:
         import pyarrow as pa
@@ -90,7 +92,6 @@ class Groups:
                 file.write_table(part.combine_chunks())
             self._sink.check()
         del table, part
-        pa.default_memory_pool().release_unused()  # else it keeps what the largest group took
 
     def _opened(self, first: pa.Table | None) -> Any:
         """The file's writer, made when the first rows are there to judge by."""
@@ -187,3 +188,10 @@ def _leaves(path: str, column: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(f"{path}.{field.name}", pc.struct_field(column, [place]))
     elif not pa.types.is_nested(column.type):
         yield path, column
+
+
+def _release() -> None:
+    """Give back what Arrow keeps of the memory of the largest group; once a file, since its pages cost to get again."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from burler.batch.csv_cut import Blocks
+from burler.batch.csv_options import reading_options
 from burler.batch.native import BatchFiles, local_path
-from burler.batch.native_head import MOST_BYTES, Head, open_file, size_of
-from burler.errors import FileError
+from burler.batch.native_head import MOST_BYTES, STEP_BYTES, Head, open_file, size_of
+from burler.errors import BatchError, FileError
 from burler.extras import require
 from burler.files.names import shown
 
@@ -31,6 +31,7 @@ class NativeFile:
         size_bytes: as stored; None where its store does not say.
         columns: as its header or its schema has them; None where it has none (JSON lines, CSV without a header).
         keys: of JSON lines: the keys of the first row.
+        first: of CSV without a header: the fields of the first row.
         rows: as its footer counts them (Parquet).
         types: pyarrow's schema (Parquet, Arrow).
         codec: of Parquet's first column.
@@ -43,6 +44,7 @@ class NativeFile:
     size_bytes: int | None = None
     columns: tuple[str, ...] | None = None
     keys: tuple[str, ...] | None = None
+    first: tuple[str, ...] | None = None
     rows: int | None = None
     types: Any = None
     codec: str | None = None
@@ -73,7 +75,7 @@ def _checked(files: BatchFiles, url: str, number: int) -> NativeFile:
             said |= _of_columns(files, opened, name)
         else:
             head = Head(opened, files.compression, name)
-            said |= _of_lines(head, name) if files.format == "jsonl" else _of_csv(head, files.format_options, name)
+            said |= _of_lines(head, name) if files.format == "jsonl" else _of_csv(head, files, name)
             head.end_if_near()
     return NativeFile(url, number, **said)
 
@@ -100,37 +102,52 @@ def _of_lines(head: Head, name: str) -> dict[str, Any]:
 
 
 def _of_csv(head: Head, files: BatchFiles, name: str) -> dict[str, Any]:
-    """The names of the columns; of a file without header how many there are. Read as whoever gets the file reads it."""
-    given = files.format_options
-    options = CsvOptions(**given)
+    """The names of the columns, or the first row of a file without header, cut as whoever gets the file cuts it."""
+    columns, has_names = files.columns, bool(files.format_options["header"])
     text = _Text(head, name)
-    blocks = Blocks(text, options, STEP_BYTES)
-    has_names = options.header
     try:
-        first = blocks.first(may_be_empty=not has_names and files.columns is not None and len(files.columns) == 1)
+        blocks = Blocks(text, reading_options(files.format_options), STEP_BYTES)
+        first = blocks.first(may_be_empty=not has_names and (columns is None or len(columns) == 1))
         if first is None:
             if has_names:
-                raise BatchError("it is empty, and should begin with a row of names. Has it no header (header=False)?")
+                raise BatchError("it is empty, and should begin with a row of names. Has it none (header=False)?")
             return {"is_empty": True}
-        said = {"line_end": blocks.line_end(), "remark": text.remark}
-        if not has_names:
-            return {**said, "width": blocks.width(first), "first": tuple(blocks.fields(first))}
-        fields = blocks.fields(first)
+        fields = tuple(blocks.fields(first)) or ("",)
     except BatchError as error:
         raise FileError(f"file '{name}': {error}") from None
-    _refuse_twice(fields, name)
-    if not all(fields):
-        raise FileError(f"file '{name}': a column has no name in the first line. Has it a header (header=False)?")
-    return {**said, "columns": tuple(fields)}
+    said = {"line_end": blocks.line_end(), "remark": text.remark}
+    if has_names:
+        _refuse_twice(fields, name)
+        if not all(fields):
+            raise FileError(f"file '{name}': a column has no name in the first line. Has it a header (header=False)?")
+        return {**said, "columns": fields}
+    if columns is not None:
+        _by_place(fields, columns, name, files.format_options["delimiter"])
+    return {**said, "first": fields}
+
+
+def _by_place(fields: tuple[str, ...], columns: tuple[str, ...], name: str, delimiter: str) -> None:
+    if len(fields) != len(columns):
+        raise FileError(
+            f"file '{name}': row 1 has {len(fields)} fields, where columns= names {len(columns)}.\n"
+            f"  Is the delimiter {delimiter!r}?"
+        )
+    if fields == columns and len(columns) > 1:
+        raise FileError(f"file '{name}': row 1 holds the names of the columns, so it has a header.\n  Say header=True.")
 
 
 class _Text:
-    """A file's text for ``Blocks``, from its beginning as far as anybody wants to read it for its first row."""
+    """A file's text for ``Blocks``, as far as anybody wants to read it for its first row.
+
+    Attributes:
+        remark: on its very beginning.
+    """
 
     def __init__(self, head: Head, name: str) -> None:
         self._head, self._name = head, name
-        self._at = 0
-        is_marked = head.until_line().startswith(_BOM)
+        while len(head.text) < len(_BOM) and head.more():
+            pass
+        is_marked = head.text.startswith(_BOM)
         self.remark = "it begins with a byte order mark" if is_marked else None
         self._at = len(_BOM) if is_marked else 0
 
@@ -198,10 +215,10 @@ def _of_arrow(opened: Any, name: str, magic: bytes) -> dict[str, Any]:
     return {"columns": tuple(types.names), "types": types}
 
 
-def _refuse_twice(columns: list[str], name: str) -> None:
+def _refuse_twice(columns: Sequence[str], name: str) -> None:
     twice = next((column for i, column in enumerate(columns) if column in columns[:i]), None)
     if twice is not None:
-        raise FileError(f"file '{name}': two columns are named {twice!r}, and a row has one field of a name.")
+        raise FileError(f"file '{name}': two columns are named {twice[:60]!r}, and a row has one field of a name.")
 
 
 def shown_name(file: NativeFile) -> str:

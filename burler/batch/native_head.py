@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, cast
 
 from burler.batch.native import local_path
 from burler.batch.packing import ZSTD_MARKS, unpacked
-from burler.errors import BatchError, FileError
+from burler.errors import BatchError, BurlerError, FileError
 from burler.files.names import shown
 
 STEP_BYTES = 1 << 16
@@ -121,10 +121,10 @@ class Head:
                 self._source = self._opened(self._raw.peek())
             piece: bytes = self._source.read1(size)
             return piece
-        except FileError:
-            raise
         except BatchError as error:
             raise FileError(f"file '{self._name}': {error}") from None
+        except BurlerError:
+            raise
         except EOFError:
             raise FileError(
                 f"file '{self._name}': it is cut off: its {self._compression} data ends before its end."

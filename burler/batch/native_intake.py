@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+import msgspec
+
+from burler.batch.csv_columns import columns_of
 from burler.batch.native import CSV_OPTIONS, BatchFiles
 from burler.batch.native_checks import NativeFile, checked, shown_name
 from burler.batch.native_rows import Rows
@@ -38,8 +41,8 @@ class Passed:
 
     @property
     def bookmark(self) -> Any:
-        """See the class."""
-        return self.files.bookmark
+        """See the class. Files that have no rows, as far as they say so themselves, move it no more than rows would."""
+        return self.files.bookmark if any(file.rows != 0 for file in self.checked) else msgspec.UNSET
 
     @property
     def time_extracted(self) -> dt.datetime | None:
@@ -209,8 +212,11 @@ def _columns(files: BatchFiles, file: NativeFile, run: StreamRun) -> str | None:
         return _differences(columns, wanted, "the selected schema")
     if file.keys is not None and (more := [key for key in file.keys if key not in wanted]):
         return f"its first row has '{more[0]}', which columns= does not name"
-    if files.format == "csv" and not files.format_options["header"] and columns != wanted:
-        return "it has no header, and its columns stand in another order than the schema's"
+    if files.format == "csv" and not files.format_options["header"]:
+        if columns != wanted:
+            return "it has no header, and its columns stand in another order than the schema's"
+        if file.first == columns and columns_of(run.schema)[0].kind != "text":
+            return "its first row holds the names of the columns"
     return None if file.types is None else misfit(file.types, run.schema, run.name)
 
 

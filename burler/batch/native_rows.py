@@ -10,7 +10,7 @@ import msgspec
 
 from burler.batch.native import BatchFiles, local_path
 from burler.batch.native_checks import NativeFile, checked, shown_name
-from burler.batch.native_head import open_file
+from burler.batch.native_head import open_file, opened_as
 from burler.context import StreamRun
 from burler.errors import BatchError, FileError
 from burler.extras import require
@@ -19,13 +19,12 @@ from burler.files.json_pages import json_line_pages
 from burler.files.names import shown
 from burler.files.pages import table_of
 from burler.files.parquet_pages import parquet_batches
-from burler.files.unpacking import Unpacked, said, seekable_copy, unpack
+from burler.files.unpacking import Unpacked, seekable_copy
 from burler.pipeline.pages import JsonPage
 from burler.singer.messages import Batch
 
 _MOST_LINE_BYTES = 1 << 28
 _MOST_UNPACKED_BYTES = 1 << 36
-_PACKINGS = {"gzip": "gz", "zstd": "zst"}
 _TEXT = {"type": ["null", "string"]}
 
 
@@ -105,11 +104,29 @@ def _pages(files: BatchFiles, file: NativeFile, table: Table, warned: set[str]) 
 def _unpacked(files: BatchFiles, file: NativeFile, name: str) -> Unpacked:
     raw = open_file(file.url, files.storage_options)
     try:
-        packing = _PACKINGS.get(files.compression or "", files.compression)
-        return Unpacked(unpack(raw, packing), name, _MOST_UNPACKED_BYTES, raw)
+        return Unpacked(_Named(opened_as(raw, files.compression), name), name, _MOST_UNPACKED_BYTES, raw)
     except BaseException:
         raw.close()
         raise
+
+
+class _Named:
+    """A file whose errors of packing name it."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self._file, self._name = file, name
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes; b"" at the end."""
+        try:
+            piece: bytes = self._file.read(size)
+            return piece
+        except BatchError as error:
+            raise FileError(f"file '{self._name}': {error}") from None
+
+    def close(self) -> None:
+        """Close it."""
+        self._file.close()
 
 
 def _seekable(files: BatchFiles, file: NativeFile, name: str) -> BinaryIO:
@@ -156,8 +173,7 @@ def _csv(files: BatchFiles, file: NativeFile, opened: Unpacked, table: Table, na
     options = {**files.format_options, "line_end": file.line_end}
     message = Batch("", (file.url,), "csv", None, options)
     try:
-        with said(name):
-            for page in decode(cast(BinaryIO, opened), message, schema):
-                yield JsonPage(bytes(page.lines), ())
+        for page in decode(cast(BinaryIO, opened), message, schema):
+            yield JsonPage(bytes(page.lines), ())
     except BatchError as error:
         raise FileError(f"file '{name}': {error}") from None

@@ -20,7 +20,7 @@ from burler.batch.batch_file import BatchFile, plain
 from burler.batch.encoders import Layout, layout_of
 from burler.batch.storage import Storage
 from burler.batch_config import BatchConfig
-from burler.errors import BurlerError, MessageError, OutputClosed
+from burler.errors import BatchError, BurlerError, MessageError, OutputClosed
 from burler.lake.held import HeldStates
 from burler.lake.openfile import fitting
 from burler.lake.roll import Clock, SystemClock
@@ -123,15 +123,24 @@ class BatchWriter:
                     fresh=not file.records,
                 )
                 if taken:
-                    if taken == count:
-                        file.rows(lines, taken, time_extracted)
-                    else:  # released also where that fails: else the buffer of the lines could not change
-                        with memoryview(lines) as view, view[start:end] as part:
-                            file.rows(part, taken, time_extracted)
+                    self._append(file, lines, start, end, taken, time_extracted, done)
                     start, done = end, done + taken
                 if not taken or self._is_full(file):
                     self._end(file)
                     self._release()
+
+    def _append(
+        self, file: BatchFile, lines: Any, start: int, end: int, count: int, time: dt.datetime | None, done: int
+    ) -> None:
+        """A part of a page's lines, of which ``done`` rows are in files already."""
+        before = file.records
+        try:
+            # Released also where that fails: else the buffer of the lines could not change.
+            with memoryview(lines) as view, view[start:end] as part:
+                file.rows(part, count, time)
+        except BatchError as error:
+            error.rows_taken = done + file.records - before
+            raise
 
     def table(self, page: ArrowPage) -> None:
         """A page of columns, exactly those of the stream's layout."""

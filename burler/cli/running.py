@@ -185,7 +185,6 @@ def _of_this_run(tap: Tap, settings: Settings, asked: Asked) -> Settings:
         logger.warning("%s: BATCH: without effect, since rows go into a lake", tap.name)
     if settings.wants_batches and asked.look is not None:
         logger.info("%s: %s: rows are shown as RECORDs, and no files are made", tap.name, asked.look)
-        settings = dataclasses.replace(settings, batch=False)
     return settings
 
 

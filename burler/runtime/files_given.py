@@ -53,6 +53,4 @@ def _rows_needed(outlet: Outlet) -> str | None:
         return "a hook is called for its rows"
     if outlet.asks_bookmarks:
         return "its bookmark function looks at the rows"
-    if outlet.limit is not None:
-        return "only a few rows are wanted"
     return None

@@ -211,7 +211,11 @@ class Outlet:
                 self.repeated += repeated
                 if not count:
                     return
-            self._sink.write(Records(self.planned.stream, lines, count, moment, self.versions.now, bare))
+            try:
+                self._sink.write(Records(self.planned.stream, lines, count, moment, self.versions.now, bare))
+            except BatchError as error:
+                self.count(error.rows_taken, 0)
+                raise
             self.count(count, len(lines))
 
         columns = self.form == "columns"

@@ -22,6 +22,7 @@ import msgspec
 from burler.batch_config import BatchConfig
 from burler.errors import BatchError, StreamError
 from burler.runtime.acknowledging import Acknowledgements
+from burler.runtime.batch_settings import batch_enabled
 from burler.runtime.clock import Clock
 from burler.runtime.kept import Kept
 from burler.runtime.outlet import schema_of
@@ -110,6 +111,7 @@ class Engine:
             OutputClosed, StorageError, LockLost: nothing can be written any more.
         """
         result = SyncResult()
+        self._choose_forms()
         self.sink.tell_states(self.acknowledgements.state_is_out)
         self.acknowledgements.start()
         self.stopper.hook_since = self._hook_since
@@ -151,6 +153,11 @@ class Engine:
 
     closed = False
     """Whether the sink is closed: what comes after that from threads that could not be woken is lost on purpose."""
+
+    def _choose_forms(self) -> None:
+        """Let the sink see which streams come, and how: what is wrong with that shows before the first message."""
+        for stream in (stream for planned in self.plan for stream in planned.streams if self.limit is None):
+            form_for(self.sink, stream.stream, batch_enabled(stream))
 
     def _run_streams(self, result: SyncResult) -> None:
         """Streams of the plan, one after the other or several at a time; the first one on this thread."""

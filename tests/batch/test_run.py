@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 import burler
-from burler.errors import CatalogError, ConfigError
+from burler.errors import CatalogError, ConfigError, UsageError
+from burler.runtime.run import run
+from burler.settings import read_settings
+from burler.sinks.memory import MemorySink
+from burler.sinks.open import with_batches
 from burler.testing import FakeClock, TapRun, run_tap
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": ["string", "null"]}}}
@@ -84,10 +88,25 @@ def test_a_stream_alone_may_be_batched(tmp_path: Path, monkeypatch: pytest.Monke
     assert [path.parent.name for path in tmp_path.rglob("*.jsonl")] == ["batches"]
 
 
-def test_a_word_that_is_no_truth_is_an_error_before_the_first_message(tmp_path: Path):
+class Refuses(MemorySink):
+    """Takes no message."""
+
+    def write(self, message: Any) -> None:
+        raise AssertionError(message)
+
+
+def test_a_word_that_is_no_truth_is_an_error_before_the_first_message():
     tap = two()
     with pytest.raises(CatalogError, match=r"stream 'b'.*'batch-enabled'"):
-        run_tap(tap, config(tmp_path), catalog=catalog_of(tap, b="perhaps"))
+        run(tap, {}, Refuses(), catalog=catalog_of(tap, b="perhaps"))
+
+
+def test_a_place_that_can_not_be_written_is_an_error_before_the_first_message(tmp_path: Path):
+    (tmp_path / "files").write_text("no folder")
+    tap = two()
+    sink = with_batches(Refuses(), read_settings(config(tmp_path)), tap="tap-t")
+    with pytest.raises(UsageError, match="files"):
+        run(tap, config(tmp_path), sink, catalog=catalog_of(tap, a=False))
 
 
 def test_off_is_off_whatever_else_says_so(tmp_path: Path):
@@ -126,8 +145,16 @@ def test_a_value_that_a_column_can_not_hold_ends_its_stream_alone(tmp_path: Path
     error = str(run.result.errors["a"])
     assert "stream 'a'" in error and "id" in error and "9223372036854775808" in error
     sizes = {m["stream"]: m["size"] for m in run.messages if m["type"] == "BATCH"}
-    assert sizes == {"a": 1, "b": 1}
+    assert sizes == {"a": 1, "b": 1} == run.result.rows
     assert run.states[-1]["bookmarks"] == {"a": {"id": 1}, "b": {"id": 7}}
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_rows_before_such_a_value_are_in_the_file_and_counted(tmp_path: Path, form: str):
+    rows = [{"id": i} for i in range(70)] + [{"id": 2**63}] + [{"id": i} for i in range(70, 100)]
+    run = run_tap(one_of("a", lambda: [rows]), config(tmp_path, encoding={"format": form}, batch_size=50))
+    assert [m["size"] for m in run.messages if m["type"] == "BATCH"] == [50, 20]
+    assert run.result.rows == {"a": 70} and "id" not in run.states[-1].get("bookmarks", {}).get("a", {})
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
@@ -254,6 +281,26 @@ def test_the_environment_may_hold_the_config_and_the_command_line_wins(tmp_path:
     assert len(list((tmp_path / "there").iterdir())) == 1
     off = command(tmp_path, "--config", "ENV", "--no-batch", TAP_CLI_BATCH_CONFIG=said)
     assert '"BATCH"' not in off.stdout and off.stdout.count('"RECORD"') == 3
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"encoding": {"format": "csv", "format_options": {"delimiter": '"'}}},
+        {"encoding": {"compression": "gzip", "compression_options": {"level": 99}}},
+        {"storage": {"root": "tap_cli.py"}},
+    ],
+)
+def test_what_is_wrong_shows_before_the_first_message(tmp_path: Path, said: Any):
+    done = command(tmp_path, "--config", "ENV", TAP_CLI_BATCH_CONFIG=json.dumps(said))
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.count("CRITICAL") == 1
+
+
+def test_a_look_at_a_few_rows_says_that_no_files_are_made(tmp_path: Path):
+    done = command(tmp_path, "--batch", "--limit", "1")
+    assert done.stdout.count('"RECORD"') == 1 and "no files are made" in done.stderr
+    assert not (tmp_path / "batches").exists()
 
 
 def test_files_beside_a_lake_are_told_to_be_of_no_effect(tmp_path: Path):

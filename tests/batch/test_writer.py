@@ -241,8 +241,11 @@ def test_of_states_that_wait_the_newest_comes():
 
 
 def test_a_stream_that_is_always_open_holds_back_no_state_for_ever():
-    run = Run(batch_size=2).schema("a").schema("b").rows(1, stream="a").state(1).rows(9, stream="b").rows(2, stream="a")
+    run = Run(batch_size=2).schema("a").schema("b").rows(1, stream="a").state(1).rows(9, stream="b").state(9)
+    run.rows(2, stream="a")
     assert run.seen == ["Schema", "Schema", [1, 2], 1]
+    run.writer.close()
+    assert run.seen == ["Schema", "Schema", [1, 2], 1, [9], 9]
 
 
 def test_files_that_somebody_else_made_keep_their_place():
