@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 NAME = re.compile(
     r"(?P<tap>[A-Za-z0-9_-][A-Za-z0-9_.-]*?)--(?P<stream>[A-Za-z0-9_.-]+)-(?P<run>[0-9a-f]{12})-(?P<number>[0-9]{5,})"
@@ -39,3 +40,20 @@ def is_hidden(name: str, prefix: str = "") -> bool:
         return False
     rest = found["name"][len(prefix) :]
     return len(found["name"]) == _MOST_BYTES or NAME.fullmatch(rest) is not None
+
+
+def is_ours_below(path: str, prefix: str = "") -> bool:
+    """``is_ours`` of a path below a folder of batch files, which begins with the prefix. burler names no hidden folder."""
+    return _is_below(path, prefix, is_ours)
+
+
+def is_hidden_below(path: str, prefix: str = "") -> bool:
+    """``is_hidden`` of such a path."""
+    return _is_below(path, prefix, is_hidden)
+
+
+def _is_below(path: str, prefix: str, is_one: Callable[[str, str], bool]) -> bool:
+    *folders, name = path.split("/")
+    if not folders:
+        return is_one(name, prefix)
+    return path.startswith(prefix) and not any(folder.startswith(".") for folder in folders) and is_one(name, "")

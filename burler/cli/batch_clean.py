@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 else:
     AgeType = click.ParamType  # older ones have no type argument
 
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw]?)", re.ASCII)
+_FORM = "Write it as 7d, 12h, 30m or 90s."
 
 
 class Age(AgeType):
-    """An age, as ``7d``, ``12h``, ``30m`` or seconds; gives seconds."""
+    """An age, as ``7d``, ``12h``, ``30m``, ``90s``; gives seconds. Only ``0`` needs no unit: whoever writes ``7`` may mean
+    days, and what is removed does not come back."""
 
     name = "age"
 
@@ -25,8 +27,11 @@ class Age(AgeType):
         """See the class."""
         found = _AGE.fullmatch(str(value).strip().lower())
         if found is None:
-            self.fail(f"{value!r} is no age. Write it as 7d, 12h, 30m or 90s.", param, ctx)
-        return float(found[1]) * _UNITS[found[2]]
+            self.fail(f"{value!r} is no age. {_FORM}", param, ctx)
+        number = float(found[1])
+        if number and not found[2]:
+            self.fail(f"{value!r} has no unit: days or seconds? {_FORM}", param, ctx)
+        return number * _UNITS.get(found[2], 0)
 
 
 @click.command("clean")
@@ -34,16 +39,16 @@ class Age(AgeType):
 @click.option(
     "--older-than", type=Age(), required=True, metavar="AGE", help="Since the last change: 7d, 12h, 30m, 90s."
 )
-@click.option("--prefix", default="", metavar="TEXT", help="Only files whose names begin so (storage.prefix).")
+@click.option("--prefix", default="", metavar="TEXT", help="Only files whose path below ROOT begins so (storage.prefix).")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @click.option(
     "--storage-options", metavar="JSON|FILE", help="For the library that reaches ROOT; secrets belong in a FILE."
 )
 def clean(root: str, older_than: float, prefix: str, dry_run: bool, storage_options: str | None) -> int:
-    """Remove batch files in ROOT (a folder, or a URL such as s3://bucket/batches) that are older than AGE.
+    """Remove batch files below ROOT (a folder, or a URL such as s3://bucket/batches) that are older than AGE.
 
-    Only files that burler named, and what killed runs have left of them. Runs do not remove their own files: targets
-    may read them later, or again. Take an AGE above the time that the slowest target needs.
+    Only files that burler named, also in folders below ROOT, and what killed runs have left of them. Runs do not remove
+    their own files: targets may read them later, or again. Take an AGE above the time that the slowest target needs.
 
     \b
     burler batch clean ./batches --older-than 7d

@@ -69,9 +69,45 @@ def test_csv_headers_of_many_kinds(tmp_path):
 def test_files_without_rows_are_told(tmp_path):
     assert one(put(tmp_path, "a.jsonl", b"")).is_empty
     assert one(put(tmp_path, "b.jsonl", b"\n\n")).is_empty
-    assert one(put(tmp_path, "c.csv", b"")).is_empty
+    assert one(put(tmp_path, "c.csv", b""), header=False).is_empty
     assert one(put(tmp_path, "d.jsonl.gz", gzip.compress(b""))).is_empty
     assert not one(put(tmp_path, "e.csv", b"id\n")).is_empty
+    assert not one(put(tmp_path, "f.csv", b"\n\n"), header=False, columns=["id"]).is_empty  # two rows with null
+
+
+@pytest.mark.parametrize("packing", [".gz", ".zst", ".bz2", ".xz"])
+def test_parts_that_follow_each_other_are_one_file(tmp_path, packing):
+    pack = PACK[packing]
+    assert one(put(tmp_path, f"a.csv{packing}", pack(b"") + pack(CSV))).columns == ("id", "name")
+    assert one(put(tmp_path, f"b.csv{packing}", pack(b"id,na") + pack(b"me\n1,a\n"))).columns == ("id", "name")
+    assert one(put(tmp_path, f"c.jsonl{packing}", pack(b"") + pack(b"\n") + pack(LINES))).keys == ("id", "name")
+    assert one(put(tmp_path, f"d.jsonl{packing}", pack(b"") + pack(b"\n"))).is_empty
+
+
+def test_zstd_files_that_begin_with_a_frame_to_be_skipped(tmp_path):
+    data = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd" + PACK[".zst"](CSV)
+    assert one(put(tmp_path, "a.csv.zst", data)).columns == ("id", "name")
+
+
+def test_a_first_line_far_below_is_found(tmp_path):
+    assert one(put(tmp_path, "a.jsonl", b"\n" * 1_000_000 + LINES)).keys == ("id", "name")
+    assert one(put(tmp_path, "a.csv", b"\n" * 1_000_000 + CSV)).columns == ("id", "name")
+    with pytest.raises(FileError, match="no line ends within its first 16,777,216 bytes"):
+        one(put(tmp_path, "b.jsonl", b"\n" * (17 << 20)))
+    with pytest.raises(FileError, match="no row ends within its first 16,777,216 bytes"):
+        one(put(tmp_path, "b.csv", b"\n" * (17 << 20)))
+
+
+def test_a_file_without_header_must_have_the_columns_that_were_named(tmp_path):
+    given = {"header": False, "columns": ["id", "name"]}
+    assert one(put(tmp_path, "a.csv", b'1,"x,y"\n'), **given).first == ("1", "x,y")
+    for data, said in (
+        (b"1;x\n", "row 1 has 1 fields, where columns= names 2.\n  Is the delimiter ','"),
+        (b"1,x,3\n", "row 1 has 3 fields, where columns= names 2"),
+        (b"id,name\n1,x\n", "row 1 holds the names of the columns, so it has a header"),
+    ):
+        with pytest.raises(FileError, match=said):
+            one(put(tmp_path, "a.csv", data), **given)
 
 
 def test_parquet_shows_its_footer(tmp_path):
@@ -101,19 +137,30 @@ BROKEN = {
     "not gzip": ("a.jsonl.gz", LINES, {}, "should be packed with gzip.* and it is not.\n.*compression='none'"),
     "gzip without a word": ("a.jsonl", gzip.compress(LINES), {}, "should be not packed.* and it is gzip.\n.*='gzip'"),
     "zstd for gzip": ("a.jsonl.gz", PACK[".zst"](LINES), {}, "and it is zstd.\n.*compression='zstd'"),
-    "half a gzip": ("a.jsonl.gz", gzip.compress(LINES)[:-9], {}, "is cut off: its gzip does not end"),
-    "half a zstd": ("a.jsonl.zst", PACK[".zst"](LINES)[:-3], {}, "is cut off: its zstd does not end"),
-    "a broken gzip": ("a.jsonl.gz", gzip.compress(LINES)[:10] + b"\xff" * 50, {}, "its gzip is broken near its begin"),
+    "half a gzip": ("a.jsonl.gz", gzip.compress(LINES)[:-9], {}, "is cut off: its gzip data ends before its end"),
+    "half a zstd": ("a.jsonl.zst", PACK[".zst"](LINES)[:-3], {}, "is cut off: its zstd data ends before its end"),
+    "a broken gzip": ("a.jsonl.gz", gzip.compress(LINES)[:10] + b"\xff" * 50, {}, "its gzip data can't be unpacked"),
     "parquet named jsonl": ("a.jsonl", b"PAR1....", {}, "is Parquet, not text"),
     "arrow named csv": ("a.csv", b"ARROW1..", {}, "is Arrow, not text"),
     "an array": ("a.jsonl", b'[{"id": 1}]\n', {}, "its first line is no JSON object, near '\\["),
     "a document": ("a.jsonl", b'{\n  "rows": []\n}\n', {}, "its first line is no JSON object"),
     "csv named jsonl": ("a.jsonl", CSV, {}, "its first line is no JSON object, near 'id,name'"),
     "no utf-8": ("a.jsonl", b'{"id": "\xff"}\n', {}, "its first line is no JSON object"),
+    "no gzip at all": ("a.jsonl.gz", b"", {}, "it is empty, and so no gzip file"),
+    "no zstd at all": ("a.csv.zst", b"", {}, "it is empty, and so no zstd file"),
+    "no bz2 at all": ("a.csv.bz2", b"", {}, "is cut off"),
+    "a cut off xz": ("a.jsonl.xz", PACK[".xz"](LINES)[:-9], {}, "is cut off: its xz data ends before its end"),
+    "a broken xz": ("a.jsonl.xz", PACK[".xz"](LINES)[:20] + b"\xff" * 50, {}, "its xz data can't be unpacked"),
+    "gzip and something else": ("a.csv.gz", gzip.compress(CSV) + b"x", {}, "something else behind the end of its gzip"),
+    "no header": ("a.csv", b"", {}, "it is empty, and should begin with a row of names.*header=False"),
+    "blank lines for a header": ("a.csv", b"\n\r\n", {}, "it is empty, and should begin with a row of names"),
+    "rows that end with a carriage return": ("a.csv", b"id,name\r1,a\r", {}, "a carriage return outside of quotes"),
+    "a quote within a name": ("a.csv", b'id,na"me\n1,a\n', {}, "a quote within a field"),
+    "a null that could be a value": ("a.csv", CSV, {"null": "0"}, "null '0' could be a value itself"),
     "a column twice": ("a.csv", b"id,id\n", {}, "two columns are named 'id'"),
     "a column without a name": ("a.csv", b"id,,x\n", {}, "a column has no name.*header=False"),
     "a header in latin-1": ("a.csv", "é,b\n".encode("latin-1"), {}, "is no text in UTF-8"),
-    "a header that never ends": ("a.csv", b'id,"name\n1,a\n', {}, "first line: not CSV as it should be"),
+    "a header that never ends": ("a.csv", b'id,"name\n1,a\n', {}, "row 1.*a quote that never ends"),
     "csv named parquet": ("a.parquet", CSV, {}, "is no Parquet: it begins with b'id,nam'"),
     "an empty parquet": ("a.parquet", b"", {}, "is no Parquet"),
     "parquet named arrow": ("a.arrow", b"PAR1....", {}, "is no Arrow"),

@@ -1,15 +1,28 @@
 """Files of the source are passed on untouched, or read as rows: what decides, and what goes out (specs 11.18)."""
 
+import bz2
+import gzip
 import logging
+import lzma
 from decimal import Decimal
 
+import pyarrow.parquet as pq
 import pytest
-from native_taps import CSV, LINES, ROWS, SCHEMA, batches, config_of, put, rows_in, shaped, tap_of
+from native_taps import CSV, LINES, ROWS, SCHEMA, batches, config_of, put, rows_in, shaped, table, tap_of
 
 import burler
+from burler.batch import read
 from burler.batch.native import batch_files
 from burler.testing import canary, run_tap
 
+zstandard = pytest.importorskip("zstandard")
+
+PACKERS = {
+    "gz": gzip.compress,
+    "zst": lambda data: zstandard.ZstdCompressor().compress(data),
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+}
 NAMES = ["a.csv", "a.csv.gz", "a.jsonl", "a.jsonl.gz", "a.parquet", "a.arrow"]
 
 
@@ -54,9 +67,10 @@ def test_csv_options_stand_in_the_message(tmp_path):
 
 
 def test_each_file_has_a_message_of_its_own_and_empty_ones_have_none(tmp_path):
-    first, second = put(tmp_path, "a.csv"), put(tmp_path, "b.csv")
-    (tmp_path / "c.csv").write_bytes(b"")
-    run = run_tap(tap_of(batch_files([first, tmp_path / "c.csv", second], size=[3, 0, 4])), config_of(tmp_path))
+    first, second, empty = put(tmp_path, "a.jsonl"), put(tmp_path, "b.jsonl"), tmp_path / "c.jsonl"
+    empty.write_bytes(b"")
+    files = batch_files([first, empty, second], size=[3, 0, 4], columns=SCHEMA["properties"])
+    run = run_tap(tap_of(files), config_of(tmp_path))
     assert [(m["manifest"], m["size"]) for m in batches(run)] == [([f"file://{first}"], 3), ([f"file://{second}"], 4)]
 
 
@@ -73,11 +87,67 @@ def test_without_a_header_the_order_must_be_that_of_the_schema(tmp_path, caplog)
     assert shaped(rows_in(run, tmp_path)) == [{"id": 5, "name": "x"}]
 
 
-def test_files_without_rows_give_no_records(tmp_path):
-    for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_bytes(b"")
-    (tmp_path / "c.csv").write_bytes(CSV.partition(b"\n")[0] + b"\n")
-    assert run_tap(tap_of(batch_files([tmp_path / f"{name}.csv" for name in "abc"]))).types == ["SCHEMA", "STATE"]
+@pytest.mark.parametrize("batch", [True, False])
+def test_files_without_rows_give_no_records_and_move_no_bookmark(tmp_path, batch):
+    (tmp_path / "a.jsonl").write_bytes(b"")
+    (tmp_path / "b.jsonl").write_bytes(b"\n")
+    pq.write_table(table().slice(0, 0), tmp_path / "c.parquet")
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    given = {"bookmark": "2024-01-02T00:00:00Z"}
+    tap = incremental(batch_files(paths, columns=SCHEMA["properties"], **given))
+    run = run_tap(tap, config_of(tmp_path) if batch else {})
+    assert run.types == ["SCHEMA", "STATE"]
+    assert "at" not in run.states[-1].get("bookmarks", {}).get("orders", {})
+    run = run_tap(incremental(batch_files(tmp_path / "c.parquet", **given)), config_of(tmp_path) if batch else {})
+    assert "at" not in run.states[-1].get("bookmarks", {}).get("orders", {})
+
+
+def test_a_header_alone_gives_no_records(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(CSV.partition(b"\n")[0] + b"\n")
+    assert run_tap(tap_of(batch_files(path))).types == ["SCHEMA", "STATE"]
+
+
+ODD_PARTS = {
+    "an empty part first": lambda pack, data: pack(b"") + pack(data),
+    "a part that ends within the first line": lambda pack, data: pack(data[:5]) + pack(data[5:]),
+    "an empty part between": lambda pack, data: pack(data[:30]) + pack(b"") + pack(data[30:]),
+}
+
+
+@pytest.mark.parametrize("parts", ODD_PARTS)
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.csv.zst", "a.jsonl.zst", "a.csv.bz2", "a.jsonl.xz"])
+def test_files_packed_in_parts_give_all_their_rows(tmp_path, name, parts):
+    pack = PACKERS[name.rpartition(".")[2]]
+    path = tmp_path / name
+    data = ODD_PARTS[parts](pack, CSV if "csv" in name else LINES)
+    path.write_bytes(data)
+    given = {"columns": SCHEMA["properties"]} if "jsonl" in name else {}
+    assert shaped(run_tap(tap_of(batch_files(path, **given))).records("orders")) == shaped(_as_floats(ROWS))
+    run = run_tap(tap_of(batch_files(path, **given)), config_of(tmp_path))
+    assert len([row for message in batches(run) for row in read(message, SCHEMA).rows()]) == 3
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.csv.zst", "a.csv"])
+@pytest.mark.parametrize(("batch", "check"), [(True, True), (False, True), (False, False)])
+def test_a_file_of_no_bytes_that_needs_some_ends_its_stream(tmp_path, name, batch, check):
+    path = tmp_path / name
+    path.write_bytes(b"")
+    run = run_tap(
+        incremental(batch_files(path, bookmark="2024-01-02T00:00:00Z", check=check, columns=SCHEMA["properties"])),
+        config_of(tmp_path) if batch else {},
+    )
+    assert run.result.exit_code == 1 and "it is empty" in str(run.result.errors["orders"])
+
+
+def test_a_header_where_there_should_be_none_is_never_passed_on(tmp_path):
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}}}
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"id\n1\n")
+    run = run_tap(tap_of(batch_files(path, header=False, columns=["id"]), schema=schema), config_of(tmp_path))
+    assert run.result.exit_code == 1 and not batches(run)
+    assert "row 1 holds the names of the columns" in str(run.result.errors["orders"])
 
 
 def test_no_files_are_no_messages(tmp_path):
