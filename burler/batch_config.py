@@ -136,8 +136,8 @@ def _object(value: Any, name: str) -> Mapping[str, Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError as error:
-            raise ConfigError(f"{name} must be a JSON object: {error}") from None
+        except ValueError:
+            raise ConfigError(f"{name} must be a JSON object, not the text {value!r:.60}") from None
     if not isinstance(value, Mapping):
         raise ConfigError(f"{name} must be an object, not {type(value).__name__}")
     return value

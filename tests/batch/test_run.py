@@ -208,7 +208,7 @@ def test_several_streams_at_a_time_keep_files_of_their_own(tmp_path: Path):
         ({"presign_seconds": 60}, "presign_seconds needs batch_config.dialect 'sip'"),
         ({"activate_version": "yes"}, "activate_version must be true, false or null"),
         ({"batchsize": 5}, "batch_config.batchsize is unknown"),
-        ({"encoding": "jsonl"}, "batch_config.encoding must be a JSON object"),
+        ({"encoding": "jsonl"}, "batch_config.encoding must be a JSON object, not the text 'jsonl'"),
         ({"encoding": []}, "batch_config.encoding must be an object, not list"),
     ],
 )
