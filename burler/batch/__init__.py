@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from burler.extras import lazy_names
 
-__all__ = ["convert", "expand", "message_schema", "pack", "prune", "read"]
+__all__ = ["ExportFiles", "convert", "expand", "message_schema", "pack", "prune", "read"]
 
 __getattr__ = lazy_names(
     __name__,
     {
         "BatchReading": "reading",
+        "ExportFiles": "exports",
         "read": "reading",
         "expand": "expanding",
         "pack": "packs",

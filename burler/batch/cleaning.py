@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import os
 import stat
 import time
@@ -11,17 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from burler.batch.naming import is_hidden, is_ours
+from burler.batch.naming import is_hidden_below, is_ours_below
 from burler.batch.storage import check_prefix, check_root, hide_options, local_path
 from burler.batch.storage_local import CURES, remove_if_dead
 from burler.batch.storage_s3 import S3Uploads
-from burler.batch.store_faults import faults, open_filesystem
+from burler.batch.store_faults import faults, is_forbidden, open_filesystem, said
 from burler.errors import ConfigError, UsageError
 from burler.lake.local_file import errors
+
+logger = logging.getLogger("burler")
 
 # How stores call the time of a file's last change.
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "modified", "created")
 _AT_ONCE = 500
+_OPTIONS = "the storage options"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,14 @@ def prune(
     them again after an error, and those built on the Singer SDK remove none. So it is done apart from runs, by age:
     give one that is well above the longest time for which a target may lie behind.
 
-    Removed are files directly in the folder whose names are of burler's making (``<prefix><tap>--<stream>-<run>-<n>``
-    and a known ending), and nothing else. Temporary files go whatever their age if the process that wrote them has
-    ended, unfinished uploads to S3 if they are old.
+    Removed are files whose names are of burler's making (``<tap>--<stream>-<run>-<n>`` and a known ending), in the
+    folder and in those below it (not in hidden ones, nor through links), and nothing else. Temporary files go whatever
+    their age if the process that wrote them has ended, unfinished uploads to S3 if they are old.
 
     Args:
         root: a folder, or a URL of a store.
         older_than_seconds: since the last change; 0 or more.
-        prefix: as in ``batch_config.storage.prefix``: only names that begin so; folders in it are gone into.
+        prefix: as in ``batch_config.storage.prefix``: only files whose path below the root begins so.
         dry_run: remove nothing, and give what would have been.
         options: for the store's library.
         now: seconds since 1970.
@@ -64,8 +68,8 @@ def prune(
         What was removed, by name.
 
     Raises:
-        ConfigError: an age, root or prefix that can't be. UsageError, StorageError: the place can't be read or changed;
-        what was removed until then stays so.
+        ConfigError: an age, root, prefix or options that can't be. UsageError, StorageError: the place can't be read or
+        changed; what was removed until then stays so. A folder below it that can't be read is said in the log.
     """
     if not older_than_seconds >= 0:
         raise ConfigError(f"batch files to remove are 0 seconds old or more, not {older_than_seconds!r}.")
@@ -83,18 +87,18 @@ def _prune_local(folder: Path, prefix: str, before: float, dry_run: bool) -> Ite
     inside, _, own = prefix.rpartition("/")
     place = folder / inside
     try:
-        with errors(place, "listed", CURES, missing_is_an_answer=True), os.scandir(place) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with errors(place, "listed", CURES, missing_is_an_answer=True):
+            entries = sorted(_files(place, own))
     except FileNotFoundError:
         raise UsageError(f"{place} is not there. Give the folder of batch files (batch_config.storage.root).") from None
-    for entry in entries:
-        ours = is_ours(entry.name, own)
-        if not ours and not is_hidden(entry.name, own):
+    for name in entries:
+        ours = is_ours_below(name, own)
+        if not ours and not is_hidden_below(name, own):
             continue
-        path = Path(entry.path)
+        path = place / name
         with errors(path, "removed", CURES):
             try:
-                info = entry.stat(follow_symlinks=False)
+                info = path.lstat()
                 if not stat.S_ISREG(info.st_mode):
                     continue
                 old = info.st_mtime < before
@@ -106,33 +110,80 @@ def _prune_local(folder: Path, prefix: str, before: float, dry_run: bool) -> Ite
             yield Removed(f"file://{path}", info.st_size, info.st_mtime)
 
 
+def _files(place: Path, own: str) -> Iterator[str]:
+    """Paths below a folder, of what is no folder. Of the folders in it only those whose names begin so are gone into."""
+    folders = [""]
+    while folders:
+        inside = folders.pop()
+        try:
+            with os.scandir(place / inside) as found:
+                for entry in found:
+                    if not entry.is_dir(follow_symlinks=False):
+                        yield inside + entry.name
+                    elif _is_entered(entry.name, inside, own):
+                        folders.append(f"{inside}{entry.name}/")
+        except OSError as error:
+            if not inside:
+                raise
+            _not_entered(str(place / inside), error)
+
+
+def _is_entered(name: str, inside: str, own: str) -> bool:
+    return not name.startswith(".") and (bool(inside) or name.startswith(own))
+
+
+def _not_entered(place: str, error: Exception) -> None:
+    """Say which folder was left out; one that is gone is no loss."""
+    if not isinstance(error, FileNotFoundError):
+        logger.warning("batch files below %s stay: it can't be listed: %s.", place, said(error))
+
+
 def _prune_remote(root: str, prefix: str, before: float, dry_run: bool, options: dict[str, Any]) -> list[Removed]:
     scheme, _, rest = root.partition("://")
     inside, _, own = prefix.rpartition("/")
     url = f"{scheme.lower()}://{'/'.join(part for part in (*rest.split('/'), *inside.split('/')) if part)}"
-    store, place = open_filesystem(url, options, needed_for="burler batch clean", name="the folder of batch files")
-    with faults(url, "listed", at_start=True):
-        listed = sorted(_listed(store, place), key=lambda info: str(info["name"]))
+    store, place = open_filesystem(
+        url, options, needed_for="burler batch clean", name="the folder of batch files", options_name=_OPTIONS
+    )
     paths, gone = [], []
-    for info in listed:
-        name = str(info["name"]).rpartition("/")[2]
-        if info.get("type") != "file" or not (is_ours(name, own) or is_hidden(name, own)):
-            continue
-        modified = _modified(info)
-        if modified is not None and modified < before:
-            paths.append(info["name"])
-            gone.append(Removed(f"{url}/{name}", int(info.get("size") or 0), modified))
-    with faults(url, "cleaned", at_start=True):
+    with faults(url, "listed", at_start=True, options_name=_OPTIONS):
+        for name, info in sorted(_objects(store, place, own), key=lambda found: found[0]):
+            modified = _modified(info)
+            wanted = is_ours_below(name, own) or is_hidden_below(name, own)
+            if wanted and modified is not None and modified < before:
+                paths.append(info["name"])
+                gone.append(Removed(f"{url}/{name}", int(info.get("size") or 0), modified))
+    with faults(url, "cleaned", at_start=True, options_name=_OPTIONS):
         for start in range(0, 0 if dry_run else len(paths), _AT_ONCE):
             store.rm(paths[start : start + _AT_ONCE])
         if scheme.lower() in ("s3", "s3a"):
-            for key, begun in S3Uploads(store).old(place, lambda name: is_ours(name, own), before, dry_run):
+            for key, begun in S3Uploads(store).old(place, lambda name: is_ours_below(name, own), before, dry_run):
                 gone.append(Removed(f"{url}/{key}", 0, begun))
     return gone
 
 
+def _objects(store: Any, place: str, own: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """As ``_files``, of a store: (path below the place, what the store says of the file)."""
+    folders = [""]
+    while folders:
+        inside = folders.pop()
+        try:
+            listed = list(store.ls(f"{place}/{inside}".rstrip("/"), detail=True)) if inside else _listed(store, place)
+        except Exception as error:  # stores have errors of their own
+            if not inside or not (isinstance(error, FileNotFoundError) or is_forbidden(error)):
+                raise
+            _not_entered(f"{place}/{inside}", error)
+            continue
+        for info in listed:
+            name = str(info["name"]).rstrip("/").rpartition("/")[2]
+            if info.get("type") == "file":
+                yield inside + name, info
+            elif name and _is_entered(name, inside, own):
+                folders.append(f"{inside}{name}/")
+
+
 def _listed(store: Any, place: str) -> list[dict[str, Any]]:
-    """What is directly in a folder. In a bucket, a folder without files is not there."""
+    """What is directly in a store's folder. In a bucket, a folder without files is not there."""
     store.invalidate_cache()
     try:
         return list(store.ls(place, detail=True))

@@ -84,8 +84,8 @@ class S3Uploads:
     def old(
         self, folder: str, wanted: Callable[[str], bool], before: float, dry_run: bool
     ) -> Iterator[tuple[str, float]]:
-        """Abort those directly in a folder that were begun before a time (seconds since 1970), and whose name is
-        ``wanted``; yields (name, when it was begun)."""
+        """Abort those below a folder that were begun before a time (seconds since 1970), and whose path in it is
+        ``wanted``; yields (path, when it was begun)."""
         bucket, inside, _ = self._store.split_path(f"{folder.rstrip('/')}/x")
         inside = inside[:-1]
         for upload in list(self._all(bucket, inside)):

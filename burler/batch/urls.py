@@ -17,11 +17,13 @@ from typing import Any, BinaryIO, NoReturn, cast
 from urllib.parse import unquote, urlsplit
 
 from burler.batch.storage import hide_options
-from burler.batch.store_faults import open_filesystem, said
+from burler.batch.store_faults import is_about_options, open_filesystem, said
 from burler.config.secrets import hide
 from burler.errors import BatchError, BurlerError
 from burler.files import names
 
+AGAIN = "Run the tap again with the last STATE that its target has stored."
+"""A state that the tap itself has kept (``--out-file``) may be past the file that can't be read."""
 _PIECE_BYTES = 1 << 20
 _BLOCK_BYTES = 4 << 20
 """Asked of a store at once; about twice as much is held."""
@@ -111,7 +113,7 @@ class _Failure:
             raise self.text(f"can't be {doing}: {said(error)}") from None
         raise self.text(
             "is not there",
-            "Is it the path as this machine sees it, and was the file not cleaned away? Run the tap again.",
+            f"Is it the path as this machine sees it, and was the file not cleaned away? {AGAIN}",
         ) from None
 
 
@@ -119,6 +121,8 @@ def _cure(error: Exception) -> str:
     name = " ".join(kind.__name__ for kind in type(error).__mro__)
     if isinstance(error, PermissionError) or "Credential" in name:
         return "Check the rights of who reads it; credentials come from the storage options, or the environment."
+    if is_about_options(error):
+        return "Are the URL and the storage options right?"
     return ""
 
 
@@ -174,7 +178,13 @@ def _open_local(url: str, failure: _Failure) -> BinaryIO:
 
 def _store(url: str, options: dict[str, Any], failure: _Failure) -> tuple[Any, str]:
     with failure.of("opened"):
-        return open_filesystem(url, options, needed_for=f"reading {shown(url)}", name="a batch file's URL")
+        return open_filesystem(
+            url,
+            options,
+            needed_for=f"reading {shown(url)}",
+            name="a batch file's URL",
+            options_name="the storage options",
+        )
 
 
 def _store_size(store: Any, path: str, failure: _Failure) -> int | None:

@@ -21,8 +21,8 @@ _TRIES = 3
 _WAIT_SECONDS = 0.5
 _PASSING = frozenset({429, 500, 502, 503, 504})
 _TOTAL = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
-_GONE = "Is the URL right, and was the file not cleaned away? Run the tap again."
-_FORBIDDEN = "A signed URL holds for a time only (batch_config.presign_seconds): run the tap again, or sign for longer."
+_GONE = f"Is the URL right, and was the file not cleaned away? {AGAIN}"
+_FORBIDDEN = f"A signed URL holds for a time only: sign for longer (batch_config.presign_seconds). {AGAIN}"
 
 
 class WebFile(io.RawIOBase):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from burler.batch.batch_file import file_name
-from burler.batch.packing import packer
-from burler.batch.storage import open_storage
-from burler.batch_config import BatchStorage
+from burler.batch import ExportFiles
 
 _BLOCK_BYTES = 1 << 20
 
@@ -34,11 +30,8 @@ class Exports:
     """
 
     def __init__(self, folder: str, tap: str, stream: str, *, compression: str, most_bytes: int) -> None:
-        self._storage = open_storage(BatchStorage(root=folder))
-        self._tap, self._stream, self._run_id = tap, stream, secrets.token_hex(6)
-        self._compression = None if compression == "none" else compression
+        self._files = ExportFiles(folder, tap=tap, stream=stream, format="csv", compression=compression)
         self._most_bytes = most_bytes
-        self._number = 0
 
     def files(self, rows: Iterable[Any]) -> Iterator[Made]:
         """Write rows as they come, each of them whole (COPY sends them so), and give each file once it is whole.
@@ -55,29 +48,21 @@ class Exports:
             yield self._file(header, first, source)
 
     def _file(self, header: bytes, first: Any, source: Iterator[Any]) -> Made:
-        ending = "csv.gz" if self._compression else "csv"
-        self._number += 1
-        new = self._storage.new_file(file_name(self._tap, self._stream, self._run_id, self._number, ending))
-        try:
-            count = self._write(new, header, first, source)
-            return Made(new.publish(), count)
-        except BaseException:
-            new.discard()
-            raise
+        with self._files.new() as file:
+            count = self._write(file, header, first, source)
+        return Made(file.url, count)
 
-    def _write(self, new: Any, header: bytes, first: Any, source: Iterator[Any]) -> int:
-        packing = packer(self._compression, {})
+    def _write(self, file: Any, header: bytes, first: Any, source: Iterator[Any]) -> int:
         block: list[Any] = [header]
         count, size, total = -1, 0, 0  # the header is no row
         for row in chain((first,), source):
             block.append(row)
             size += len(row)
             if size >= _BLOCK_BYTES:
-                new.write(packing.compress(b"".join(block)))
+                file.write(b"".join(block))
                 count, total, size = count + len(block), total + size, 0
                 block.clear()
                 if total >= self._most_bytes:
                     break
-        new.write(packing.compress(b"".join(block)))
-        new.write(packing.flush())
+        file.write(b"".join(block))
         return count + len(block)
