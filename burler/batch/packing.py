@@ -52,7 +52,7 @@ def packer(compression: str | None, options: Mapping[str, Any]) -> Compressor:
         return compressor("gz", _level(compression, options, 1, _GZIP_LEVELS))
     if compression == "zstd":
         level = _level(compression, options, 3, _ZSTD_LEVELS)
-        zstandard = require("zstandard", extra="batch", needed_for="BATCH files packed with zstd")
+        zstandard = require("zstandard", extra="batch", needed_for="packing BATCH files with zstd")
         return cast(Compressor, zstandard.ZstdCompressor(level=level, write_checksum=True).compressobj())
     raise ConfigError(f"compression '{compression:.60}' is unknown. Known: none, gzip, zstd.")
 
@@ -63,7 +63,8 @@ def _level(compression: str, options: Mapping[str, Any], default: int, known: ra
         return default
     if isinstance(level, bool) or not isinstance(level, int) or level not in known:
         raise ConfigError(
-            f"{compression}: level must be a whole number from {known[0]} to {known[-1]}, not {level!r:.60}."
+            f"batch_config.encoding.compression_options.level must be a whole number from {known[0]} to {known[-1]} for "
+            f"{compression}, not {level!r:.60}."
         )
     return level
 
@@ -138,7 +139,7 @@ class _Zstd:
     marks = ZSTD_MARKS
 
     def __init__(self) -> None:
-        self._package = require("zstandard", extra="batch", needed_for="BATCH files packed with zstd")
+        self._package = require("zstandard", extra="batch", needed_for="reading BATCH files packed with zstd")
         self.broken: tuple[type[Exception], ...] = (self._package.ZstdError,)
 
     def begin(self) -> None:

@@ -103,8 +103,17 @@ class LocalStorage:
             is_folder = place.is_dir()
         if not is_folder:
             raise UsageError(f"{place} can't be used: it is no folder. {CURES.wrong_kind}")
+        self._try(place)
+
+    def _try(self, place: Path) -> None:
+        """Make something in a folder, and remove it: rights alone do not tell (``/proc`` takes no files, not even
+        root's)."""
         if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise UsageError(f"{place} can't be written to by this user. {CURES.refused}")
+        made = place / f".tmp-{secrets.token_hex(8)}"
+        with errors(place, "written to", CURES):
+            made.mkdir()
+            made.rmdir()
 
 
 class NewLocalFile:

@@ -55,7 +55,7 @@ class RemoteStorage:
         if self._scheme in ("s3", "s3a"):
             given = S3Writes.options(given, presigning=presign_seconds is not None)
         self._store, path = open_filesystem(
-            self._root, given, needed_for=f"batch files on {self._scheme}://", name="batch_config.storage.root"
+            self._root, given, needed_for=f"writing batch files on {self._scheme}://", name="batch_config.storage.root"
         )
         self._check(path)
         if presign_seconds is not None:

@@ -13,8 +13,10 @@ from burler.errors import BurlerError, ConfigError, StorageError, UsageError
 from burler.extras import require
 from burler.files.store_errors import fact
 
+AGAIN = "Run the tap again with the last STATE that its target has stored."
+"""A state that the tap itself has kept (``--out-file``) may be past the file that can't be read."""
 _NETWORK = "Is the endpoint right, and reachable from here?"
-_AGAIN = "Run again: no message names this file."
+_ONCE_MORE = "Run again: no message names this file."
 _RIGHTS = (
     "Do the credentials hold, and may they write, read and delete here? They come from batch_config.storage.options or "
     "the environment."
@@ -76,7 +78,7 @@ def _meaning(error: Exception, text: str, at_start: bool) -> BurlerError:
         return wrong(f"{text}\n  Is the name of the bucket right? burler makes none.")
     if is_forbidden(error) or _is_about_credentials(error):
         return wrong(f"{text}\n  {_RIGHTS}")
-    return StorageError(f"{text}\n  {_NETWORK}" if at_start else f"{text}\n  {_NETWORK} {_AGAIN}")
+    return StorageError(f"{text}\n  {_NETWORK}" if at_start else f"{text}\n  {_NETWORK} {_ONCE_MORE}")
 
 
 def is_forbidden(error: BaseException) -> bool:

@@ -17,13 +17,11 @@ from typing import Any, BinaryIO, NoReturn, cast
 from urllib.parse import unquote, urlsplit
 
 from burler.batch.storage import hide_options
-from burler.batch.store_faults import is_about_options, open_filesystem, said
+from burler.batch.store_faults import AGAIN, is_about_options, open_filesystem, said
 from burler.config.secrets import hide
 from burler.errors import BatchError, BurlerError
 from burler.files import names
 
-AGAIN = "Run the tap again with the last STATE that its target has stored."
-"""A state that the tap itself has kept (``--out-file``) may be past the file that can't be read."""
 _PIECE_BYTES = 1 << 20
 _BLOCK_BYTES = 4 << 20
 """Asked of a store at once; about twice as much is held."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.batch.store_faults import said
+from burler.batch.store_faults import AGAIN, said
 from burler.errors import BatchError
 
 if TYPE_CHECKING:

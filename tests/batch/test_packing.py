@@ -73,7 +73,7 @@ def test_a_buffer_that_is_used_again_may_be_packed(compression):
 
 @pytest.mark.parametrize("options", [{"level": 10}, {"level": -1}, {"level": "6"}, {"level": True}, {"level": 1.5}])
 def test_a_level_that_gzip_does_not_have(options):
-    with pytest.raises(ConfigError, match="gzip: level must be a whole number from 0 to 9"):
+    with pytest.raises(ConfigError, match=r"^batch_config.encoding.compression_options.level must be a whole number from 0 to 9 for gzip"):
         packer("gzip", options)
 
 

@@ -307,3 +307,15 @@ def test_files_beside_a_lake_are_told_to_be_of_no_effect(tmp_path: Path):
     done = command(tmp_path, "--batch", "--sink", "lake:lake")
     assert done.returncode == 0 and "BATCH: without effect" in done.stderr
     assert not (tmp_path / "batches").exists()
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "jsonl"])
+def test_rows_that_a_round_of_a_tail_brings_again_stand_in_no_second_file(tmp_path: Path, form: str):
+    import pyarrow as pa
+
+    tap = one_of("a", lambda: [pa.table({"id": [1, 2], "name": ["x", "y"]})], order="asc")
+    tail = {"tail": True, "tail_max_rounds": 3, "new_record_polling_interval_ms": 1000}
+    run = run_tap(tap, {**config(tmp_path, encoding={"format": form}), **tail}, clock=FakeClock())
+    again = run_tap(tap, tail, clock=FakeClock())
+    assert sum(m["size"] for m in run.messages if m["type"] == "BATCH") == len(again.records("a"))
+    assert run.result.rows == again.result.rows
