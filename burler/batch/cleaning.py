@@ -172,7 +172,7 @@ def _objects(store: Any, place: str, own: str) -> Iterator[tuple[str, dict[str, 
         except Exception as error:  # stores have errors of their own
             if not inside or not (isinstance(error, FileNotFoundError) or is_forbidden(error)):
                 raise
-            _not_entered(f"{place}/{inside}", error)
+            _not_entered(f"{place}/{inside}".rstrip("/"), error)
             continue
         for info in listed:
             name = str(info["name"]).rstrip("/").rpartition("/")[2]

@@ -18,6 +18,7 @@ _MOST_ROWS = 4096
 _BUFFER_BYTES = 1 << 20  # else whole columns of a row group are held
 _COPY_BYTES = 16 << 20
 _GZIP = b"\x1f\x8b"
+_END = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 def pages(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None = None) -> Iterator[tuple[bytes, int]]:
@@ -45,19 +46,12 @@ def pages(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None = None) 
             yield text.lines(part), part.num_rows
 
 
-def batches(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows as record batches.
-
-    Args:
-        schema: the stream's JSON Schema: every batch has exactly the columns that burler's own files have of it. Else
-            they are those of the file.
+def batches(raw: IO[bytes], format: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows as record batches, in the columns of the file.
 
     Raises:
-        BatchError: see ``pages``; a value that a column of ``schema`` can't hold.
+        BatchError: see ``pages``.
     """
-    if schema is not None:
-        yield from _fitted(raw, format, schema)
-        return
     require("pyarrow", extra="batch", needed_for=f"reading a BATCH of format '{format}'")
     file = raw if raw.seekable() else _copy(raw)
     source = _Source(file)
@@ -67,19 +61,6 @@ def batches(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None = None
         source.detach()
         if file is not raw:
             file.close()
-
-
-def _fitted(raw: IO[bytes], format: str, schema: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
-    """Batches as they are if they have the right columns, else by way of their text, which is exact."""
-    from burler.batch.columnar import ColumnarLayout, record_batch
-    from burler.batch.columnar_text import RowText
-
-    layout, text = ColumnarLayout(schema, ""), RowText(schema)
-    for batch in batches(raw, format):
-        if batch.schema.equals(layout.arrow_schema):
-            yield batch.replace_schema_metadata(None)
-        else:
-            yield record_batch(layout, text.lines(batch), batch.num_rows)
 
 
 def _guarded(source: _Source, format: str) -> Iterator[pa.RecordBatch]:
@@ -160,6 +141,16 @@ def _arrow(source: _Source) -> Iterator[pa.RecordBatch]:
     source.seek(0)
     for batch in pa.ipc.open_stream(file):
         yield _checked(batch)
+    _check_end(source)
+
+
+def _check_end(source: _Source) -> None:
+    """pyarrow takes a stream that breaks off between two batches for a whole one. All that write such streams end them
+    with a mark."""
+    size = source.seek(0, 2)
+    source.seek(max(0, size - len(_END)))
+    if source.read(len(_END)) != _END:
+        raise BatchError("it is broken off: an Arrow stream ends with a mark of its own, and this one does not")
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:

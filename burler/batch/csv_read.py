@@ -17,6 +17,7 @@ import msgspec
 from burler.batch.csv_columns import Column, columns_of
 from burler.batch.csv_cut import Blocks, Text
 from burler.batch.csv_options import BOM, CsvOptions
+from burler.batch.demands import Demands, listed
 from burler.errors import BatchError
 from burler.extras import require
 from burler.lake.surrogates import veil
@@ -39,10 +40,11 @@ def pages(
 
     Args:
         schema: the stream's; None: the header's columns, all of them text.
-        report: takes a sentence on columns that the schema does not know.
+        report: takes a sentence on columns that the schema does not know, and on those that are not there.
 
     Raises:
-        BatchError: no CSV as it should be, other columns, a value that is none of its field; names the row.
+        BatchError: no CSV as it should be, other columns, a value that is none of its field, or none where there must
+            be one; names the row.
     """
     require("pyarrow", extra="batch", needed_for="reading BATCH files in csv")
     blocks = Blocks(text, options)
@@ -54,7 +56,9 @@ def pages(
             raise BatchError(NO_NAMES)
         return
     names = _names(blocks, first, options, declared, report)
-    made = _Lines(names, declared or tuple(Column(name, "text") for name in names), options)
+    demands = Demands(schema or {})
+    demands.check_columns(names, report)
+    made = _Lines(names, declared or tuple(Column(name, "text") for name in names), options, demands)
     for block in blocks:
         lines, count = made.lines(block, blocks.row)
         blocks.row += count
@@ -76,12 +80,12 @@ def _names(
         raise BatchError(f"two of its columns are named {twice!r:.60}, and a row has one field of a name.")
     if not known & set(names):
         raise BatchError(
-            f"none of its columns is a field of the stream: {_listed(names)}. Is the delimiter {options.delimiter!r}? "
+            f"none of its columns is a field of the stream: {listed(names)}. Is the delimiter {options.delimiter!r}? "
             "Has the file no header? Then say 'header': false."
         )
     strange = [name for name in names if name not in known]
     if strange:
-        report(f"columns that the schema does not know are left out: {_listed(strange)}")
+        report(f"columns that the schema does not know are left out: {listed(strange)}")
     return names
 
 
@@ -93,7 +97,7 @@ def _by_place(blocks: Blocks, first: bytes, options: CsvOptions, declared: tuple
     width = blocks.width(first)
     if width != len(names):
         raise BatchError(
-            f"row 1 has {width} fields, where {len(names)} columns are expected: {_listed(names)}. "
+            f"row 1 has {width} fields, where {len(names)} columns are expected: {listed(names)}. "
             f"Is the delimiter {options.delimiter!r}?"
         )
     is_text = len(names) == 1 and (declared is None or declared[0].kind == "text")
@@ -102,19 +106,16 @@ def _by_place(blocks: Blocks, first: bytes, options: CsvOptions, declared: tuple
     return names
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(repr(name[:40]) for name in names[:6]) + (", ..." if len(names) > 6 else "")
-
-
 class _Lines:
     """Makes lines of JSON of blocks of CSV."""
 
-    def __init__(self, names: list[str], columns: tuple[Column, ...], options: CsvOptions) -> None:
+    def __init__(self, names: list[str], columns: tuple[Column, ...], options: CsvOptions, demands: Demands) -> None:
         from pyarrow import csv
 
         self._csv = csv
         self._options = options
         self._columns = columns
+        self._demands = demands
         self._width = len(names)
         places = {name: f"f{place}" for place, name in enumerate(names)}
         self._places = [places.get(column.name) for column in columns]
@@ -136,13 +137,19 @@ class _Lines:
                 parts.append("null")
                 continue
             try:
-                parts += self._kinds[column.kind](table.column(place).combine_chunks(), self._options)
+                made = self._kinds[column.kind](table.column(place).combine_chunks(), self._options)
+                self._check_nulls(column, table.column(place) if column.kind == "text" else made[0], row)
+                parts += made
             except _Misfit as misfit:
                 raise BatchError(
                     f"row {row + misfit.place + 1:,}: field '{column.name}': {misfit.value!r:.80} is {misfit.fact}"
                 ) from None
         count: int = table.num_rows
         return bytes(bytes_of(join([*parts, "}\n"], count))) if count else b"", count
+
+    def _check_nulls(self, column: Column, cells: Any, row: int) -> None:
+        if column.name in self._demands.filled and cells.null_count:
+            raise self._demands.error_of_null(column.name, row + cells.is_null().index(True).as_py() + 1)
 
     def _table(self, block: bytes, row: int) -> Any:
         """The columns of a block that are wanted, as text; null where the null text stands without quotes."""

@@ -135,18 +135,25 @@ def _moment(said: Any, stream: str) -> dt.datetime | None:
         return None
     try:
         moment = dt.datetime.fromisoformat(said)
+        if moment.tzinfo is None:
+            return moment.replace(tzinfo=dt.UTC)
+        moment.astimezone(dt.UTC)  # as it is written into RECORDs
     except (TypeError, ValueError):
-        raise BatchError(
-            f"stream '{stream}': the 'time_extracted' of a BATCH must be an RFC 3339 date-time, not {said!r:.60}"
-        ) from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+        fact = "must be an RFC 3339 date-time"
+    except OverflowError:
+        fact = "must be within the years 1 to 9999 in UTC"
+    else:
+        return moment
+    raise BatchError(f"stream '{stream}': the 'time_extracted' of a BATCH {fact}, not {said!r:.60}")
 
 
-def _stats(said: Any, files: int, stream: str) -> tuple[tuple[int, int], ...] | None:
+def _stats(said: Any, files: int, stream: str) -> tuple[tuple[int | None, int], ...] | None:
     if said is None:
         return None
     if isinstance(said, list) and len(said) == files and all(isinstance(one, Mapping) for one in said):
         pairs = tuple((one.get("records"), one.get("bytes")) for one in said)
-        if all(isinstance(number, int) for pair in pairs for number in pair):
-            return cast(tuple[tuple[int, int], ...], pairs)
-    raise BatchError(f"stream '{stream}': the 'file_stats' of a BATCH must have records and bytes of each file")
+        if all((records is None or isinstance(records, int)) and isinstance(size, int) for records, size in pairs):
+            return cast(tuple[tuple[int | None, int], ...], pairs)
+    raise BatchError(
+        f"stream '{stream}': the 'file_stats' of a BATCH must have the bytes of each file, and its records if known"
+    )

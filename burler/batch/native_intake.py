@@ -68,7 +68,7 @@ class Passed:
         version: int | None = None,
         dialect: str = "both",
     ) -> list[Batch]:
-        """The messages, in the files' order. ``file_stats`` only where a footer counts the rows: a reader checks it."""
+        """The messages, in the files' order. ``file_stats`` has the rows only where a footer counts them."""
         return [
             Batch(
                 stream,
@@ -79,7 +79,7 @@ class Passed:
                 size=_rows(self.files, file),
                 time_extracted=self.files.time_extracted or time_extracted,
                 version=version,
-                file_stats=None if None in (file.rows, file.size_bytes) else ((file.rows or 0, file.size_bytes or 0),),
+                file_stats=None if file.size_bytes is None else ((file.rows, file.size_bytes),),
                 dialect=dialect,
             )
             for file in self.checked

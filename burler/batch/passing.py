@@ -4,6 +4,7 @@ into."""
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,9 +12,12 @@ from typing import Any
 
 import msgspec
 
+from burler.batch.demands import with_keys
 from burler.batch.message import batch_of
 from burler.errors import BatchError, MessageError
 from burler.singer.messages import Batch, parse_line
+
+logger = logging.getLogger(__name__)
 
 _LETTERS = (b"\\u004", b"\\u005", b"\\u006", b"\\u007")
 """How a JSON text may spell letters of a type."""
@@ -32,7 +36,8 @@ _head = msgspec.json.Decoder(_Head).decode
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A BATCH message. ``schema``: the JSON Schema of its stream; ``line``: as it came, with its line end."""
+    """A BATCH message. ``schema``: the JSON Schema of its stream, in which the key's fields are ``required``; ``line``:
+    as it came, with its line end."""
 
     number: int
     batch: Batch
@@ -56,11 +61,13 @@ class Passing:
 
     Args:
         activations: give ACTIVATE_VERSION messages apart, too.
+        warn: gets a sentence for lines that are no Singer messages. They pass like the others: a target may know more.
     """
 
-    def __init__(self, *, activations: bool = False) -> None:
+    def __init__(self, *, activations: bool = False, warn: Callable[[str], object] = logger.warning) -> None:
         self.lines = 0
         self._activations = activations
+        self._warn: Callable[[str], object] | None = warn
         self._wanted = (*_WANTED, b"activate_version") if activations else _WANTED
         self._begun: list[bytes] = []
         self._schemas: dict[str, bytes] = {}
@@ -91,6 +98,8 @@ class Passing:
     def _whole(self, whole: bytes) -> Iterator[Piece]:
         first = self.lines + 1
         self.lines += whole.count(b"\n") or 1
+        if self._warn is not None:
+            self._look_for_strangers(first, whole)
         if not self._may_matter(whole):
             yield whole
             return
@@ -108,6 +117,22 @@ class Passing:
             passing = []
             yield found
         yield from _joined(passing)
+
+    def _look_for_strangers(self, first: int, whole: bytes) -> None:
+        """Say it of the first line that is no object of JSON by its first byte, or whose first line has no type: what
+        comes is not of a tap."""
+        if first > 1 and whole.startswith(b"{") and whole.count(b"\n{") == whole.count(b"\n", 0, -1):
+            return
+        for number, line in enumerate(_split(whole), first):
+            text = line.strip()
+            if text and (not text.startswith(b"{") or (number == 1 and not _has_type(text))):
+                assert self._warn is not None
+                self._warn(
+                    f"line {number}: it is no Singer message ({_start_of(text)!r}); it passes as it is. "
+                    "Does a tap write this?"
+                )
+                self._warn = None
+                return
 
     def _may_matter(self, lines: bytes) -> bool:
         lower = lines.lower()
@@ -136,10 +161,11 @@ class Passing:
                     f"line {number}: stream '{stream}': a BATCH came before the SCHEMA of its stream. "
                     "The tap must send SCHEMA first, as targets need it"
                 )
-            schema = json.loads(self._schemas[stream], parse_float=Decimal).get("schema")
+            message = json.loads(self._schemas[stream], parse_float=Decimal)
+            schema, keys = message.get("schema"), message.get("key_properties")
             if not isinstance(schema, dict):
                 raise BatchError(f"line {number}: stream '{stream}': the 'schema' of its SCHEMA is no JSON object")
-            self._parsed[stream] = schema
+            self._parsed[stream] = with_keys(schema, keys if isinstance(keys, list) else None)
         return self._parsed[stream]
 
 
@@ -162,6 +188,13 @@ def _head_of(number: int, line: bytes) -> _Head:
         return _head(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _slow_head(number, line)
+
+
+def _has_type(line: bytes) -> bool:
+    try:
+        return bool(_head_of(0, line).type)
+    except MessageError:
+        return False
 
 
 def _slow_head(number: int, line: bytes) -> _Head:

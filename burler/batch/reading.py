@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 import msgspec
 
 from burler.batch.decoders import Page, decode
+from burler.batch.demands import with_keys
 from burler.batch.message import batch_of
 from burler.batch.urls import open_url, shown, size_of_url
 from burler.batch_config import Encoding
@@ -50,7 +51,8 @@ def read(
     Args:
         message: a dict, a line of JSON, or a ``Batch``.
         schema: the stream's JSON Schema. JSON lines need none; csv, Parquet and Arrow do: it says what the text of a
-            cell is, and which columns there should be.
+            cell is, and which columns there should be: one that is missing is an error where it is ``required`` (with
+            a ``Schema`` also where it is of the key), else there is a warning. Rows of JSON lines pass unseen.
         options: for the library that reaches the files (credentials, an endpoint). They appear in no error.
         line: the number of the message's line, for errors.
         warn: gets a sentence for each oddity that loses nothing.
@@ -63,7 +65,7 @@ def read(
         batch = message if isinstance(message, Batch) else batch_of(_wire(message))
     except MessageError as error:
         raise BatchError(f"{where}{error}") from None
-    plain = schema.schema if isinstance(schema, Schema) else schema
+    plain = with_keys(schema.schema, schema.key_properties) if isinstance(schema, Schema) else schema
     return BatchReading(batch, plain, options=options, where=where, warn=warn)
 
 
@@ -150,11 +152,11 @@ class BatchReading:
             self._warn_once(remark)
 
     def _column_batches(self, number: int, schema: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
-        from burler.batch.columnar_read import batches
+        from burler.batch.reading_columns import batches
 
         with self._about(number), self._opened(number) as raw:
             rows = 0
-            for batch in batches(raw, self.batch.format, schema):
+            for batch in batches(raw, self.batch.format, schema, self._warn_once):
                 rows += batch.num_rows
                 yield batch
             self._check_rows(number, rows)
@@ -191,7 +193,7 @@ class BatchReading:
 
     def _check_rows(self, number: int, rows: int) -> None:
         batch = self.batch
-        if batch.file_stats is not None and batch.file_stats[number][0] != rows:
+        if batch.file_stats is not None and batch.file_stats[number][0] not in (None, rows):
             raise BatchError(
                 f"it has {rows:,} rows where the message says {batch.file_stats[number][0]:,}. It is broken off, or "
                 "was replaced after the message. Run the tap again."

@@ -1,5 +1,5 @@
-"""Rows of Parquet and Arrow files as lines, held against the stream's schema: other programs' files change theirs from
-one to the next, and targets take what the SCHEMA says (specs 5, 12)."""
+"""Rows of Parquet and Arrow files as lines or as columns, held against the stream's schema: other programs' files
+change theirs from one to the next, and targets take what the SCHEMA says (specs 5, 12)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from burler.batch import columnar_read
 from burler.batch.decoders import Page
+from burler.batch.demands import Demands, listed
 from burler.errors import BatchError
 
 if TYPE_CHECKING:
@@ -15,17 +16,15 @@ if TYPE_CHECKING:
 
 _PAGE_BYTES = 1 << 20
 _MOST_ROWS = 4096
-_SHOWN = 5
+
+Report = Callable[[str], object]
+"""Takes a sentence: columns that the schema does not know and that are left out, as those of csv are, and columns that
+are not there."""
 
 
-def pages(
-    raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, report: Callable[[str], object]
-) -> Iterator[Page]:
-    """Yield the rows of a file. burler's own files have the columns of the schema, and are not looked into; of others
-    each value must be one that the schema's column holds. It goes on as exact as it stands there.
-
-    Args:
-        report: takes a sentence on columns that the schema does not know: they are left out, as those of csv are.
+def pages(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, report: Report) -> Iterator[Page]:
+    """Yield the rows of a file. burler's own files have the columns of the schema; of others each value must be one
+    that the schema's column holds. It goes on as exact as it stands there.
 
     Raises:
         BatchError: see ``columnar_read.pages``; a value, or a file, of another schema.
@@ -38,26 +37,88 @@ def pages(
     from burler.batch.columnar_text import RowText
 
     layout, text = ColumnarLayout(schema, ""), RowText(schema)
+    for batch, is_own in _parts(raw, format, schema, layout.arrow_schema, report):
+        lines = text.lines(batch)
+        if not is_own:
+            record_batch(layout, lines, batch.num_rows)
+        yield Page(lines, batch.num_rows)
+
+
+def batches(raw: IO[bytes], format: str, schema: Mapping[str, Any], report: Report) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file in the columns that burler's own files have: as they are where they have them, else by
+    way of their text, which is exact. The checks are those of ``pages``.
+
+    Raises:
+        BatchError: see ``pages``.
+    """
+    from burler.batch.columnar import ColumnarLayout, record_batch
+    from burler.batch.columnar_text import RowText
+
+    layout, text = ColumnarLayout(schema, ""), RowText(schema)
+    for batch, is_own in _parts(raw, format, schema, layout.arrow_schema, report):
+        if is_own and _are_finite(batch):
+            yield batch.replace_schema_metadata(None)
+        else:
+            yield record_batch(layout, text.lines(batch), batch.num_rows)
+    for remark in layout.remarks():
+        report(remark)
+
+
+def _parts(
+    raw: IO[bytes], format: str, schema: Mapping[str, Any], wanted: pa.Schema, report: Report
+) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """Batches of a page's size with the columns that the schema knows, and whether they are what burler would write."""
+    demands, row = Demands(schema), 0
     for batch in columnar_read.batches(raw, format):
-        is_own = batch.schema.equals(layout.arrow_schema)
-        known = batch if is_own else _known(batch, layout.arrow_schema.names, report)
+        is_own = batch.schema.equals(wanted)
+        known = batch if is_own else _known(batch, demands, wanted.names, report)
+        _refuse_null(known, demands, row)
         step = max(1, min(_MOST_ROWS, _PAGE_BYTES * known.num_rows // max(1, known.nbytes)))
         for start in range(0, known.num_rows, step):
-            part = known.slice(start, step)
-            lines = text.lines(part)
-            if not is_own:
-                record_batch(layout, lines, part.num_rows)
-            yield Page(lines, part.num_rows)
+            yield known.slice(start, step), is_own
+        row += batch.num_rows
 
 
-def _known(batch: pa.RecordBatch, names: list[str], report: Callable[[str], object]) -> pa.RecordBatch:
+def _known(batch: pa.RecordBatch, demands: Demands, names: list[str], report: Report) -> pa.RecordBatch:
     """The columns that the schema knows."""
     found = batch.schema.names
     left_out = sorted(set(found) - set(names))
+    if left_out and len(left_out) == len(set(found)):
+        raise BatchError(
+            f"none of its columns is a field of the stream: {listed(left_out)}. Is it a file of another stream?"
+        )
+    demands.check_columns(found, report)
     if not left_out:
         return batch
-    shown = ", ".join(f"'{name:.60}'" for name in left_out[:_SHOWN]) + (", ..." if len(left_out) > _SHOWN else "")
-    if len(left_out) == len(set(found)):
-        raise BatchError(f"none of its columns is a field of the stream: {shown}. Is it a file of another stream?")
-    report(f"columns that the schema does not know are left out: {shown}")
+    report(f"columns that the schema does not know are left out: {listed(left_out)}")
     return batch.select([number for number, name in enumerate(found) if name in names])
+
+
+def _refuse_null(batch: pa.RecordBatch, demands: Demands, before: int) -> None:
+    """``before``: rows of the file before the batch."""
+    for name in demands.filled:
+        column = batch.column(name)
+        if column.null_count:
+            raise demands.error_of_null(name, before + column.is_null().index(True).as_py() + 1)
+
+
+def _are_finite(batch: pa.RecordBatch) -> bool:
+    return all(map(_is_finite, batch.columns))
+
+
+def _is_finite(array: pa.Array) -> bool:
+    """Whether all floating numbers in a column are some that JSON has, at any depth; False also for a map of which
+    only rows beside the array's have others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    if pa.types.is_floating(kind):
+        return pc.all(pc.is_finite(array)).as_py() is not False
+    if pa.types.is_struct(kind):
+        return all(map(_is_finite, array.flatten()))
+    if pa.types.is_list(kind):
+        return _is_finite(array.flatten())
+    if pa.types.is_map(kind):
+        return _is_finite(array.items)
+    return True

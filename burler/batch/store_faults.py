@@ -64,7 +64,7 @@ def is_about_options(error: BaseException) -> bool:
 
 
 def _wrong_options(error: Exception, text: str, url: str, options_name: str) -> ConfigError:
-    unknown = _UNKNOWN.search(str(error))
+    unknown = _UNKNOWN.search(said(error))
     if unknown is None:
         return ConfigError(f"{text}: {said(error)}.\n  Are URL and options right ({options_name})?")
     scheme = url.partition("://")[0].lower()

@@ -67,6 +67,7 @@ class BatchWriter:
         self._numbers: dict[str, int] = {}
         self._held = HeldStates()
         self._told = False
+        self._passed = 0  # files of the source
         self._made: tuple[int, ...] = (0, 0, 0)  # files, rows, bytes as stored
 
     # ---- what comes in ---------------------------------------------------------------------------------
@@ -165,6 +166,7 @@ class BatchWriter:
             self._place += 1
             self._end_of(message.stream)
             self._emit(message)
+            self._passed += len(message.manifest)
             self._release()
 
     def activate_version(self, message: ActivateVersion) -> None:
@@ -220,6 +222,8 @@ class BatchWriter:
             if not self._dead:
                 self.flush()
                 self._dead = True
+                if self._passed:
+                    logger.info("BATCH: %d files of the source went out as they are", self._passed)
                 if self._made[0]:
                     files, rows, size = self._made
                     word = "file" if files == 1 else "files"

@@ -56,6 +56,8 @@ _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _array = msgspec.json.Decoder(list[msgspec.Raw])
 _string = msgspec.json.Decoder(str)
 _wide = Context(prec=2 * DIGITS)
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+"""Text that is a decimal. Python's own reading also takes ``1_000``, blanks around it, and digits of any script."""
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _MOMENT = re.compile(
@@ -157,12 +159,14 @@ def _decimal(scale: int, path: Path) -> Convert:
         text = (
             raw.decode("ascii", "replace") if _is_number(raw) else _parsed(_string, raw, path, f"decimal(38,{scale})")
         )
+        if _DECIMAL.fullmatch(text) is None:
+            raise Misfit(path, raw, f"decimal(38,{scale})")
         try:
             number = Decimal(text)
             held = number.quantize(step, context=_wide)
         except DecimalException:
             raise Misfit(path, raw, f"decimal(38,{scale})") from None
-        if not number.is_finite() or held != number or len(held.as_tuple().digits) > DIGITS:
+        if held != number or len(held.as_tuple().digits) > DIGITS:
             raise Misfit(path, raw, f"decimal(38,{scale})")
         return held
 

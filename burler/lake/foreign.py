@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, Protocol
 
 from msgspec import UNSET
 
+from burler.batch.demands import with_keys
 from burler.errors import MessageError
 from burler.lake.foreign_lines import (
     SHOWN_CHARACTERS,
@@ -42,12 +43,13 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """A BATCH message as it came. ``schema``: the stream's, as the last SCHEMA before it has it."""
+    """A BATCH message as it came. ``schema``: the stream's, as the last SCHEMA before it has it, in which the key's
+    fields are ``required``."""
 
     number: int
     stream: str
     line: bytes
-    schema: dict[str, Any]
+    schema: Mapping[str, Any]
 
 
 class Taker(Protocol):
@@ -95,7 +97,7 @@ class Reader:
         self._rows = rows
         self._unknown = other
         self._warned: set[str] = set()
-        self._schemas: dict[str, dict[str, Any]] = {}
+        self._schemas: dict[str, Mapping[str, Any]] = {}
         self._begun: list[bytes] = []
 
     def take(self, block: bytes) -> None:
@@ -202,7 +204,7 @@ class Reader:
                 self._writer.schema(schema)
             except MessageError as error:
                 raise bad(number, line, str(error)) from None
-            self._schemas[schema.stream] = schema.schema
+            self._schemas[schema.stream] = with_keys(schema.schema, schema.key_properties)
         elif kind == "STATE":
             self._state(number, message, line)
         elif kind == "ACTIVATE_VERSION":

@@ -78,8 +78,9 @@ class Batch:
     """BATCH: rows of one stream that stand in files (BATCH proposal; specs 5).
 
     ``manifest``: URLs of the files. ``compression``: None, "gzip" or "zstd", of whole files (a Parquet file's own codec
-    stands in ``format_options``). ``size``: rows in a file, at the most. ``file_stats``: (rows, bytes as stored) of
-    each file. ``dialect``: "both", "sip" (the proposal's keys alone) or "meltano" (those of that SDK alone).
+    stands in ``format_options``). ``size``: rows in a file, at the most. ``file_stats``: of each file its rows, or None
+    where nobody has counted them, and its bytes as stored. ``dialect``: "both", "sip" (the proposal's keys alone) or
+    "meltano" (those of that SDK alone).
     """
 
     stream: str
@@ -91,7 +92,7 @@ class Batch:
     size: int | None = None
     time_extracted: dt.datetime | None = None
     version: int | None = None
-    file_stats: tuple[tuple[int, int], ...] | None = None
+    file_stats: tuple[tuple[int | None, int], ...] | None = None
     dialect: str = "both"
 
     def to_wire(self) -> dict[str, Any]:
@@ -114,7 +115,10 @@ class Batch:
         if self.version is not None:
             wire["version"] = self.version
         if self.file_stats is not None and self.dialect != "meltano":
-            wire["file_stats"] = [{"records": records, "bytes": size} for records, size in self.file_stats]
+            wire["file_stats"] = [
+                {"bytes": size} if records is None else {"records": records, "bytes": size}
+                for records, size in self.file_stats
+            ]
         return wire
 
 

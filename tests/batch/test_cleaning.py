@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
+import click
 import click.testing
 import pytest
-from stored_files import NAME, OTHER, stored
+from stored_files import NAME, OTHER, nobody, stored
 
 from burler.batch import prune
 from burler.batch.batch_file import file_name
@@ -86,13 +90,49 @@ def test_a_dry_run_removes_nothing(tmp_path):
 
 
 def test_a_prefix_narrows_it(tmp_path):
-    names = (f"crm-{NAME}", f"erp-{NAME}", f"deep/crm-{NAME}", f"deep/{NAME}")
+    names = {f"crm-{NAME}", f"erp-{NAME}", f"deep/crm-{NAME}", f"deep/{NAME}", f"crm-old/er/{NAME}"}
     for name in names:
         put(tmp_path / name, 8 * DAY)
-    assert [file.url for file in pruned(tmp_path, prefix="crm-")] == [f"file://{tmp_path}/crm-{NAME}"]
-    assert [file.url for file in pruned(tmp_path, prefix="deep/crm-")] == [f"file://{tmp_path}/deep/crm-{NAME}"]
-    assert [file.url for file in pruned(tmp_path)] == [f"file://{tmp_path}/erp-{NAME}"]
-    assert set(stored(tmp_path)) == {f"deep/{NAME}"}
+
+    def gone(prefix):
+        return [file.url.removeprefix(f"file://{tmp_path}/") for file in pruned(tmp_path, prefix=prefix)]
+
+    assert gone("deep/crm-") == [f"deep/crm-{NAME}"]
+    assert gone("crm-") == [f"crm-old/er/{NAME}", f"crm-{NAME}"]  # what lies below "deep" begins otherwise
+    assert gone("crm-") == []
+    assert set(stored(tmp_path)) == {f"erp-{NAME}", f"deep/{NAME}"}
+
+
+def test_folders_below_are_gone_into_where_no_prefix_is_given(tmp_path):
+    """A prefix such as "2024/05/crm-" makes folders; nobody has to know of them to clean."""
+    old = [put(tmp_path / folder / NAME, 8 * DAY) for folder in ("", "a", "a/b", "c")]
+    dead = put(tmp_path / "a" / HIDDEN, 0)
+    new, foreign = put(tmp_path / "a" / "b" / OTHER, 6 * DAY), put(tmp_path / "c" / "precious.jsonl", 8 * DAY)
+    assert {file.url for file in pruned(tmp_path)} == {f"file://{path}" for path in (*old, dead)}
+    assert set(stored(tmp_path)) == {str(path.relative_to(tmp_path)) for path in (new, foreign)}
+
+
+def test_hidden_folders_and_links_to_folders_are_left_alone(tmp_path):
+    elsewhere = put(tmp_path / "elsewhere" / NAME, 8 * DAY)
+    hidden = put(tmp_path / "root" / ".Trash" / NAME, 8 * DAY)
+    (tmp_path / "root" / "link").symlink_to(elsewhere.parent)
+    assert pruned(tmp_path / "root") == []
+    assert elsewhere.exists() and hidden.exists()
+
+
+def test_a_folder_below_that_may_not_be_read_is_said_and_the_others_are_cleaned(caplog):
+    with tempfile.TemporaryDirectory() as outer:  # not below pytest's folders, which are closed to others
+        Path(outer).chmod(0o777)
+        locked = Path(outer, "lost+found")
+        locked.mkdir(mode=0o700)
+        old = put(Path(outer, "open", NAME), 8 * DAY)
+        old.parent.chmod(0o777)
+        if os.geteuid():
+            locked.chmod(0)
+        with caplog.at_level(logging.WARNING, "burler"), nobody():
+            (removed,) = pruned(outer)
+        assert removed.url == f"file://{old}"
+        assert caplog.messages == [f"batch files below {locked} stay: it can't be listed: Permission denied."]
 
 
 def test_folders_and_links_with_such_names_stay(tmp_path):
@@ -181,6 +221,26 @@ def test_files_of_a_bucket(s3_server):
     assert prune(root, older_than_seconds=0, now=lambda: 4e9, **ask) == []
 
 
+def test_folders_of_a_bucket_are_gone_into(s3_server):
+    ours = [f"batches/{NAME}", f"batches/2024/05/{NAME}", f"batches/2024/06/crm-{NAME}"]
+    others = [f"batches/.hidden/{NAME}", f"other/{NAME}", "batches/2024/05/precious.jsonl", f"batchesx/{NAME}"]
+    for key in (*ours, *others):
+        s3_server.put(key, b"rows")
+    s3_server.put("batches/2024/", b"")  # as consoles make folders
+    begun = [s3_server.client.create_multipart_upload(Bucket=s3_server.bucket, Key=key) for key in (ours[1], others[2])]
+    root, ask = s3_server.url("batches"), {"options": s3_server.options, "now": lambda: 4e9}
+    found = prune(root, older_than_seconds=0, prefix="2024/06/", **ask)
+    assert [file.url for file in found] == [s3_server.url(ours[2])]
+    found = prune(root, older_than_seconds=0, **ask)
+    assert [(file.url, file.size_bytes) for file in found] == [
+        (s3_server.url(ours[1]), 4),
+        (s3_server.url(ours[0]), 4),
+        (s3_server.url(ours[1]), 0),
+    ]
+    assert set(s3_server.keys()) == {*others, "batches/2024/"}
+    assert s3_server.uploads() == [begun[1]["Key"]]
+
+
 def test_a_folder_of_a_bucket_that_has_been_emptied_is_no_error_and_a_missing_bucket_is(s3_server):
     assert prune(s3_server.url("batches"), older_than_seconds=0, options=s3_server.options) == []
     with pytest.raises(UsageError, match="Is the name of the bucket right"):
@@ -261,10 +321,21 @@ def test_the_command_reaches_stores(s3_server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"), [("90", 90), ("90s", 90), ("30m", 1800), ("12h", 43_200), ("7D", 604_800), ("1.5 w", 907_200)]
+    ("said", "seconds"), [("0", 0), ("0s", 0), ("90s", 90), ("30m", 1800), ("12h", 43_200), ("7D", 604_800), ("1.5 w", 907_200)]
 )
 def test_ages(said, seconds):
     assert Age().convert(said, None, None) == seconds
+
+
+@pytest.mark.parametrize("said", ["7", "90", "0.5", "1 "])
+def test_an_age_needs_a_unit_for_what_is_removed_does_not_come_back(tmp_path, said):
+    """Who writes 7 means days; 7 seconds would take files that a target has not read yet."""
+    path = put(tmp_path / NAME, 0)
+    os.utime(path, (0, 0))
+    done = command(tmp_path, "--older-than", said)
+    assert isinstance(done.exception, click.BadParameter)
+    assert f"{said!r} has no unit: days or seconds? Write it as 7d, 12h" in done.exception.message
+    assert path.exists()
 
 
 @pytest.mark.parametrize("said", ["", "d", "-1d", "7 days", "1y", "nan", "1e3", "٧d"])

@@ -14,7 +14,7 @@ from burler.batch.encoders import layout_of, open_encoder
 from burler.batch_config import Encoding
 from burler.errors import BatchError, MissingExtra
 
-pytest.importorskip("pyarrow", reason="extra 'batch'")
+pa = pytest.importorskip("pyarrow", reason="extra 'batch'")
 
 FORMATS = ["parquet", "arrow"]
 GIVEN = {"type": "object", "properties": {"id": {"type": "integer"}, "text": {"type": "string"}}}
@@ -65,6 +65,20 @@ def test_a_file_that_is_cut_off_anywhere_is_an_error(format):
             read(data[:size], format)
     with pytest.raises(BatchError, match="damaged or broken off"):
         read(data[:-1], format)
+
+
+def test_an_arrow_stream_that_ends_between_two_batches_is_an_error():
+    out, ends = io.BytesIO(), []
+    table = pa.table({"id": [1, 2, 3]})
+    with pa.ipc.new_stream(out, table.schema) as writer:
+        ends.append(out.tell())
+        for batch in table.to_batches(max_chunksize=1):
+            writer.write_batch(batch)
+            ends.append(out.tell())
+    assert sum(count for _, count in pages(io.BytesIO(out.getvalue()), "arrow")) == 3
+    for end in ends:
+        with pytest.raises(BatchError, match="it is broken off: an Arrow stream ends with a mark"):
+            list(pages(io.BytesIO(out.getvalue()[:end]), "arrow"))
 
 
 def test_a_parquet_file_with_a_wrong_byte_is_an_error_or_still_right():

@@ -328,18 +328,3 @@ def test_an_arrow_stream_is_read_like_an_arrow_file():
         writer.write_table(table, max_chunksize=3000)
 
     assert read(out.getvalue(), "arrow")[-1] == '{"id":9999}'
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_batches_with_a_schema_have_its_columns(format):
-    given = schema(id={"type": "integer"}, at=DATE_TIME)
-    own = written(format, given, '{"id":1,"at":"2024-01-02T03:04:05Z"}')
-    right = layout_of(Encoding("arrow"), given, "users").arrow_schema
-
-    (found,) = batches(io.BytesIO(own), format, given)
-    (other,) = batches(io.BytesIO(foreign(pa.table({"at": ["2024-01-02T03:04:05Z"], "id": [1.0]}))), "parquet", given)
-
-    assert found.schema.equals(right)
-    assert found.equals(other)
-    with pytest.raises(BatchError, match=r"field 'id': 1\.5"):
-        list(batches(io.BytesIO(foreign(pa.table({"id": [1.5]}))), "parquet", given))

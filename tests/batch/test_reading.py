@@ -117,7 +117,10 @@ def test_what_the_schema_holds_goes_on_as_exact_as_it_stands_in_a_foreign_file(t
     schema = {"properties": {"id": {"type": "integer"}, "n": {"type": "number"}, "more": {"type": "string"}}}
     (row,) = read(message, schema, warn=warnings.append).rows()
     assert row == {"id": 7, "n": number, "more": None}
-    assert warnings == ["stream 'users': columns that the schema does not know are left out: 'secret'"]
+    assert warnings == [
+        "stream 'users': columns of the schema that are not there are null in every row: 'more'",
+        "stream 'users': columns that the schema does not know are left out: 'secret'",
+    ]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "arrow"])

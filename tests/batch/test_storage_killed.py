@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 
 import pytest
@@ -49,15 +48,31 @@ sys.stdin.readline()
 print(file.publish(), flush=True)
 """
 
-# Writes a file in pieces until there is no room; says the error.
+# Writes a file in pieces until there is no room; says the error. Its arguments: the folder; how many bytes a file may
+# have; what says, in place of a disk, that this is full, once so many bytes are written.
 FILLER = f"""
-import resource, sys
+import errno, os, resource, sys
 from burler.batch.storage import open_storage
 from burler.batch_config import BatchStorage
 from burler.errors import BurlerError
-root, most = sys.argv[1], int(sys.argv[2])
+root, most, full, room = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 if most:
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+real = {{name: getattr(os, name) for name in ("write", "fsync", "link")}}
+def counted(fd, data):
+    global room
+    room -= len(data)
+    if full == "write" and room < 0:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return real["write"](fd, data)
+def late(*arguments):
+    if room < 0:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return real[full](*arguments)
+if full:
+    os.write = counted
+    if full != "write":
+        setattr(os, full, late)
 storage = open_storage(BatchStorage(root))
 file = storage.new_file("tap-crm--small-0123456789ab-00001.jsonl")
 file.write(b"small")
@@ -180,7 +195,7 @@ def test_two_processes_with_one_prefix_never_share_a_file(tmp_path):
 
 def test_a_file_that_may_not_grow_leaves_nothing_torn(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", FILLER, str(tmp_path), "120000"], capture_output=True, text=True, timeout=SECONDS
+        [sys.executable, "-c", FILLER, tmp_path, "120000", "", "0"], capture_output=True, text=True, timeout=SECONDS
     )
     assert done.returncode == 0, done.stderr
     error, left = done.stdout.splitlines()
@@ -189,6 +204,7 @@ def test_a_file_that_may_not_grow_leaves_nothing_torn(tmp_path):
 
 
 OWN_MOUNTS = ["unshare", "--user", "--map-root-user", "--mount"]
+SMALL_DISK = 'mount -t tmpfs -o size=300k none "$1" && exec "$2" -c "$3" "$1" 0 "" 0'
 
 
 def _may_mount() -> bool:
@@ -198,20 +214,16 @@ def _may_mount() -> bool:
     return subprocess.run(mounting, capture_output=True, check=False).returncode == 0
 
 
-if _may_mount():  # where it is not allowed, the test above says what can be said
-
-    def test_a_full_disk_leaves_nothing_torn(tmp_path):
-        script = textwrap.dedent("""
-            mount -t tmpfs -o size=300k none "$1" && exec "$2" -c "$3" "$1" 0
-        """)
-        done = subprocess.run(
-            [*OWN_MOUNTS, "sh", "-c", script, "sh", str(tmp_path), sys.executable, FILLER],
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        )
-        assert done.returncode == 0, done.stderr
-        error, left = done.stdout.splitlines()
-        assert error.startswith(f"StorageError {tmp_path}/{NAME} can't be written: No space left on device. Make room")
-        assert left == "['tap-crm--small-0123456789ab-00001.jsonl']"
+@pytest.mark.parametrize("says", ["disk", "write", "fsync", "link"])
+def test_a_full_disk_leaves_nothing_torn(tmp_path, says):
+    """A small disk, where a test may mount one (else writing fails as it does there); and disks that say so late."""
+    if says == "disk" and _may_mount():
+        filling = [*OWN_MOUNTS, "sh", "-c", SMALL_DISK, "sh", tmp_path, sys.executable, FILLER]
+    else:
+        filling = [sys.executable, "-c", FILLER, tmp_path, "0", says.replace("disk", "write"), "250000"]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(filling, capture_output=True, text=True, timeout=SECONDS, env=environment)
+    assert done.returncode == 0, done.stderr
+    error, left = done.stdout.splitlines()
+    assert error.startswith(f"StorageError {tmp_path}/{NAME} can't be written: No space left on device. Make room")
+    assert left == "['tap-crm--small-0123456789ab-00001.jsonl']"

@@ -295,6 +295,14 @@ def test_a_folder_that_may_not_be_written_to():
             assert "batch_config.storage.root" in str(caught.value)
 
 
+def test_a_place_that_takes_no_files_whatever_its_rights_say(tmp_path):
+    """What root may do by the rights of /proc, nobody can."""
+    with pytest.raises(UsageError, match=r"^/proc can't be written to.*\(batch_config.storage.root\)"):
+        open_storage(BatchStorage("/proc/nope"))
+    open_storage(BatchStorage(str(tmp_path / "new" / "batches"), "crm/x-"))
+    assert list(tmp_path.iterdir()) == []  # of the try nothing stays
+
+
 def test_a_folder_that_may_not_be_looked_into():
     with (
         tempfile.TemporaryDirectory() as outer,

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from stored_files import NAME
 
+from burler.batch import prune
 from burler.batch.storage import check_prefix, check_root, open_storage
 from burler.batch.urls import open_url
 from burler.batch_config import BatchStorage
-from burler.errors import ConfigError, MissingExtra, StorageError, UsageError
+from burler.config.watched import clean
+from burler.errors import BatchError, ConfigError, MissingExtra, StorageError, UsageError
 from burler.testing import canary
 
 
@@ -129,7 +131,7 @@ def test_memory_has_no_signed_urls():
 
 def test_a_package_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(MissingExtra, match=r"batch files on s3:// needs the package 's3fs'.*burler\[s3\]"):
+    with pytest.raises(MissingExtra, match=r"^writing batch files on s3:// needs the package 's3fs'.*burler\[s3\]"):
         open_storage(BatchStorage("s3://bucket/x"))
 
 
@@ -138,9 +140,36 @@ def test_a_package_that_no_extra_has_is_named():
         open_storage(BatchStorage("gs://bucket/x"))
 
 
-def test_an_option_that_the_store_does_not_take_is_an_error():
-    with pytest.raises(ConfigError, match=r"Are URL and options right"):
-        open_storage(BatchStorage("s3://bucket/x", "", {"max_concurrency": 0}))
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"kee": 1}, "^batch_config.storage.options: s3fs does not know 'kee'"),
+        ({"client_kwargs": {"regoin_name": "x"}}, "^batch_config.storage.options: s3fs does not know 'regoin_name'"),
+        ({"config_kwargs": {"proxy": 1}}, "^batch_config.storage.options: s3fs does not know 'proxy'"),
+        ({"max_concurrency": 0}, r"Are URL and options right \(batch_config.storage.options\)"),
+        ({"endpoint_url": "here"}, r"Invalid endpoint: here.\n  Are URL and options right \(batch_config.storage.options"),
+        ({"client_kwargs": {"region_name": "a b"}}, r"region_name 'a b'.*\n  Are URL and options right"),
+        ({"client_kwargs": 3}, "Are URL and options right"),
+        ({"profile": "no-such-profile"}, r"profile \(no-such-profile\) could not be found.\n  Are URL and options right"),
+    ],
+)
+def test_options_that_the_store_does_not_take_are_a_wrong_config(options, says):
+    with pytest.raises(ConfigError, match=says) as caught:
+        open_storage(BatchStorage("s3://bucket/x", "", {"key": "AKIA", "secret": canary("option"), **options}))
+    assert len(str(caught.value).splitlines()) <= 3 and "endpoint right" not in str(caught.value)
+
+
+def test_an_option_that_the_store_does_not_know_has_the_name_that_its_user_knows():
+    with pytest.raises(ConfigError, match="^the storage options: s3fs does not know 'kee'"):
+        prune("s3://bucket/x", older_than_seconds=1, options={"kee": 1})
+    with pytest.raises(BatchError, match=r"'kee'.*\n  Are the URL and the storage options right\?"):
+        open_url("s3://bucket/x", {"kee": 1})
+
+
+def test_secrets_among_the_options_are_hidden_as_soon_as_the_storage_is_opened():
+    secret, connection = canary("plain-option"), canary("connection")
+    open_storage(BatchStorage("memory://hidden", "", {"secret": secret, "connection_string": connection}))
+    assert clean(f"said: {secret} {connection}") == "said: *** ***"
 
 
 # ---- a store that shows files while they are written ---------------------------------------------------------

@@ -74,7 +74,7 @@ def test_a_file_that_becomes_shorter_while_it_is_read(tmp_path):
 
 
 def missing(tmp_path):
-    return f"file://{tmp_path}/gone.jsonl", "is not there.\n  .*Run the tap again"
+    return f"file://{tmp_path}/gone.jsonl", r"is not there.\n  .*Run the tap again with the last STATE that its target has stored.$"
 
 
 def folder(tmp_path):
@@ -261,7 +261,7 @@ def test_chunks_to_their_end_are_whole(web):
     ("status", "says", "asked"),
     [
         (404, "answers 404 Not Found.\n  Is the URL right", 1),
-        (403, "answers 403 Forbidden.\n  A signed URL holds for a time only", 1),
+        (403, "answers 403 Forbidden.\n  A signed URL holds for a time only: sign for longer", 1),
         (500, "answers 500 Internal Server Error.\n  Run again.", 3),
         (204, "answers 204 No Content.", 1),
     ],

@@ -23,6 +23,8 @@ from typing import Any
 import pytest
 from tapprocess import PYTHON, ROOT, Ended, burler, environment, messages_of, python, shell
 
+from burler.batch_config import DEFAULT_ROOT
+
 KINDS = ("rest", "database", "file")
 # The command as the user types it: python -m burler new
 CODE = (
@@ -316,12 +318,14 @@ def test_the_code_compiles_and_names_are_its_own(project: Path) -> None:
             assert not re.search(r"tap[-_]example|\{\{|\}\}\}", path.read_text(), re.IGNORECASE), path
 
 
-def test_secrets_stay_out_of_the_repository(made: dict[str, Path], tmp_path: Path) -> None:
+def test_secrets_and_rows_stay_out_of_the_repository(made: dict[str, Path], tmp_path: Path) -> None:
     """git itself judges the .gitignore."""
     git = shutil.which("git")
     assert git, "the tests need git"
     project = Path(shutil.copytree(made["rest"], tmp_path / "p"))
-    for name in ("config.json", "state.json"):
+    rows = f"{DEFAULT_ROOT}/tap-crm--contacts-0123456789ab-00001.jsonl"  # what --batch leaves where it was run
+    (project / DEFAULT_ROOT).mkdir()
+    for name in ("config.json", "state.json", rows):
         (project / name).write_text("{}")
     subprocess.run([git, "init", "-q", "."], cwd=project, check=True, timeout=30)
     asked = subprocess.run(
@@ -329,7 +333,7 @@ def test_secrets_stay_out_of_the_repository(made: dict[str, Path], tmp_path: Pat
     )
     listed = [line.split()[-1] for line in asked.stdout.splitlines()]
     assert "config.sample.json" in listed and ".gitignore" in listed
-    assert not {"config.json", "state.json"} & set(listed)
+    assert not {"config.json", "state.json", rows} & set(listed)
 
 
 def test_what_is_printed(tmp_path: Path) -> None:

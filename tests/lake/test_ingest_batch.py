@@ -93,6 +93,7 @@ def test_files_of_the_lake_roll_within_a_batch(lake: Any, tmp_path: Path) -> Non
         (rows(0), {"file_stats": [{"records": 5, "bytes": 9}]}),
         (rows(0), {"manifest": ["file:///nowhere"]}),
         (rows(0), {"encoding": {"format": "jsonl"}, "format": {"name": "csv"}}),
+        (rows(0), {"time_extracted": "0001-01-01T00:00:00+14:00"}),
     ],
 )
 def test_what_follows_an_unreadable_batch_is_not_acknowledged(

@@ -1,0 +1,72 @@
+"""What a stream's schema demands of a file with columns: other programs' files lack some, or have them under another
+name, and whoever gets the rows takes what the SCHEMA says (specs 5, 10.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from burler.batch.columnar_nodes import node_of
+from burler.errors import BatchError
+
+_SHOWN = 5
+
+
+class Demands:
+    """Of one schema.
+
+    Attributes:
+        filled: the fields that no row may be without, and whose type has no null.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        properties = node_of(schema).properties
+        self._declared = tuple(properties)
+        self._required = tuple(name for name in _required(schema) if name in properties)
+        self.filled = tuple(name for name in self._required if "null" not in node_of(properties[name]).names)
+
+    def check_columns(self, found: Collection[str], report: Callable[[str], object]) -> None:
+        """Hold the names of a file's columns against the schema's.
+
+        Args:
+            report: takes a sentence on those that every row may be without.
+
+        Raises:
+            BatchError: one is missing that every row must have.
+        """
+        there = set(found)
+        missing = [name for name in self._declared if name not in there]
+        if not missing:
+            return
+        needed = next((name for name in missing if name in self._required), None)
+        if needed is not None:
+            raise BatchError(f"it has no column '{needed:.60}', which every row must have{_alike(needed, found)}")
+        alike = next((text for name in missing if (text := _alike(name, found))), "")
+        report(f"columns of the schema that are not there are null in every row: {listed(missing)}{alike}")
+
+    def error_of_null(self, name: str, row: int) -> BatchError:
+        """What is wrong with a null in one of ``filled``. ``row``: its number in the file, from 1."""
+        return BatchError(f"row {row:,}: field '{name:.60}' is null, and by the schema every row has a value there")
+
+
+def with_keys(schema: Mapping[str, Any], keys: Sequence[str] | None) -> Mapping[str, Any]:
+    """A schema whose rows must have the key's fields."""
+    required = _required(schema)
+    more = [key for key in keys or () if key not in required]
+    return {**schema, "required": [*required, *more]} if more else schema
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names."""
+    return ", ".join(f"'{name:.60}'" for name in names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    given = schema.get("required")
+    return [name for name in given if isinstance(name, str)] if isinstance(given, list | tuple) else []
+
+
+def _alike(name: str, found: Collection[str]) -> str:
+    """Oracle and Snowflake write capitals."""
+    other = next((one for one in found if one.lower() == name.lower()), None)
+    return "" if other is None else f" (it has '{other:.60}': capitals make another name)"
