@@ -55,7 +55,7 @@ def convert(
     rewriting = _Rewriting(
         lambda emit: BatchWriter(storage, config, tap=tap, emit=emit, clock=clock, run_id=run_id), write
     )
-    passing, done = Passing(activations=not config.activates), Expanded()
+    passing, done = Passing(activations=not config.activates, warn=warn), Expanded()
 
     def take(piece: Piece) -> None:
         if isinstance(piece, bytes):

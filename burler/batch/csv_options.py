@@ -70,7 +70,7 @@ def reading_options(given: Mapping[str, Any]) -> CsvOptions:
                 f"Known: {', '.join((*_KNOWN, 'columns'))}; text is UTF-8, a quote is escaped by doubling it."
             )
     columns = said.get("columns", ())
-    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+    if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
         raise BatchError("csv: the option columns must be a list of names.")
     plain = {name: value for name, value in said.items() if name in _KNOWN}
     made = CsvOptions(**plain, columns=tuple(columns))

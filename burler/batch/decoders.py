@@ -108,20 +108,16 @@ def _json_lines(text: _Text) -> Iterator[Page]:
         if cut:
             block = b"".join((*begun, piece[:cut]))
             begun = []
-            page = _page(block, before)
+            yield from _pages(block, before)
             before += block.count(b"\n")
-            if page.count:
-                yield page
         begun.append(piece[cut:])
     rest = b"".join(begun)
     if rest:
-        page = _page(rest + b"\n", before, is_open=True)
-        if page.count:
-            yield page
+        yield from _pages(rest + b"\n", before, is_open=True)
 
 
-def _page(block: bytes, before: int, *, is_open: bool = False) -> Page:
-    """Lines, each of which is one JSON object.
+def _pages(block: bytes, before: int, *, is_open: bool = False) -> Iterator[Page]:
+    """Lines, each of which is one JSON object; those before one that is none come before the error.
 
     Args:
         before: how many lines of the file are before them.
@@ -129,32 +125,46 @@ def _page(block: bytes, before: int, *, is_open: bool = False) -> Page:
     """
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
-    _check_text(block, before)
     count = block.count(b"\n")
     # A line that ends with } can't go on in one that begins with {, so so many objects as lines are one on each.
-    if block.startswith(b"{") and block.endswith(b"}\n") and block.count(b"}\n{") == count - 1:
+    if block.startswith(b"{") and block.endswith(b"}\n") and block.count(b"}\n{") == count - 1 and _is_text(block):
         try:
             if len(_objects(block)) == count:
-                return Page(block, count)
+                yield Page(block, count)
+                return
         except (msgspec.DecodeError, RecursionError):
             pass
-    lines = block[:-1].split(b"\n")
-    kept = [line for number, line in enumerate(lines, before + 1) if _has_object(line, number, is_open=is_open)]
-    return Page(b"\n".join(kept) + b"\n" if kept else b"", len(kept))
+    kept: list[bytes] = []
+    failure: BatchError | None = None
+    for number, line in enumerate(block[:-1].split(b"\n"), before + 1):
+        try:
+            if _has_object(line, number, is_open=is_open):
+                kept.append(line)
+        except BatchError as error:
+            failure = error
+            break
+    if kept:
+        yield Page(b"\n".join(kept) + b"\n", len(kept))
+    if failure is not None:
+        raise failure
 
 
-def _check_text(block: bytes, before: int) -> None:
+def _is_text(block: bytes) -> bool:
     try:
         str(block, "utf-8")
-    except UnicodeDecodeError as error:
-        line = before + block.count(b"\n", 0, error.start) + 1
-        raise BatchError(f"line {line:,} is no text in UTF-8 ({error.reason}).") from None
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _has_object(line: bytes, number: int, *, is_open: bool) -> bool:
     """Whether a line holds a JSON object; False for an empty one."""
     if not line.strip():
         return False
+    try:
+        str(line, "utf-8")
+    except UnicodeDecodeError as error:
+        raise BatchError(f"line {number:,} is no text in UTF-8 ({error.reason}).") from None
     try:
         _object(line if (veiled := veil(line)) is None else veiled)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -66,7 +66,7 @@ def expand(
     if not 1 <= processes <= _MOST_PROCESSES:
         raise UsageError(f"processes is {processes}; it must be 1 to {_MOST_PROCESSES}.")
     done, warn = Expanded(), once(warn)
-    passing = Passing()
+    passing = Passing(warn=warn)
     try:
         if processes == 1:
             _expand_here(source, write, passing, done, options, flush, tick, should_stop, warn)

@@ -64,8 +64,7 @@ class BatchFiles:
     check: bool = True
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
-    is_batch_files: ClassVar[bool] = True
-    """By this the engine knows them."""
+    is_batch_files: ClassVar[bool] = True  # by this the engine knows them
 
     def __repr__(self) -> str:
         shown = ", ".join(names.shown(url) for url in self.urls[:3]) + (", ..." if len(self.urls) > 3 else "")
@@ -137,7 +136,7 @@ def batch_files(
     """
     given = list(urls) if isinstance(urls, Iterable) and not isinstance(urls, str | bytes) else [urls]
     absolute = tuple(_absolute(one) for one in given)
-    said = {_said_by_name(url) for url in absolute} or {("jsonl", None, None)}
+    said = {_said_by_name(url) for url in absolute} or {(format or "jsonl", None, None)}
     kind, packing, tabs = _united(format, compression, said, absolute)
     if temporary and any(local_path(url) is None for url in absolute):
         raise _wrong("temporary=True is for local files; those of a store are yours to remove.")

@@ -4,6 +4,7 @@ into."""
 from __future__ import annotations
 
 import json
+import re
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ class _Head(msgspec.Struct, gc=False):
     stream: str | None = None
 
 
+_TOKEN = re.compile(rb'("(?:[^"\\]|\\.)*+")(\s*:)?|[{}\[\]]')
 _head = msgspec.json.Decoder(_Head).decode
 
 
@@ -119,18 +121,15 @@ class Passing:
         yield from _joined(passing)
 
     def _look_for_strangers(self, first: int, whole: bytes) -> None:
-        """Say it of the first line that is no object of JSON by its first byte, or whose first line has no type: what
-        comes is not of a tap."""
+        """Say it once where a line begins as no object of JSON does, or the first of all has no type: whatever writes
+        this is no tap."""
         if first > 1 and whole.startswith(b"{") and whole.count(b"\n{") == whole.count(b"\n", 0, -1):
             return
         for number, line in enumerate(_split(whole), first):
             text = line.strip()
             if text and (not text.startswith(b"{") or (number == 1 and not _has_type(text))):
                 assert self._warn is not None
-                self._warn(
-                    f"line {number}: it is no Singer message ({_start_of(text)!r}); it passes as it is. "
-                    "Does a tap write this?"
-                )
+                self._warn(f"line {number}: it is no Singer message, and passes as it came")  # it may hold secrets
                 self._warn = None
                 return
 
@@ -202,11 +201,27 @@ def _slow_head(number: int, line: bytes) -> _Head:
     try:
         wire = json.loads(line)
     except (ValueError, RecursionError) as error:
+        if isinstance(error, RecursionError) and _outermost_type(line).upper() == "RECORD":
+            return _Head("RECORD")
         raise MessageError(f"line {number}: it is no JSON ({error!s:.80}), and may be a BATCH or a SCHEMA") from None
     if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
         return _Head()
     stream = wire.get("stream")
     return _Head(wire["type"], stream if isinstance(stream, str) else None)
+
+
+def _outermost_type(line: bytes) -> str:
+    """The type of a message that is nested too deeply for any decoder."""
+    depth, key = 0, b""
+    for found in _TOKEN.finditer(line):
+        text, colon = found.groups()
+        if text is None:
+            depth += 1 if found[0] in b"{[" else -1
+        elif depth == 1 and colon:
+            key = text
+        elif depth == 1 and key == b'"type"':
+            return text[1:-1].decode("utf-8", "replace")
+    return ""
 
 
 def never() -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from burler.batch.naming import hidden_name, is_plain
-from burler.batch.storage_s3 import S3Writes
+from burler.batch.storage_s3 import Patience, S3Writes
 from burler.batch.store_faults import faults, is_forbidden, open_filesystem, said
 from burler.config.secrets import hide
 from burler.errors import ConfigError, StorageError
@@ -98,9 +98,10 @@ class RemoteStorage:
         first row is read. Who may only write may not look: that is no error."""
         if self._scheme in ("s3", "s3a"):
             bucket = path.partition("/")[0]
+            patience = Patience(self._store)
             with faults(f"{self._scheme}://{bucket}", "looked at", at_start=True):
                 try:
-                    self._store.info(bucket)
+                    patience.ended(self._store.info, bucket)
                 except PermissionError:
                     S3Writes(self._store).try_upload(f"{path}/{self._prefix}probe")
             return

@@ -4,11 +4,60 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import secrets
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+logger = logging.getLogger("burler")
+
+PATIENCE_SECONDS = 180.0
+"""So long an answer is waited for, with all tries of the libraries. A part of 8 MiB needs 0.4 Mbit/s then."""
+_WORD_SECONDS = 30.0
+_LAST_SECONDS = 10.0  # of a store that has not answered once: for aborting what was begun
 _MARK = "burler"
+
+
+class Patience:
+    """Calls of an s3fs store of our own, each of which ends. The libraries try many times, and may then wait for a free
+    connection for ever: those that timed out are not always given back."""
+
+    def __init__(self, store: Any) -> None:
+        self._call = store.call_s3
+        self._seconds = PATIENCE_SECONDS
+        store.call_s3 = self
+
+    def __call__(self, method: str, *args: Any, **more: Any) -> Any:
+        """As ``S3FileSystem.call_s3``."""
+        word = threading.Timer(_WORD_SECONDS, self._say, (more.get("Key"),))
+        word.daemon = True
+        word.start()
+        try:
+            return self.ended(self._call, method, *args, **more)
+        finally:
+            word.cancel()
+
+    def ended(self, call: Callable[..., Any], *args: Any, **more: Any) -> Any:
+        """What a method of the store gives.
+
+        Raises:
+            TimeoutError: it gave nothing. And what the store raises.
+        """
+        from fsspec.exceptions import FSTimeoutError
+
+        seconds = self._seconds
+        try:
+            return call(*args, timeout=seconds, **more)
+        except FSTimeoutError:
+            self._seconds = min(seconds, _LAST_SECONDS)
+            raise TimeoutError(f"no answer within {seconds:g} seconds") from None
+
+    def _say(self, key: str | None) -> None:
+        what = f"batch file '{key}'" if key else "batch files"
+        logger.warning(
+            "%s: the store has not answered for %g seconds; it is given up after %g.", what, _WORD_SECONDS, self._seconds
+        )
 
 
 class S3Writes:
@@ -24,7 +73,9 @@ class S3Writes:
 
     @staticmethod
     def options(given: dict[str, Any], *, presigning: bool) -> dict[str, Any]:
-        """Options for s3fs: signed URLs get the signature that all regions take (version 4)."""
+        """Options for s3fs: a store of our own (``Patience`` changes it); signed URLs get the signature that all
+        regions take (version 4)."""
+        given = {**given, "skip_instance_cache": True}
         if not presigning:
             return given
         config = {"signature_version": "s3v4", **(given.get("config_kwargs") or {})}

@@ -82,6 +82,7 @@ class BatchWriter:
             self._place += 1
             if self._schemas.get(message.stream) != message:
                 self._end_of(message.stream)
+                self._remark(message.stream)
                 self._layouts[message.stream] = layout_of(self.config.encoding, message.schema, message.stream)
                 self._schemas[message.stream] = message
             self._emit(message)
@@ -221,6 +222,7 @@ class BatchWriter:
         with self._lock:
             if not self._dead:
                 self.flush()
+                self.report()
                 self._dead = True
                 if self._passed:
                     logger.info("BATCH: %d files of the source went out as they are", self._passed)
@@ -228,6 +230,11 @@ class BatchWriter:
                     files, rows, size = self._made
                     word = "file" if files == 1 else "files"
                     logger.info("BATCH: %d %s of %d rows, %d bytes, in %s", files, word, rows, size, self._storage.root)
+
+    def report(self) -> None:
+        """Log what could not be kept since the last time: one line for each stream and kind, however many files."""
+        for stream in self._layouts:
+            self._remark(stream)
 
     def abort(self) -> None:
         """The end after an error elsewhere: rows that no message has named are dropped, with the STATEs behind them."""
@@ -307,8 +314,6 @@ class BatchWriter:
         self._send(file)
         made = (1, file.records, file.stored_bytes)
         self._made = tuple(map(sum, zip(self._made, made, strict=True)))
-        for remark in self._layouts[file.stream].remarks():
-            logger.warning("stream '%s': %s", file.stream, remark)
 
     def _send(self, file: BatchFile) -> None:
         """The message of a file. Where it surely did not go out, the file is removed. After other errors the line may
@@ -326,6 +331,10 @@ class BatchWriter:
         except OutputClosed:  # nobody read the whole line, and nobody will
             file.withdraw()
             raise
+
+    def _remark(self, stream: str) -> None:
+        for remark in self._layouts[stream].remarks() if stream in self._layouts else ():
+            logger.warning("stream '%s': %s", stream, remark)
 
     def _release(self) -> None:
         state = self._held.release(self._open_since())

@@ -119,12 +119,16 @@ class Repeats:
         if form == self._form:
             return
         if self._form is not None:
-            self._known, self._known_keys, self._known_rank = Counter(), set(), None
-            self._last.clear()
-            self.bad.forget()
-            self._start()
+            self.forget()
         self._key_of = _KeyOf(key_properties) if key_properties else None
         self._form, self._stream, self._textual, self._sorted = form, stream, textual, sorted_rows
+
+    def forget(self) -> None:
+        """All rows are wanted once more: of those that came, nobody can say which went out."""
+        self._known, self._known_keys, self._known_rank = Counter(), set(), None
+        self._last.clear()
+        self.bad.forget()
+        self._start()
 
     def _start(self) -> None:
         """Nothing of a round has come."""

@@ -138,6 +138,8 @@ class Outlet:
             with self.comparing.by(repeats):
                 return self._write(part, given, repeats)
         except BatchError as error:  # which rows are in the file is not told: none of the page counts for the bookmark
+            if repeats is not None:
+                repeats.forget()
             return [], BadRecordError(self.planned.tap_stream_id, str(error))
 
     def _write(self, part: Part, given: Given, repeats: Repeats | None) -> tuple[list[Any], StreamError | None]:

@@ -85,6 +85,7 @@ class BatchSink:
         """All files are ended, and the STATE of them goes on (specs 11.14)."""
         if self._writer is not None:
             self._writer.flush()
+            self._writer.report()
         self._sink.settle()
 
     def tick(self) -> None:

@@ -68,10 +68,10 @@ def test_a_file_that_is_cut_off_anywhere_is_an_error(format):
 
 
 def test_an_arrow_stream_that_ends_between_two_batches_is_an_error():
-    out, ends = io.BytesIO(), []
+    out = io.BytesIO()
+    ends: list[int] = []
     table = pa.table({"id": [1, 2, 3]})
     with pa.ipc.new_stream(out, table.schema) as writer:
-        ends.append(out.tell())
         for batch in table.to_batches(max_chunksize=1):
             writer.write_batch(batch)
             ends.append(out.tell())

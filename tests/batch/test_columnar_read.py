@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burler.batch.columnar_read import batches, pages
+from burler.batch.columnar_read import pages
 from burler.batch.encoders import layout_of, open_encoder
 from burler.batch_config import Encoding
 from burler.errors import BatchError

@@ -111,6 +111,16 @@ def test_text_that_is_no_utf8_is_named():
         pages(b'{"a":1}\n{"a":"\xff"}\n')
 
 
+@pytest.mark.parametrize("broken", [b"[1]", b'{"a":NaN}', b'{"a":"\xff"}', b'{"a":1}{"a":2}', b'{"a":1'])
+def test_rows_before_a_broken_line_of_the_same_page_are_given(broken):
+    given = []
+    data = b'{"a":1}\n\n{"a":2}\n' + broken + b'\n{"a":3}\n'
+    with pytest.raises(BatchError, match=r"^line 4 is no "):
+        for page in decode(io.BytesIO(data), Batch("orders", ("u",), "jsonl"), None):
+            given.append(page)
+    assert given == [Page(b'{"a":1}\n{"a":2}\n', 2)]
+
+
 def test_line_numbers_count_through_all_pages(monkeypatch):
     monkeypatch.setattr(burler.batch.decoders, "_PAGE_BYTES", 64)
     with pytest.raises(BatchError, match="line 1,001 is no JSON object"):

@@ -190,3 +190,62 @@ def test_told_to_stop_among_rows_that_waited_no_line_is_broken_off() -> None:
         turn.release(written.append, check)
     turn.close()
     assert written == lines[:1] and stops == [1]
+
+
+class Source:
+    """Blocks one by one; how many were asked for."""
+
+    def __init__(self, blocks: list[bytes]) -> None:
+        self.blocks, self.taken = blocks, 0
+
+    def read(self, _size: int) -> bytes:
+        self.taken += 1
+        return self.blocks.pop(0) if self.blocks else b""
+
+
+@pytest.mark.parametrize(
+    ("many", "most"),
+    [
+        ("batches", 2 + 2 * 2 + 2),  # each worker has one, twice as many wait; in front of them SCHEMA and a BATCH
+        ("lines", 2 + 8),
+    ],
+)
+def test_input_is_read_no_further_than_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: str, most: int
+) -> None:
+    """Workers answer only when there is nothing else to do: what has been read by then waits in memory."""
+    message = lines(batch(file(tmp_path / "a.jsonl", rows(1))))
+    block = message if many == "batches" else lines(record(2, pad="x" * 1000)) * 1000
+    source = Source([lines(SCHEMA), message, *[block] * 60])
+    give, idle, held = expanding_pool._Worker.give, [], []
+
+    def later(worker: Any, turn: Any) -> None:
+        if idle:
+            give(worker, turn)
+            return
+        worker.turn, turn.is_given = turn, True
+        held.append((worker, turn))
+
+    def tick() -> None:
+        idle.append(source.taken)
+        while held:
+            give(*held.pop())
+
+    monkeypatch.setattr(expanding_pool._Worker, "give", later)
+    out = Piped(expand, source, processes=2, tick=tick)
+    assert out.error is None, out.error
+    assert len(out.ids) == (61 if many == "batches" else 60_001)
+    assert 2 < idle[0] <= most
+
+
+def test_rows_stay_in_order_where_a_full_disk_has_room_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Small(3)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_given: disk)
+    turn = expanding_turn.Turn(None, last=True)  # type: ignore[arg-type]
+    turn.keep(b"1\n")
+    turn.keep(b"2\n")
+    disk.room = 1_000
+    turn.keep(b"3\n")
+    written: list[bytes] = []
+    turn.release(written.append, lambda: None)
+    assert b"".join(written) == b"1\n2\n3\n"

@@ -151,8 +151,10 @@ def test_a_header_where_there_should_be_none_is_never_passed_on(tmp_path):
     assert "row 1 holds the names of the columns" in str(run.result.errors["orders"])
 
 
-def test_no_files_are_no_messages(tmp_path):
-    assert run_tap(tap_of(batch_files([])), config_of(tmp_path)).types == ["SCHEMA", "STATE"]
+@pytest.mark.parametrize("given", [{}, {"format": "csv", "delimiter": "|", "compression": "gzip"}, {"format": "arrow"}])
+def test_no_files_are_no_messages(tmp_path, given):
+    for config in (config_of(tmp_path), {}):
+        assert run_tap(tap_of(batch_files([], **given)), config).types == ["SCHEMA", "STATE"]
 
 
 # ---- what is read and written anew -------------------------------------------------------------------------

@@ -118,7 +118,9 @@ FILES = {
     "csv": lambda columns: (
         ",".join(columns)
         + "\n"
-        + "".join(",".join("" if v is None else str(v) for v in row) + "\n" for row in zip(*columns.values(), strict=True))
+        + "".join(
+            ",".join("" if v is None else str(v) for v in row) + "\n" for row in zip(*columns.values(), strict=True)
+        )
     ).encode(),
 }
 

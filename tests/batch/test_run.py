@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import burler
+from burler.batch import read
 from burler.errors import CatalogError, ConfigError, UsageError
 from burler.runtime.run import run
 from burler.settings import read_settings
@@ -319,3 +321,38 @@ def test_rows_that_a_round_of_a_tail_brings_again_stand_in_no_second_file(tmp_pa
     again = run_tap(tap, tail, clock=FakeClock())
     assert sum(m["size"] for m in run.messages if m["type"] == "BATCH") == len(again.records("a"))
     assert run.result.rows == again.result.rows
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+@pytest.mark.parametrize("shape", [iter, list, lambda rows: json.dumps(rows).encode()], ids=["rows", "page", "bytes"])
+def test_rows_behind_a_value_that_no_column_holds_come_once_it_is_mended(tmp_path: Path, form: str, shape: Any):
+    rounds = iter(range(100))
+
+    def rows() -> Any:
+        first = next(rounds) == 0
+        return shape([{"id": 10**25 if first and i == 7 else i} for i in range(20)])
+
+    tail = {"tail": True, "tail_max_rounds": 4, "new_record_polling_interval_ms": 500}
+    run = run_tap(one_of("a", rows), {**config(tmp_path, encoding={"format": form}), **tail}, clock=FakeClock())
+    came = set()
+    for message in run.messages:
+        for url in message.get("manifest", ()):
+            came |= {row["id"] for row in read(message, FIELDS).rows()}
+            assert url
+    assert came == set(range(20)) and not run.result.errors
+
+
+def test_a_file_ends_by_age_while_the_source_is_silent(tmp_path: Path):
+    sink, seen = MemorySink(), []
+
+    def rows() -> Any:
+        yield {"id": 1}
+        end = time.monotonic() + 30
+        while time.monotonic() < end and not any(m["type"] == "BATCH" for m in sink.messages):
+            time.sleep(0.05)
+        seen.append([m["type"] for m in sink.messages])
+        yield {"id": 2}
+
+    said = config(tmp_path, batch_age_seconds=0.1)
+    run(one_of("a", rows), said, with_batches(sink, read_settings(said), tap="tap-t"))
+    assert seen == [["SCHEMA", "BATCH"]]

@@ -13,6 +13,7 @@ from burler.batch.storage import check_prefix, check_root, open_storage
 from burler.batch.urls import open_url
 from burler.batch_config import BatchStorage
 from burler.config.watched import clean
+from burler.config.watched import clean
 from burler.errors import BatchError, ConfigError, MissingExtra, StorageError, UsageError
 from burler.testing import canary
 
@@ -147,10 +148,16 @@ def test_a_package_that_no_extra_has_is_named():
         ({"client_kwargs": {"regoin_name": "x"}}, "^batch_config.storage.options: s3fs does not know 'regoin_name'"),
         ({"config_kwargs": {"proxy": 1}}, "^batch_config.storage.options: s3fs does not know 'proxy'"),
         ({"max_concurrency": 0}, r"Are URL and options right \(batch_config.storage.options\)"),
-        ({"endpoint_url": "here"}, r"Invalid endpoint: here.\n  Are URL and options right \(batch_config.storage.options"),
+        (
+            {"endpoint_url": "here"},
+            r"Invalid endpoint: here.\n  Are URL and options right \(batch_config.storage.options",
+        ),
         ({"client_kwargs": {"region_name": "a b"}}, r"region_name 'a b'.*\n  Are URL and options right"),
         ({"client_kwargs": 3}, "Are URL and options right"),
-        ({"profile": "no-such-profile"}, r"profile \(no-such-profile\) could not be found.\n  Are URL and options right"),
+        (
+            {"profile": "no-such-profile"},
+            r"profile \(no-such-profile\) could not be found.\n  Are URL and options right",
+        ),
     ],
 )
 def test_options_that_the_store_does_not_take_are_a_wrong_config(options, says):
@@ -215,3 +222,10 @@ def test_an_upload_has_its_name_from_the_beginning(memory):
 
 def test_errors_are_usage_errors_at_start_alone():
     assert issubclass(ConfigError, UsageError) and not issubclass(StorageError, UsageError)
+
+
+def test_secrets_of_the_options_are_hidden_from_logs(tmp_path):
+    """Whoever calls ``pack`` or ``prune`` has no config in which they would be looked for."""
+    password, connection = canary("password"), canary("connection")
+    open_storage(BatchStorage(str(tmp_path), options={"password": password, "connection_string": connection}))
+    assert clean(f"the store answered {password} and {connection}") == "the store answered *** and ***"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from burler.batch.batch_file import plain
+from burler.batch.native import CSV_OPTIONS
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig, Encoding
 from burler.errors import BurlerError, MessageError, OutputClosed, StorageError
@@ -360,3 +361,20 @@ def test_pages_of_columns_are_cut_into_files_of_so_many_bytes(form: str):
     run.writer.close()
     assert sum(batch.size or 0 for batch in run.batches) == 100
     assert {batch.size for batch in run.batches} <= set(range(8, 12)) | {run.batches[-1].size}
+
+
+def test_a_file_that_is_too_old_takes_no_more_rows_where_no_timer_runs():
+    run = Run(batch_age_seconds=10).schema().rows(1)
+    run.clock.seconds = 10
+    run.rows(2).writer.close()
+    assert run.seen == ["Schema", [1], [2]]
+
+
+def test_what_could_not_be_kept_is_said_once_not_for_each_file(caplog: pytest.LogCaptureFixture):
+    run = Run(encoding=Encoding("csv", None, dict(CSV_OPTIONS)), batch_size=1).schema()
+    lines = b'{"id":1,"more":1}\n{"id":2,"more":2}\n'
+    with caplog.at_level("WARNING", logger="burler"):
+        run.writer.rows("s", lines, 2, NOON)
+        run.writer.close()
+    assert len(run.batches) == 2
+    assert len([line for line in caplog.messages if "'more'" in line]) == 1
