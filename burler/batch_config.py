@@ -127,6 +127,12 @@ def read_batch_config(value: Any) -> BatchConfig:
             "batch_config.presign_seconds needs batch_config.dialect 'sip': targets of the others can't read signed "
             "URLs"
         )
+    defaults = {**_FORMAT_OPTIONS.get(encoding.format, {}), "line_end": encoding.format_options.get("line_end")}
+    if made.dialect == "meltano" and encoding.format == "csv" and dict(encoding.format_options) != defaults:
+        reading.problems.append(
+            "batch_config.dialect 'meltano' can't say how csv is written: leave encoding.format_options out, or take "
+            "'both' or 'sip'"
+        )
     if reading.problems:
         raise ConfigError("\n  ".join(reading.problems))
     return made

@@ -6,6 +6,7 @@ storage gives back is the URL that goes into a message; it holds no credential, 
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from burler.batch.naming import is_plain
 from burler.batch_config import BatchStorage
 from burler.config.secrets import hide, raw_secrets
 from burler.errors import ConfigError
+
+logger = logging.getLogger("burler")
 
 _SCHEME = re.compile(r"(file|[a-z][a-z0-9+.-]+(?=:/)):", re.IGNORECASE)
 _UNSAYABLE = re.compile(r"[?#%\x00-\x1f\x7f]|::")
@@ -106,15 +109,29 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
                 "batch_config.presign_seconds: files of a folder have no signed URLs. Leave it out, or give a "
                 "storage.root of a store that signs them, such as s3://bucket/folder."
             )
+        if storage.options:
+            raise ConfigError(
+                f"batch_config.storage.options are for stores, and batch_config.storage.root '{storage.root}' is a folder "
+                f"of this machine.\n  Did you mean {_as_bucket(storage.root)}? Else leave the options out."
+            )
         from burler.batch.storage_local import LocalStorage
 
         opened: Storage = LocalStorage(folder, storage.prefix)
     else:
         from burler.batch.storage_remote import RemoteStorage
 
+        if storage.root.lower().startswith("memory:"):
+            logger.warning(
+                "batch_config.storage.root %s: its files end with this process; no target can read them.", storage.root
+            )
         opened = RemoteStorage(storage.root, storage.prefix, storage.options, presign_seconds=presign_seconds)
     opened.remove_leftovers()
     return opened
+
+
+def _as_bucket(root: str) -> str:
+    """What a root may have been meant to be whose scheme was forgotten: ``bucket/folder``."""
+    return "s3://bucket/folder" if root.startswith((".", "/", "~", "file:")) else f"s3://{root}"
 
 
 def check_root(url: str, name: str = "batch_config.storage.root") -> None:

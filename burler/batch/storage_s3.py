@@ -56,7 +56,10 @@ class Patience:
     def _say(self, key: str | None) -> None:
         what = f"batch file '{key}'" if key else "batch files"
         logger.warning(
-            "%s: the store has not answered for %g seconds; it is given up after %g.", what, _WORD_SECONDS, self._seconds
+            "%s: the store has not answered for %g seconds; it is given up after %g.",
+            what,
+            _WORD_SECONDS,
+            self._seconds,
         )
 
 

@@ -39,7 +39,9 @@ class Age(AgeType):
 @click.option(
     "--older-than", type=Age(), required=True, metavar="AGE", help="Since the last change: 7d, 12h, 30m, 90s."
 )
-@click.option("--prefix", default="", metavar="TEXT", help="Only files whose path below ROOT begins so (storage.prefix).")
+@click.option(
+    "--prefix", default="", metavar="TEXT", help="Only files whose path below ROOT begins so (storage.prefix)."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @click.option(
     "--storage-options", metavar="JSON|FILE", help="For the library that reaches ROOT; secrets belong in a FILE."

@@ -321,7 +321,8 @@ def test_the_command_reaches_stores(s3_server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"), [("0", 0), ("0s", 0), ("90s", 90), ("30m", 1800), ("12h", 43_200), ("7D", 604_800), ("1.5 w", 907_200)]
+    ("said", "seconds"),
+    [("0", 0), ("0s", 0), ("90s", 90), ("30m", 1800), ("12h", 43_200), ("7D", 604_800), ("1.5 w", 907_200)],
 )
 def test_ages(said, seconds):
     assert Age().convert(said, None, None) == seconds

@@ -299,6 +299,8 @@ def test_options_that_say_nothing_new_are_passed_over(options):
         ({"skip_rows": 1}, "the option skip_rows = 1 is not known"),
         ({"delimiter": "::"}, "csv: delimiter must be one letter"),
         ({"columns": "id"}, "columns must be a list"),
+        ({"columns": 5}, "columns must be a list"),
+        ({"columns": {"id": 1}}, "columns must be a list"),
         ({"header": "first"}, "header must be true or false"),
     ],
 )

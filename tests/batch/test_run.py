@@ -209,6 +209,10 @@ def test_several_streams_at_a_time_keep_files_of_their_own(tmp_path: Path):
         ({"dialect": "dutch"}, "dialect must be one of both, sip, meltano"),
         ({"presign_seconds": 60}, "presign_seconds needs batch_config.dialect 'sip'"),
         ({"activate_version": "yes"}, "activate_version must be true, false or null"),
+        (
+            {"dialect": "meltano", "encoding": {"format": "csv", "format_options": {"null": "NULL"}}},
+            "dialect 'meltano' can't say how csv is written",
+        ),
         ({"batchsize": 5}, "batch_config.batchsize is unknown"),
         ({"encoding": "jsonl"}, "batch_config.encoding must be a JSON object, not the text 'jsonl'"),
         ({"encoding": []}, "batch_config.encoding must be an object, not list"),
@@ -232,6 +236,13 @@ def test_what_is_wrong_in_a_config_is_named(given: Any, words: str):
 def test_options_that_can_not_be_show_before_the_first_message(tmp_path: Path, encoding: Any):
     with pytest.raises(ConfigError):
         run_tap(two(), config(tmp_path, encoding=encoding))
+
+
+@pytest.mark.parametrize("options", [{}, {"line_end": "\r\n"}, {"delimiter": ","}])
+def test_the_one_csv_that_needs_no_words_goes_with_every_dialect(tmp_path: Path, options: Any):
+    said = {"dialect": "meltano", "encoding": {"format": "csv", "format_options": options}}
+    run = run_tap(two(), config(tmp_path, **said))
+    assert run.types.count("BATCH") == 2 and not run.result.errors
 
 
 def test_all_that_is_wrong_comes_at_once():

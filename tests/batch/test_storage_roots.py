@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from burler.batch import prune
 from burler.batch.storage import check_prefix, check_root, open_storage
 from burler.batch.urls import open_url
 from burler.batch_config import BatchStorage
-from burler.config.watched import clean
 from burler.config.watched import clean
 from burler.errors import BatchError, ConfigError, MissingExtra, StorageError, UsageError
 from burler.testing import canary
@@ -125,6 +125,23 @@ def test_folders_have_no_signed_urls(tmp_path):
         open_storage(BatchStorage(str(tmp_path)), presign_seconds=60)
 
 
+@pytest.mark.parametrize(
+    ("root", "meant"), [("bucket/x", "s3://bucket/x"), ("./x", "s3://bucket/folder"), ("/x", "s3://bucket/folder")]
+)
+def test_a_folder_has_no_options_for_its_scheme_was_forgotten(tmp_path, monkeypatch, root, meant):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=rf"root '{root}' is a folder of this machine.\n  Did you mean {meant}\?"):
+        open_storage(BatchStorage(root, "", {"key": "AKIA", "secret": canary("no-store")}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_ends_with_the_process_and_that_is_said(caplog):
+    with caplog.at_level(logging.WARNING, "burler"):
+        open_storage(BatchStorage("memory://warned"))
+    (said,) = caplog.messages
+    assert said.startswith("batch_config.storage.root memory://warned: its files end with this process")
+
+
 def test_memory_has_no_signed_urls():
     with pytest.raises(ConfigError, match=r"^batch_config.presign_seconds: memory:// has no signed URLs"):
         open_storage(BatchStorage("memory://signed"), presign_seconds=60)
@@ -222,10 +239,3 @@ def test_an_upload_has_its_name_from_the_beginning(memory):
 
 def test_errors_are_usage_errors_at_start_alone():
     assert issubclass(ConfigError, UsageError) and not issubclass(StorageError, UsageError)
-
-
-def test_secrets_of_the_options_are_hidden_from_logs(tmp_path):
-    """Whoever calls ``pack`` or ``prune`` has no config in which they would be looked for."""
-    password, connection = canary("password"), canary("connection")
-    open_storage(BatchStorage(str(tmp_path), options={"password": password, "connection_string": connection}))
-    assert clean(f"the store answered {password} and {connection}") == "the store answered *** and ***"

@@ -7,6 +7,7 @@ import json
 import logging
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,6 +15,7 @@ import pytest
 import s3_server as server_module
 from stored_files import NAME, OTHER
 
+from burler.batch import storage_s3
 from burler.batch.storage import open_storage
 from burler.batch.storage_remote import PART_BYTES
 from burler.batch.urls import open_url
@@ -239,6 +241,36 @@ def test_a_server_that_dies_on_the_way(may_hold_secrets):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_store_that_takes_what_is_sent_and_never_answers(s3_server, monkeypatch, caplog):
+    """The libraries would try for minutes, and then wait for ever."""
+    monkeypatch.setattr(storage_s3, "PATIENCE_SECONDS", 1.5)
+    monkeypatch.setattr(storage_s3, "_WORD_SECONDS", 0.2)
+    over = threading.Event()
+    silent = {"PUT"}
+
+    def silence(asked):
+        if asked.partition(" ")[0] in silent:
+            over.wait(60)
+
+    wrong = r"^{} can't be {}: no answer within 1.5 seconds.\n  Is the endpoint right"
+    with s3_server.failing(silence), caplog.at_level(logging.WARNING, "burler"):
+        try:
+            for size_bytes in (10, BIG):
+                url = s3_server.url(KEY)
+                file = open_storage(BatchStorage(s3_server.url("batches"), "crm-", s3_server.options)).new_file(NAME)
+                with pytest.raises(StorageError, match=wrong.format(url, "written")):
+                    file.write(bytes(size_bytes))
+                    file.publish()
+            silent.add("HEAD")
+            with pytest.raises(StorageError, match=wrong.format(s3_server.url(), "looked at")):
+                open_storage(BatchStorage(s3_server.url("batches"), "crm-", s3_server.options))
+        finally:
+            over.set()
+    assert s3_server.uploads() == []
+    waited = f"batch file 'batches/crm-{NAME}': the store has not answered for 0.2 seconds; it is given up after 1.5."
+    assert caplog.messages.count(waited) == 2
 
 
 # ---- at the start --------------------------------------------------------------------------------------------

@@ -74,7 +74,10 @@ def test_a_file_that_becomes_shorter_while_it_is_read(tmp_path):
 
 
 def missing(tmp_path):
-    return f"file://{tmp_path}/gone.jsonl", r"is not there.\n  .*Run the tap again with the last STATE that its target has stored.$"
+    return (
+        f"file://{tmp_path}/gone.jsonl",
+        r"is not there.\n  .*Run the tap again with the last STATE that its target has stored.$",
+    )
 
 
 def folder(tmp_path):
