@@ -111,7 +111,7 @@ def _prune_local(folder: Path, prefix: str, before: float, dry_run: bool) -> Ite
 
 
 def _files(place: Path, own: str) -> Iterator[str]:
-    """Paths below a folder, of what is no folder. Of the folders in it only those whose names begin so are gone into."""
+    """Paths below a folder, of what is no folder. Of the folders in it those whose names begin so are gone into."""
     folders = [""]
     while folders:
         inside = folders.pop()

@@ -17,6 +17,8 @@ GROUP_BYTES = {"parquet": 8 * 1024 * 1024, "arrow": 2 * 1024 * 1024}
 _SMALL_ROWS, _SMALL_ONES = 500, 100
 _PIECE_BYTES = 256 * 1024
 _SAMPLE_ROWS = 10_000
+_HUGE_BYTES = 1024 * 1024
+_HUGE_GROUPS = 4
 _REPEATS = 4  # how often each value of a sample comes, at least, where a dictionary pays
 
 
@@ -82,6 +84,7 @@ class Groups:
         self._put_together()
         table = pa.Table.from_batches(self._batches, self._schema)
         rows = max(1, min(GROUP_ROWS, self._group_bytes * self._rows // max(1, self._bytes)))
+        is_huge = self._bytes > _HUGE_GROUPS * self._group_bytes
         self._batches, self._rows, self._bytes = [], 0, 0
         file = self._opened(table)
         for start in range(0, table.num_rows, rows):
@@ -92,6 +95,8 @@ class Groups:
                 file.write_table(part.combine_chunks())
             self._sink.check()
         del table, part
+        if is_huge:
+            _release()
 
     def _opened(self, first: pa.Table | None) -> Any:
         """The file's writer, made when the first rows are there to judge by."""
@@ -113,6 +118,7 @@ class Groups:
             compression=codec or "none",
             compression_level=self._encoding.compression_options.get("level") if codec else None,
             use_dictionary=repeating(first) if first is not None else False,
+            write_statistics=measured(first) if first is not None else True,
             write_page_checksum=True,
         )
 
@@ -173,9 +179,33 @@ def repeating(table: pa.Table) -> list[str] | bool:
     found = []
     for field, column in zip(table.schema, table.slice(0, _SAMPLE_ROWS).columns, strict=True):
         for path, array in _leaves(field.name, column):
-            if not pa.types.is_boolean(array.type) and pc.count_distinct(array).as_py() * _REPEATS <= len(array):
+            if (
+                not pa.types.is_boolean(array.type)
+                and not _is_huge(array)
+                and pc.count_distinct(array).as_py() * _REPEATS <= len(array)
+            ):
                 found.append(path)
     return found or False
+
+
+def measured(table: pa.Table) -> list[str] | bool:
+    """The columns (see ``repeating``) of which a file says the least and the greatest value: all but those of huge
+    texts. Those would be copied six times over, and are then too long for the file to name them."""
+    leaves = [
+        (path, _is_huge(array))
+        for field, column in zip(table.schema, table.slice(0, _SAMPLE_ROWS).columns, strict=True)
+        for path, array in _leaves(field.name, column)
+    ]
+    return [path for path, huge in leaves if not huge] if any(huge for _, huge in leaves) else True
+
+
+def _is_huge(array: Any) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(array.type) or pa.types.is_binary(array.type)):
+        return False
+    return bool((pc.max(pc.binary_length(array)).as_py() or 0) > _HUGE_BYTES)
 
 
 def _leaves(path: str, column: Any) -> Iterator[tuple[str, Any]]:
@@ -191,7 +221,8 @@ def _leaves(path: str, column: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _release() -> None:
-    """Give back what Arrow keeps of the memory of the largest group; once a file, since its pages cost to get again."""
+    """Give back what Arrow keeps of the memory of the largest group: once a file, since its pages cost to get again,
+    and after a huge group."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()

@@ -210,7 +210,7 @@ def _value(value: Any, node: Node, place: str) -> bytes:
     if isinstance(value, str):
         return _text(value, node, place)
     if isinstance(value, bytes):
-        if not node.says("contentEncoding", "base64"):
+        if b"\0" not in value and not node.says("contentEncoding", "base64"):  # old writers mark text as bytes
             try:
                 return _text(value.decode(), node, place)
             except UnicodeDecodeError:

@@ -43,7 +43,8 @@ def convert(
     The old files are left as they are.
 
     Args:
-        config: how and where the new files are to be; ``batch_age_seconds`` plays no part.
+        config: how and where the new files are to be. No file waits for rows of a later BATCH; one that is older than
+            ``batch_age_seconds`` ends while its BATCH is rewritten.
         options: for the library that reaches the old files.
         tap, flush, tick, should_stop, warn: see ``burler.batch.pack``.
 

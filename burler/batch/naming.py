@@ -43,7 +43,7 @@ def is_hidden(name: str, prefix: str = "") -> bool:
 
 
 def is_ours_below(path: str, prefix: str = "") -> bool:
-    """``is_ours`` of a path below a folder of batch files, which begins with the prefix. burler names no hidden folder."""
+    """``is_ours`` of a path below a folder of batch files that begins with the prefix. burler hides no folder."""
     return _is_below(path, prefix, is_ours)
 
 

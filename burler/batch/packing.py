@@ -63,8 +63,8 @@ def _level(compression: str, options: Mapping[str, Any], default: int, known: ra
         return default
     if isinstance(level, bool) or not isinstance(level, int) or level not in known:
         raise ConfigError(
-            f"batch_config.encoding.compression_options.level must be a whole number from {known[0]} to {known[-1]} for "
-            f"{compression}, not {level!r:.60}."
+            f"batch_config.encoding.compression_options.level must be a whole number from {known[0]} to {known[-1]} "
+            f"for {compression}, not {level!r:.60}."
         )
     return level
 

@@ -111,8 +111,8 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
             )
         if storage.options:
             raise ConfigError(
-                f"batch_config.storage.options are for stores, and batch_config.storage.root '{storage.root}' is a folder "
-                f"of this machine.\n  Did you mean {_as_bucket(storage.root)}? Else leave the options out."
+                f"batch_config.storage.options are for stores, and batch_config.storage.root '{storage.root}' is a "
+                f"folder of this machine.\n  Did you mean {_as_bucket(storage.root)}? Else leave the options out."
             )
         from burler.batch.storage_local import LocalStorage
 

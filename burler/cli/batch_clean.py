@@ -18,8 +18,8 @@ _FORM = "Write it as 7d, 12h, 30m or 90s."
 
 
 class Age(AgeType):
-    """An age, as ``7d``, ``12h``, ``30m``, ``90s``; gives seconds. Only ``0`` needs no unit: whoever writes ``7`` may mean
-    days, and what is removed does not come back."""
+    """An age, as ``7d``, ``12h``, ``30m``, ``90s``; gives seconds. Only ``0`` needs no unit: who writes ``7`` may
+    mean days, and what is removed does not come back."""
 
     name = "age"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import subprocess
@@ -17,6 +18,8 @@ from burler.batch import read
 from burler.errors import CatalogError, ConfigError, UsageError
 from burler.runtime.run import run
 from burler.settings import read_settings
+from burler.singer.messages import Records, Schema
+from burler.sinks.base import form_for
 from burler.sinks.memory import MemorySink
 from burler.sinks.open import with_batches
 from burler.testing import FakeClock, TapRun, run_tap
@@ -367,3 +370,28 @@ def test_a_file_ends_by_age_while_the_source_is_silent(tmp_path: Path):
     said = config(tmp_path, batch_age_seconds=0.1)
     run(one_of("a", rows), said, with_batches(sink, read_settings(said), tap="tap-t"))
     assert seen == [["SCHEMA", "BATCH"]]
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "jsonl"])
+def test_a_hook_sees_the_rows_of_arrow_pages(tmp_path: Path, form: str):
+    import pyarrow as pa
+
+    tap = one_of("a", lambda: [pa.table({"id": [1, 2], "name": ["x", "y"]})])
+
+    @tap.post_transform("a")
+    def hook(record: Any) -> Any:
+        return {**record, "name": record["name"].upper()}
+
+    run = run_tap(tap, config(tmp_path, encoding={"format": form}))
+    (message,) = [m for m in run.messages if m["type"] == "BATCH"]
+    assert [row["name"] for row in read(message, FIELDS).rows()] == ["X", "Y"]
+
+
+def test_an_end_by_error_names_no_file_and_leaves_none(tmp_path: Path):
+    inner = MemorySink()
+    sink = with_batches(inner, read_settings(config(tmp_path)), tap="tap-t")
+    assert form_for(sink, "a", None) == "rows"
+    sink.write(Schema("a", FIELDS))
+    sink.write(Records("a", b'{"id":1}\n', 1, dt.datetime.now(dt.UTC), None, True))
+    sink.close(complete=False)
+    assert [m["type"] for m in inner.messages] == ["SCHEMA"] and not list((tmp_path / "files").iterdir())

@@ -184,7 +184,7 @@ def test_options_that_the_store_does_not_take_are_a_wrong_config(options, says):
 
 
 def test_an_option_that_the_store_does_not_know_has_the_name_that_its_user_knows():
-    with pytest.raises(ConfigError, match="^the storage options: s3fs does not know 'kee'"):
+    with pytest.raises(ConfigError, match=r"^the storage options: s3fs does not know 'kee'"):
         prune("s3://bucket/x", older_than_seconds=1, options={"kee": 1})
     with pytest.raises(BatchError, match=r"'kee'.*\n  Are the URL and the storage options right\?"):
         open_url("s3://bucket/x", {"kee": 1})

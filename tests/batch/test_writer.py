@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from burler.batch import batch_file
 from burler.batch.batch_file import plain
 from burler.batch.native import CSV_OPTIONS
 from burler.batch.writer import BatchWriter
@@ -43,7 +44,10 @@ class File:
             raise StorageError("no room")
         self._data += bytes(data)
 
-    def publish(self) -> str:
+    def publish(self, name: str | None = None) -> str:
+        self._name = name or self._name
+        if self._name in self._storage.taken:
+            raise FileExistsError(self._name)
         self._storage.files[self._name] = self._data
         return f"memory://{self._name}"
 
@@ -60,6 +64,7 @@ class Memory:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.discarded: list[str] = []
+        self.taken: set[str] = set()  # by files of other runs
         self.full, self.signs = False, True
         self.root = "memory://"
 
@@ -378,3 +383,29 @@ def test_what_could_not_be_kept_is_said_once_not_for_each_file(caplog: pytest.Lo
         run.writer.close()
     assert len(run.batches) == 2
     assert len([line for line in caplog.messages if "'more'" in line]) == 1
+
+
+def test_a_state_ends_files_that_are_too_old():
+    run = Run(batch_age_seconds=10).schema().rows(1)
+    run.clock.seconds = 10
+    assert run.state(1).seen == ["Schema", [1], 1]
+
+
+def test_a_file_that_no_encoder_takes_is_discarded(monkeypatch: pytest.MonkeyPatch):
+    run = Run().schema()
+
+    def refuse(*_args: Any) -> None:
+        raise StorageError("no memory")
+
+    monkeypatch.setattr(batch_file, "open_encoder", refuse)
+    with pytest.raises(StorageError):
+        run.rows(1)
+    assert run.storage.discarded == ["tap-t--s-r-00001.jsonl"]
+
+
+def test_a_name_that_another_run_has_taken_is_drawn_anew():
+    run = Run().schema()
+    run.storage.taken = {"tap-t--s-r-00001.jsonl"}
+    run.rows(1).writer.close()
+    (name,) = run.storage.files
+    assert name != "tap-t--s-r-00001.jsonl" and run.seen == ["Schema", [1]]

@@ -138,7 +138,7 @@ class Run:
 
     @contextlib.contextmanager
     def _disk(self, chapter: Chapter) -> Iterator[None]:
-        """A disk of its own, that is soon full, where this may be made. Else files may not grow, and the figures say so."""
+        """A disk of its own, that is soon full, where this may be made. Else files may not grow; the figures tell."""
         if chapter.ending != "full" or not chapter.disk or isinstance(self._store, Bucket):
             yield
             return
