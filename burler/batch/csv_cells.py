@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from burler.batch.csv_columns import Column, is_whole
+from burler.batch.csv_columns import Column
 from burler.batch.csv_options import CsvOptions
 from burler.lake.surrogates import unveil
 
@@ -23,7 +23,6 @@ NOTHING = msgspec.Raw(b"")
 
 _NULL = msgspec.Raw(b"null")
 _OF_NUMBERS = b"0123456789+-.eE\n"
-_OF_INTEGERS = b"0123456789-\n"
 _string = msgspec.json.Decoder(str)
 
 
@@ -97,8 +96,6 @@ def _check(column: Column, joined: bytes) -> None:
     """Refuse what is no number in a column of numbers, neither true nor false in one of truth values."""
     if column.kind == "number":
         if not joined.translate(None, _OF_NUMBERS):
-            if column.is_whole and joined.translate(None, _OF_INTEGERS):
-                _check_whole(column, joined)
             return
         fact, bad = "no number", next(cell for cell in joined.split(b"\n") if cell.translate(None, _OF_NUMBERS))
     else:
@@ -107,9 +104,3 @@ def _check(column: Column, joined: bytes) -> None:
         fact = "neither true nor false"
         bad = next(cell for cell in joined.split(b"\n") if cell not in (b"true", b"false", b""))
     raise Misfit(column, bad, f"it is {fact}, and the schema has nothing else in this field")
-
-
-def _check_whole(column: Column, joined: bytes) -> None:
-    for cell in joined.split(b"\n"):
-        if cell.translate(None, _OF_INTEGERS) and not is_whole(cell.decode()):
-            raise Misfit(column, cell, "it is no integer, and the schema has nothing else in this field")

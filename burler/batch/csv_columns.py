@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Literal
 
 Kind = Literal["text", "number", "boolean", "json"]
@@ -21,28 +20,15 @@ _DEEPEST = 50  # of choices within choices; a schema that contains itself goes o
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. ``is_whole``: of numbers, all of them integers (``1.0`` is one)."""
+    """One column."""
 
     name: str
     kind: Kind
-    is_whole: bool = False
 
 
 def columns_of(schema: Mapping[str, Any]) -> tuple[Column, ...]:
     """The columns of a schema's rows: none if it declares no fields."""
-    return tuple(
-        Column(name, _kind(node), set(_types(node, 0)) - {"null"} == {"integer"})
-        for name, node in _properties(schema).items()
-    )
-
-
-def is_whole(number: str) -> bool:
-    """Whether a number in JSON's spelling is an integer."""
-    try:
-        value = Decimal(number)
-        return value == value.to_integral_value()
-    except ArithmeticError:  # an exponent that nobody can hold
-        return False
+    return tuple(Column(name, _kind(node)) for name, node in _properties(schema).items())
 
 
 def _properties(schema: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from burler.batch.csv_columns import Column, columns_of, is_whole
+from burler.batch.csv_columns import Column, columns_of
 from burler.batch.csv_cut import Blocks, Text
 from burler.batch.csv_options import BOM, CsvOptions
 from burler.batch.demands import Demands, listed
@@ -27,7 +27,6 @@ Report = Callable[[str], object]
 NO_NAMES = "it is empty, and should begin with a row of names. Or say 'header': false."
 
 _NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
-_INTEGER = r"^-?(?:0|[1-9][0-9]*)$"
 _ODD_NUMBER = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+)?\s*", re.ASCII)
 _TRUE = {"true", "t", "1", "yes", "y", "on"}
 _FALSE = {"false", "f", "0", "no", "n", "off"}
@@ -120,13 +119,7 @@ class _Lines:
         self._width = len(names)
         places = {name: f"f{place}" for place, name in enumerate(names)}
         self._places = [places.get(column.name) for column in columns]
-        self._kinds = {
-            "text": _texts,
-            "integer": _integers,
-            "number": _numbers,
-            "boolean": _booleans,
-            "json": _as_documents,
-        }
+        self._kinds = {"text": _texts, "number": _numbers, "boolean": _booleans, "json": _as_documents}
 
     def lines(self, block: bytes, row: int) -> tuple[bytes, int]:
         """The lines of a block of whole rows, and how many.
@@ -144,7 +137,7 @@ class _Lines:
                 parts.append("null")
                 continue
             try:
-                made = self._kinds["integer" if column.is_whole else column.kind](table.column(place).combine_chunks(), self._options)
+                made = self._kinds[column.kind](table.column(place).combine_chunks(), self._options)
                 self._check_nulls(column, table.column(place) if column.kind == "text" else made[0], row)
                 parts += made
             except _Misfit as misfit:
@@ -227,14 +220,6 @@ def _numbers(column: Any, options: CsvOptions) -> list[Any]:
     return [_each(column, options, _number, "no number")]
 
 
-def _integers(column: Any, options: CsvOptions) -> list[Any]:
-    import pyarrow.compute as pc
-
-    if pc.all(pc.match_substring_regex(column, _INTEGER)).as_py() is not False:
-        return [column]
-    return [_each(column, options, _integer, "no integer")]
-
-
 def _booleans(column: Any, options: CsvOptions) -> list[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -291,11 +276,6 @@ def _number(cell: str) -> str | None:
     sign, whole, behind, exponent = found.groups(default="")
     point = f".{behind}" if behind else ""
     return f"{sign.strip('+')}{whole.lstrip('0') or '0'}{point}{exponent}"
-
-
-def _integer(cell: str) -> str | None:
-    number = _number(cell)
-    return number if number is not None and is_whole(number) else None
 
 
 def _truth(cell: str) -> str | None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 import click
 
@@ -120,9 +120,7 @@ def expand(processes: int, storage_options: str | None) -> int:
             pipe.lines.write,
             processes=processes,
             options=options,
-            flush=pipe.lines.flush,
-            tick=pipe.lines.check_reader,
-            should_stop=pipe.should_stop,
+            **pipe.hooks,
         )
     return 0
 
@@ -144,9 +142,7 @@ def pack(config: BatchConfig, tap: str) -> int:
             pipe.lines.write,
             config,
             tap=tap,
-            flush=pipe.lines.flush,
-            tick=pipe.lines.check_reader,
-            should_stop=pipe.should_stop,
+            **pipe.hooks,
         )
     return 0
 
@@ -171,11 +167,17 @@ def convert(config: BatchConfig, source_options: str | None, tap: str) -> int:
             config,
             tap=tap,
             options=options,
-            flush=pipe.lines.flush,
-            tick=pipe.lines.check_reader,
-            should_stop=pipe.should_stop,
+            **pipe.hooks,
         )
     return 0
+
+
+class Hooks(TypedDict):
+    """What ``expand``, ``pack`` and ``convert`` call meanwhile."""
+
+    flush: Callable[[], object]
+    tick: Callable[[], object]
+    should_stop: Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -186,9 +188,14 @@ class Pipe:
     lines: LineWriter
     stopper: Stopper
 
-    def should_stop(self) -> bool:
-        """Whether SIGTERM or SIGINT came."""
-        return self.stopper.requested
+    @property
+    def hooks(self) -> Hooks:
+        """They end the command where SIGTERM or SIGINT came."""
+        return {
+            "flush": self.lines.flush,
+            "tick": self.lines.check_reader,
+            "should_stop": lambda: self.stopper.requested,
+        }
 
 
 @contextlib.contextmanager

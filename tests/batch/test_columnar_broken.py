@@ -109,6 +109,21 @@ def test_names_and_texts_of_an_arrow_file_that_are_no_utf8_are_an_error(part):
         list(batches(io.BytesIO(data.replace(part, b"\xd8" + part[1:])), "arrow"))
 
 
+@pytest.mark.parametrize("make", ["new_file", "new_stream"])
+def test_memory_that_is_no_text_is_an_error_before_anything_follows_it(make):
+    """Where the texts begin and end stands in the file as numbers: wrong ones would be followed out of it."""
+    out = io.BytesIO()
+    table = pa.table({"text": ["value of it", "b"]})
+    with getattr(pa.ipc, make)(out, table.schema) as writer:
+        writer.write_table(table)
+    data = out.getvalue()
+    ends = b"\0\0\0\0\x0b\0\0\0\x0c\0\0\0"
+    assert data.count(ends) == 1
+    wrong = data.replace(ends, b"\0\0\0\0\x0b\0\0\0\x0c\0\0\x40")
+    with pytest.raises(BatchError, match="damaged or broken off"):
+        list(batches(io.BytesIO(wrong), "arrow"))
+
+
 class OneWay(io.RawIOBase):
     """A stream that can't seek, as from a web server."""
 

@@ -209,18 +209,6 @@ def test_a_cell_that_is_none_of_its_field_is_named_with_its_row(column, cell, sa
         rows(f"name,{column}\na,\nb,{cell}\nc,\n")
 
 
-@pytest.mark.parametrize("node", [{"type": ["null", "integer"]}, {"anyOf": [{"type": "integer"}, {"type": "null"}]}])
-def test_integers_are_whole(node):
-    one = {"properties": {"n": node, "v": {"type": ["null", "string"]}}}
-    given = ["-7", "0", "12345678901234567890123", "1.0", "2e3", "+5", "007", "1.50E1", ""]
-    found = lines("n,v\n" + "".join(f"{cell},\n" for cell in given), one).decode().splitlines()
-    numbers = ["-7", "0", "12345678901234567890123", "1.0", "2e3", "5", "7", "1.50E1", "null"]
-    assert found == [f'{{"n":{number},"v":null}}' for number in numbers]
-    for cell in ("1.5", "1e-1", "1e-999999999999999999999", "yes"):
-        with pytest.raises(BatchError, match=f"row 3: field 'n': '{cell}' is no integer"):
-            rows(f"n,v\n1,\n{cell},\n", one)
-
-
 def test_row_numbers_count_through_all_blocks(monkeypatch):
     monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", 100)
     data = "id,name\n" + "".join(f'{number},"line\nline"\n' for number in range(500))

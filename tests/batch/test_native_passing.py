@@ -1,10 +1,12 @@
 """Files of the source are passed on untouched, or read as rows: what decides, and what goes out (specs 11.18)."""
 
 import bz2
+import contextlib
 import gzip
 import logging
 import lzma
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -382,3 +384,21 @@ def test_a_signed_url_goes_into_messages_of_the_proposal_alone(tmp_path, caplog)
     assert run.result.exit_code == 1 and not batches(run)
     assert "https://127.0.0.1:9/a.csv" in str(run.result.errors["orders"])
     assert signature not in caplog.text + str(run.result.errors["orders"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_are_closed_where_nobody_wants_the_rest_of_them(tmp_path, name):
+    path = put(tmp_path, name)
+    rows = iter(batch_files(path))
+    next(rows)
+    assert str(path) in _open_files()
+    rows.close()
+    assert str(path) not in _open_files()
+
+
+def _open_files():
+    found = set()
+    for one in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.add(str(one.readlink()))
+    return found

@@ -197,3 +197,17 @@ def test_a_part_of_an_empty_file_is_no_part() -> None:
     schema = schema_of("id", id={"type": "integer"})
     assert not list(pages(io.BytesIO(out.getvalue()), "parquet", schema, print))
     assert not list(batches(io.BytesIO(out.getvalue()), "parquet", schema, print))
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_columns_are_counted_too(tmp_path: Path, form: str) -> None:
+    message = put(tmp_path, pa.table({"id": [1, 2]}), form)
+    size = (tmp_path / f"a.{form}").stat().st_size
+    schema = schema_of(id={"type": "integer"})
+    assert (
+        sum(part.num_rows for part in read({**message, "file_stats": [{"records": 2, "bytes": size}]}, schema).arrow())
+        == 2
+    )
+    for rows in ways({**message, "file_stats": [{"records": 3, "bytes": size}]}, schema, []):
+        with pytest.raises(BatchError, match="it has 2 rows where the message says 3"):
+            list(rows())

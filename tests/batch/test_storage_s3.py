@@ -273,6 +273,24 @@ def test_a_store_that_takes_what_is_sent_and_never_answers(s3_server, monkeypatc
     assert caplog.messages.count(waited) == 2
 
 
+def test_a_store_that_did_not_answer_once_is_waited_for_a_little_when_its_files_are_given_up():
+    from fsspec.exceptions import FSTimeoutError
+
+    asked = []
+
+    class Silent:
+        def call_s3(self, method, timeout):
+            asked.append((method, timeout))
+            raise FSTimeoutError
+
+    store = Silent()
+    storage_s3.Patience(store)
+    for method in ("upload_part", "abort_multipart_upload"):
+        with pytest.raises(TimeoutError, match=r"^no answer within "):
+            store.call_s3(method)
+    assert asked == [("upload_part", 180.0), ("abort_multipart_upload", 10.0)]
+
+
 # ---- at the start --------------------------------------------------------------------------------------------
 
 
