@@ -76,6 +76,11 @@ class Blocks:
         self._ahead = self._ahead[end:]
         self.row += 1
 
+    def is_at_end(self) -> bool:
+        """Whether there is nothing more."""
+        self._fill(1)
+        return not self._ahead
+
     def fields(self, row: bytes) -> list[str]:
         """The fields of a header."""
         quote = self._options.quote_char

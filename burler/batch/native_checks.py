@@ -120,7 +120,8 @@ def _of_csv(head: Head, files: BatchFiles, name: str) -> dict[str, Any]:
         _refuse_twice(fields, name)
         if not all(fields):
             raise FileError(f"file '{name}': a column has no name in the first line. Has it a header (header=False)?")
-        return {**said, "columns": fields}
+        blocks.drop_first()
+        return {**said, "columns": fields, "is_empty": blocks.is_at_end()}
     if columns is not None:
         _by_place(fields, columns, name, files.format_options["delimiter"])
     return {**said, "first": fields}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
@@ -59,7 +60,9 @@ class Rows:
 
     def _of_all(self) -> Generator[Any, None, None]:
         files, run = self._files, self._run
-        table = table_of(run)
+        table = dataclasses.replace(
+            table_of(run), delimiter_option="delimiter={!r}", header_option="header=False, columns=[...]"
+        )
         for file in checked(files) if self._checked is None else self._checked:
             if not file.is_empty:
                 if run is not None:

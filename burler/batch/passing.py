@@ -4,8 +4,8 @@ into."""
 from __future__ import annotations
 
 import json
-import re
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal

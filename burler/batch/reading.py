@@ -23,6 +23,7 @@ import msgspec
 from burler.batch.decoders import Page, decode
 from burler.batch.demands import with_keys
 from burler.batch.message import batch_of
+from burler.batch.store_faults import AGAIN
 from burler.batch.urls import open_url, shown, size_of_url
 from burler.batch_config import Encoding
 from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
@@ -170,7 +171,7 @@ class BatchReading:
             if there is not None and there != stated:
                 raise BatchError(
                     f"it has {there:,} bytes where the message says {stated:,}. It is broken off, or was replaced "
-                    "after the message. Run the tap again."
+                    f"after the message. {AGAIN}"
                 )
         with contextlib.closing(open_url(url, self._options)) as raw:
             yield raw
@@ -196,7 +197,7 @@ class BatchReading:
         if batch.file_stats is not None and batch.file_stats[number][0] not in (None, rows):
             raise BatchError(
                 f"it has {rows:,} rows where the message says {batch.file_stats[number][0]:,}. It is broken off, or "
-                "was replaced after the message. Run the tap again."
+                f"was replaced after the message. {AGAIN}"
             )
         if batch.size is not None and rows > batch.size:
             self._warn_once("a file has more rows than the 'size' of its message; all are read")

@@ -259,7 +259,9 @@ def _batch_config_of(files: tuple[str, ...]) -> dict[str, Any]:
     hide(config)
     given = config.get("batch_config")
     if files and given is None:
-        raise ConfigError(f"--config {files[-1]}: there is no batch_config in it. See: burler batch pack --help")
+        raise ConfigError(
+            f"--config {files[-1]}: there is no batch_config in it. See docs/batch.md, or leave --config out"
+        )
     if given is not None and not isinstance(given, dict):
         raise ConfigError("batch_config must be an object")
     return dict(given or {})

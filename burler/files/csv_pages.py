@@ -27,10 +27,13 @@ class Table:
     Attributes:
         schema: of what is emitted: the fields that are wanted.
         known: all fields that the stream has, also those that are not selected; empty if nobody knows.
+        delimiter_option, header_option: what errors advise, of the function that the author has called.
     """
 
     schema: Mapping[str, Any]
     known: frozenset[str] = frozenset()
+    delimiter_option: str = "csv=burler.files.Csv(delimiter={!r})"
+    header_option: str = "csv=burler.files.Csv(header=(...))"
 
     def wanted(self, names: list[str]) -> list[str]:
         """The columns to read: those that are selected, and those that nobody knows, for the warning about them."""
@@ -50,11 +53,11 @@ class Table:
         if other is not None:
             raise FileError(
                 f"file '{file}' has one column, named {names[0][:60]!r}: its delimiter is not {delimiter!r}.\n"
-                f"  csv=burler.files.Csv(delimiter={other!r}) tells them apart."
+                f"  {self.delimiter_option.format(other)} tells them apart."
             )
         if fields:
             there = ", ".join(repr(name[:40]) for name in names[:6])
-            cure = "Has the file a header? csv=burler.files.Csv(header=(...)) names columns." if delimiter else ""
+            cure = f"Has the file a header? {self.header_option} names columns." if delimiter else ""
             raise FileError(
                 f"file '{file}': none of its columns is a field of the stream. Columns: {there}.\n  {cure}".rstrip()
             )

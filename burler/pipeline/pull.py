@@ -85,6 +85,8 @@ class Pull:
         self._cutting = self._is_cut = False
         self.take_files: Callable[[str | None, Any], Any] = lambda _stream, files: files
         """What becomes of files that user code yields for a stream: something that goes on as it is, or pages."""
+        self.passed: Callable[[str | None, Any], None] = lambda _stream, _files: None
+        """Told of such files once they stand in the page."""
         self.one_by_one = False
         """Whether rows may trickle: each fill then ends as soon as it took a moment, so that what the author keeps
         beside the rows is looked at."""
@@ -220,6 +222,8 @@ class Pull:
                 small = size < _BIG_PAGE_BYTES and not self.page_by_page and not is_passed(page)
                 self._page_bytes += size if small else _FULL_BYTES
                 self._page.append(page if stream is None else (stream, page))
+                if is_passed(page):
+                    self._context.run(self.passed, stream, page)
                 return
         if item is None or isinstance(item, str) or not hasattr(item, "__iter__"):
             raise self.refuse(item if stream is None else (stream, item))

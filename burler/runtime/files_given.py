@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from burler.errors import BatchError, FileError
 from burler.runtime.outlet import Outlet
 from burler.sinks.base import batch_config_of
@@ -37,6 +39,15 @@ class FilesGiven:
             return unit.intakes[name].take(files)
         except BatchError as error:  # of the source's files, and so of its stream
             raise FileError(str(error)) from None
+
+    def passed(self, unit: Unit | None, stream: str | None, files: Any) -> None:
+        """Files that go on stand in the page. Where the author's word alone moves the bookmark, the one that was said
+        for them is saved behind them."""
+        if unit is None or files.bookmark is msgspec.UNSET:
+            return
+        run = unit.given_to(stream or self._sync.name)["stream"]()
+        if run.manual:
+            run.save_bookmark(files.bookmark)
 
     def _intake(self, unit: Unit, outlet: Outlet) -> Intake:
         from burler.batch.native_intake import Intake

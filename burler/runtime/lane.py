@@ -61,7 +61,9 @@ class Lane:
         self.pull.page_by_page = sync.page_by_page
         self.pull.one_by_one = sync.pushes
         self.pull.whole_pages = sync.whole_pages
-        self.pull.take_files = lambda stream, files: FilesGiven(sync).take(self.unit, stream, files)
+        given = FilesGiven(sync)
+        self.pull.take_files = lambda stream, files: given.take(self.unit, stream, files)
+        self.pull.passed = lambda stream, files: given.passed(self.unit, stream, files)
 
     def _units(self, first: Unit | None) -> Iterator[Iterable[Any]]:
         """What each unit's function gives, one after the other; it runs where user code runs."""

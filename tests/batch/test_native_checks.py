@@ -71,7 +71,9 @@ def test_files_without_rows_are_told(tmp_path):
     assert one(put(tmp_path, "b.jsonl", b"\n\n")).is_empty
     assert one(put(tmp_path, "c.csv", b""), header=False).is_empty
     assert one(put(tmp_path, "d.jsonl.gz", gzip.compress(b""))).is_empty
-    assert not one(put(tmp_path, "e.csv", b"id\n")).is_empty
+    assert one(put(tmp_path, "e.csv", b"id\r\n")).is_empty
+    assert one(put(tmp_path, "e.csv.gz", gzip.compress(b'"id"'))).is_empty
+    assert not one(put(tmp_path, "e.csv", b"id\n\n")).is_empty  # a row with null
     assert not one(put(tmp_path, "f.csv", b"\n\n"), header=False, columns=["id"]).is_empty  # two rows with null
 
 

@@ -105,10 +105,14 @@ def test_files_without_rows_give_no_records_and_move_no_bookmark(tmp_path, batch
     assert "at" not in run.states[-1].get("bookmarks", {}).get("orders", {})
 
 
-def test_a_header_alone_gives_no_records(tmp_path):
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_header_alone_gives_no_records_and_no_message(tmp_path, batch):
     path = tmp_path / "a.csv"
     path.write_bytes(CSV.partition(b"\n")[0] + b"\n")
-    assert run_tap(tap_of(batch_files(path))).types == ["SCHEMA", "STATE"]
+    tap = incremental(batch_files(path, bookmark="2024-01-02T00:00:00Z"))
+    run = run_tap(tap, config_of(tmp_path) if batch else {})
+    assert run.types == ["SCHEMA", "STATE"]
+    assert "at" not in run.states[-1].get("bookmarks", {}).get("orders", {})
 
 
 ODD_PARTS = {
@@ -311,6 +315,14 @@ def test_the_bookmark_is_the_authors_word(tmp_path):
     run = run_tap(incremental(batch_files(path, bookmark="2024-01-02T10:00:00.500000Z")), config_of(tmp_path))
     assert run.states[-1]["bookmarks"]["orders"]["at"] == "2024-01-02T10:00:00.500000Z"
     assert batches(run)[0]["manifest"] == [f"file://{path}"]
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_stream_that_saves_its_bookmarks_itself_has_that_of_its_files(tmp_path, batch):
+    path = put(tmp_path, "a.csv")
+    tap = tap_of(batch_files(path, bookmark="2024-02-02T00:00:00Z"), replication_key="at", bookmark_strategy="manual")
+    run = run_tap(tap, config_of(tmp_path) if batch else {})
+    assert run.states[-1]["bookmarks"]["orders"]["at"] == "2024-02-02T00:00:00Z"
 
 
 def test_without_it_files_that_pass_move_nothing(tmp_path):

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import resource
 import select
 import shutil
@@ -27,6 +28,7 @@ from tapprocess import PYTHON, environment
 PROGRAM = Path(__file__).with_name("batch_storm_taps.py")
 TAP = "tap-batch-storm"
 PATIENCE_SECONDS = 120.0
+_LAST_WORD = re.compile(r"INFO BATCH: \d+ files? of ")  # the sink is closed; nothing is left to be stopped
 _SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "int": signal.SIGINT, "stopped": signal.SIGTERM}
 _CODES = {
     "closed": (0, 4),
@@ -113,7 +115,8 @@ class Run:
         lines = whole.split(b"\n") if whole else []
         (self._folder / f"out-{self.name}.jsonl").write_bytes(got)
         # A signal to a process that has not begun, or is over, does what it does to any program.
-        outside = not got or f"{TAP}: " in self.stderr.replace(f"{TAP}: start", "")
+        over = f"{TAP}: " in self.stderr.replace(f"{TAP}: start", "") or _LAST_WORD.search(self.stderr) is not None
+        outside = not got or over
         late = code in (-signal.SIGTERM, -signal.SIGINT) and outside
         assert code in _CODES[ending] or late, f"{ending}: exit code {code}"
         assert not self._early, self._early[0]
