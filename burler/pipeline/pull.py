@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import datetime as dt
 import threading
 import time
 from collections import deque
@@ -21,6 +20,7 @@ from typing import Any
 
 from burler.context import StreamRun, bind
 from burler.errors import StreamError
+from burler.pipeline.describing import describe
 from burler.pipeline.markers import Marker
 from burler.pipeline.pages import as_page, batches, is_files, is_line, is_passed, misused, size_bytes
 
@@ -347,23 +347,6 @@ def is_row(item: Any) -> bool:
     if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
         item = item[1]
     return isinstance(item, Mapping) and not misused(item)
-
-
-def describe(item: Any) -> str:
-    """What an item is, for an error: its type, and a glimpse of short scalars."""
-    if item is None:
-        return "None"
-    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-        return f"({item[0]!r:.60}, {describe(item[1])})"
-    if isinstance(item, str | int | float | bool):
-        try:
-            return f"{type(item).__name__} {item!r:.60}"
-        except ValueError:  # Python writes no integer of more than 4300 digits
-            return f"an {type(item).__name__} of thousands of digits"
-    if isinstance(item, dt.date):
-        zone = " (no zone)" if isinstance(item, dt.datetime) and item.tzinfo is None else ""
-        return f"{type(item).__name__} {item.isoformat()}{zone}"
-    return type(item).__name__
 
 
 def split(items: list[Item], stream: str) -> tuple[dict[str, list[Any]], Strange | None]:

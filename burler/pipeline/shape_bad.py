@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from burler.errors import BadRecordError
-from burler.pipeline.pull import describe
+from burler.pipeline.describing import describe
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape_values import MISSING, Misfit, not_finite
 

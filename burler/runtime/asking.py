@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from burler.context import call_bound
 from burler.declare.spec import UserFunction
 from burler.errors import BadRecordError, StreamError
-from burler.pipeline.pull import describe
+from burler.pipeline.describing import describe
 from burler.pipeline.repeats import Repeats
 from burler.pipeline.shape import ShapedPage, Shaper
 from burler.pipeline.shape_lines import Output

@@ -25,10 +25,11 @@ from burler.context import StreamRun, bind
 from burler.declare.spec import Children, UserFunction
 from burler.errors import StreamError
 from burler.pipeline.bookmark import comparable, key_text
+from burler.pipeline.describing import describe
 from burler.pipeline.markers import Asked, CallFailed, Marker, Released, Skipped, Snapshot
 from burler.pipeline.pages import PageError, as_page
 from burler.pipeline.pages import rows_of as rows_of_page
-from burler.pipeline.pull import describe, size_of_row, tell_giver
+from burler.pipeline.pull import size_of_row, tell_giver
 from burler.runtime.logs import short
 from burler.runtime.signals import Stop
 

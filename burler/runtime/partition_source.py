@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.context import bind
 from burler.errors import BurlerError, MessageError, StreamError
-from burler.pipeline.pull import describe
+from burler.pipeline.describing import describe
 from burler.runtime.logs import short
 from burler.runtime.retries import is_retried, note, set_up
 
