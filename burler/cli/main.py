@@ -11,6 +11,7 @@ from burler.cli import process
 from burler.cli.batch_clean import clean
 from burler.cli.batches import batch
 from burler.cli.infer import infer
+from burler.cli.lakes import lake
 from burler.cli.new import new
 from burler.cli.options import CONFIG, FORMS, CommandWithSettings, run_options
 
@@ -63,33 +64,6 @@ def about(app: str, form: str) -> int:
     return running.about_command(lambda: apps.load_app(app), form)
 
 
-@cli.group()
-def lake() -> None:
-    """A raw lake of Singer messages."""
-
-
-@lake.command("write")
-@click.argument("path")
-@click.option("--tap-id", metavar="ID", help="Folder of this tap in the lake.")
-@click.option("--max-file-bytes", type=click.IntRange(min=1), help="Close a file at this size, before compression.")
-@click.option("--max-file-records", type=click.IntRange(min=1), help="Close a file at this many records.")
-@click.option("--max-file-age-seconds", type=float, help="Close a file at this age.")
-@click.option(
-    "--storage-options",
-    metavar="JSON|FILE",
-    help="For the library that reaches files of BATCH messages; secrets belong in a FILE.",
-)
-def lake_write(path: str, tap_id: str | None, storage_options: str | None, **roll: Any) -> int:
-    """Write the messages of any tap on stdin into the lake at PATH; STATE comes out once it is safe.
-
-    \b
-    tap-anything --config c.json | burler lake write ./lake --tap-id tap-anything >> state.jsonl
-    """
-    from burler.cli import lakes
-
-    return lakes.write_command(path, tap_id, roll, storage_options)
-
-
 @cli.command()
 @click.argument("lake_path", metavar="LAKE")
 @click.argument("out")
@@ -109,6 +83,7 @@ def export(lake_path: str, out: str, **options: Any) -> int:
 batch.add_command(clean)
 cli.add_command(batch)
 cli.add_command(infer)
+cli.add_command(lake)
 cli.add_command(new)
 
 

@@ -12,10 +12,10 @@ Paths are relative to the lake, with ``/`` between components (see ``burler.lake
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
 
 from burler.errors import StorageError, UsageError
@@ -118,7 +118,7 @@ class Store(Protocol):
         """The name under which other programs (Spark, DuckDB, zcat) find the file."""
 
 
-def open_store(url: str, *, must_exist: bool = False) -> Store:
+def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any] | None = None) -> Store:
     """The store at ``url``: a local path or a ``file://`` URL.
 
     Raises:

@@ -118,7 +118,9 @@ RECURSIVE = {
 
 
 @pytest.mark.parametrize(
-    "spec", [None, ["a"], {"a": 1, "db": {"password": SECRET}}, lambda config: None, RECURSIVE], ids=str
+    "spec",
+    [None, ["a"], {"a": 1, "db": {"password": SECRET}}, lambda config: None, RECURSIVE],
+    ids=["none", "list", "object", "function", "recursive schema"],
 )
 def test_every_form_of_a_config_spec_renders(spec):
     said = about(make(spec))

@@ -127,7 +127,7 @@ def test_what_a_client_was_given_is_hidden_where_the_source_repeats_it(how, noth
     [
         ("key", "customers"),
         ("code", "EUR"),
-        ("Accept", KEY),
+        pytest.param("Accept", KEY, id="Accept-the key"),
         ("token_type", "Bearer"),
         ("auth", "none"),
         ("pin", 12345),

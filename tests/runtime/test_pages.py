@@ -43,7 +43,7 @@ PRETTY = json.dumps([{"id": 1, "any": {"deep": [1, {"x": 2}]}, "n": 1.5}, {"id":
         ("rows", b'[{"id":1},{"id":2}]'),
         ("rows", [b'{"id":1}', b'[{"id":2}]']),
     ],
-    ids=repr,
+    ids=lambda page: "memoryview" if isinstance(page, memoryview) else repr(page),
 )
 def test_every_form_of_a_page_gives_its_rows(page):
     for fn in (

@@ -1,0 +1,32 @@
+"""What the commands of a lake have in common: the options of its store, and how it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from burler.cli.batches import read_options
+
+if TYPE_CHECKING:
+    from burler.lake.store import Store
+
+LAKE_OPTIONS = "--lake-options"
+
+lake_options: Callable[[Any], Any] = click.option(
+    LAKE_OPTIONS,
+    metavar="JSON|FILE",
+    help="For the library that reaches the lake's store; secrets belong in a FILE or the environment.",
+)
+
+
+def open_lake(url: str, options: str | None, *, must_exist: bool = False) -> Store:
+    """The lake's store. ``options``: what ``--lake-options`` was given.
+
+    Raises:
+        UsageError: options that are no JSON object; and what ``open_store`` raises.
+    """
+    from burler.lake.store import open_store
+
+    return open_store(url, must_exist=must_exist, options=read_options(LAKE_OPTIONS, options))
