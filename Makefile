@@ -5,6 +5,7 @@
 # make bench  how fast burler is, beside a floor and other programs
 #
 # They make a virtual environment in .venv and install what they need; nothing else has to be done before.
+# Tests run on up to four processes, a file at a time: make test ARGS="-n 0 -k lake" runs some, in one.
 # REPO=/path/to/repo make demo   reads another git repository.      PYTHON=python3.12 make ...   chooses Python.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
@@ -45,7 +46,7 @@ demo: $(VENV)/.for-demo
 	@$(RUN) examples/demo.py "$(REPO)"
 
 test: $(VENV)/.for-test
-	@$(RUN) -m pytest $(ARGS)
+	@$(RUN) -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)

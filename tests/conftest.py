@@ -42,6 +42,24 @@ def the_log_is_as_it_was():
     log.handlers[:] = handlers
 
 
+_LONG = ("tests/test_demo.py", "tests/runtime", "tests/bench", "tests/spark", "tests/peers", "examples", "tests/lake")
+"""Where the files are that take long: they go first, so that no process waits for another in the end."""
+
+
+def pytest_collection_modifyitems(config, items):
+    """The order of files (within one nothing moves)."""
+    root = config.rootpath
+
+    def place(item):
+        try:
+            path = item.path.relative_to(root).as_posix()
+        except ValueError:
+            return len(_LONG)
+        return next((at for at, begin in enumerate(_LONG) if path.startswith(begin)), len(_LONG))
+
+    items.sort(key=place)
+
+
 def _is_ci() -> bool:
     return os.environ.get("CI") == "true"
 
