@@ -6,6 +6,7 @@ environment and a process of its own, and the tap asks it as it would ask any ot
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -28,6 +29,12 @@ def python() -> Path:
     Raises:
         NotInstalled: there is no Python 3.11, or pip could not install spyne.
     """
+    with FOLDER.with_name(".venv-soap.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run on several processes
+        return _made()
+
+
+def _made() -> Path:
     found = FOLDER / "bin" / "python"
     stamp = FOLDER / ".for-soap"
     wanted = "\n".join(PACKAGES)

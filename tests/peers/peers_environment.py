@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -39,6 +42,19 @@ def make_old() -> Path:
 
 
 def _made(folder: Path, packages: list[str]) -> Path:
+    with _alone():
+        return _installed(folder, packages)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """One process at a time: tests run on several."""
+    with (_ROOT / ".venv-peers.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _installed(folder: Path, packages: list[str]) -> Path:
     stamp = folder / ".for-peers"
     wanted = "\n".join(packages)
     if not stamp.exists() or stamp.read_text() != wanted:
