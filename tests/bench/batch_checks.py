@@ -59,12 +59,17 @@ def compare(messages: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> int
             raise Wrong(f"{len(rows)} rows of '{message['stream']}' where the message says {message['size']}")
         checks.moment(message["time_extracted"])
         found += rows
-    _compare_rows(found, wanted)
+    compare_rows(found, wanted)
     _compare_state(messages[-1], batches)
     return len(found)
 
 
-def _compare_rows(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+def compare_rows(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+    """Each record against the one it should be.
+
+    Raises:
+        Wrong: there is a difference.
+    """
     if len(found) != len(wanted):
         raise Wrong(f"{len(found)} records, not {len(wanted)}")
     for number, (row, right) in enumerate(zip(found, wanted, strict=True)):

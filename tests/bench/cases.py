@@ -7,6 +7,7 @@ table name them, so that each ratio is of figures from the same rounds.
 from __future__ import annotations
 
 import batch_cases
+import lake_cases
 from entries import Bar as Bar
 from entries import Case as Case
 from entries import MemoryRow as MemoryRow
@@ -69,6 +70,7 @@ PROGRAMS = (
     *(FLOOR, BURLER, SDK, SDK_MSGSPEC, AIRBYTE, AIRBYTE_SHAPING, SINGER, DLT),
     *(HTTP_BURLER, HTTP_FLOOR, HTTP_AIRBYTE, HTTP_DLT),
     *batch_cases.PROGRAMS,
+    *lake_cases.PROGRAMS,
 )
 
 _PAGES, _ROWS, _KEYED = Case(BURLER, "pages"), Case(BURLER, "rows"), Case(BURLER, "keyed")
@@ -134,6 +136,7 @@ RATES = (
         (_HTTP_AIRBYTE, Case(HTTP_DLT, "pages", 0.2)),
     ),
     *batch_cases.RATES,
+    *lake_cases.RATES,
 )
 
 _SMALL, _MANY = 10_000, 2_000_000
@@ -169,6 +172,7 @@ MEMORY = (
         ((Case(SDK, "big"), 1_000), (Case(DLT, "big"), 1_000)),
     ),
     *batch_cases.MEMORY,
+    *lake_cases.MEMORY,
 )
 
 STARTS = (

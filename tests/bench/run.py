@@ -28,6 +28,7 @@ import growth
 import growth_checks
 import growth_report
 import growth_run
+import lake_checks
 import report
 import startup
 from cases import MEMORY, NAMES, RATES, ROWS, SDK, STARTS, Case, MemoryRow, RateRow
@@ -39,9 +40,11 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 START_RUNS = 9
 ALL_NAMES = (*NAMES, *growth.NAMES)
 PROFILED = {row.name: row.case for row in RATES} | {row.name: row.case for row in growth.GROWTH}
-CHECKS = dict.fromkeys(growth_checks.CHECKED, growth_checks.check) | dict.fromkeys(
-    batch_checks.CHECKED, batch_checks.check
-)
+CHECKS = {
+    **dict.fromkeys(growth_checks.CHECKED, growth_checks.check),
+    **dict.fromkeys(batch_checks.CHECKED, batch_checks.check),
+    **dict.fromkeys(lake_checks.CHECKED, lake_checks.check),
+}
 AnyRow = TypeVar("AnyRow", RateRow, MemoryRow)
 
 

@@ -13,9 +13,11 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parents[2]
 PEERS = _ROOT / ".venv-peers"
 # singer-sdk is a dependency of the target; with s3 and parquet it reads batch files of those kinds, too.
-PACKAGES = ["meltanolabs-target-postgres>=0.8", "singer-sdk[parquet,s3]>=0.54"]
+PACKAGES = ["meltanolabs-target-postgres>=0.8", "singer-sdk[parquet,s3]>=0.54", "meltanolabs-tap-postgres>=0.10"]
 OLD_PEERS = _ROOT / ".venv-peers" / "old"
 OLD_PACKAGES = ["target-jsonl>=0.1.4"]  # of the years before BATCH: it knows RECORDs alone
+# Taps whose libraries go with no other's: the Singer SDK of 2024, the singer-python of before.
+TAPS = {"rest": ["tap-rest-api-msdk>=1.4"], "s3-csv": ["pipelinewise-tap-s3-csv>=3"]}
 
 
 class NotInstalled(Exception):
@@ -39,6 +41,16 @@ def make_old() -> Path:
     """
     make()  # it removes what it does not know
     return _made(OLD_PEERS, OLD_PACKAGES)
+
+
+def make_tap(name: str) -> Path:
+    """The bin folder of the environment that has one of ``TAPS``.
+
+    Raises:
+        NotInstalled: see there.
+    """
+    make()
+    return _made(PEERS / name, TAPS[name])
 
 
 def _made(folder: Path, packages: list[str]) -> Path:

@@ -1,0 +1,134 @@
+"""Three taps that others wrote, each on a library of its own years, and what they read: a REST API, an S3 server,
+a PostgreSQL database, all on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+USERS = [
+    {
+        "id": n,
+        "name": ["", "K\u00f6ln \U0001f600", 'a "quoted", \\ text', None][n % 4],
+        "score": [0.1, -2.5e-7, 12345678.25, 0.0][n % 4],
+        "is_open": n % 3 == 0,
+        "updated_at": f"2024-05-01T{n // 60:02}:{n % 60:02}:07Z",
+    }
+    for n in range(250)
+]
+_TABLE = """
+create schema shop;
+create table shop.orders (id bigint primary key, price numeric(30, 4), made_at timestamptz, day date, note text,
+    open boolean, anything jsonb, tags text[]);
+insert into shop.orders select n, (n * 1234567890123.0001)::numeric(30, 4),
+    timestamptz '2024-05-01 00:00:00+00' + n * interval '1 second 250 milliseconds', date '2024-02-29' + n,
+    case n % 4 when 0 then null when 1 then '' else 'order ' || n || E' \u00fc,\\n"x"' end, n % 3 = 0,
+    jsonb_build_object('n', n, 'deep', jsonb_build_array(n, null, 'x')), array['a', n::text]
+from generate_series(1, 300) n;
+"""
+
+
+@dataclass(frozen=True)
+class ForeignTap:
+    """A tap that is ready to run: its command, how many rows each stream has, what its library is."""
+
+    command: list[Any]
+    rows: Mapping[str, int]
+    writes_time_extracted: bool = True
+
+
+class _Api(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        asked = parse_qs(urlsplit(self.path).query)
+        start, most = int(asked.get("offset", ["0"])[0]), int(asked.get("limit", ["100"])[0])
+        body = json.dumps(USERS[start : start + most]).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@contextlib.contextmanager
+def api() -> Iterator[str]:
+    """A REST API with pages; its URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Api) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def rest(programs: Path, folder: Path, url: str) -> ForeignTap:
+    """``tap-rest-api-msdk``, on the Singer SDK of 2024."""
+    config = {
+        "api_url": url,
+        "streams": [{"name": "users", "path": "/users", "primary_keys": ["id"], "num_inference_records": 250}],
+        "records_path": "$.[*]",
+        "pagination_request_style": "simple_offset_paginator",
+        "pagination_response_style": "offset",
+        "pagination_page_size": 100,
+        "pagination_initial_offset": 0,
+        "offset_records_jsonpath": "$",
+        "next_page_token_path": "$",
+    }
+    return ForeignTap([programs / "tap-rest-api-msdk", *_config(folder, "rest", config)], {"users": 250})
+
+
+def postgres(programs: Path, folder: Path, server: Mapping[str, Any]) -> ForeignTap:
+    """``meltanolabs-tap-postgres``, on the Singer SDK of today. Makes the table that it reads."""
+    ask = [server["psql"], "-h", server["host"], "-p", str(server["port"]), "-U", server["user"]]
+    ask += ["-v", "ON_ERROR_STOP=1", "-qc", "drop schema if exists shop cascade", "-c", _TABLE]
+    subprocess.run(ask, check=True, capture_output=True)
+    where = {key: server[key] for key in ("host", "port", "user", "database")}
+    config = {**where, "password": "x", "filter_schemas": ["shop"], "use_singer_decimal": False}
+    return ForeignTap([programs / "tap-postgres", *_config(folder, "postgres", config)], {"shop-orders": 300})
+
+
+def s3_csv(programs: Path, folder: Path, server: Any) -> ForeignTap:
+    """``pipelinewise-tap-s3-csv``, on the singer-python of before. Makes the files that it reads."""
+    for day in range(3):
+        lines = ["id,city,price", *(f'{day}-{n},"K\u00f6ln, ""{n}""",{n}.50' for n in range(100))]
+        server.put(f"exports/cities-{day}.csv", "\n".join(lines).encode() + b"\n")
+    tables = [
+        {"table_name": "cities", "search_prefix": "exports", "search_pattern": "cities-", "key_properties": ["id"]}
+    ]
+    config = {
+        "start_date": "2000-01-01T00:00:00Z",
+        "bucket": server.bucket,
+        "aws_endpoint_url": server.endpoint_url,
+        "aws_access_key_id": server.key,
+        "aws_secret_access_key": server.secret,
+        "tables": tables,
+    }
+    asked = _config(folder, "s3-csv", config)
+    found = subprocess.run([programs / "tap-s3-csv", *asked, "--discover"], check=True, capture_output=True)
+    catalog = json.loads(found.stdout)
+    for stream in catalog["streams"]:
+        for entry in stream["metadata"]:
+            entry["metadata"]["selected"] = True
+    path = folder / "s3-csv.catalog.json"
+    path.write_text(json.dumps(catalog))
+    return ForeignTap(
+        [programs / "tap-s3-csv", *asked, "--catalog", path], {"cities": 300}, writes_time_extracted=False
+    )
+
+
+def _config(folder: Path, name: str, config: Mapping[str, Any]) -> list[Any]:
+    path = folder / f"{name}.config.json"
+    path.write_text(json.dumps(config))
+    return ["--config", path]

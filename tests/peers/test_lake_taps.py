@@ -1,0 +1,91 @@
+"""What taps of others write goes into a lake and out again, into a target on the Singer SDK: the rows are those of
+``tap | target``."""
+
+import contextlib
+import json
+import sys
+
+import foreign_taps
+import peers_environment
+import pytest
+from batch_pipes import Pipe, Tables, messages, own
+
+BURLER = [sys.executable, "-m", "burler"]
+
+
+def programs(name):
+    try:
+        return peers_environment.make_tap(name)
+    except peers_environment.NotInstalled as error:
+        pytest.skip(f"the tap can't be installed: {error}")
+
+
+@contextlib.contextmanager
+def rest(folder, peers, postgres, s3_server):
+    with foreign_taps.api() as url:
+        yield foreign_taps.rest(programs("rest"), folder, url)
+
+
+@contextlib.contextmanager
+def tables(folder, peers, postgres, s3_server):
+    yield foreign_taps.postgres(peers, folder, postgres)
+
+
+@contextlib.contextmanager
+def s3_csv(folder, peers, postgres, s3_server):
+    yield foreign_taps.s3_csv(programs("s3-csv"), folder, s3_server)
+
+
+TAPS = {"rest": rest, "tables": tables, "s3_csv": s3_csv}
+
+
+def types(lines):
+    return {message["type"] for message in messages(lines)}
+
+
+@pytest.mark.parametrize("name", TAPS)
+@pytest.mark.parametrize("store", ["disk", "s3"])
+def test_replayed_rows_equal_those_that_were_loaded_at_once(tmp_path, peers, postgres, s3_server, name, store):
+    pipe = Pipe(tmp_path, peers, s3_server.environment)
+    lake = str(tmp_path / "lake") if store == "disk" else s3_server.url("lake")
+    with TAPS[name](tmp_path, peers, postgres, s3_server) as tap:
+        lines = pipe.run(tap.command, b"")
+
+    states = pipe.run([*BURLER, "lake", "write", lake, "--tap-id", name], lines)
+    assert json.loads(states.splitlines()[-1]) == messages(lines.splitlines())[-1]
+    replayed = pipe.run([*BURLER, "lake", "read", lake], b"")
+    assert types(replayed.splitlines()) == {"SCHEMA", "RECORD", "STATE"} | types(lines.splitlines())
+
+    at_once = Tables(tmp_path, pipe, postgres, f"at_once_{name}_{store}")
+    later = Tables(tmp_path, pipe, postgres, f"replayed_{name}_{store}")
+    pipe.load(at_once.command, lines.splitlines(keepends=True))
+    pipe.load(later.command, replayed.splitlines(keepends=True))
+    for stream, count in tap.rows.items():
+        table = stream.replace("-", "_")
+        expected, found = at_once.rows(table), later.rows(table)
+        assert len(expected) == count
+        assert own(found) == own(expected)
+        if tap.writes_time_extracted:  # else it is the moment at which the lake or the target took the row
+            assert [row["_sdc_extracted_at"] for row in found] == [row["_sdc_extracted_at"] for row in expected]
+
+
+def test_a_replay_goes_on_where_the_last_one_ended(tmp_path, peers, postgres, s3_server):
+    """Two runs of a tap, two replays, each into the target: the second brings the second run's rows alone."""
+    pipe = Pipe(tmp_path, peers, s3_server.environment)
+    lake, state = tmp_path / "lake", tmp_path / "state.json"
+    with rest(tmp_path, peers, postgres, s3_server) as tap:
+        lines = pipe.run(tap.command, b"")
+    write, read = ([*BURLER, "lake", how, lake] for how in ("write", "read"))
+    target = Tables(tmp_path, pipe, postgres, "twice_replayed")
+
+    kept = [line for line in lines.splitlines(keepends=True) if b'"RECORD"' in line]
+    first, second = kept[:100], kept[100:]
+    head = next(line for line in lines.splitlines(keepends=True) if b'"SCHEMA"' in line)
+    counts = []
+    for part in (first, second, []):
+        pipe.run([*write, "--tap-id", "rest"], b"".join([head, *part]))
+        replayed = pipe.run([*read, *(["--state", state] if state.exists() else [])], b"").splitlines(keepends=True)
+        counts.append(sum(b'"RECORD"' in line for line in replayed))
+        state.write_text(pipe.load(target.command, replayed))
+    assert counts == [100, 150, 0]
+    assert len(target.rows("users")) == 250
