@@ -4,9 +4,9 @@
     python tests/bench/lake_plan_bench.py --files 5000
 
 The lake lies on an S3 server of this machine (moto, in a process of its own), whose listing has 1,000 names a page, as
-S3's has. Both plans are asked for the files of one hour, and must give the same. The bar: with a manifest a plan is made
-at least 20 times as fast as by listing. moto may take longer for a page of names than S3 does, so the number of requests
-is shown, too: it is what would be paid for.
+S3's has. Both plans are asked for the files of one hour, and must give the same. The bar: with a manifest a plan is
+made at least 20 times as fast as by listing. moto may take longer for a page of names than S3 does, so the number of
+requests is shown, too: it is what would be paid for.
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,11 @@ from generate_series(1, 300) n;
 
 @dataclass(frozen=True)
 class ForeignTap:
-    """A tap that is ready to run: its command, how many rows each stream has, what its library is."""
+    """A tap that is ready to run: its command and environment, and how many rows each stream has."""
 
     command: list[Any]
     rows: Mapping[str, int]
+    environment: Mapping[str, str] = field(default_factory=dict)
     writes_time_extracted: bool = True
 
 
@@ -96,7 +98,8 @@ def postgres(programs: Path, folder: Path, server: Mapping[str, Any]) -> Foreign
     subprocess.run(ask, check=True, capture_output=True)
     where = {key: server[key] for key in ("host", "port", "user", "database")}
     config = {**where, "password": "x", "filter_schemas": ["shop"], "use_singer_decimal": False}
-    return ForeignTap([programs / "tap-postgres", *_config(folder, "postgres", config)], {"shop-orders": 300})
+    command = [programs / "tap-postgres", *_config(folder, "postgres", config)]
+    return ForeignTap([*command, "--catalog", _all_selected(folder, command, {})], {"shop-orders": 300})
 
 
 def s3_csv(programs: Path, folder: Path, server: Any) -> ForeignTap:
@@ -115,20 +118,26 @@ def s3_csv(programs: Path, folder: Path, server: Any) -> ForeignTap:
         "aws_secret_access_key": server.secret,
         "tables": tables,
     }
-    asked = _config(folder, "s3-csv", config)
-    found = subprocess.run([programs / "tap-s3-csv", *asked, "--discover"], check=True, capture_output=True)
+    command = [programs / "tap-s3-csv", *_config(folder, "s3-csv", config)]
+    # It first asks AWS itself for the bucket; a proxy that is not there keeps that on this machine.
+    environment = {**server.environment, "HTTPS_PROXY": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
+    selected = ["--properties", _all_selected(folder, command, environment)]
+    return ForeignTap([*command, *selected], {"cities": 300}, environment, writes_time_extracted=False)
+
+
+def _config(folder: Path, name: str, config: Mapping[str, Any]) -> list[Any]:
+    path = folder / f"config-{name}.json"
+    path.write_text(json.dumps(config))
+    return ["--config", path]
+
+
+def _all_selected(folder: Path, command: list[Any], environment: Mapping[str, str]) -> Path:
+    """A catalog of all that the tap discovers."""
+    found = subprocess.run([*command, "--discover"], check=True, capture_output=True, env={**os.environ, **environment})
     catalog = json.loads(found.stdout)
     for stream in catalog["streams"]:
         for entry in stream["metadata"]:
             entry["metadata"]["selected"] = True
-    path = folder / "s3-csv.catalog.json"
+    path = folder / "catalog.json"
     path.write_text(json.dumps(catalog))
-    return ForeignTap(
-        [programs / "tap-s3-csv", *asked, "--catalog", path], {"cities": 300}, writes_time_extracted=False
-    )
-
-
-def _config(folder: Path, name: str, config: Mapping[str, Any]) -> list[Any]:
-    path = folder / f"{name}.config.json"
-    path.write_text(json.dumps(config))
-    return ["--config", path]
+    return path
