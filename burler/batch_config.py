@@ -18,7 +18,9 @@ DIALECTS = ("both", "sip", "meltano")
 PACKINGS = ("none", "gzip", "zstd")
 CODECS = {"parquet": ("none", "snappy", "gzip", "zstd", "lz4", "brotli"), "arrow": ("none", "zstd", "lz4")}
 """Compressions inside of a file: the formats' own."""
-_FORMAT_OPTIONS = {"csv": {"delimiter": ",", "quote_char": '"', "header": True, "null": "", "line_end": "\n"}}
+CSV_DEFAULTS: Mapping[str, Any] = {"delimiter": ",", "quote_char": '"', "header": True, "null": "", "line_end": "\n"}
+"""How CSV files stand where nothing else is said: those that burler writes, and those that messages name."""
+_FORMAT_OPTIONS: Mapping[str, Mapping[str, Any]] = {"csv": CSV_DEFAULTS}
 _COMPRESSION_OPTIONS = ("level",)
 _MOST = 10**15
 DEFAULT_ROOT = "batches"

@@ -13,7 +13,7 @@ __getattr__ = lazy_names(
         "ExportFiles": "exports",
         "read": "reading",
         "expand": "expanding",
-        "pack": "packs",
+        "pack": "batching",
         "convert": "converting",
         "prune": "cleaning",
         "message_schema": "message",

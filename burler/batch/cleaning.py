@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from burler.batch.naming import is_hidden_below, is_ours_below
-from burler.batch.storage import check_prefix, check_root, hide_options, local_path
+from burler.batch.storage import check_prefix, check_root, hide_options, root_path
 from burler.batch.storage_local import CURES, remove_if_dead
 from burler.batch.storage_s3 import S3Uploads
 from burler.batch.store_faults import faults, is_forbidden, open_filesystem, said
@@ -77,7 +77,7 @@ def prune(
     check_root(root, "the folder of batch files")
     check_prefix(prefix, "prefix")
     before = now() - older_than_seconds
-    folder = local_path(root, "the folder of batch files")
+    folder = root_path(root, "the folder of batch files")
     if folder is not None:
         return list(_prune_local(folder, prefix, before, dry_run))
     return _prune_remote(root, prefix, before, dry_run, dict(options or {}))

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from burler.batch.expanding import Expanded, Stopped
-from burler.batch.passing import Activation, Found, Passing, Piece, never, nothing, once
 from burler.batch.reading import BatchReading, read
 from burler.batch.storage import open_storage
+from burler.batch.tap_lines import Activation, Found, Piece, TapLines, never, nothing, once
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
 from burler.errors import BatchError, MessageError
@@ -56,7 +56,7 @@ def convert(
     rewriting = _Rewriting(
         lambda emit: BatchWriter(storage, config, tap=tap, emit=emit, clock=clock, run_id=run_id), write
     )
-    passing, done = Passing(activations=not config.activates, warn=warn), Expanded()
+    came, done = TapLines(activations=not config.activates, warn=warn), Expanded()
 
     def take(piece: Piece) -> None:
         if isinstance(piece, bytes):
@@ -72,10 +72,10 @@ def convert(
 
     try:
         for block in blocks(source, tick=tick, due=lambda: None, stop=should_stop):
-            for piece in passing.take(block):
+            for piece in came.take(block):
                 take(piece)
             flush()
-        for piece in passing.finish(stopped=should_stop()):
+        for piece in came.finish(stopped=should_stop()):
             take(piece)
     except Stopped:
         rewriting.writer.abort()
@@ -87,7 +87,7 @@ def convert(
         rewriting.writer.abort()
         raise
     flush()
-    done.lines = passing.lines
+    done.lines = came.lines
     return done
 
 

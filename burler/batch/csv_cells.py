@@ -7,6 +7,7 @@ changed, as one text with a line end behind each: JSON text on one line holds no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ NOTHING = msgspec.Raw(b"")
 
 _NULL = msgspec.Raw(b"null")
 _OF_NUMBERS = b"0123456789+-.eE\n"
+_OF_INTEGERS = b"0123456789-\n"
 _string = msgspec.json.Decoder(str)
 
 
@@ -95,12 +97,35 @@ class CellMaker:
 def _check(column: Column, joined: bytes) -> None:
     """Refuse what is no number in a column of numbers, neither true nor false in one of truth values."""
     if column.kind == "number":
-        if not joined.translate(None, _OF_NUMBERS):
+        if not joined.translate(None, _OF_INTEGERS if column.narrow == "integer" else _OF_NUMBERS):
             return
-        fact, bad = "no number", next(cell for cell in joined.split(b"\n") if cell.translate(None, _OF_NUMBERS))
+        wrong = _no_integer if column.narrow == "integer" else _no_number
+        fact = "no integer" if column.narrow == "integer" else "no number"
+        found = next((cell for cell in joined.split(b"\n") if cell and wrong(cell)), None)
+        if found is None:
+            return
+        bad = found
     else:
         if not joined.replace(b"true", b"").replace(b"false", b"").strip(b"\n"):
             return
         fact = "neither true nor false"
         bad = next(cell for cell in joined.split(b"\n") if cell not in (b"true", b"false", b""))
     raise Misfit(column, bad, f"it is {fact}, and the schema has nothing else in this field")
+
+
+def _no_number(cell: bytes) -> bool:
+    return bool(cell.translate(None, _OF_NUMBERS))
+
+
+def _no_integer(cell: bytes) -> bool:
+    """``3.0`` and ``1e2`` are integers."""
+    return _no_number(cell) or not is_whole(cell.decode())
+
+
+def is_whole(number: str) -> bool:
+    """Whether a number in JSON's spelling is an integer."""
+    try:
+        value = Decimal(number)
+        return value == value.to_integral_value()
+    except ArithmeticError:  # an exponent of more digits than any number needs
+        return False

@@ -2,7 +2,8 @@
 
 ``text`` is text as it is, in quotes; ``number`` and ``boolean`` the JSON source text, bare; ``json`` JSON text in
 quotes. A field that takes text and other scalars is ``text`` (its numbers are read back as text), one that takes
-objects or arrays, or says nothing of its type, is ``json``, which reads back as it was.
+objects or arrays, or says nothing of its type, is ``json``, which reads back as it was. Of numbers and texts whose
+columns in Parquet are narrower a column knows that, too: its cells are held against it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["text", "number", "boolean", "json"]
+from burler.columns.kinds import Scalar
+from burler.columns.types import record_type
+from burler.errors import DataError
 
+Kind = Literal["text", "number", "boolean", "json"]
+Narrow = Literal["integer", "date", "date-time"]
+
+_MOMENTS: dict[str, Narrow] = {"timestamp": "date-time", "date": "date"}
 _NUMBERS = {"integer", "number"}
 _SCALARS = {*_NUMBERS, "string", "boolean"}
 _DEEPEST = 50  # of choices within choices; a schema that contains itself goes on for ever
@@ -20,15 +27,32 @@ _DEEPEST = 50  # of choices within choices; a schema that contains itself goes o
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column."""
+    """One column. ``narrow``: what alone its cells may hold, of the numbers or texts that its kind takes."""
 
     name: str
     kind: Kind
+    narrow: Narrow | None = None
 
 
 def columns_of(schema: Mapping[str, Any]) -> tuple[Column, ...]:
     """The columns of a schema's rows: none if it declares no fields."""
-    return tuple(Column(name, _kind(node)) for name, node in _properties(schema).items())
+    return tuple(_column(name, node) for name, node in _properties(schema).items())
+
+
+def _column(name: str, node: Any) -> Column:
+    kind = _kind(node)
+    if kind == "number":
+        return Column(name, kind, "integer" if "number" not in _types(node, 0) else None)
+    return Column(name, kind, _moment(node) if kind == "text" else None)
+
+
+def _moment(node: Any) -> Narrow | None:
+    """Whether texts are dates or date-times, by the rule that columns of Parquet follow (specs 12)."""
+    try:
+        ((_, kind),) = record_type({"properties": {"cell": node}}).fields
+    except DataError:
+        return None
+    return _MOMENTS.get(kind.name) if isinstance(kind, Scalar) else None
 
 
 def _properties(schema: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:

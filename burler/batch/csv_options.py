@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from burler.batch_config import CSV_DEFAULTS
 from burler.errors import BatchError, BurlerError, ConfigError
 
 BOM = "\ufeff"
 _LIKE_A_VALUE = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|true|false", re.ASCII | re.IGNORECASE)
 _LINE_ENDS = ("\n", "\r\n")
-_KNOWN = ("delimiter", "quote_char", "header", "null", "line_end")
+_KNOWN = tuple(CSV_DEFAULTS)
 _UTF8 = ("utf-8", "utf8", "utf-8-sig")
 
 
@@ -27,11 +28,11 @@ class CsvOptions:
     columns: the names of the columns in their order, for files without header (readers only; empty: the schema's).
     """
 
-    delimiter: str = ","
-    quote_char: str | None = '"'
-    header: bool = True
-    null: str = ""
-    line_end: str = "\n"
+    delimiter: str = CSV_DEFAULTS["delimiter"]
+    quote_char: str | None = CSV_DEFAULTS["quote_char"]
+    header: bool = CSV_DEFAULTS["header"]
+    null: str = CSV_DEFAULTS["null"]
+    line_end: str = CSV_DEFAULTS["line_end"]
     columns: tuple[str, ...] = ()
 
 
@@ -62,7 +63,7 @@ def reading_options(given: Mapping[str, Any]) -> CsvOptions:
         BatchError: options that can't be, or that ask for something this reader can't do.
     """
     said = {name: value for name, value in given.items() if value is not None}
-    said["quote_char"] = given.get("quote_char", '"') or None
+    said["quote_char"] = given.get("quote_char", CSV_DEFAULTS["quote_char"]) or None
     for name, value in said.items():
         if name not in (*_KNOWN, "columns") and not _says_nothing(name, value, said["quote_char"]):
             raise BatchError(

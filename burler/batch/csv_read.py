@@ -6,8 +6,7 @@ columns in any order, numbers in other spellings, ``t`` and ``1`` for true.
 
 from __future__ import annotations
 
-import functools
-import json
+import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -17,30 +16,27 @@ import msgspec
 from burler.batch.csv_columns import Column, columns_of
 from burler.batch.csv_cut import Blocks, Text
 from burler.batch.csv_options import BOM, CsvOptions
+from burler.batch.csv_values import OddCell, cells_of
 from burler.batch.demands import Demands, listed
 from burler.errors import BatchError
 from burler.extras import require
-from burler.lake.surrogates import veil
 
 Report = Callable[[str], object]
 
+OPEN_END = "the last row of a file has no line end; if it was cut off there, its last value is not whole"
 NO_NAMES = "it is empty, and should begin with a row of names. Or say 'header': false."
-
-_NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
-_ODD_NUMBER = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+)?\s*", re.ASCII)
-_TRUE = {"true", "t", "1", "yes", "y", "on"}
-_FALSE = {"false", "f", "0", "no", "n", "off"}
-_bracketed = msgspec.json.Decoder(list[msgspec.Raw]).decode_lines
 
 
 def pages(
-    text: Text, options: CsvOptions, schema: Mapping[str, Any] | None, report: Report
+    text: Text, options: CsvOptions, schema: Mapping[str, Any] | None, report: Report, *, are_shaped: bool = False
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the rows as lines of JSON, each with every field that the schema declares, and how many there are.
 
     Args:
         schema: the stream's; None: the header's columns, all of them text.
-        report: takes a sentence on columns that the schema does not know, and on those that are not there.
+        report: takes a sentence on columns that the schema does not know, on those that are not there, and on a last
+            row that may be cut off.
+        are_shaped: whoever gets the rows looks at integers, dates and date-times, and knows what to do with odd ones.
 
     Raises:
         BatchError: no CSV as it should be, other columns, a value that is none of its field, or none where there must
@@ -58,12 +54,19 @@ def pages(
     names = _names(blocks, first, options, declared, report)
     demands = Demands(schema or {})
     demands.check_columns(names, report)
-    made = _Lines(names, declared or tuple(Column(name, "text") for name in names), options, demands)
+    columns = declared or tuple(Column(name, "text") for name in names)
+    made = _Lines(names, _wide(columns) if are_shaped else columns, options, demands)
     for block in blocks:
+        if not block.endswith(b"\n"):
+            report(OPEN_END)
         lines, count = made.lines(block, blocks.row)
         blocks.row += count
         if count:
             yield lines, count
+
+
+def _wide(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    return tuple(dataclasses.replace(column, narrow=None) for column in columns)
 
 
 def _names(
@@ -119,7 +122,6 @@ class _Lines:
         self._width = len(names)
         places = {name: f"f{place}" for place, name in enumerate(names)}
         self._places = [places.get(column.name) for column in columns]
-        self._kinds = {"text": _texts, "number": _numbers, "boolean": _booleans, "json": _as_documents}
 
     def lines(self, block: bytes, row: int) -> tuple[bytes, int]:
         """The lines of a block of whole rows, and how many.
@@ -127,7 +129,7 @@ class _Lines:
         Args:
             row: how many rows of the file are before the block.
         """
-        from burler.pipeline.arrow_text import bytes_of, join
+        from burler.pipeline.arrow_text import bytes_of, join, string_parts
 
         table = self._table(block, row)
         parts: list[Any] = []
@@ -137,13 +139,14 @@ class _Lines:
                 parts.append("null")
                 continue
             try:
-                made = self._kinds[column.kind](table.column(place).combine_chunks(), self._options)
-                self._check_nulls(column, table.column(place) if column.kind == "text" else made[0], row)
-                parts += made
-            except _Misfit as misfit:
+                cells = cells_of(column, table.column(place).combine_chunks(), self._options)
+            except OddCell as odd:
                 raise BatchError(
-                    f"row {row + misfit.place + 1:,}: field '{column.name}': {misfit.value!r:.80} is {misfit.fact}"
+                    f"row {row + odd.place + 1:,}: field '{column.name}': {odd.value!r:.80} is {odd.fact}. "
+                    "Correct the file, or the schema of its stream."
                 ) from None
+            self._check_nulls(column, cells, row)
+            parts += string_parts(cells) if column.kind == "text" else [cells]
         count: int = table.num_rows
         return bytes(bytes_of(join([*parts, "}\n"], count))) if count else b"", count
 
@@ -193,102 +196,3 @@ def _broken(error: str, row: int) -> str:
         f"row {number:,} has {got} fields, where {expected} columns are expected, near {text[:60]!r}. "
         "Is it cut off there, or is the delimiter another one?"
     )
-
-
-# ---- columns ---------------------------------------------------------------------------------------
-
-
-class _Misfit(Exception):
-    """A cell that is no value of its field. ``place``: of its row in the block, from 0."""
-
-    def __init__(self, place: int, value: str, fact: str) -> None:
-        super().__init__(fact)
-        self.place, self.value, self.fact = place, value, fact
-
-
-def _texts(column: Any, options: CsvOptions) -> list[Any]:
-    from burler.pipeline.arrow_text import string_parts
-
-    return string_parts(column)
-
-
-def _numbers(column: Any, options: CsvOptions) -> list[Any]:
-    import pyarrow.compute as pc
-
-    if pc.all(pc.match_substring_regex(column, _NUMBER)).as_py() is not False:
-        return [column]
-    return [_each(column, options, _number, "no number")]
-
-
-def _booleans(column: Any, options: CsvOptions) -> list[Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    known = pa.array(["true", "false", None])
-    if pc.all(pc.is_in(column, value_set=known)).as_py() is not False:
-        return [column]
-    return [_each(column, options, _truth, "neither true nor false")]
-
-
-def _as_documents(column: Any, options: CsvOptions) -> list[Any]:
-    from burler.pipeline.arrow_text import bytes_of, join
-
-    # In brackets each, so that no line has two documents, and none goes on in the next line.
-    data = bytes(bytes_of(join(["[", column, "]\n"], len(column))))
-    if data.count(b"\n") == len(column) and b"\r" not in data:
-        try:
-            sizes = list(map(len, _bracketed(data)))
-        except (msgspec.DecodeError, RecursionError):
-            pass
-        else:
-            if len(sizes) == len(column) and set(sizes) == {1}:
-                return [column]
-    return [_each(column, options, _document, "no JSON")]
-
-
-def _each(column: Any, options: CsvOptions, read: Callable[[str], str | None], fact: str) -> Any:
-    """A column cell by cell.
-
-    Args:
-        read: gives a cell's JSON text; None if it is none.
-        fact: what a cell is that is none.
-    """
-    import pyarrow as pa
-
-    once = functools.lru_cache(maxsize=1024)(read)
-    made: list[str | None] = []
-    for place, cell in enumerate(column.to_pylist()):
-        if cell is None or not cell.strip() or cell == options.null:  # some tools put all cells in quotes
-            made.append(None)
-            continue
-        text = once(cell)
-        if text is None:
-            raise _Misfit(place, cell, fact)
-        made.append(text)
-    return pa.array(made, pa.string())
-
-
-def _number(cell: str) -> str | None:
-    """A number in JSON's spelling: no plus, no zeros in front, digits on both sides of a point."""
-    found = _ODD_NUMBER.fullmatch(cell)
-    if found is None or not (found[2] or found[3]):
-        return None
-    sign, whole, behind, exponent = found.groups(default="")
-    point = f".{behind}" if behind else ""
-    return f"{sign.strip('+')}{whole.lstrip('0') or '0'}{point}{exponent}"
-
-
-def _truth(cell: str) -> str | None:
-    word = cell.strip().lower()
-    return "true" if word in _TRUE else "false" if word in _FALSE else None
-
-
-def _document(cell: str) -> str | None:
-    """JSON on one line."""
-    line = cell.encode()
-    try:
-        _bracketed(b"[" + (veil(line) or line) + b"]")
-        json.loads(cell)
-    except (ValueError, RecursionError):  # msgspec's errors are ValueErrors as well
-        return None
-    return cell.replace("\n", " ").replace("\r", " ")  # JSON text has them between values alone

@@ -42,6 +42,7 @@ def decode(
     schema: Mapping[str, Any] | None,
     *,
     report: Callable[[str], object] | None = None,
+    are_shaped: bool = False,
 ) -> Iterator[Page]:
     """Yield the rows of one file, in pages of about a MiB, as they come: rows before a broken one are given.
 
@@ -54,6 +55,7 @@ def decode(
         batch: the message: format, compression, options.
         schema: the stream's JSON Schema. JSON lines need none, csv without one is all text.
         report: takes a sentence on what was left out; None: it is logged.
+        are_shaped: whoever gets the rows holds their values against the schema: csv leaves that to him.
 
     Raises:
         BatchError: the file is not what the message says, or broken; says which row. The caller adds stream and URL.
@@ -74,7 +76,7 @@ def decode(
     from burler.batch import csv_read
 
     options = reading_options(batch.format_options)
-    for lines, count in csv_read.pages(text, options, schema, report or _log.warning):
+    for lines, count in csv_read.pages(text, options, schema, report or _log.warning, are_shaped=are_shaped):
         yield Page(lines, count)
 
 

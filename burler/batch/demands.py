@@ -3,11 +3,15 @@ name, and whoever gets the rows takes what the SCHEMA says (specs 5, 10.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from burler.batch.columnar_nodes import node_of
+from burler.batch.columnar_nodes import Node, node_of
 from burler.errors import BatchError
+from burler.pipeline.arrow_types import is_list
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SHOWN = 5
 
@@ -20,7 +24,8 @@ class Demands:
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        properties = node_of(schema).properties
+        self._node = node_of(schema)
+        properties = self._node.properties
         self._declared = tuple(properties)
         self._required = tuple(name for name in _required(schema) if name in properties)
         self.filled = tuple(name for name in self._required if "null" not in node_of(properties[name]).names)
@@ -44,6 +49,23 @@ class Demands:
         alike = next((text for name in missing if (text := _alike(name, found))), "")
         report(f"columns of the schema that are not there are null in every row: {listed(missing)}{alike}")
 
+    def check_below(self, columns: pa.Schema, report: Callable[[str], object]) -> None:
+        """Hold the fields of a file's structs, at any depth, against the schema's objects, as ``check_columns`` does it
+        with columns.
+
+        Raises:
+            BatchError: a field is missing that every object must have.
+        """
+        properties = self._node.properties
+        missing: list[str] = []
+        for field in columns:
+            for path, is_needed in _lacking(field.type, node_of(properties.get(field.name)), field.name):
+                if is_needed:
+                    raise BatchError(f"it has no field '{path:.120}', which every object there must have")
+                missing.append(path)
+        if missing:
+            report(f"fields of the schema that are not there are null in every row: {listed(missing)}")
+
     def error_of_null(self, name: str, row: int) -> BatchError:
         """What is wrong with a null in one of ``filled``. ``row``: its number in the file, from 1."""
         return BatchError(f"row {row:,}: field '{name:.60}' is null, and by the schema every row has a value there")
@@ -59,6 +81,25 @@ def with_keys(schema: Mapping[str, Any], keys: Sequence[str] | None) -> Mapping[
 def listed(names: Sequence[str]) -> str:
     """Some names."""
     return ", ".join(f"'{name:.60}'" for name in names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+
+
+def _lacking(kind: pa.DataType, node: Node, path: str) -> Iterator[tuple[str, bool]]:
+    """The fields below a column that the schema declares and the file does not have, and whether objects must have
+    them."""
+    import pyarrow as pa
+
+    if pa.types.is_map(kind):
+        yield from _lacking(kind.item_type, node_of(node.values), f"{path}.{{}}")
+    elif is_list(kind):
+        yield from _lacking(kind.value_type, node_of(node.items), f"{path}.[]")
+    elif pa.types.is_struct(kind):
+        found = {kind.field(i).name: kind.field(i).type for i in range(kind.num_fields)}
+        objects = [branch for branch in node.branches if isinstance(branch.get("properties"), Mapping)]
+        for name, below in node.properties.items():
+            if name in found:
+                yield from _lacking(found[name], node_of(below), f"{path}.{name}")
+            else:
+                yield f"{path}.{name}", all(name in _required(branch) for branch in objects)
 
 
 def _required(schema: Mapping[str, Any]) -> list[str]:

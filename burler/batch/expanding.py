@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from burler.batch.passing import Found, Passing, Piece, never, nothing, once
 from burler.batch.reading import read, record_lines
+from burler.batch.tap_lines import Found, Piece, TapLines, never, nothing, once
 from burler.errors import MessageError, UsageError
 from burler.lake.intake import blocks
 
@@ -66,29 +66,29 @@ def expand(
     if not 1 <= processes <= _MOST_PROCESSES:
         raise UsageError(f"processes is {processes}; it must be 1 to {_MOST_PROCESSES}.")
     done, warn = Expanded(), once(warn)
-    passing = Passing(warn=warn)
+    came = TapLines(warn=warn)
     try:
         if processes == 1:
-            _expand_here(source, write, passing, done, options, flush, tick, should_stop, warn)
+            _expand_here(source, write, came, done, options, flush, tick, should_stop, warn)
         else:
             from burler.batch.expanding_pool import Pool
 
             with Pool(processes, write, done, options, flush, should_stop, warn) as pool:
-                pool.run(source, passing, tick)
+                pool.run(source, came, tick)
     except Stopped:
         pass
     except MessageError:
         flush()  # what stands before it
         raise
     flush()
-    done.lines = passing.lines
+    done.lines = came.lines
     return done
 
 
 def _expand_here(
     source: BinaryIO | int,
     write: Callable[[bytes], object],
-    passing: Passing,
+    came: TapLines,
     done: Expanded,
     options: Mapping[str, Any] | None,
     flush: Callable[[], object],
@@ -111,8 +111,8 @@ def _expand_here(
         done.batches += 1
 
     for block in blocks(source, tick=tick, due=lambda: None, stop=should_stop):
-        for piece in passing.take(block):
+        for piece in came.take(block):
             take(piece)
         flush()
-    for piece in passing.finish(stopped=should_stop()):
+    for piece in came.finish(stopped=should_stop()):
         take(piece)

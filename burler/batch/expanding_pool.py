@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from burler.batch.expanding_turn import Turn
 from burler.batch.expanding_worker import DATA, END, HEAD, WARNING, Task, start
-from burler.batch.passing import Found, Passing, Piece
+from burler.batch.tap_lines import Found, Piece, TapLines
 from burler.errors import BatchError, BurlerError
 from burler.lake.intake import BLOCK_BYTES, reading
 
@@ -126,7 +126,7 @@ class Pool:
             if isinstance(item, Turn):
                 item.close()
 
-    def run(self, source: BinaryIO | int, passing: Passing, tick: Callable[[], object]) -> None:
+    def run(self, source: BinaryIO | int, came: TapLines, tick: Callable[[], object]) -> None:
         """Until the end of ``source``, and of all that it named."""
         read, fd = reading(source)
         ended, failure = False, None
@@ -145,7 +145,7 @@ class Pool:
                 block = read(BLOCK_BYTES)
                 ended = not block
                 try:
-                    pieces = passing.finish(stopped=self._should_stop()) if ended else passing.take(block)
+                    pieces = came.finish(stopped=self._should_stop()) if ended else came.take(block)
                     for piece in pieces:
                         self._add(piece)
                 except BurlerError as error:  # what stands before it goes out first

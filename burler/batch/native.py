@@ -19,14 +19,12 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from burler.batch_config import FORMATS
+from burler.batch.file_urls import local_path
+from burler.batch_config import CSV_DEFAULTS, FORMATS
 from burler.config.secrets import hide
 from burler.context import running
 from burler.errors import DeclarationError
 from burler.files import names
-
-CSV_OPTIONS: Mapping[str, Any] = {"delimiter": ",", "quote_char": '"', "header": True, "null": "", "line_end": "\n"}
-"""How CSV files are written where nothing else is said."""
 
 PACKINGS = ("none", "gzip", "zstd", "bz2", "xz")
 """How files may be packed as a whole. No BATCH message can say bz2 and xz: such files are read as rows."""
@@ -46,7 +44,7 @@ class BatchFiles:
         urls: absolute URLs, those of local files as ``file://``.
         format: one of jsonl, csv, parquet, arrow.
         compression: of whole files: None, gzip, zstd, bz2 or xz.
-        format_options: of csv, all of ``CSV_OPTIONS``; else empty.
+        format_options: of csv, all of ``CSV_DEFAULTS``; else empty.
         size: rows in a file at the most, as the author says; or one number for each file.
         columns: the fields that the author says are in each row.
         bookmark: the replication key's greatest value in the files; UNSET: not said.
@@ -119,15 +117,15 @@ def batch_files(
             signed (has a query) is passed on in the proposal's dialect only (``"dialect": "sip"``).
         format: jsonl, csv, parquet or arrow; None: the files' names say.
         compression: of whole files: gzip, zstd, bz2, xz or none; None: the files' names say.
-        size: how many rows a file has, at the most; a list: each file of its own.
+        size: how many rows a file has, at the most; a list: each file of its own. None: nobody knows, but of Parquet.
         columns: the fields of each row, where the files do not say: jsonl, csv without header (then in order).
         delimiter, quote_char, header, null: of csv; ``,``, ``"``, True, and nothing between two delimiters. ``null`` is
             a text that is not quoted. ``quote_char=""``: none.
         bookmark: the greatest value of the stream's replication key in these files. Files that are passed on are not
-            read: without it the bookmark stays where it is.
+            read: without it the bookmark stays where it is. A stream without such a key ends where one is said.
         time_extracted: when the source made them; None: now.
-        temporary: the files belong to this run: burler removes them once it has read them as rows. Files that were
-            passed on stay, for the target.
+        temporary: the files belong to this run: burler removes them once it has read them as rows, or the run fails.
+            Files that were passed on stay, for the target.
         check: look whether each file is there and begins as it should. False: take your word, and ``columns``.
         storage_options: what the library of a remote store is given (fsspec); never part of a message.
 
@@ -189,16 +187,6 @@ def _absolute(given: Any) -> str:
     return text
 
 
-def local_path(url: str) -> Path | None:
-    """Where a ``file://`` URL points: as it is written, if that is there, else with ``%20`` read as a space. None for
-    all other URLs."""
-    parts = urlsplit(url)
-    if parts.scheme != "file":
-        return None
-    plain = Path(parts.path)
-    return plain if "%" not in parts.path or plain.exists() else Path(unquote(parts.path))
-
-
 # ---- what the files are ------------------------------------------------------------------------------------
 
 
@@ -254,7 +242,7 @@ def _csv_options(given: dict[str, Any], kind: str, *, tabs: bool) -> dict[str, A
         if said:
             raise _wrong(f"{next(iter(said))}= is about csv, and these files are {kind}.")
         return {}
-    made = {**CSV_OPTIONS, **({"delimiter": "\t"} if tabs else {}), **said}
+    made = {**CSV_DEFAULTS, **({"delimiter": "\t"} if tabs else {}), **said}
     made["quote_char"] = made["quote_char"] or None
     for name in ("delimiter", "quote_char"):
         value = made[name]

@@ -10,7 +10,8 @@ import msgspec
 
 from burler.batch.csv_cut import Blocks
 from burler.batch.csv_options import reading_options
-from burler.batch.native import BatchFiles, local_path
+from burler.batch.file_urls import local_path
+from burler.batch.native import BatchFiles
 from burler.batch.native_head import MOST_BYTES, STEP_BYTES, Head, open_file, size_of
 from burler.errors import BatchError, FileError
 from burler.extras import require
@@ -174,7 +175,11 @@ def _of_columns(files: BatchFiles, opened: Any, name: str) -> dict[str, Any]:
     magic = opened.read(6)
     right = magic[:4] == _PARQUET_MAGIC if files.format == "parquet" else magic[:4] != _PARQUET_MAGIC
     if not right or not magic:
-        raise FileError(f"file '{name}' is no {files.format.capitalize()}: it begins with {magic!r}.")
+        begin = f"it begins with {magic.decode('utf-8', 'replace')!r}" if magic else "it is empty"
+        raise FileError(
+            f"file '{name}' is no {files.format.capitalize()}: {begin}.\n  Was it written to its end? Where it is "
+            "another format, say it: burler.batch_files(..., format='csv')."
+        )
     if not _can_seek(opened):
         return {"remark": "it can't be read from its end where it lies, so nobody knows its columns"}
     opened.seek(0)

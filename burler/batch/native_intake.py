@@ -6,19 +6,21 @@ import datetime as dt
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
 
 from burler.batch.csv_columns import columns_of
-from burler.batch.native import CSV_OPTIONS, BatchFiles
+from burler.batch.native import BatchFiles
 from burler.batch.native_checks import NativeFile, checked, shown_name
-from burler.batch.native_rows import Rows
 from burler.batch.native_types import misfit
-from burler.batch_config import BatchConfig
+from burler.batch_config import CSV_DEFAULTS, BatchConfig
 from burler.context import StreamRun
 from burler.singer.messages import Batch
+
+if TYPE_CHECKING:
+    from burler.batch.native_rows import Rows
 
 logger = logging.getLogger("burler")
 
@@ -50,10 +52,14 @@ class Passed:
         return self.files.time_extracted
 
     @property
-    def count(self) -> int | None:
-        """How many rows they have; None if nobody knows. The author's number may be more than there are."""
-        counts = [_rows(self.files, file) for file in self.checked]
-        return None if None in counts else sum(count or 0 for count in counts)
+    def count(self) -> int:
+        """How many rows they have, as far as anybody knows. The author's number may be more than there are."""
+        return sum(_rows(self.files, file) or 0 for file in self.checked)
+
+    @property
+    def uncounted(self) -> int:
+        """Of how many files nobody knows how many rows they have."""
+        return sum(_rows(self.files, file) is None for file in self.checked)
 
     @property
     def size_bytes(self) -> int:
@@ -117,17 +123,27 @@ class Intake:
         """
         found = checked(files)
         if self._config is None:
-            return Rows(files, self._run, found)
+            return self._read(files, found)
         reason = why_not(files, found, self._run, config=self._config, rows_needed=self._rows_needed)
         if reason is None:
-            passed = tuple(file for file in found if not file.is_empty)
-            self._run.tally.add("files", count=len(passed))
-            self._run.tally.add("bytes", count=sum(file.size_bytes or 0 for file in passed))
-            return Passed(files, passed)
+            return self._passed(Passed(files, tuple(file for file in found if not file.is_empty)))
         if not self._said:
             self._said = True
             logger.info("stream '%s': its files are read and written anew: %s.", self._run.name, reason)
+        return self._read(files, found)
+
+    def _read(self, files: BatchFiles, found: Sequence[NativeFile]) -> Rows:
+        from burler.batch.native_rows import Rows
+
         return Rows(files, self._run, found)
+
+    def _passed(self, passed: Passed) -> Passed:
+        """Files that are passed on, counted as such: those that are read count where that is done."""
+        counts = {"passed_files": len(passed.checked), "bytes": passed.size_bytes, "uncounted_files": passed.uncounted}
+        for name, count in counts.items():
+            if count:
+                self._run.tally.add(name, count=count)
+        return passed
 
 
 def why_not(
@@ -165,7 +181,7 @@ def _unsayable(files: BatchFiles, config: BatchConfig) -> str | None:
         urlsplit(url).query or urlsplit(url).scheme == "file" for url in files.urls
     ):
         return "presign_seconds asks for signed URLs, and these are not"
-    if config.dialect == "meltano" and files.format == "csv" and dict(files.format_options) != dict(CSV_OPTIONS):
+    if config.dialect == "meltano" and files.format == "csv" and dict(files.format_options) != dict(CSV_DEFAULTS):
         return "dialect 'meltano' can't say how csv is written"
     return None
 
@@ -176,15 +192,20 @@ def _other_encoding(files: BatchFiles, config: BatchConfig) -> str | None:
     wanted = config.encoding
     if not config.encoding_given:
         return None
-    mine = (files.format, files.compression or "none")
-    theirs = (wanted.format, wanted.packing or "none")
-    if mine != theirs:
-        return f"batch_config asks for {theirs[0]}, {theirs[1]}, and they are {mine[0]}, {mine[1]}"
+    if files.format != wanted.format:
+        return f"batch_config asks for {wanted.format}, and they are {files.format}"
+    if files.compression != wanted.packing:
+        asked, theirs = _packed(wanted.packing), _packed(files.compression)
+        return f"batch_config asks for {wanted.format} {asked}, and they are {theirs}"
     for name, value in files.format_options.items():
-        asked = wanted.format_options.get(name, CSV_OPTIONS[name])
+        asked = wanted.format_options.get(name, CSV_DEFAULTS[name])
         if name != "line_end" and asked != value:
             return f"batch_config asks for csv with {name} {asked!r}, and theirs is {value!r}"
     return None
+
+
+def _packed(packing: str | None) -> str:
+    return f"packed with {packing}" if packing else "not packed"
 
 
 def _deselected_inside(run: StreamRun) -> str | None:

@@ -9,7 +9,8 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
-from burler.batch.native import BatchFiles, local_path
+from burler.batch.file_urls import local_path
+from burler.batch.native import BatchFiles
 from burler.batch.native_checks import NativeFile, checked, shown_name
 from burler.batch.native_head import open_file, opened_as
 from burler.context import StreamRun
@@ -176,7 +177,7 @@ def _csv(files: BatchFiles, file: NativeFile, opened: Unpacked, table: Table, na
     options = {**files.format_options, "line_end": file.line_end}
     message = Batch("", (file.url,), "csv", None, options)
     try:
-        for page in decode(cast(BinaryIO, opened), message, schema):
+        for page in decode(cast(BinaryIO, opened), message, schema, are_shaped=True):
             yield JsonPage(bytes(page.lines), ())
     except BatchError as error:
         raise FileError(f"file '{name}': {error}") from None

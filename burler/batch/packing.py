@@ -47,7 +47,7 @@ def packer(compression: str | None, options: Mapping[str, Any]) -> Compressor:
         MissingExtra: zstd without the package zstandard.
     """
     if compression is None:
-        return compressor(None, 0)
+        return cast(Compressor, _AsItIs())
     if compression == "gzip":
         return compressor("gz", _level(compression, options, 1, _GZIP_LEVELS))
     if compression == "zstd":
@@ -55,6 +55,16 @@ def packer(compression: str | None, options: Mapping[str, Any]) -> Compressor:
         zstandard = require("zstandard", extra="batch", needed_for="packing BATCH files with zstd")
         return cast(Compressor, zstandard.ZstdCompressor(level=level, write_checksum=True).compressobj())
     raise ConfigError(f"compression '{compression:.60}' is unknown. Known: none, gzip, zstd.")
+
+
+class _AsItIs:
+    """Not packed: what comes in goes on, without a copy of it. Whoever writes it does so before more comes in."""
+
+    def compress(self, data: bytes | bytearray | memoryview, /) -> bytes | bytearray | memoryview:
+        return data
+
+    def flush(self) -> bytes:
+        return b""
 
 
 def _level(compression: str, options: Mapping[str, Any], default: int, known: range) -> int:

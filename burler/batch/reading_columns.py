@@ -14,6 +14,8 @@ from burler.errors import BatchError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from burler.batch.columnar import ColumnarLayout
+
 _PAGE_BYTES = 1 << 20
 _MOST_ROWS = 4096
 
@@ -33,15 +35,16 @@ def pages(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, report:
         for lines, count in columnar_read.pages(raw, format):
             yield Page(lines, count)
         return
-    from burler.batch.columnar import ColumnarLayout, record_batch
+    from burler.batch.columnar import ColumnarLayout
     from burler.batch.columnar_text import RowText
 
-    layout, text = ColumnarLayout(schema, ""), RowText(schema)
+    layout, text, row = ColumnarLayout(schema, ""), RowText(schema), 0
     for batch, is_own in _parts(raw, format, schema, layout.arrow_schema, report):
         lines = text.lines(batch)
         if not is_own:
-            record_batch(layout, lines, batch.num_rows)
+            _as_own(layout, lines, batch.num_rows, row)
         yield Page(lines, batch.num_rows)
+        row += batch.num_rows
 
 
 def batches(raw: IO[bytes], format: str, schema: Mapping[str, Any], report: Report) -> Iterator[pa.RecordBatch]:
@@ -51,17 +54,42 @@ def batches(raw: IO[bytes], format: str, schema: Mapping[str, Any], report: Repo
     Raises:
         BatchError: see ``pages``.
     """
-    from burler.batch.columnar import ColumnarLayout, record_batch
+    from burler.batch.columnar import ColumnarLayout
     from burler.batch.columnar_text import RowText
 
-    layout, text = ColumnarLayout(schema, ""), RowText(schema)
+    layout, text, row = ColumnarLayout(schema, ""), RowText(schema), 0
     for batch, is_own in _parts(raw, format, schema, layout.arrow_schema, report):
         if is_own and _are_finite(batch):
             yield batch.replace_schema_metadata(None)
         else:
-            yield record_batch(layout, text.lines(batch), batch.num_rows)
+            yield _as_own(layout, text.lines(batch), batch.num_rows, row)
+        row += batch.num_rows
     for remark in layout.remarks():
         report(remark)
+
+
+def _as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa.RecordBatch:
+    """Rows in the columns of burler's own files.
+
+    Args:
+        before: how many rows of the file are before them.
+
+    Raises:
+        BatchError: a value that its column can't hold; names the row.
+    """
+    from burler.batch.columnar import record_batch
+
+    try:
+        return record_batch(layout, lines, count)
+    except BatchError as error:
+        failure = error
+    for number, line in enumerate(lines[:-1].split(b"\n"), before + 1):
+        try:
+            record_batch(layout, line + b"\n", 1)
+        except BatchError as error:  # who wrote the file is elsewhere: its cures are for the one who writes
+            fact = str(error).removeprefix("stream '': ").partition("\n")[0].rstrip(".")
+            raise BatchError(f"row {number:,}: {fact}. Correct the file, or the schema of its stream.") from None
+    raise failure
 
 
 def _parts(
@@ -88,6 +116,7 @@ def _known(batch: pa.RecordBatch, demands: Demands, names: list[str], report: Re
             f"none of its columns is a field of the stream: {listed(left_out)}. Is it a file of another stream?"
         )
     demands.check_columns(found, report)
+    demands.check_below(batch.schema, report)
     if not left_out:
         return batch
     report(f"columns that the schema does not know are left out: {listed(left_out)}")

@@ -12,8 +12,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
+from burler.batch.file_urls import local_path
 from burler.batch.naming import is_plain
 from burler.batch_config import BatchStorage
 from burler.config.secrets import hide, raw_secrets
@@ -102,7 +103,7 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
     hide_options(storage.options)
     check_root(storage.root)
     check_prefix(storage.prefix)
-    folder = local_path(storage.root, "batch_config.storage.root")
+    folder = root_path(storage.root, "batch_config.storage.root")
     if folder is not None:
         if presign_seconds is not None:
             raise ConfigError(
@@ -145,7 +146,7 @@ def check_root(url: str, name: str = "batch_config.storage.root") -> None:
     Raises:
         ConfigError: so, with the cure. The error does not show the credentials.
     """
-    folder = local_path(url, name)
+    folder = root_path(url, name)
     if folder is None:
         _check_remote(url, name)
     said = url if folder is None else str(folder)
@@ -193,9 +194,9 @@ def check_prefix(prefix: str, name: str = "batch_config.storage.prefix") -> None
         )
 
 
-def local_path(url: str, name: str = "storage") -> Path | None:
-    """The absolute path that a root of this machine means; None for a URL of another store. ``file:`` URLs are
-    percent-decoded, paths are as they are; links in them stay.
+def root_path(url: str, name: str = "storage") -> Path | None:
+    """The absolute path that a root of this machine means; None for a URL of another store. Of ``file:`` URLs see
+    ``file_urls``, paths are as they are; links in them stay.
 
     Raises:
         ConfigError: neither a path nor a URL: ``s3:/bucket``, a ``file:`` URL of another machine.
@@ -204,9 +205,8 @@ def local_path(url: str, name: str = "storage") -> Path | None:
     if scheme is None:
         path = str(Path(url).expanduser()) if url.startswith("~") else url
     elif scheme[1].lower() == "file":
-        parts = urlsplit(url)
-        path = unquote(parts.path)
-        if parts.netloc not in ("", "localhost") or not path.startswith("/") or parts.query or parts.fragment:
+        path = _of_file_url(url)
+        if not path.startswith("/"):
             raise ConfigError(f"{name}: {url!r} names no folder of this machine. Give file:///folder, or the path.")
     elif not url[scheme.end() :].startswith("//"):
         raise ConfigError(f"{name}: {url!r} is no URL. Did you mean {scheme[1]}://{url[scheme.end() :].lstrip('/')}?")
@@ -215,6 +215,15 @@ def local_path(url: str, name: str = "storage") -> Path | None:
     if not url or "\0" in path:
         raise ConfigError(f"{name}: it is empty or no path. Give a folder, such as ./batches, or s3://bucket/folder.")
     return Path(os.path.abspath(path))  # noqa: PTH100  # resolve() would follow links
+
+
+def _of_file_url(url: str) -> str:
+    """The path of a ``file:`` URL; nothing where it says more than a path of this machine."""
+    parts = urlsplit(url)
+    try:
+        return "" if parts.query or parts.fragment else str(local_path(url))
+    except OSError:
+        return ""
 
 
 def hide_options(options: Mapping[str, Any]) -> None:

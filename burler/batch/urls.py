@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
-from urllib.parse import unquote, urlsplit
 
+from burler.batch.file_urls import local_path
 from burler.batch.storage import hide_options
 from burler.batch.store_faults import AGAIN, is_about_options, open_filesystem, said
 from burler.config.secrets import hide
@@ -141,18 +141,7 @@ def _buffered(raw: io.RawIOBase) -> BinaryIO:
 
 
 def _local(url: str) -> Path:
-    if _scheme(url) != "file":
-        return Path(url)
-    rest = url.partition(":")[2]
-    if rest.startswith("//"):
-        host, _, path = rest[2:].partition("/")
-        if host.lower() not in ("", "localhost"):
-            raise OSError(f"it is a file of the machine '{host}'")
-        rest = f"/{path}"
-    plain = Path(rest)
-    if "%" in rest and not os.path.lexists(plain):
-        return Path(unquote(urlsplit(f"file://{rest}").path))
-    return plain
+    return local_path(url) or Path(url)
 
 
 def _regular(path: Path, failure: _Failure) -> os.stat_result:

@@ -11,24 +11,24 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
-import secrets
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from burler.batch.batch_file import BatchFile, plain
+import msgspec
+
+from burler.batch.batch_file import BatchFile
 from burler.batch.encoders import Layout, layout_of
+from burler.batch.open_files import OpenFiles
 from burler.batch.storage import Storage
 from burler.batch_config import BatchConfig
-from burler.errors import BatchError, BurlerError, MessageError, OutputClosed
+from burler.errors import BatchError, BurlerError, MessageError
 from burler.lake.held import HeldStates
 from burler.lake.openfile import fitting
 from burler.lake.roll import Clock, SystemClock
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
 
 logger = logging.getLogger(__name__)
-
-_MOST_OPEN_FILES = 200
 
 
 class BatchWriter:
@@ -52,23 +52,17 @@ class BatchWriter:
         clock: Clock | None = None,
         run_id: str | None = None,
     ) -> None:
-        self._storage = storage
         self.config = config
-        self._tap = tap
         self._emit = emit
-        self._clock = clock or SystemClock()
-        self._run_id = run_id or secrets.token_hex(6)
+        self._files = OpenFiles(storage, config, tap=tap, emit=emit, clock=clock or SystemClock(), run_id=run_id)
         self._lock = threading.RLock()
         self._place = 0
         self._dead = False
         self._schemas: dict[str, Schema] = {}
         self._layouts: dict[str, Layout] = {}
-        self._open: dict[str, BatchFile] = {}
-        self._numbers: dict[str, int] = {}
         self._held = HeldStates()
         self._told = False
         self._passed = 0  # files of the source
-        self._made: tuple[int, ...] = (0, 0, 0)  # files, rows, bytes as stored
 
     # ---- what comes in ---------------------------------------------------------------------------------
 
@@ -81,7 +75,7 @@ class BatchWriter:
         with self._working():
             self._place += 1
             if self._schemas.get(message.stream) != message:
-                self._end_of(message.stream)
+                self._files.end_of(message.stream)
                 self._remark(message.stream)
                 self._layouts[message.stream] = layout_of(self.config.encoding, message.schema, message.stream)
                 self._schemas[message.stream] = message
@@ -127,8 +121,8 @@ class BatchWriter:
                 if taken:
                     self._append(file, lines, start, end, taken, time_extracted, done)
                     start, done = end, done + taken
-                if not taken or self._is_full(file):
-                    self._end(file)
+                if not taken or self._files.is_full(file):
+                    self._files.end(file)
                     self._release()
 
     def _append(
@@ -141,8 +135,10 @@ class BatchWriter:
             with memoryview(lines) as view, view[start:end] as part:
                 file.rows(part, count, time)
         except BatchError as error:
-            error.rows_taken = done + file.records - before
-            raise
+            taken = file.records - before
+            named = BatchError(self._naming(str(error), file.stream, bytes(lines[start:end]), taken))
+            named.rows_taken = done + taken
+            raise named from None
 
     def table(self, page: ArrowPage) -> None:
         """A page of columns, exactly those of the stream's layout."""
@@ -157,15 +153,15 @@ class BatchWriter:
                 part = page.table if taken == count else page.table.slice(done, taken)
                 file.table(part, page.time_extracted)
                 done += taken
-                if self._is_full(file):
-                    self._end(file)
+                if self._files.is_full(file):
+                    self._files.end(file)
                     self._release()
 
     def batch(self, message: Batch) -> None:
         """Files that somebody else has made, at their place in the stream."""
         with self._working():
             self._place += 1
-            self._end_of(message.stream)
+            self._files.end_of(message.stream)
             self._emit(message)
             self._passed += len(message.manifest)
             self._release()
@@ -174,7 +170,7 @@ class BatchWriter:
         """ACTIVATE_VERSION, behind the rows before it."""
         with self._working():
             self._place += 1
-            self._end_of(message.stream)
+            self._files.end_of(message.stream)
             if self.config.activates:
                 self._emit(message)
             elif not self._told:
@@ -196,8 +192,8 @@ class BatchWriter:
         """A STATE: goes on at once if all before it is out, else when it is; newest only."""
         with self._working():
             self._place += 1
-            self._held.add(self._place, message, self._open_since())
-            self._end_old()
+            self._held.add(self._place, message, self._files.begun)
+            self._files.end_old()
             self._release()
 
     # ---- when files end --------------------------------------------------------------------------------
@@ -207,14 +203,13 @@ class BatchWriter:
         if self._dead:
             return
         with self._working():
-            self._end_old()
+            self._files.end_old()
             self._release()
 
     def flush(self) -> None:
         """End every open file, send its message, let the newest STATE go."""
         with self._working():
-            for file in sorted(self._open.values(), key=lambda file: file.begun):
-                self._end(file)
+            self._files.end_all()
             self._release()
 
     def close(self) -> None:
@@ -226,10 +221,11 @@ class BatchWriter:
                 self._dead = True
                 if self._passed:
                     logger.info("BATCH: %d files of the source went out as they are", self._passed)
-                if self._made[0]:
-                    files, rows, size = self._made
-                    word = "file" if files == 1 else "files"
-                    logger.info("BATCH: %d %s of %d rows, %d bytes, in %s", files, word, rows, size, self._storage.root)
+                made = self._files.made
+                if made.files:
+                    word = "file" if made.files == 1 else "files"
+                    said = (made.files, word, made.rows, made.stored_bytes, self._files.root)
+                    logger.info("BATCH: %d %s of %d rows, %d bytes, in %s", *said)
 
     def report(self) -> None:
         """Log what could not be kept since the last time: one line for each stream and kind, however many files."""
@@ -240,17 +236,20 @@ class BatchWriter:
         """The end after an error elsewhere: rows that no message has named are dropped, with the STATEs behind them."""
         with self._lock:
             self._dead = True
-            for file in self._open.values():
-                file.discard()
-            self._open.clear()
+            self._files.discard()
+
+    @property
+    def made(self) -> dict[str, Any] | None:
+        """See ``burler.sinks.base.files_made``."""
+        made = self._files.made
+        if not made.files:
+            return None
+        return {"files": made.files, "rows": made.rows, "bytes": made.stored_bytes, "root": self._files.root}
 
     @property
     def next_due_seconds(self) -> float | None:
         """Seconds until the oldest open file is due by age; None when no file is open."""
-        opened = min((file.opened for file in list(self._open.values())), default=None)
-        if opened is None:
-            return None
-        return max(0.0, opened + self.config.batch_age_seconds - self._clock.monotonic())
+        return self._files.next_due_seconds
 
     # ---- inside ----------------------------------------------------------------------------------------
 
@@ -270,86 +269,31 @@ class BatchWriter:
 
     def _file(self, stream: str, version: int | None) -> BatchFile:
         """The open file of a stream for rows of a version, begun if there is none that will do."""
-        file = self._open.get(stream)
-        if file is not None and (file.version != version or self._is_old(file)):
-            self._end(file)
-            self._release()
-            file = None
-        return file or self._begin(stream, version)
-
-    def _begin(self, stream: str, version: int | None) -> BatchFile:
+        file = self._files.usable(stream, version)
+        if file is not None:
+            return file
+        self._release()
         if stream not in self._layouts:
             raise MessageError(f"stream '{stream}': data came before its SCHEMA. The tap must send SCHEMA first.")
-        while len(self._open) >= _MOST_OPEN_FILES:
-            self._end(min(self._open.values(), key=lambda file: file.begun))
-        name = plain(stream)  # two streams may have the same in the names of files
-        number = self._numbers[name] = self._numbers.get(name, 0) + 1
-        file = BatchFile(
-            self._storage,
-            self.config.encoding,
-            self._layouts[stream],
-            tap=self._tap,
-            stream=stream,
-            run_id=self._run_id,
-            number=number,
-            version=version,
-            begun=self._place,
-            opened=self._clock.monotonic(),
-        )
-        self._open[stream] = file
-        return file
+        return self._files.begin(stream, self._layouts[stream], version, self._place)
 
-    def _end_of(self, stream: str) -> None:
-        if stream in self._open:
-            self._end(self._open[stream])
-
-    def _end(self, file: BatchFile) -> None:
-        """Publish a file, and send its message."""
-        if not file.records:
-            del self._open[file.stream]
-            file.discard()
-            return
-        file.publish()
-        del self._open[file.stream]
-        self._send(file)
-        made = (1, file.records, file.stored_bytes)
-        self._made = tuple(map(sum, zip(self._made, made, strict=True)))
-
-    def _send(self, file: BatchFile) -> None:
-        """The message of a file. Where it surely did not go out, the file is removed. After other errors the line may
-        be out, or what is kept of it still get out (a disk has room again): then the file stays."""
+    def _naming(self, fact: str, stream: str, part: bytes, taken: int) -> str:
+        """An error that names its row by its key, as errors of RECORDs do. Rows are taken in order, so it is the first
+        that was not."""
         try:
-            url = file.url
-            if self.config.presign_seconds is not None:
-                url = self._storage.presign(url, self.config.presign_seconds)
-            message = file.message(url, self.config.dialect)
-        except BaseException:
-            file.withdraw()
-            raise
-        try:
-            self._emit(message)
-        except OutputClosed:  # nobody read the whole line, and nobody will
-            file.withdraw()
-            raise
+            row = msgspec.json.decode(part.split(b"\n", taken + 1)[taken], type=dict[str, msgspec.Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, IndexError):  # no row that has a key
+            return fact
+        keys = [(key, row[key]) for key in self._schemas[stream].key_properties if key in row]
+        which = ", ".join(f"{key}={bytes(value).decode('utf-8', 'replace'):.60}" for key, value in keys)
+        start = f"stream '{stream}'"
+        return f"{start}, row {which}{fact.removeprefix(start)}" if which and fact.startswith(start) else fact
 
     def _remark(self, stream: str) -> None:
         for remark in self._layouts[stream].remarks() if stream in self._layouts else ():
             logger.warning("stream '%s': %s", stream, remark)
 
     def _release(self) -> None:
-        state = self._held.release(self._open_since())
+        state = self._held.release(self._files.begun)
         if state is not None:
             self._emit(state)
-
-    def _open_since(self) -> list[int]:
-        return [file.begun for file in self._open.values()]
-
-    def _end_old(self) -> None:
-        for file in [file for file in self._open.values() if self._is_old(file)]:
-            self._end(file)
-
-    def _is_old(self, file: BatchFile) -> bool:
-        return self._clock.monotonic() - file.opened >= self.config.batch_age_seconds
-
-    def _is_full(self, file: BatchFile) -> bool:
-        return file.records >= self.config.batch_size or file.size_bytes >= self.config.batch_bytes

@@ -134,10 +134,10 @@ def pack(config: BatchConfig, tap: str) -> int:
     \b
     tap-anything --config c.json | burler batch pack --compression gzip --storage ./batches | target-anything
     """
-    from burler.batch import packs
+    from burler.batch import batching
 
     with piped("pack") as pipe:
-        packs.pack(
+        batching.pack(
             pipe.fd,
             pipe.lines.write,
             config,
@@ -206,6 +206,7 @@ def piped(command: str) -> Iterator[Pipe]:
     fd = sys.stdin.fileno()
     with process.own_stdout() as lines:
         stopper = Stopper(lambda: lines.blocked_since)
+        stopper.owns_process = True
         with stopper.installed():
             ready = select.poll()
             ready.register(fd, select.POLLIN)

@@ -6,7 +6,7 @@ The rounds of a tail are many: each has its lines at DEBUG only, and its METRIC 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from burler.declare.strategies import Manual
@@ -83,7 +83,8 @@ def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
     skipped = outlet.skipped
     if engine.watch is None:
         outlet.report()
-        logs.metric("counter", "record_count", outlet.rows, endpoint=name)
+        if not _uncounted(sync, name):
+            logs.metric("counter", "record_count", outlet.rows, endpoint=name)
     else:
         engine.watch.bookmark(name, bookmark)
         _report_rows(engine.watch, outlet, at=engine.clock.monotonic())
@@ -95,14 +96,19 @@ def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
         name,
         status=status,
         rows=outlet.rows,
-        # Rows that were out before are looked at, too.
-        updated=min(outlet.newer, outlet.rows) if key is not None else None,
+        updated=_updated(outlet, counts) if key is not None else None,
         skipped=skipped,
         seconds=seconds,
         bookmark_from=outlet.bookmark_from,
         bookmark_to=bookmark,
         counts=counts,
     )
+
+
+def _updated(outlet: Outlet, counts: Mapping[str, Any]) -> int | None:
+    """Rows beyond the bookmark that the stream began with; None where files went out whose rows nobody has seen. Rows
+    that were out before are looked at, too."""
+    return None if "passed_files" in counts else min(outlet.newer, outlet.rows)
 
 
 def _report_rows(watch: TailWatch, outlet: Outlet, at: float | None) -> None:
@@ -118,7 +124,7 @@ def _report_rows(watch: TailWatch, outlet: Outlet, at: float | None) -> None:
 
 def _log_end(sync: SyncRun, level: int, status: str, failed: dict[str, BaseException], seconds: float) -> None:
     state = sync.engine.state
-    rows = ", ".join(_counted(name, outlet) for name, outlet in sync.outlets.items())
+    rows = ", ".join(_counted(name, outlet, _uncounted(sync, name)) for name, outlet in sync.outlets.items())
     own = sync.outlets.get(sync.name)
     key = own.planned.bookmark_key if own is not None else sync.spec.bookmark_key
     bookmark = entries.value_of(state, sync.name, key)
@@ -135,10 +141,20 @@ def _log_end(sync: SyncRun, level: int, status: str, failed: dict[str, BaseExcep
     logger.log(level, "stream '%s': %s, %s, %.1f s, bookmark %s", sync.name, shown, rows, seconds, bookmark)
 
 
-def _counted(name: str, outlet: Outlet) -> str:
+def _uncounted(sync: SyncRun, name: str) -> int:
+    """Files of a stream that went out as they are, and whose rows nobody has counted."""
+    found = sync.tallies[name].to_json().get("uncounted_files", 0) if name in sync.tallies else 0
+    return found if isinstance(found, int) else 0
+
+
+def _counted(name: str, outlet: Outlet, uncounted: int) -> str:
     left = f" ({outlet.left_out} left out by its post_transform)" if outlet.left_out else ""
     repeated = f" ({outlet.repeated} more were out already)" if outlet.repeated else ""
-    return f"{outlet.rows} rows of '{name}'{left}{repeated}"
+    rows = f"{outlet.rows} rows"
+    if uncounted:
+        files = "1 file that nobody has counted" if uncounted == 1 else f"{uncounted} files that nobody has counted"
+        rows = f"{rows} and those of {files}" if outlet.rows else f"the rows of {files}"
+    return f"{rows} of '{name}'{left}{repeated}"
 
 
 def _warn(sync: SyncRun, status: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.errors import BatchError, FileError
+from burler.errors import BatchError, FileError, StreamError
 from burler.runtime.outlet import Outlet
 from burler.sinks.base import batch_config_of
 
@@ -27,12 +27,14 @@ class FilesGiven:
         """Files that go on as they are, or an iterator of their pages.
 
         Raises:
-            FileError: they are not there, or not what they should be.
+            FileError: they are not there, or not what they should be. StreamError: a bookmark is said of them, and the
+                stream has none.
         """
         name = stream or self._sync.name
         outlet = self._sync.outlets.get(name)
         if unit is None or outlet is None:
             return files  # of a stream that is not selected, or not declared: whoever writes says so
+        _check_bookmark(outlet, files)
         if name not in unit.intakes:
             unit.intakes[name] = self._intake(unit, outlet)
         try:
@@ -55,6 +57,23 @@ class FilesGiven:
         name = outlet.planned.tap_stream_id
         config = batch_config_of(self._sync.engine.sink) if outlet.form != "messages" else None
         return Intake(unit.given_to(name)["stream"](), config=config, rows_needed=_rows_needed(outlet))
+
+
+def _check_bookmark(outlet: Outlet, files: Any) -> None:
+    """Refuse a bookmark that nothing would keep: its author counts on it. A catalog may have a stream read without its
+    replication key; then it plays no part, like those of rows."""
+    planned = outlet.planned
+    spec, may_have_one = planned.spec, planned.metadata.get((), {}).get("valid-replication-keys")
+    if files.bookmark is msgspec.UNSET or spec.replication_key is not None or may_have_one:
+        return
+    if planned.replication_key is None and planned.resume_key is None:
+        place = spec.sync.place if spec.sync is not None else spec.place
+        raise StreamError(
+            spec.tap_stream_id,
+            f"stream '{spec.tap_stream_id}' ({place}): batch_files(bookmark=...) needs a stream with a "
+            "replication_key, and this one has none: no state would hold the bookmark.\n"
+            "  Declare the replication_key, or leave bookmark= out.",
+        )
 
 
 def _rows_needed(outlet: Outlet) -> str | None:

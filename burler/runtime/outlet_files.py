@@ -60,7 +60,7 @@ class OutletFiles:
         dialect = "both" if config is None else config.dialect
         for message in files.batches(outlet.planned.stream, time_extracted=moment, version=version, dialect=dialect):
             self._sink.write(message)
-        outlet.count(files.count or 0, files.size_bytes)
+        outlet.count(files.count, files.size_bytes)
         key = outlet.planned.resume_key or outlet.planned.replication_key
         if key is None or files.bookmark is msgspec.UNSET:
             return []

@@ -48,6 +48,8 @@ class Report:
     ) -> None:
         self.limit: int | None = None
         self.schemas_only = False
+        self.batch: dict[str, Any] | None = None
+        """The batch files of the run (``burler.sinks.base.files_made``)."""
         self._now, self._monotonic = now, monotonic
         self._tap: str | None = None
         self._began, self._zero = now(), monotonic()
@@ -236,6 +238,8 @@ class Report:
             "totals": {**totals, "rows_per_second": _rate(totals["rows"], seconds)},
             "streams": [self._stream(row) for row in rows],
         }
+        if self.batch is not None:
+            document["batch"] = {**self.batch, "root": value_of(self.batch["root"])}
         if series:
             document["series"] = [self._series(row) for row in rows if row.series is not None]
         return document

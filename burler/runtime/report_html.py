@@ -14,6 +14,7 @@ from typing import Any
 
 from burler.runtime.report_plot import bookmark_plot, rows_plot
 from burler.runtime.report_style import SCRIPT, STYLE
+from burler.runtime.report_text import rows_of
 from burler.runtime.report_ticks import length_text
 
 _OPEN = 12  # so many streams' plots are unfolded from the start
@@ -138,7 +139,7 @@ def _stream(number: int, one: dict[str, Any], plotted: bool) -> str:
         _cell(f'<a href="#s{number}">{name}</a>' if plotted else name, "text"),
         _cell(one_line(one["replication_method"] or ""), "short"),
         _cell(f'<span class="badge {_class(one["status"])}">{one_line(one["status"])}</span>', "short"),
-        _cell(f"{one['rows']:,}", "number", one["rows"]),
+        _cell(rows_of([one]), "number", one["rows"]),
         _cell("" if one["updated"] is None else f"{one['updated']:,}", "number", one["updated"]),
         _cell(f"{one['skipped']:,}", "number", one["skipped"]),
         _cell(f"{seconds:,.1f}", "number", seconds),

@@ -49,7 +49,7 @@ def table(report: dict[str, Any]) -> Table:
 def _line(stream: dict[str, Any]) -> dict[str, str]:
     return {
         "stream": ascii_of(stream["stream"]),
-        "rows": f"{stream['rows']:,}",
+        "rows": rows_of([stream]),
         "updated": "-" if stream["updated"] is None else f"{stream['updated']:,}",
         "skipped": f"{stream['skipped']:,}",
         "seconds": f"{stream['seconds']:,.1f}",
@@ -57,6 +57,15 @@ def _line(stream: dict[str, Any]) -> dict[str, str]:
         "status": ascii_of(stream["status"]),
         "bookmark": _bookmark(stream["bookmark_from"], stream["bookmark_to"]),
     }
+
+
+def rows_of(streams: list[dict[str, Any]]) -> str:
+    """The rows of streams: ``12``, ``12+`` where files went out that nobody has counted, ``unknown`` where these are
+    all."""
+    rows = sum(one["rows"] for one in streams)
+    if not any("uncounted_files" in one["counts"] for one in streams):
+        return f"{rows:,}"
+    return f"{rows:,}+" if rows else "unknown"
 
 
 def counted(report: dict[str, Any], width: int) -> list[str]:
@@ -92,7 +101,7 @@ def _sum(name: str, streams: list[dict[str, Any]]) -> dict[str, str]:
     updated = [one["updated"] for one in streams if one["updated"] is not None]
     return {
         "stream": name,
-        "rows": f"{sum(one['rows'] for one in streams):,}",
+        "rows": rows_of(streams),
         "updated": f"{sum(updated):,}" if updated else "-",
         "skipped": f"{sum(one['skipped'] for one in streams):,}",
         "seconds": "",

@@ -29,7 +29,7 @@ from burler.runtime.tail_watch import TailWatch
 from burler.settings import Settings, read_settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, catalog_from_wire
-from burler.sinks.base import Sink
+from burler.sinks.base import Sink, files_made
 
 logger = logging.getLogger(__name__)
 
@@ -207,6 +207,7 @@ def run_session(
     finally:
         stack.close()
         if report is not None:
+            report.batch = files_made(sink)
             report.end(status, code)
         seconds = time.monotonic() - begun
         logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)

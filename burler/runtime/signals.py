@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 STUCK_SECONDS = 10.0
 
@@ -234,7 +235,22 @@ class Stopper:
 
     _hangs_up = False
     owns_process = False
-    """Whether the process ends with the run: the same signal once more must not cut its end short."""
+    """Whether the process ends with the run: no first signal, nor the same once more, must cut its end short."""
+
+    def _afterwards(self, number: int, former: Any) -> Any:
+        """What handles a signal once the run is over and its last STATE is out."""
+        if not self.owns_process or number not in (signal.SIGTERM, signal.SIGINT):
+            return former
+        return signal.SIG_IGN if number == self.signal else self._handle_late
+
+    def _handle_late(self, number: int, frame: FrameType | None) -> None:
+        """There is nothing left to stop: client, summary and report have as long as a reader has, and the exit code is
+        that of the run. A second signal ends the process at once."""
+        if self.signal is None:
+            leave = threading.Timer(STUCK_SECONDS, os._exit, (128 + number,))
+            leave.daemon = True
+            leave.start()
+        self.handle(number, frame)
 
     @contextlib.contextmanager
     def noting_hangups(self) -> Iterator[None]:
@@ -275,8 +291,7 @@ class Stopper:
         finally:
             sys.setswitchinterval(switch_seconds)
             for number, former in before.items():
-                ends = self.owns_process and number == self.signal
-                signal.signal(number, signal.SIG_IGN if ends else former)
+                signal.signal(number, self._afterwards(number, former))
             signal.set_wakeup_fd(earlier_fd)
             self._tell(_END)
             watchdog.join()

@@ -62,3 +62,10 @@ def form_for(sink: Any, stream: str, said: bool | None) -> Form:
 def batch_config_of(sink: Any) -> BatchConfig | None:
     """How a sink makes batch files; None where it makes none."""
     return sink.config if isinstance(sink, Batching) else None
+
+
+def files_made(sink: Any) -> dict[str, Any] | None:
+    """What a sink says of the batch files that messages have named: ``files``, ``rows``, ``bytes`` as stored, and
+    ``root``, the place as a URL without credentials. None where there are none."""
+    made: dict[str, Any] | None = getattr(sink, "made", None)
+    return made

@@ -49,6 +49,11 @@ class BatchSink:
                 self._writer = self._opened()
         return self._forms[stream]
 
+    @property
+    def made(self) -> dict[str, Any] | None:
+        """See ``files_made``."""
+        return None if self._writer is None else self._writer.made
+
     def columns(self, stream: str) -> Any:
         """See ``Batching.columns``."""
         return None if self._writer is None else self._writer.arrow_schema(stream)

@@ -20,6 +20,7 @@ numbers = st.one_of(
     st.sampled_from(["-0", "0", "-0.0", "1E400", "1.10", "1" + "0" * 30, "-1e-7", "12345678901234567890.123", "1E+2"]),
     st.from_regex(r"-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,4})?", fullmatch=True).filter(str.isascii),
 )
+WHOLE = ["-0", "0", "-0.0", "1E400", "3.00", "1" + "0" * 30, "1E+2", "12345678901234567890123"]
 documents = st.one_of(
     numbers,
     st.sampled_from(
@@ -43,7 +44,7 @@ def json_texts(draw: Any) -> str:
 KINDS: dict[str, tuple[dict[str, Any], Any]] = {
     "text": ({"type": ["null", "string"]}, json_texts()),
     "moment": ({"type": "string", "format": "date-time"}, st.just('"2024-01-02T03:04:05.123456789+02:00"')),
-    "integer": ({"type": "integer"}, st.one_of(numbers, st.integers().map(str))),
+    "integer": ({"type": "integer"}, st.one_of(st.sampled_from(WHOLE), st.integers().map(str))),
     "number": ({"anyOf": [{"type": "number"}, {"type": "null"}]}, numbers),
     "boolean": ({"type": ["boolean", "null"]}, st.sampled_from(["true", "false"])),
     "object": ({"type": "object", "properties": {"a": {"type": "integer"}}}, documents.filter(lambda d: d[0] == "{")),

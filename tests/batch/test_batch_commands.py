@@ -172,6 +172,16 @@ def _handles(pid: int, number: int) -> bool:
     return bool(caught >> (number - 1) & 1)
 
 
+def test_a_signal_behind_the_last_line_leaves_the_exit_code_as_it_is() -> None:
+    code = (
+        "import os, signal\nfrom burler.cli.batches import piped\n"
+        "with piped('expand'):\n    pass\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\nprint('to the end')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, b"to the end\n"), done.stderr
+
+
 @pytest.mark.parametrize("name", ["expand", "pack", "convert"])
 def test_a_reader_that_goes_while_the_tap_is_idle_is_exit_code_4(tmp_path: Path, name: str) -> None:
     where = [] if name == "expand" else ["--storage", str(tmp_path / "out")]

@@ -28,6 +28,13 @@ SCHEMA = {
         "tags": {"type": ["null", "array"]},
     }
 }
+TIMES = {
+    "properties": {
+        "name": {"type": "string"},
+        "day": {"type": ["null", "string"], "format": "date"},
+        "at": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
+    }
+}
 TWO = {"properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}}}
 exact = msgspec.json.Decoder(float_hook=Decimal).decode
 
@@ -192,8 +199,16 @@ def test_pieces_of_json_in_two_cells_do_not_make_up_for_each_other():
 @pytest.mark.parametrize(
     ("column", "cell", "said"),
     [
-        ("id", "12a", "row 3: field 'id': '12a' is no number"),
-        ("id", "1 2", "is no number"),
+        ("id", "12a", "row 3: field 'id': '12a' is no integer. Correct the file, or the schema of its stream"),
+        ("id", "1 2", "is no integer"),
+        ("id", "1.5", "row 3: field 'id': '1.5' is no integer"),
+        ("id", "1e-2", "is no integer"),
+        ("id", "1e99999999999999999999", "is no integer"),
+        ("day", "2024-02-30", r"row 3: field 'day': '2024-02-30' is no date \(YYYY-MM-DD\)\. Correct the file"),
+        ("day", "2024-05-01T10:00:00Z", "is no date"),
+        ("at", "yesterday", "row 3: field 'at': 'yesterday' is no date-time in years 1 to 9999. Correct the file"),
+        ("at", "2024-05-01T24:00:00Z", "is no date-time"),
+        ("at", "0000-05-01T00:00:00Z", "is no date-time"),
         ("id", "1,5", "row 3 has 3 fields, where 2 columns are expected"),
         ("price", "NaN", "row 3: field 'price': 'NaN' is no number"),
         ("price", "Infinity", "is no number"),
@@ -205,14 +220,59 @@ def test_pieces_of_json_in_two_cells_do_not_make_up_for_each_other():
     ],
 )
 def test_a_cell_that_is_none_of_its_field_is_named_with_its_row(column, cell, said):
+    schema = {"properties": {**SCHEMA["properties"], **TIMES["properties"]}}
     with pytest.raises(BatchError, match=said):
-        rows(f"name,{column}\na,\nb,{cell}\nc,\n")
+        rows(f"name,{column}\na,\nb,{cell}\nc,\n", schema)
+
+
+@pytest.mark.parametrize("cell", ["3.0", "1e2", "1E400", "-0", "12345678901234567890123"])
+def test_integers_stay_digit_for_digit(cell):
+    assert lines(f"id,name\n{cell},a\n", TWO).startswith(b'{"id":' + cell.encode())
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("day", "2024-05-01"),
+        ("day", "2024-05-01T00:00:00Z"),
+        ("at", "2024-05-01T10:00:00Z"),
+        ("at", "2024-05-01 10:00:00+02"),
+        ("at", "2024-05-01"),
+        ("at", "0001-01-01T00:00:00.123456789-11:00"),
+    ],
+)
+def test_dates_and_times_that_a_column_of_parquet_could_hold_stay_as_they_are(column, cell):
+    good = "2024-01-02" if column == "day" else "2024-01-02T03:04:05Z"
+    given = rows(f"name,{column}\na,{cell}\nb,{good}\nc,\n", TIMES)
+    assert [row[column] for row in given] == [cell, good, None]
+
+
+def test_an_empty_text_where_dates_stand_is_null():
+    """Some tools put all cells in quotes."""
+    given = rows('"name","day","at"\n"","",""\n"a","2024-05-01","2024-05-01T00:00:00Z"\n', TIMES)
+    assert given[0] == {"name": "", "day": None, "at": None}
+    assert given[1] == {"name": "a", "day": "2024-05-01", "at": "2024-05-01T00:00:00Z"}
+
+
+def test_who_looks_at_the_rows_himself_gets_odd_values_as_they_are():
+    data = io.BytesIO(b"name,day,at,id\na,soon,later,1.5\n")
+    schema = {"properties": {**TIMES["properties"], "id": {"type": "integer"}}}
+    (page,) = decode(data, Batch("orders", ("u",), "csv"), schema, are_shaped=True)
+    assert json.loads(page.lines) == {"name": "a", "day": "soon", "at": "later", "id": 1.5}
+
+
+def test_a_last_row_that_may_be_cut_off_is_told():
+    told = "the last row of a file has no line end; if it was cut off there, its last value is not whole"
+    for data, count in (("id,name\n1,a\n2,b", 1), ("id,name\n1,a\n2,b\n", 0), ("id,name", 0), ("id,name\n1,a\r\n", 0)):
+        reports = []
+        rows(data, TWO, reports)
+        assert reports == [told] * count
 
 
 def test_row_numbers_count_through_all_blocks(monkeypatch):
     monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", 100)
     data = "id,name\n" + "".join(f'{number},"line\nline"\n' for number in range(500))
-    with pytest.raises(BatchError, match="row 502: field 'id': 'x' is no number"):
+    with pytest.raises(BatchError, match="row 502: field 'id': 'x' is no integer"):
         rows(data + "x,a\n", TWO)
     with pytest.raises(BatchError, match="row 502 has 3 fields, where 2 columns are expected, near '1,2,3'"):
         rows(data + "1,2,3\n", TWO)

@@ -129,7 +129,10 @@ def test_fields_that_are_not_declared_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ('{"id":"5"}', "field 'id': '\"5\"' can't stand in its csv column: it is no number"),
+        ('{"id":"5"}', "field 'id': '\"5\"' can't stand in its csv column: it is no integer"),
+        ('{"id":1.5}', "field 'id': '1.5' can't stand in its csv column: it is no integer"),
+        ('{"id":1e99999999999999999999}', "it is no integer"),
+        ('{"price":"5"}', "field 'price': '\"5\"' can't stand in its csv column: it is no number"),
         ('{"id":true}', "field 'id': 'true'"),
         ('{"price":{"a":1}}', "field 'price': '{\"a\":1}'"),
         ('{"paid":"yes"}', "field 'paid': '\"yes\"' can't stand in its csv column: it is neither true nor false"),

@@ -106,15 +106,34 @@ def test_csv_options_are_all_there():
     assert shown == set(encoding.format_options)
 
 
+TARGET = """
+import json, sys
+rows = []
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "RECORD":
+        rows.append((message["stream"], message["record"]))
+    for url in message.get("manifest", []):
+        with open(url.removeprefix("file://"), encoding="utf-8") as file:
+            rows += [(message["stream"], json.loads(row)) for row in file]
+    if message["type"] == "STATE":
+        print(json.dumps(message["value"]))
+with open("loaded.jsonl", "a", encoding="utf-8") as out:
+    out.write(json.dumps(rows) + chr(10))
+"""
+
+
 def test_the_commands_on_a_real_tap_run_as_written(tmp_path):
-    """In a small repository, with the folder of examples in it."""
+    """In a small repository, with the folder of examples in it, and a target that knows files and rows."""
     block = PAGE.partition("## On a real tap\n")[2].partition("## ")[0]
     commands = [line.strip() for line in block.splitlines() if line.startswith("    ")]
-    assert len(commands) == 5
-    shim = tmp_path / "bin" / "burler"
-    shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m burler "$@"\n')
-    shim.chmod(0o755)
+    assert len(commands) == 7
+    (tmp_path / "target.py").write_text(TARGET)
+    (tmp_path / "bin").mkdir()
+    for name, runs in (("burler", "-m burler"), ("target-x", tmp_path / "target.py")):
+        shim = tmp_path / "bin" / name
+        shim.write_text(f'#!/bin/sh\nexec {sys.executable} {runs} "$@"\n')
+        shim.chmod(0o755)
     clone = tmp_path / "clone"
     (clone / "examples").mkdir(parents=True)
     (clone / "examples" / "tap_git").symlink_to(ROOT / "examples" / "tap_git")
@@ -132,6 +151,9 @@ def test_the_commands_on_a_real_tap_run_as_written(tmp_path):
     files = [line for line in done.stdout.splitlines() if line.startswith("tap-git--")]
     assert len(files) == types.count("BATCH") == 3, "a commit without files has no file_changes"
     assert '"one, two"' in done.stdout
+    from_files, from_rows = (json.loads(line) for line in (clone / "loaded.jsonl").read_text().splitlines())
+    assert from_files == from_rows and len(from_files) >= 3
+    assert "bookmarks" in json.loads((clone / "state.jsonl").read_text())
 
 
 def test_mistakes_are_answered_as_the_page_says(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from piped import SCHEMA, TIME, Piped, batch, expanded, file, lines, record, rows, state
 
 from burler.batch import expand
-from burler.batch.passing import Found, Passing
+from burler.batch.tap_lines import Found, TapLines
 from burler.errors import BatchError, MessageError, UsageError
 
 
@@ -274,15 +274,15 @@ def test_however_the_bytes_arrive(sizes: list[int], ended: bool) -> None:
     message = batch("file:///x")
     data = lines(SCHEMA, record(1), b"", message, state(1), record(2), message, b"x")
     data = data if ended else data[:-1]
-    passing, out, start = Passing(), [], 0
+    came, out, start = TapLines(), [], 0
     for size in [*sizes, len(data)]:
         if data[start : start + size]:
-            out += passing.take(data[start : start + size])
+            out += came.take(data[start : start + size])
         start += size
-    out += passing.finish(stopped=False)
+    out += came.finish(stopped=False)
     assert b"".join(piece.line if isinstance(piece, Found) else piece for piece in out) == data
     assert [piece.number for piece in out if isinstance(piece, Found)] == [4, 7]
-    assert passing.lines == 8
+    assert came.lines == 8
 
 
 def test_messages_go_on_while_the_tap_is_idle(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """What an author may say to ``burler.batch_files``, and what is made of it."""
 
 import datetime as dt
-from pathlib import Path
 
 import msgspec
 import pytest
 
-from burler.batch.native import CSV_OPTIONS, batch_files, local_path
+from burler.batch.file_urls import local_path
+from burler.batch.native import batch_files
+from burler.batch_config import CSV_DEFAULTS
 from burler.config.secrets import masked
 from burler.errors import DeclarationError
 from burler.testing import canary
@@ -56,7 +57,7 @@ def test_names_say_format_and_compression(name, kind, packing):
 
 
 def test_tabs_stand_between_the_fields_of_tsv():
-    assert batch_files("/data/a.tsv.gz").format_options == {**CSV_OPTIONS, "delimiter": "\t"}
+    assert batch_files("/data/a.tsv.gz").format_options == {**CSV_DEFAULTS, "delimiter": "\t"}
 
 
 def test_a_query_is_no_part_of_a_name():
@@ -234,8 +235,3 @@ def test_neither_signatures_nor_options_are_shown():
     assert signature not in repr(files) and secret not in repr(files)
     assert "https://h/a.jsonl" in repr(files)
     assert signature not in masked(f"GET https://h/a.jsonl?sig={signature}")
-
-
-def test_local_path_reads_what_others_wrote():
-    assert local_path("file:///data/a%20b.jsonl") == Path("/data/a b.jsonl")
-    assert local_path("file://localhost/data/a.jsonl") == Path("/data/a.jsonl")

@@ -220,10 +220,10 @@ ANEW = {
     "the author's word is not the schema": ("a.jsonl", {"columns": ["id"]}, {}, "it lacks 'name', 'price', 'at'"),
     "the header is not the author's word": ("a.csv", {"columns": ["id"]}, {}, "its columns are not those of columns="),
     "another format was asked for": (
-        "a.csv", {}, {"encoding": {"format": "jsonl"}}, "batch_config asks for jsonl, none, and they are csv, none",
+        "a.csv", {}, {"encoding": {"format": "jsonl"}}, "batch_config asks for jsonl, and they are csv",
     ),
     "another compression was asked for": (
-        "a.csv.gz", {}, {"encoding": {"format": "csv", "compression": "none"}}, "csv, none, and they are csv, gzip",
+        "a.csv.gz", {}, {"encoding": {"format": "csv", "compression": "none"}}, "asks for csv not packed, and they are",
     ),
     "other csv was asked for": (
         "a.csv", {}, {"encoding": {"format": "csv", "format_options": {"delimiter": ";"}}}, "csv with delimiter ';'",
@@ -325,6 +325,35 @@ def test_a_stream_that_saves_its_bookmarks_itself_has_that_of_its_files(tmp_path
     assert run.states[-1]["bookmarks"]["orders"]["at"] == "2024-02-02T00:00:00Z"
 
 
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_bookmark_that_no_state_would_hold_ends_its_stream(tmp_path, batch):
+    tap = tap_of(batch_files(put(tmp_path, "a.csv"), bookmark="2024-01-02T00:00:00Z"))
+    run = run_tap(tap, config_of(tmp_path) if batch else {})
+    said = str(run.result.errors["orders"])
+    assert said.startswith("stream 'orders' (") and "native_taps.py:" in said
+    assert "batch_files(bookmark=...) needs a stream with a replication_key, and this one has none" in said
+    assert said.endswith("Declare the replication_key, or leave bookmark= out.")
+    assert set(run.types) <= {"SCHEMA", "STATE"} and run.result.exit_code == 1
+
+
+def test_a_bookmark_of_a_stream_that_a_catalog_reads_whole_plays_no_part(tmp_path):
+    root = {"breadcrumb": [], "metadata": {"valid-replication-keys": ["at"]}}
+    entry = {"tap_stream_id": "orders", "stream": "orders", "schema": SCHEMA, "metadata": [root]}
+    tap = burler.tap("tap-found")
+    tap.discover(lambda: {"streams": [entry]})
+    tap.sync("*")(lambda: iter([batch_files(put(tmp_path, "a.csv"), bookmark="2024-01-02T10:00:00.500000Z")]))
+    for method, bookmark in (("FULL_TABLE", None), ("INCREMENTAL", "2024-01-02T10:00:00.500000Z")):
+        given = {
+            **entry,
+            "replication_method": method,
+            "metadata": [{"breadcrumb": [], "metadata": {"selected": True}}],
+        }
+        given |= {} if bookmark is None else {"replication_key": "at"}
+        run = run_tap(tap, config_of(tmp_path), catalog={"streams": [given]})
+        assert batches(run) and not run.result.errors
+        assert run.states[-1].get("bookmarks", {}).get("orders", {}).get("at") == bookmark
+
+
 def test_without_it_files_that_pass_move_nothing(tmp_path):
     run = run_tap(incremental(batch_files(put(tmp_path, "a.csv"))), config_of(tmp_path))
     assert batches(run)
@@ -414,3 +443,10 @@ def _open_files():
         with contextlib.suppress(OSError):
             found.add(str(one.readlink()))
     return found
+
+
+def test_a_row_of_csv_that_does_not_fit_is_a_bad_record_like_any_other(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"id,name,price,at\n1,x,,2024-01-01T00:00:00Z\n1.5,y,,\n3,z,,yesterday\n4,w,,\n")
+    run = run_tap(tap_of(batch_files(path), on_bad_record="skip"))
+    assert [row["id"] for row in run.records("orders")] == [1, 4]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -211,3 +212,76 @@ def test_columns_are_counted_too(tmp_path: Path, form: str) -> None:
     for rows in ways({**message, "file_stats": [{"records": 3, "bytes": size}]}, schema, []):
         with pytest.raises(BatchError, match="it has 2 rows where the message says 3"):
             list(rows())
+
+
+def nested(*required: str) -> tuple[dict[str, Any], pa.DataType, list[Any]]:
+    """A schema of objects within objects and lists, a file's type that lacks some of their fields, and values."""
+    inner = schema_of(*required, sku=TEXT, price=NUMBER)
+    owner = {"type": ["null", "object"], "properties": {"name": TEXT, "items": {"type": "array", "items": inner}}}
+    kind = pa.struct([("items", pa.list_(pa.struct([("sku", pa.string())])))])
+    return schema_of(id={"type": "integer"}, owner=owner), kind, [{"items": [{"sku": "a"}]}]
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_fields_that_objects_of_a_file_lack_are_null_and_told(tmp_path: Path, form: str) -> None:
+    schema, kind, values = nested()
+    message = put(tmp_path, pa.table({"id": [1], "owner": pa.array(values, kind)}), form)
+    for number in (0, 1):
+        warnings: list[str] = []
+        (found,) = ways(message, schema, warnings)[number]()
+        row = found if number == 0 else found.to_pylist()[0]
+        assert row["owner"] == {"name": None, "items": [{"sku": "a", "price": None}]}
+        told = "stream 'users': fields of the schema that are not there are null in every row: "
+        assert warnings == [told + "'owner.name', 'owner.items.[].price'"]
+
+
+def test_fields_that_values_of_a_map_lack_are_told(tmp_path: Path) -> None:
+    schema = schema_of(prices={"type": "object", "additionalProperties": schema_of(low=NUMBER, high=NUMBER)})
+    kind = pa.map_(pa.string(), pa.struct([("low", pa.float64())]))
+    message, warnings = put(tmp_path, pa.table({"prices": pa.array([[("a", {"low": 1.0})]], kind)})), list[str]()
+    assert list(read(message, schema, warn=warnings.append).rows())
+    assert ["'prices.{}.high'" in warning for warning in warnings] == [True]
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_field_that_every_object_must_have_is_missed(tmp_path: Path, form: str) -> None:
+    schema, kind, values = nested("price")
+    message = put(tmp_path, pa.table({"id": [1], "owner": pa.array(values, kind)}), form)
+    for rows in ways(message, schema, []):
+        with pytest.raises(
+            BatchError, match=r"it has no field 'owner.items.\[\].price', which every object there must have"
+        ):
+            list(rows())
+
+
+@pytest.mark.parametrize("function", ["expand", "convert"])
+@pytest.mark.parametrize(
+    ("node", "cell", "fact"),
+    [
+        ({"type": "integer"}, "abc", "'abc' is no integer"),
+        ({"type": "integer"}, "1.5", "'1.5' is no integer"),
+        ({"type": "string", "format": "date"}, "soon", r"'soon' is no date \(YYYY-MM-DD\)"),
+        (MOMENT, "yesterday", "'yesterday' is no date-time in years 1 to 9999"),
+    ],
+)
+def test_a_cell_of_csv_that_is_none_of_its_field_ends_it(
+    tmp_path: Path, function: str, node: Any, cell: str, fact: str
+) -> None:
+    schema = {"type": "SCHEMA", "stream": "users", "schema": schema_of(v=node), "key_properties": []}
+    message = put(tmp_path, f"v\n{cell}\n".encode(), "csv")
+    given = (schema, message, state(1))
+    out = expanded(*given) if function == "expand" else converted(config(tmp_path / "out"), *given)
+    said = rf"line 2: stream 'users': batch file 'file://.*a.csv': row 2: field 'v': {fact}. Correct the file, or the "
+    assert re.match(said, str(out.error)), out.error
+    assert out.of("SCHEMA") and not out.of("RECORD") and not out.of("BATCH") and not out.of("STATE")
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_value_of_columns_that_is_none_of_its_field_is_named_with_its_row(tmp_path: Path, form: str) -> None:
+    table = pa.table({"id": [*map(float, range(9000)), 1.5], "v": ["x"] * 9001})
+    message = put(tmp_path, table, form)
+    for rows in ways(message, schema_of(id={"type": "integer"}, v=TEXT), []):
+        with pytest.raises(BatchError, match=r"row 9,001: field 'id': 1.5 can't be held") as caught:
+            list(rows())
+        assert str(caught.value).endswith("Correct the file, or the schema of its stream.")
+        assert "batch_config" not in str(caught.value) and "\n" not in str(caught.value)

@@ -10,10 +10,9 @@ import pytest
 
 from burler.batch import batch_file
 from burler.batch.batch_file import plain
-from burler.batch.native import CSV_OPTIONS
 from burler.batch.writer import BatchWriter
-from burler.batch_config import BatchConfig, Encoding
-from burler.errors import BurlerError, MessageError, OutputClosed, StorageError
+from burler.batch_config import CSV_DEFAULTS, BatchConfig, Encoding
+from burler.errors import BatchError, BurlerError, MessageError, OutputClosed, StorageError
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Records, Schema, State
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
@@ -376,7 +375,7 @@ def test_a_file_that_is_too_old_takes_no_more_rows_where_no_timer_runs():
 
 
 def test_what_could_not_be_kept_is_said_once_not_for_each_file(caplog: pytest.LogCaptureFixture):
-    run = Run(encoding=Encoding("csv", None, dict(CSV_OPTIONS)), batch_size=1).schema()
+    run = Run(encoding=Encoding("csv", None, dict(CSV_DEFAULTS)), batch_size=1).schema()
     lines = b'{"id":1,"more":1}\n{"id":2,"more":2}\n'
     with caplog.at_level("WARNING", logger="burler"):
         run.writer.rows("s", lines, 2, NOON)
@@ -409,3 +408,38 @@ def test_a_name_that_another_run_has_taken_is_drawn_anew():
     run.rows(1).writer.close()
     (name,) = run.storage.files
     assert name != "tap-t--s-r-00001.jsonl" and run.seen == ["Schema", [1]]
+
+
+# ---- rows that a file can't hold -----------------------------------------------------------------------------------
+
+KEYED = {"properties": {"id": {"type": "integer"}, "of": {"type": "string"}, "n": {"type": ["null", "integer"]}}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "row", "start"),
+    [
+        (("id",), '{"n":1.5,"id":3,"of":"x"}', "stream 's', row id=3: field 'n': '1.5' can't"),
+        (("of", "id"), '{"n":1.5,"id":3,"of":"x\\ny"}', "stream 's', row of=\"x\\ny\", id=3: field 'n'"),
+        (("id",), '{"n":1.5}', "stream 's': field 'n': '1.5' can't"),
+        ((), '{"n":1.5,"id":3}', "stream 's': field 'n': '1.5' can't"),
+        (("id",), '{"n":1.5,"id":3', "stream 's': a row can't be read"),
+    ],
+    ids=["a key", "two", "none there", "no key", "no row"],
+)
+def test_a_row_that_a_file_can_not_hold_is_named_by_its_key(keys: tuple[str, ...], row: str, start: str):
+    """Among others of its page, whose file goes on."""
+    run = Run(encoding=Encoding("csv", None, dict(CSV_DEFAULTS)))
+    run.writer.schema(Schema("s", KEYED, keys))
+    good = b'{"id":1,"of":"a","n":7}\n'
+    with pytest.raises(BatchError) as caught:
+        run.writer.rows("s", good * 5 + row.encode() + b"\n" + good, 7, NOON)
+    assert str(caught.value).startswith(start)
+    assert caught.value.rows_taken == 5
+    run.writer.close()
+    assert [message.size for message in run.batches] == [5]
+
+
+def test_names_that_are_one_in_letters_of_files_stay_apart():
+    names = ["a_b", "a/b", "a?b", ".a_b", "x" * 200, "x" * 201, "", "_"]
+    assert len({plain(name) for name in names}) == len(names)
+    assert plain("a_b") == "a_b", "what needs no change is left as it is"

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 from tapprocess import PYTHON, Ended, environment, write_tap
+
+from burler.runtime import signals
 
 HEAD = """
 import os, sys, threading, time
@@ -293,3 +296,69 @@ def test_lake_write_that_has_read_nothing_yet_ends_too(tmp_path: Path):
         finally:
             process.kill()
             process.wait()
+
+
+CLOSES = """
+class Client:
+    def close(self):
+        sys.stderr.write("CLOSING\\n")
+        while not os.path.exists("go"):
+            time.sleep(0.01)
+
+@tap.client
+def client(config):
+    return Client()
+
+@tap.sync("rows", key_properties="id", replication_key="id", order="asc")
+def rows(client):
+    yield {"id": 1}
+    ENDS
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("ends", "code"), [("", 0), ("raise ValueError('no')", 1)], ids=["done", "failed"])
+def test_a_signal_behind_the_last_state_leaves_summary_and_exit_code_as_they_are(
+    started: Any, tmp_path: Path, number: int, ends: str, code: int
+):
+    run = started(CLOSES.replace("ENDS", ends), "--report", str(tmp_path / "report.json"))
+    run.until("CLOSING")
+    run.signal(number)
+    (tmp_path / "go").touch()
+    ended = run.ended()
+    assert ended.code == code, ended.stderr
+    assert ended.messages[-1]["type"] == "STATE"
+    assert any(line.startswith("INFO | rows ") for line in ended.stderr.splitlines())
+    assert (tmp_path / "report.json").exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_second_one_there_ends_at_once(started: Any, number: int, code: int):
+    run = started(CLOSES.replace("ENDS", ""))
+    run.until("CLOSING")
+    run.signal(number)
+    time.sleep(0.6)  # the same signal twice in one moment is one
+    run.signal(number)
+    assert run.ended(5).code == code
+
+
+def test_an_end_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+    left: list[int] = []
+    monkeypatch.setattr(signals, "STUCK_SECONDS", 0.05)
+    monkeypatch.setattr(signals.os, "_exit", left.append)
+    stopper = signals.Stopper()
+    stopper.owns_process = True
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    switch_seconds = sys.getswitchinterval()
+    try:
+        with stopper.installed():
+            pass
+        signal.raise_signal(signal.SIGTERM)
+        end = time.monotonic() + 20
+        while not left and time.monotonic() < end:
+            time.sleep(0.01)
+        assert left == [143] and stopper.signal == signal.SIGTERM
+    finally:
+        sys.setswitchinterval(switch_seconds)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import BinaryIO
 
-from burler.batch.passing import never, nothing
 from burler.batch.storage import open_storage
+from burler.batch.tap_lines import never, nothing
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
 from burler.errors import MessageError

@@ -58,7 +58,7 @@ class Activation:
 Piece = bytes | Found | Activation
 
 
-class Passing:
+class TapLines:
     """Cuts blocks into whole lines that pass, and BATCH messages.
 
     Args:

@@ -1,0 +1,165 @@
+"""The cells of one column of a CSV file to JSON, a column at a time: nearly all of it runs in C, and what is spelled in
+another way is read cell by cell."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from burler.batch import columnar_times
+from burler.batch.csv_cells import is_whole
+from burler.batch.csv_columns import Column
+from burler.batch.csv_options import CsvOptions
+from burler.columns.kinds import DATE, TIMESTAMP
+from burler.columns.values import Convert, Misfit, Report, converter
+from burler.lake.surrogates import veil
+
+_INTEGER = r"^-?(?:0|[1-9][0-9]*)$"
+_NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
+_ODD_NUMBER = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+)?\s*", re.ASCII)
+_TRUE = {"true", "t", "1", "yes", "y", "on"}
+_FALSE = {"false", "f", "0", "no", "n", "off"}
+_bracketed = msgspec.json.Decoder(list[msgspec.Raw]).decode_lines
+
+
+class OddCell(Exception):
+    """A cell that is no value of its field. ``place``: of its row in the block, from 0."""
+
+    def __init__(self, place: int, value: str, fact: str) -> None:
+        super().__init__(fact)
+        self.place, self.value, self.fact = place, value, fact
+
+
+def cells_of(column: Column, cells: Any, options: CsvOptions) -> Any:
+    """The cells of a column as a string array: the JSON text of each, but of a column of kind "text" the text itself.
+
+    Raises:
+        OddCell: the first that is no value of its field.
+    """
+    return _READ[column.narrow or column.kind](cells, options)
+
+
+def _numbers(column: Any, options: CsvOptions, *, narrow: bool) -> Any:
+    import pyarrow.compute as pc
+
+    if pc.all(pc.match_substring_regex(column, _INTEGER if narrow else _NUMBER)).as_py() is not False:
+        return column
+    return _each(column, options, _integer, "no integer") if narrow else _each(column, options, _number, "no number")
+
+
+def _times(column: Any, options: CsvOptions, *, quick: Callable[[Any], Any], convert: Convert, fact: str) -> Any:
+    """Texts as they are, each of which a column of Parquet could hold."""
+    import pyarrow as pa
+
+    def read(cell: str) -> str | None:
+        try:
+            convert(msgspec.json.encode(cell), Report(Counter(), Counter()))
+        except Misfit:
+            return None
+        return cell
+
+    try:
+        if quick(column) is not None:
+            return column
+    except pa.ArrowInvalid:
+        pass
+    return _each(column, options, read, fact)
+
+
+def _booleans(column: Any, options: CsvOptions) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = pa.array(["true", "false", None])
+    if pc.all(pc.is_in(column, value_set=known)).as_py() is not False:
+        return column
+    return _each(column, options, _truth, "neither true nor false")
+
+
+def _as_documents(column: Any, options: CsvOptions) -> Any:
+    from burler.pipeline.arrow_text import bytes_of, join
+
+    # In brackets each, so that no line has two documents, and none goes on in the next line.
+    data = bytes(bytes_of(join(["[", column, "]\n"], len(column))))
+    if data.count(b"\n") == len(column) and b"\r" not in data:
+        try:
+            sizes = list(map(len, _bracketed(data)))
+        except (msgspec.DecodeError, RecursionError):
+            pass
+        else:
+            if len(sizes) == len(column) and set(sizes) == {1}:
+                return column
+    return _each(column, options, _document, "no JSON")
+
+
+def _each(column: Any, options: CsvOptions, read: Callable[[str], str | None], fact: str) -> Any:
+    """A column cell by cell.
+
+    Args:
+        read: gives what a cell becomes: its JSON text, or the text itself; None if it is none.
+        fact: what a cell is that is none.
+    """
+    import pyarrow as pa
+
+    once = functools.lru_cache(maxsize=1024)(read)
+    made: list[str | None] = []
+    for place, cell in enumerate(column.to_pylist()):
+        if cell is None or not cell.strip() or cell == options.null:  # some tools put all cells in quotes
+            made.append(None)
+            continue
+        text = once(cell)
+        if text is None:
+            raise OddCell(place, cell, fact)
+        made.append(text)
+    return pa.array(made, pa.string())
+
+
+def _number(cell: str) -> str | None:
+    """A number in JSON's spelling: no plus, no zeros in front, digits on both sides of a point."""
+    found = _ODD_NUMBER.fullmatch(cell)
+    if found is None or not (found[2] or found[3]):
+        return None
+    sign, whole, behind, exponent = found.groups(default="")
+    point = f".{behind}" if behind else ""
+    return f"{sign.strip('+')}{whole.lstrip('0') or '0'}{point}{exponent}"
+
+
+def _integer(cell: str) -> str | None:
+    number = _number(cell)
+    return number if number is not None and is_whole(number) else None
+
+
+def _truth(cell: str) -> str | None:
+    word = cell.strip().lower()
+    return "true" if word in _TRUE else "false" if word in _FALSE else None
+
+
+def _document(cell: str) -> str | None:
+    """JSON on one line."""
+    line = cell.encode()
+    try:
+        _bracketed(b"[" + (veil(line) or line) + b"]")
+        json.loads(cell)
+    except (ValueError, RecursionError):  # msgspec's errors are ValueErrors as well
+        return None
+    return cell.replace("\n", " ").replace("\r", " ")  # JSON text has them between values alone
+
+
+_READ: dict[str, Callable[[Any, CsvOptions], Any]] = {
+    "text": lambda column, _options: column,
+    "number": partial(_numbers, narrow=False),
+    "integer": partial(_numbers, narrow=True),
+    "date-time": partial(
+        _times, quick=columnar_times.moments, convert=converter(TIMESTAMP, ()), fact="no date-time in years 1 to 9999"
+    ),
+    "date": partial(_times, quick=columnar_times.days, convert=converter(DATE, ()), fact="no date (YYYY-MM-DD)"),
+    "boolean": _booleans,
+    "json": _as_documents,
+}
