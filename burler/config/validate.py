@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sys
+import threading
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -28,8 +30,7 @@ def compile_schema(schema: Schema, *, place: str) -> Any:
     Raises:
         DeclarationError: it is no valid JSON Schema, or uses what the installed jsonschema does not know.
     """
-    import jsonschema
-
+    jsonschema = _imported()
     newest = next(getattr(jsonschema, name) for name in _NEWEST if hasattr(jsonschema, name))
     old = newest is jsonschema.Draft4Validator
     plain: dict[str, Any] = {key: value for key, value in _listed(schema).items() if key not in ("$id", "id")}
@@ -45,6 +46,33 @@ def compile_schema(schema: Schema, *, place: str) -> Any:
             return _build(jsonschema, kind, plain, old)
         errors.append(error)
     raise DeclarationError(f"{place}: config_spec is no valid JSON Schema: {errors[0]}.")
+
+
+def _imported() -> Any:
+    """The package jsonschema. Versions before 3 import requests with it, for references over the web, which no config
+    waits for; that takes twice as long as all the rest of it, and they do without where there is none."""
+    wanted = "requests" in sys.modules
+    finder = _Without("requests")
+    if not wanted:
+        sys.meta_path.insert(0, finder)
+    try:
+        import jsonschema
+    finally:
+        if not wanted:
+            sys.meta_path.remove(finder)
+    return jsonschema
+
+
+class _Without:
+    """Lets this thread not find a package."""
+
+    def __init__(self, package: str) -> None:
+        self._package, self._thread = package, threading.get_ident()
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """See ``importlib.abc.MetaPathFinder``: None, so that others look."""
+        if name == self._package and threading.get_ident() == self._thread:
+            raise ModuleNotFoundError(f"{name} is not imported here", name=name)
 
 
 def _listed(node: Any) -> Any:

@@ -198,7 +198,7 @@ def _around_nulls(array: Any, present: Callable[[Any], Any]) -> Any:
     if not array.null_count:
         return present(array)
     valid = array.is_valid()
-    places = pc.if_else(valid, pc.subtract(pc.cumulative_sum(valid.cast(pa.int32())), 1), pa.scalar(None, pa.int32()))
+    places = pc.if_else(valid, pc.subtract(pc.cumulative_sum(valid.cast(pa.int32())), 1), pa.nulls(1, pa.int32())[0])
     return present(array.drop_null()).take(places)
 
 

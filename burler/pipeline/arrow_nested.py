@@ -18,7 +18,7 @@ def around_nulls(array: Any, present: Callable[[Any], Parts]) -> Parts:
     there = array.drop_null()
     text = join(present(there), len(there))
     valid = array.is_valid()
-    places = pc.if_else(valid, pc.subtract(pc.cumulative_sum(valid.cast(pa.int32())), 1), pa.scalar(None, pa.int32()))
+    places = pc.if_else(valid, pc.subtract(pc.cumulative_sum(valid.cast(pa.int32())), 1), pa.nulls(1, pa.int32())[0])
     return [text.take(places)]
 
 

@@ -133,4 +133,4 @@ def where_valid(array: Any, text: Any) -> Any:
     import pyarrow.compute as pc
 
     text = text.cast(pa.string())
-    return pc.if_else(array.is_valid(), text, pa.scalar(None, pa.string())) if array.null_count else text
+    return pc.if_else(array.is_valid(), text, pa.nulls(1, pa.string())[0]) if array.null_count else text

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import functools
 import itertools
+import struct
 from decimal import Decimal
 from typing import Any
 
@@ -31,9 +32,26 @@ class Unsure(Exception):
 
 @functools.lru_cache(maxsize=4096)
 def _constant(text: str, large: bool) -> Any:
+    return one_text(text, large=large)[0]
+
+
+def one_text(text: str, *, large: bool = False) -> Any:
+    """An array of one text. ``pa.array`` and ``pa.scalar`` would import pandas where it is installed, which takes as
+    long as to write 100,000 rows."""
     import pyarrow as pa
 
-    return pa.scalar(text, pa.large_string() if large else pa.string())
+    data = text.encode()
+    ends = struct.pack("=qq" if large else "=ii", 0, len(data))
+    kind = pa.large_string() if large else pa.string()
+    return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])
+
+
+@functools.lru_cache(maxsize=16)
+def one_number(value: int) -> Any:
+    """An integer of 64 bits as a scalar."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(struct.pack("=q", value))])[0]
 
 
 def join(parts: Parts, count: int, *, keep_nulls: bool = False) -> Any:
@@ -154,7 +172,7 @@ def uuid_parts(array: Any) -> Parts:
     digits = pa.py_buffer(data.hex().encode())
     text = pa.Array.from_buffers(pa.binary(32), len(stored), [None, digits]).cast(pa.binary()).view(pa.string())
     if stored.null_count:
-        text = pc.if_else(stored.is_valid(), text, pa.scalar(None, pa.string()))
+        text = pc.if_else(stored.is_valid(), text, pa.nulls(1, pa.string())[0])
     cuts = (0, 8, 12, 16, 20, 32)
     groups = [pc.utf8_slice_codeunits(text, start, stop) for start, stop in itertools.pairwise(cuts)]
     return quoted(*[part for group in groups for part in (group, "-")][:-1])
@@ -182,7 +200,7 @@ def float_parts(array: Any) -> Parts:
 
     array = finite(array)
     text = array.cast(pa.string())
-    if pc.min(array).as_py() <= 0 and pc.index(text, "-0").as_py() >= 0:
+    if pc.min(array).as_py() <= 0 and pc.index(text, _constant("-0", False)).as_py() >= 0:
         text = pc.if_else(pc.equal(text, "-0"), "-0.0", text)  # many readers take -0 for an integer and lose the sign
     return [text]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from burler.pipeline.arrow_text import Parts, Unsure, join, quoted
+from burler.pipeline.arrow_text import Parts, Unsure, join, one_number, quoted
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
@@ -102,7 +102,8 @@ def _either(mask: Any, coarse: Callable[[], Any], fine: Any) -> Any:
 def _multiples(counts: Any, of: int) -> Any:
     import pyarrow.compute as pc
 
-    return pc.equal(pc.multiply(pc.divide(counts, of), of), counts)
+    step = one_number(of)
+    return pc.equal(pc.multiply(pc.divide(counts, step), step), counts)
 
 
 def check_bounds(counts: Any, least: int, most: int) -> None:

@@ -17,7 +17,8 @@ _INFINITE_TIMES = {
     **{2**63 - 1: "infinity", -(2**63): "-infinity"},
     **{-9222425352054775809: "infinity", -9222425352054775808: "-infinity"},
 }
-_NO_NUMBERS = frozenset(("nan", "inf", "-inf", "infinity", "-infinity"))
+_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
+"""As PostgreSQL writes them."""
 
 
 def settled(batch: pa.RecordBatch, results: Sequence[Result]) -> pa.RecordBatch | list[dict[str, Any]]:
@@ -60,7 +61,7 @@ def _with_floats(rows: list[dict[str, Any]], numbers: Sequence[Result]) -> list[
 def _as_float(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_float(one) for one in value]
-    return float(value) if isinstance(value, str) and value.lower() in _NO_NUMBERS else value
+    return float(value) if value in _NO_NUMBERS else value
 
 
 def _settled(column: Any, result: Result) -> Any:
@@ -76,11 +77,10 @@ def _settled(column: Any, result: Result) -> Any:
     return column
 
 
-def _number(column: Any, modifier: int) -> Any:
+def _number(texts: Any, modifier: int) -> Any:
     """Texts of a numeric as decimals of its digits; where it has no fixed digits, or there is a NaN, as text."""
     import pyarrow as pa
 
-    texts = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
     if modifier < 0:
         return texts
     precision, scale = (modifier - 4) >> 16, (modifier - 4) & 0x7FF
@@ -97,9 +97,11 @@ def _odd(column: Any) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from burler.pipeline.arrow_text import one_text
+
     if not pa.types.is_string(column.type):
         return False
-    return bool(pc.any(pc.is_in(column, pa.array(sorted(_NO_NUMBERS)))).as_py())
+    return bool(pc.any(pc.is_in(column, pa.concat_arrays([one_text(text) for text in _NO_NUMBERS]))).as_py())
 
 
 def _with_words(column: Any, counts: Any, words: dict[int, str], text: Any) -> Any:

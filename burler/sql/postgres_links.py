@@ -72,14 +72,25 @@ def conninfo(url: URL, connect_seconds: float) -> str:
 
 
 class AdbcLink:
-    """A connection of ``adbc-driver-postgresql``."""
+    """A connection of ``adbc-driver-postgresql``.
+
+    Through the driver manager itself: its DB-API module imports pandas and polars where they are installed, which takes
+    longer than to read some hundred thousand rows.
+    """
 
     def __init__(self, url: URL, connect_seconds: float) -> None:
         from burler.extras import require
 
-        dbapi = require("adbc_driver_postgresql.dbapi", extra="sql", needed_for="reading PostgreSQL")
-        self._connection = dbapi.connect(conninfo(url, connect_seconds), autocommit=False)
-        self._cursor: Any = None
+        driver = require("adbc_driver_postgresql", extra="sql", needed_for="reading PostgreSQL")
+        self._manager = require("adbc_driver_manager", extra="sql", needed_for="reading PostgreSQL")
+        self._database = driver.connect(conninfo(url, connect_seconds))
+        try:
+            self._connection = self._manager.AdbcConnection(self._database)
+            self._connection.set_autocommit(False)
+        except BaseException:
+            self.close()
+            raise
+        self._statement: Any = None
 
     def begin(self, settings: Mapping[str, str]) -> None:
         """See ``Link``."""
@@ -87,27 +98,38 @@ class AdbcLink:
 
     def ask(self, sql: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
         """See ``Link``."""
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql, tuple(values) or None)
-            return list(cursor.fetchall()) if cursor.description else []
+        import pyarrow as pa
+
+        from burler.pipeline.arrow_text import one_text
+
+        with self._manager.AdbcStatement(self._connection) as statement:
+            statement.set_sql_query(sql)
+            statement.prepare()
+            if values:
+                names = [str(place) for place in range(len(values))]
+                statement.bind(pa.RecordBatch.from_arrays([one_text(value) for value in values], names))
+            with _reader(statement) as reader:
+                columns = [[one.to_pylist() for one in batch.columns] for batch in reader]
+                return [row for found in columns for row in zip(*found, strict=True)]
 
     def fetch(self, sql: str) -> Generator[Any, None, None]:
         """See ``Link``."""
-        cursor = self._cursor = self._connection.cursor()
+        statement = self._statement = self._manager.AdbcStatement(self._connection)
         try:
-            cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)})
-            cursor.execute(sql)
-            yield from cursor.fetch_record_batch()
+            statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)})
+            statement.set_sql_query(sql)
+            with _reader(statement) as reader:
+                yield from reader
         finally:
-            self._cursor = None
-            cursor.close()
+            self._statement = None
+            statement.close()
 
     def cancel(self) -> None:
         """See ``Link``."""
-        cursor = self._cursor
-        if cursor is not None:
+        statement = self._statement
+        if statement is not None:
             with contextlib.suppress(Exception):  # it has just ended
-                cursor.adbc_cancel()
+                statement.cancel()
 
     def end(self) -> None:
         """See ``Link``."""
@@ -115,8 +137,18 @@ class AdbcLink:
 
     def close(self) -> None:
         """See ``Link``."""
-        with contextlib.suppress(Exception):  # it may be broken: that is why it is closed
-            self._connection.close()
+        for opened in (getattr(self, "_connection", None), self._database):
+            with contextlib.suppress(Exception):  # it may be broken: that is why it is closed
+                if opened is not None:
+                    opened.close()
+
+
+def _reader(statement: Any) -> Any:
+    """What a statement gives, as pyarrow's reader of record batches."""
+    import pyarrow as pa
+
+    stream, _count = statement.execute_query()
+    return pa.RecordBatchReader.from_stream(stream)
 
 
 class PsycopgLink:

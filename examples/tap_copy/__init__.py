@@ -34,6 +34,13 @@ tap = burler.tap(
                 "default": 256 * 1024 * 1024,
                 "description": "A file of so many bytes, before compression, is followed by another one.",
             },
+            "connections": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 16,
+                "default": 2,
+                "description": "So many connections read a big table at the same time, each a part of it.",
+            },
         },
     },
     version="1.0.0",
@@ -53,6 +60,7 @@ def client(config):
         folder=config["folder"],
         compression=config["compression"],
         most_bytes=config["max_file_bytes"],
+        connections=config["connections"],
     )
 
 

@@ -21,7 +21,7 @@ with recursive kinds as (
     select d.oid, k.kind, case when d.typtypmod = -1 then k.modifier else d.typtypmod end
     from pg_catalog.pg_type d join kinds k on k.oid = d.typbasetype where d.typtype = 'd'
 )
-select n.nspname::text, c.relname::text, c.relkind in ('v', 'm'), a.attname::text, k.kind,
+select n.nspname::text, c.relname::text, c.relkind in ('v', 'm'), c.relkind in ('r', 'm'), a.attname::text, k.kind,
        case when a.atttypmod = -1 then k.modifier else a.atttypmod end,
        not a.attnotnull, format_type(a.atttypid, a.atttypmod), array_position(p.indkey::int2[], a.attnum)
 from pg_catalog.pg_class c
@@ -38,11 +38,12 @@ _ORDERED = {"int2", "int4", "int8", "date", "timestamp", "timestamptz"}
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table or view, with the columns that the user may read."""
+    """A table or view, with the columns that the user may read. ``is_stored``: it has rows of its own, in blocks."""
 
     schema: str
     name: str
     is_view: bool
+    is_stored: bool
     columns: tuple[Column, ...]
     keys: tuple[str, ...]
 
@@ -55,13 +56,13 @@ class Table:
 def tables_of(connection: psycopg.Connection[Any], schemas: Sequence[str]) -> list[Table]:
     """The tables and views of some schemas."""
     rows = connection.execute(_COLUMNS, (list(schemas),)).fetchall()
-    return [_table(*at, list(found)) for at, found in groupby(rows, key=lambda row: row[:3])]
+    return [_table(*at, list(found)) for at, found in groupby(rows, key=lambda row: row[:4])]
 
 
-def _table(schema: str, name: str, is_view: bool, rows: list[tuple[Any, ...]]) -> Table:
-    columns = tuple(Column(*row[3:8]) for row in rows)
-    keys = sorted((row[8], row[3]) for row in rows if row[8] is not None)
-    return Table(schema, name, is_view, columns, tuple(key for _place, key in keys))
+def _table(schema: str, name: str, is_view: bool, is_stored: bool, rows: list[tuple[Any, ...]]) -> Table:
+    columns = tuple(Column(*row[4:9]) for row in rows)
+    keys = sorted((row[9], row[4]) for row in rows if row[9] is not None)
+    return Table(schema, name, is_view, is_stored, columns, tuple(key for _place, key in keys))
 
 
 def catalog_of(tables: Sequence[Table], replication_key: str | None) -> Catalog:

@@ -18,6 +18,7 @@ from .catalog import Table, catalog_of, tables_of
 from .copying import copied
 from .files import Exports
 from .kinds import REFUSED, Column, quoted
+from .parts import in_parts, named
 
 _SETTINGS = {
     "TimeZone": "UTC",
@@ -27,6 +28,7 @@ _SETTINGS = {
     "jit": "off",  # it takes longer to begin than a plain scan saves
     "idle_in_transaction_session_timeout": "0",  # who takes the files may be slow
 }
+_SET = "select " + ", ".join(["set_config(%s, %s, true)"] * len(_SETTINGS))
 _LIVENESS = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 _REFUSED = re.compile(f'{REFUSED}(?P<what>.*)"$', re.DOTALL)
 _NULL_ALONE = "\\N"
@@ -40,6 +42,7 @@ class Warehouse:
         schemas: whose tables are streams.
         replication_key: the column that new and changed rows have greater values in; None: all tables are full tables.
         folder, compression, most_bytes: of files; see ``Exports``.
+        connections: how many read a big table at the same time.
     """
 
     def __init__(
@@ -51,9 +54,11 @@ class Warehouse:
         folder: str,
         compression: str,
         most_bytes: int,
+        connections: int = 1,
     ) -> None:
         self._url, self._schemas, self._key = url, schemas, replication_key
         self._folder, self._compression, self._most_bytes = folder, compression, most_bytes
+        self._connections = connections
         self._tables: dict[str, Table] = {}
 
     def discover(self) -> Catalog:
@@ -78,16 +83,22 @@ class Warehouse:
         with self._snapshot(f"stream '{stream.name}'") as connection:
             (made_at,) = connection.execute("select now()").fetchone() or (None,)
             where, greatest = _since(connection, stream, table)
-            question = _question(table, columns, where)
             exports = Exports(
                 self._folder, stream.tap.name, stream.name, compression=self._compression, most_bytes=self._most_bytes
             )
-            rows = copied(connection, _copy_of(question, alone=len(columns) == 1))
-            last = None
-            for made in exports.files(rows):
-                if last is not None:
-                    yield self._files(last, columns, made_at)
-                last = made
+            most = 1 if where else self._connections  # what is new is found by an index
+            with in_parts(connection, table, most, self._connect) as parts:
+                statements = {one: _copy(table, columns, where or at) for one, at in parts.items()}
+                last = None
+                try:
+                    for made in exports.files(copied(statements)):
+                        if last is not None:
+                            yield self._files(last, columns, made_at)
+                        last = made
+                except Exception:
+                    if last is not None:  # it is whole, whatever came of the others
+                        yield self._files(last, columns, made_at)
+                    raise
             if last is not None:
                 yield self._files(last, columns, made_at, **({} if greatest is None else {"bookmark": greatest}))
 
@@ -117,15 +128,25 @@ class Warehouse:
     def _snapshot(self, what: str) -> Iterator[psycopg.Connection[Any]]:
         """A connection in one transaction that only reads, and sees the database as it is at its first statement."""
         try:
-            given = {**_LIVENESS, **conninfo.conninfo_to_dict(self._url), "client_encoding": "utf8"}
-            with contextlib.closing(psycopg.connect(**given)) as connection:
-                connection.isolation_level = IsolationLevel.REPEATABLE_READ
-                connection.read_only = True
-                for name, value in _SETTINGS.items():
-                    connection.execute("select set_config(%s, %s, true)", (name, value))
+            with contextlib.closing(self._connect()) as connection:
                 yield connection
         except psycopg.Error as error:
             raise SqlError(f"{what}: {_said(error)}") from None
+
+    def _connect(self, snapshot: str | None = None) -> psycopg.Connection[Any]:
+        """A connection in a transaction. ``snapshot``: what another connection sees, and has exported."""
+        given = {**_LIVENESS, **conninfo.conninfo_to_dict(self._url), "client_encoding": "utf8"}
+        connection = psycopg.connect(**given)
+        try:
+            connection.isolation_level = IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            if snapshot is not None:
+                connection.execute(sql.SQL("set transaction snapshot {}").format(snapshot))
+            connection.execute(_SET.encode(), [text for pair in _SETTINGS.items() for text in pair])
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 def _said(error: psycopg.Error) -> str:
@@ -164,23 +185,17 @@ def _since(connection: psycopg.Connection[Any], stream: Any, table: Table) -> tu
         known = sql.Literal(str(stream.bookmark)).as_string(connection)
         read_as = "timestamptz" if column.kind == "timestamp" else column.kind
         value = f"cast({known} as {read_as})" + (" at time zone 'UTC'" if column.kind == "timestamp" else "")
-        where = f"where {quoted(key)} >= {value}"
+        where = f"{quoted(key)} >= {value}"
     greatest = Column("greatest", column.kind, column.modifier)
     asked = f"select cast(value as text) from (select {greatest.selected.rpartition(' as ')[0]} as value from "
-    asked += f"(select max({quoted(key)}) as greatest from {_name(table)} {where}) as t) as t"
+    asked += f"(select max({quoted(key)}) as greatest from {named(table)} {'where ' * bool(where)}{where}) as t) as t"
     (found,) = connection.execute(asked.encode()).fetchone() or (None,)
     return where, found
 
 
-def _name(table: Table) -> str:
-    return f"{quoted(table.schema)}.{quoted(table.name)}"
-
-
-def _question(table: Table, columns: list[Column], where: str) -> str:
-    return f"select {', '.join(column.selected for column in columns)} from {_name(table)} {where}"
-
-
-def _copy_of(question: str, *, alone: bool) -> str:
+def _copy(table: Table, columns: list[Column], where: str) -> str:
     """A row of one null would be an empty line, which readers of CSV pass over: there null has a text of its own."""
-    null = f", NULL '{_NULL_ALONE}'" if alone else ""
+    null = f", NULL '{_NULL_ALONE}'" if len(columns) == 1 else ""
+    question = f"select {', '.join(column.selected for column in columns)} from {named(table)}"
+    question += f" where {where}" if where else ""
     return f"copy ({question}) to stdout (format csv, header{null})"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from burler.batch import ExportFiles
 
-_BLOCK_BYTES = 1 << 20
+from .copying import Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +33,53 @@ class Exports:
         self._files = ExportFiles(folder, tap=tap, stream=stream, format="csv", compression=compression)
         self._most_bytes = most_bytes
 
-    def files(self, rows: Iterable[Any]) -> Iterator[Made]:
-        """Write rows as they come, each of them whole (COPY sends them so), and give each file once it is whole.
+    def files(self, pieces: Iterable[Piece]) -> Iterator[Made]:
+        """Write pieces as they come, those of each part into files of its own, and give each file once it is whole.
 
         Args:
-            rows: bytes; the first of them is the header, which each file gets. Without rows there is no file.
+            pieces: see ``copied``. Each file gets the header; without rows there is no file.
 
         Raises:
-            StorageError: the disk is full, or the place gone. The file that was being written is gone, too.
+            StorageError: the disk is full, or the place gone. The files that were being written are gone, too.
         """
-        source = iter(rows)
-        header = bytes(next(source, b""))
-        for first in source:
-            yield self._file(header, first, source)
+        parts: dict[int, _Part] = {}
+        with contextlib.ExitStack() as unfinished:
+            for piece in pieces:
+                part = parts.get(piece.part)
+                if part is None:
+                    part = parts[piece.part] = _Part(self._files)
+                    unfinished.push(part.give_up)
+                if piece.rows:
+                    part.write(piece)
+                if part.rows and (piece.is_last or part.size >= self._most_bytes):
+                    yield part.finish()
 
-    def _file(self, header: bytes, first: Any, source: Iterator[Any]) -> Made:
-        with self._files.new() as file:
-            count = self._write(file, header, first, source)
-        return Made(file.url, count)
 
-    def _write(self, file: Any, header: bytes, first: Any, source: Iterator[Any]) -> int:
-        block: list[Any] = [header]
-        count, size, total = -1, 0, 0  # the header is no row
-        for row in chain((first,), source):
-            block.append(row)
-            size += len(row)
-            if size >= _BLOCK_BYTES:
-                file.write(b"".join(block))
-                count, total, size = count + len(block), total + size, 0
-                block.clear()
-                if total >= self._most_bytes:
-                    break
-        file.write(b"".join(block))
-        return count + len(block)
+class _Part:
+    """The file that the rows of one COPY go to just now. ``rows``, ``size``: how many, and their bytes."""
+
+    def __init__(self, files: ExportFiles) -> None:
+        self._files = files
+        self._open = contextlib.ExitStack()
+        self._file: Any = None
+        self.rows = self.size = 0
+
+    def write(self, piece: Piece) -> None:
+        """Append rows, to a new file if there is none."""
+        if self._file is None:
+            self._file = self._open.enter_context(self._files.new())
+            self._file.write(piece.header)
+        self._file.write(piece.data)
+        self.rows += piece.rows
+        self.size += len(piece.data)
+
+    def finish(self) -> Made:
+        """Publish the file."""
+        self._open.close()
+        made = Made(self._file.url, self.rows)
+        self._file, self.rows, self.size = None, 0, 0
+        return made
+
+    def give_up(self, *error: Any) -> None:
+        """Remove the file, if there is one: after an error nobody finishes it."""
+        self._open.__exit__(*error)

@@ -10,6 +10,7 @@ import pytest
 from burler.config.loading import load
 from burler.errors import ConfigError
 from burler.settings import MOST_SECONDS, Settings, markdown_table, option_of, read_settings, read_value
+from burler.testing import canary
 
 FOREVER = [None, "null", "none", "forever", " Forever "]
 
@@ -51,8 +52,9 @@ def test_forever_is_a_word_for_retries_alone_and_none_may_be_a_name():
 WRONG = [-1, -0.5, "-1", "x", "", " ", "nan", float("nan"), "inf", float("inf"), True, False, [], {}, "1_0", 10**400]
 
 
+OBJECTS = ("batch_config", "lake_options")
 NUMBERS = [
-    item.name for item in dataclasses.fields(Settings) if "bool" not in str(item.type) and item.name != "batch_config"
+    item.name for item in dataclasses.fields(Settings) if "bool" not in str(item.type) and item.name not in OBJECTS
 ]
 
 
@@ -74,11 +76,27 @@ def test_what_is_no_object_is_no_batch_config(value):
     assert len(str(caught.value)) < 160
 
 
+@pytest.mark.parametrize("value", [one for one in WRONG if one != {}] + ["{", "[]", "1"], ids=repr)
+def test_what_is_no_object_is_no_lake_options(value):
+    with pytest.raises(ConfigError, match="setting 'lake_options' must be a JSON object$"):
+        read_settings({"lake_options": value})
+
+
+def test_options_of_a_lake_are_an_object_or_its_text_and_a_wrong_one_is_not_shown():
+    assert read_settings({"lake_options": {"key": "a", "n": 1}}).lake_options == {"key": "a", "n": 1}
+    assert read_settings({"lake_options": '{"anon": true}'}).lake_options == {"anon": True}
+    assert read_settings({"lake_options": "null"}).lake_options is None
+    secret = canary("options")
+    with pytest.raises(ConfigError) as caught:
+        read_settings({"lake_options": '{"secret": "' + secret})
+    assert secret not in str(caught.value)
+
+
 def test_zero_is_refused_but_where_it_means_something():
     for item in dataclasses.fields(Settings):
         if str(item.type).startswith(("int", "float")):
             for zero in (0, 0.0, "0", -0.0):
-                if item.name in ("max_failures", "tail_max_retries"):
+                if item.name in ("max_failures", "tail_max_retries", "lock_timeout_seconds"):
                     assert getattr(read_settings({item.name: zero}), item.name) == 0
                 else:
                     with pytest.raises(ConfigError, match="number above 0"):
