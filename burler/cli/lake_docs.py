@@ -1,0 +1,59 @@
+"""``burler lake docs``."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import os
+from pathlib import Path
+
+import click
+
+from burler.cli.lakes_common import lake_options, open_lake
+from burler.errors import UsageError
+
+logger = logging.getLogger(__name__)
+_EPOCH = "SOURCE_DATE_EPOCH"
+
+
+@click.command()
+@click.argument("url")
+@click.argument("out")
+@click.option(
+    "--samples",
+    type=click.IntRange(0, 1000),
+    default=0,
+    metavar="N",
+    help="Show N rows of each stream. They may hold personal data; without this option none is shown.",
+)
+@click.option("--title", metavar="TEXT", help="Heading of the site; else the last part of URL.")
+@lake_options
+def docs(url: str, out: str, samples: int, title: str | None, lake_options: str | None) -> int:
+    """Make a site about the lake at URL in the folder OUT: pages to open from the disk or to serve as they are.
+
+    \b
+    burler lake docs ./lake ./lake-docs && open lake-docs/index.html
+
+    What can't be read is said on its page and as a warning; the exit code is 1 then.
+    """
+    from burler.lake.site import build_site
+
+    if not out:
+        raise UsageError("lake docs needs a folder for the site, as in: burler lake docs ./lake ./lake-docs")
+    store = open_lake(url, lake_options, must_exist=True)
+    built = build_site(store, Path(out), url=url, now=_now(), title=title, samples=samples)
+    for problem in built.problems:
+        logger.warning("%s: %s", problem.where, problem.what)
+    click.echo(f"{built.index}: {built.taps:,} taps, {built.streams:,} streams, {built.files:,} files")
+    return 1 if built.problems else 0
+
+
+def _now() -> dt.datetime:
+    """The clock, or the time that ``SOURCE_DATE_EPOCH`` gives: then the same lake gives the same bytes."""
+    given = os.environ.get(_EPOCH)
+    if not given:
+        return dt.datetime.now(dt.UTC)
+    try:
+        return dt.datetime.fromtimestamp(int(given), dt.UTC)
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"{_EPOCH} is {given!r}, which is no number of seconds since 1970.") from None

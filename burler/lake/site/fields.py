@@ -1,0 +1,267 @@
+"""A JSON Schema as a list of fields that a person reads: nested ones by their path, types and limits in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from burler.errors import DeclarationError
+from burler.schema.refs import resolve_refs
+
+MOST_FIELDS = 5000
+MOST_LEVELS = 30
+_SHORT = 120  # characters of a value in a limit
+_MANY = 12  # values of an enum that are named
+_UNIONS = ("anyOf", "oneOf")
+_LIMITS = {
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "multipleOf": "a multiple of {}",
+    "pattern": "matches {}",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "contentEncoding": "encoded as {}",
+    "default": "default {}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field. ``path`` is dotted, with ``[]`` for the items of an array (``tags[].name``); a name that holds such
+    signs itself stands in quotes. ``parent`` is the path of the field it lies in, empty at the top. ``nullable`` is
+    None where the schema allows anything.
+    """
+
+    path: str
+    name: str
+    parent: str
+    depth: int
+    type: str
+    nullable: bool | None
+    required: bool
+    description: str
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of a schema in its order, and what had to be left out, in words (empty: nothing)."""
+
+    fields: tuple[Field, ...]
+    left_out: str = ""
+    description: str = ""
+
+
+def fields_of(schema: Mapping[str, Any]) -> Fields:
+    """All fields of a schema. References are resolved; those that can't be are said in ``left_out``."""
+    notes = []
+    root: Any = schema
+    if _has_references(schema):
+        try:
+            root = resolve_refs(schema, source="the schema")
+        except (DeclarationError, RecursionError) as error:
+            notes.append(f"References could not be resolved: {error}")
+    found: list[Field] = []
+    for field in _below(root, parent="", path="", depth=0):
+        if len(found) == MOST_FIELDS:
+            notes.append(f"Only the first {MOST_FIELDS:,} fields are shown.")
+            break
+        found.append(field)
+    if any(field.depth == MOST_LEVELS - 1 for field in found):
+        notes.append(f"Fields deeper than {MOST_LEVELS} levels are left out.")
+    return Fields(tuple(found), " ".join(notes), _description(root))
+
+
+def _has_references(schema: Any) -> bool:
+    todo = [schema]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Mapping):
+            if "$ref" in node or "allOf" in node:
+                return True
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)
+    return False
+
+
+def _below(node: Any, *, parent: str, path: str, depth: int) -> Iterator[Field]:
+    """The fields inside of a node; ``path`` is where they are counted from, with ``[]`` where it is an array."""
+    if depth >= MOST_LEVELS:
+        return
+    required = {name for part in _parts(node) for name in _names(part.get("required"))}
+    for name, child in _children(node):
+        here = f"{path}.{name}" if path else name
+        yield Field(
+            path=here,
+            name=name,
+            parent=parent,
+            depth=depth,
+            type=type_words(child),
+            nullable=_nullable(child),
+            required=name in required,
+            description=_description(child),
+            limits=tuple(_limits(child)),
+        )
+        inner, brackets = child, ""
+        while (items := _items(inner)) is not None and len(brackets) < 2 * MOST_LEVELS:
+            inner, brackets = items, brackets + "[]"
+        yield from _below(inner, parent=here, path=here + brackets, depth=depth + 1)
+
+
+def _names(value: Any) -> list[str]:
+    return [quoted(name) for name in value if isinstance(name, str)] if isinstance(value, list) else []
+
+
+def _children(node: Any) -> Iterator[tuple[str, Any]]:
+    """Named fields, then rules for names that are not known beforehand."""
+    seen: dict[str, Any] = {}
+    for part in _parts(node):
+        properties = part.get("properties")
+        for name, child in properties.items() if isinstance(properties, Mapping) else ():
+            seen.setdefault(quoted(name), child)
+        patterns = part.get("patternProperties")
+        for pattern, child in patterns.items() if isinstance(patterns, Mapping) else ():
+            seen.setdefault(f"/{pattern}/", child)
+        others = part.get("additionalProperties")
+        if isinstance(others, Mapping) and others:
+            seen.setdefault("*", others)
+    yield from seen.items()
+
+
+def _parts(node: Any) -> Iterator[Mapping[str, Any]]:
+    """The node itself, and the schemas of which a value has to fit one."""
+    if not isinstance(node, Mapping):
+        return
+    yield node
+    for key in _UNIONS:
+        branches = node.get(key)
+        for branch in branches if isinstance(branches, list) else ():
+            if isinstance(branch, Mapping):
+                yield branch
+
+
+def _items(node: Any) -> Any:
+    """The schema of an array's items, if there is one for all."""
+    return next((part["items"] for part in _parts(node) if isinstance(part.get("items"), Mapping)), None)
+
+
+def quoted(name: str) -> str:
+    """A field's name as it stands in a path: in quotes where it would be misread."""
+    return json.dumps(name, ensure_ascii=False) if not name or set(name) & set('.[]*/" \t\n') else name
+
+
+def _types(node: Mapping[str, Any]) -> list[str]:
+    value = node.get("type")
+    if isinstance(value, list | tuple):
+        return [kind for kind in value if isinstance(kind, str)]
+    return [value] if isinstance(value, str) else []
+
+
+def type_words(node: Any, depth: int = 0) -> str:
+    """``string (date-time)``, ``array of integer``, ``integer or string``, ``any``."""
+    if node is False:
+        return "nothing"
+    if not isinstance(node, Mapping) or depth > MOST_LEVELS:
+        return "any"
+    words = [_one_type(node, kind, depth) for kind in _types(node) if kind != "null"]
+    if not words:
+        words = [type_words(part, depth + 1) for part in list(_parts(node))[1:] if _types(part) != ["null"]]
+        if not words and "properties" in node:
+            words = ["object"]
+        if not words and _values(node):
+            words = list(dict.fromkeys(_json_type(value) for value in _values(node) if value is not None))
+    if not words:
+        return "null" if "null" in _types(node) else "any"
+    return " or ".join(dict.fromkeys(words))
+
+
+def _values(node: Mapping[str, Any]) -> list[Any]:
+    if "const" in node:
+        return [node["const"]]
+    return node["enum"] if isinstance(node.get("enum"), list) else []
+
+
+def _json_type(value: Any) -> str:
+    names = {
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+        Decimal: "number",
+        str: "string",
+        list: "array",
+        dict: "object",
+    }
+    return names.get(type(value), "any")
+
+
+def _one_type(node: Mapping[str, Any], kind: str, depth: int) -> str:
+    if kind == "array":
+        items = node.get("items")
+        if isinstance(items, list | tuple):
+            return "array of fixed length"
+        return "array" if not isinstance(items, Mapping) or not items else f"array of {type_words(items, depth + 1)}"
+    if kind in ("string", "number", "integer") and isinstance(node.get("format"), str):
+        return f"{kind} ({_cut(node['format'])})"
+    return _cut(kind)
+
+
+def _nullable(node: Any) -> bool | None:
+    if not isinstance(node, Mapping):
+        return None
+    types = {kind for part in _parts(node) for kind in _types(part)}
+    if types:
+        return "null" in types
+    return None in _values(node) if _values(node) else None
+
+
+def _description(node: Any) -> str:
+    """What is said about a field: its description, else its title, else what a branch says."""
+    for key in ("description", "title"):
+        for part in _parts(node):
+            if isinstance(part.get(key), str) and part[key].strip():
+                return str(part[key]).strip()
+    return ""
+
+
+def _limits(node: Any) -> Iterator[str]:
+    seen = set()
+    for part in _parts(node):
+        for text in _limits_of(part):
+            if text not in seen:
+                seen.add(text)
+                yield text
+
+
+def _limits_of(node: Mapping[str, Any]) -> Iterator[str]:
+    if values := _values(node):
+        named = ", ".join(_shown(value) for value in values[:_MANY])
+        more = f" and {len(values) - _MANY:,} more" if len(values) > _MANY else ""
+        yield f"always {named}" if "const" in node else f"one of {named}{more}"
+    for key, words in _LIMITS.items():
+        if key in node and node[key] is not None:
+            yield words.format(_shown(node[key]))
+    for key, words in (("exclusiveMinimum", "more than"), ("exclusiveMaximum", "less than")):
+        value = node.get(key)
+        if value is True:  # draft 4: a word beside minimum
+            yield f"{words} its limit, not equal"
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{words} {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str | Decimal):
+        return _cut(str(value))
+    try:
+        return _cut(json.dumps(value, ensure_ascii=False, default=str))
+    except RecursionError:
+        return "a value too deep to show"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"

@@ -1,0 +1,189 @@
+"""How much there is, and when it came: counts of data files, added up and cut into hours, days, weeks, months or years.
+
+A file counts at its last ``time_extracted``. Times are aware and in UTC.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from burler.lake.layout import parse_file_name
+from burler.lake.snapshot import DataFile
+
+MOST_BUCKETS = 92  # a quarter by days
+MOST_HOURS = 48
+_HOUR = dt.timedelta(hours=1)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+Amount = tuple[int, int, int]
+"""Rows, bytes, files."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of some files. ``counted`` of them have statistics: ``records`` and ``bytes`` are of these alone."""
+
+    files: int = 0
+    counted: int = 0
+    records: int = 0
+    bytes: int = 0
+    stored: int = 0
+    stored_known: int = 0
+    first: dt.datetime | None = None
+    last: dt.datetime | None = None
+    written: dt.datetime | None = None
+    hours: dict[int, Amount] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every file has statistics."""
+        return self.counted == self.files
+
+    def add(self, file: DataFile) -> None:
+        """Count a file in: by its statistics, else by its name alone."""
+        first, last = span(file)
+        records = size = 0
+        self.files += 1
+        if (stats := file.stats) is not None and _is_count(stats.records) and _is_count(stats.bytes):
+            records, size = stats.records, stats.bytes
+            self.counted += 1
+            stored: int | None = getattr(stats, "stored_bytes", None)
+            if stored is not None:
+                self.stored += stored
+                self.stored_known += 1
+            self._see_written(moment(getattr(stats, "written", "") or ""))
+        self.records += records
+        self.bytes += size
+        self._see(first, last)
+        if last is not None:
+            self._count(int((last - _EPOCH) // _HOUR), (records, size, 1))
+
+    def merge(self, other: Tally) -> None:
+        """Count in what another one has counted."""
+        for name in ("files", "counted", "records", "bytes", "stored", "stored_known"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self._see(other.first, other.last)
+        self._see_written(other.written)
+        for hour, amount in other.hours.items():
+            self._count(hour, amount)
+
+    def _see(self, first: dt.datetime | None, last: dt.datetime | None) -> None:
+        if first is not None and (self.first is None or first < self.first):
+            self.first = first
+        if last is not None and (self.last is None or last > self.last):
+            self.last = last
+
+    def _see_written(self, written: dt.datetime | None) -> None:
+        if written is not None and (self.written is None or written > self.written):
+            self.written = written
+
+    def _count(self, hour: int, amount: Amount) -> None:
+        old = self.hours.get(hour, (0, 0, 0))
+        self.hours[hour] = (old[0] + amount[0], old[1] + amount[1], old[2] + amount[2])
+
+
+def tally_of(files: Iterable[DataFile]) -> Tally:
+    """All of these files, counted."""
+    tally = Tally()
+    for file in files:
+        tally.add(file)
+    return tally
+
+
+def _is_count(number: int) -> bool:
+    """Manifests are edited by hand, too: what no file can hold is not counted."""
+    return 0 <= number < 2**63
+
+
+def span(file: DataFile) -> tuple[dt.datetime | None, dt.datetime | None]:
+    """First and last ``time_extracted`` of a file: exact from its statistics, else to the second from its name."""
+    if file.stats is not None:
+        first, last = moment(file.stats.first), moment(file.stats.last)
+        if first is not None and last is not None:
+            return first, last
+    parsed = parse_file_name(file.path.rpartition("/")[2])
+    return (parsed.first, parsed.last) if parsed else (None, None)
+
+
+def moment(text: object) -> dt.datetime | None:
+    """An RFC 3339 time in UTC; None if it is none."""
+    if not isinstance(text, str) or not text:
+        return None
+    try:
+        found = dt.datetime.fromisoformat(text)
+        return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """An hour, a day, ... and what came in it. ``label`` is its beginning, as exact as the unit is."""
+
+    label: str
+    records: int
+    bytes: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Buckets without gaps, oldest first, and their ``unit``: ``hour``, ``day``, ..."""
+
+    unit: str
+    buckets: tuple[Bucket, ...]
+    starts: tuple[int, ...]
+
+    def place(self, at: dt.datetime) -> int:
+        """The index of the bucket that a moment lies in."""
+        return _number(self.unit, at) - self.starts[0]
+
+
+def series_of(tally: Tally) -> Series | None:
+    """What came over time, in at most some 90 buckets; None where all of it came within one hour."""
+    if len(tally.hours) < 2:
+        return None
+    moments = {hour: _EPOCH + hour * _HOUR for hour in tally.hours}
+    low, high = min(moments.values()), max(moments.values())
+    unit = next(
+        unit
+        for unit in _UNITS
+        if _number(unit, high) - _number(unit, low) < (MOST_HOURS if unit == "hour" else MOST_BUCKETS)
+        or unit == _UNITS[-1]
+    )
+    amounts: dict[int, Amount] = {}
+    for hour, (records, size, files) in tally.hours.items():
+        number = _number(unit, moments[hour])
+        old = amounts.get(number, (0, 0, 0))
+        amounts[number] = (old[0] + records, old[1] + size, old[2] + files)
+    numbers = range(_number(unit, low), _number(unit, high) + 1)
+    found = tuple(Bucket(_label(unit, number), *amounts.get(number, (0, 0, 0))) for number in numbers)
+    return Series(unit, found, tuple(numbers))
+
+
+_UNITS = ("hour", "day", "week", "month", "year", "decade", "century")
+_YEARS = {"year": 1, "decade": 10, "century": 100}
+
+
+def _number(unit: str, at: dt.datetime) -> int:
+    """The number of the bucket of this unit that a moment lies in: one up from each to the next."""
+    if unit == "hour":
+        return int((at - _EPOCH) // _HOUR)
+    if unit == "day":
+        return at.toordinal()
+    if unit == "week":
+        return (at.toordinal() - 1) // 7  # day 1 was a Monday
+    if unit == "month":
+        return at.year * 12 + at.month - 1
+    return at.year // _YEARS[unit]
+
+
+def _label(unit: str, number: int) -> str:
+    if unit == "hour":
+        return f"{_EPOCH + number * _HOUR:%Y-%m-%d %H:00}".rjust(16, "0")
+    if unit in ("day", "week"):
+        return dt.date.fromordinal(number if unit == "day" else number * 7 + 1).isoformat()
+    if unit == "month":
+        return f"{number // 12:04}-{number % 12 + 1:02}"
+    return f"{number * _YEARS[unit]:04}"
