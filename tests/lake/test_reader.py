@@ -15,7 +15,7 @@ import pytest
 
 from burler.errors import LakeError
 from burler.lake import read_lines, schema_message
-from burler.lake.canonical import schema_line
+from burler.lake.canonical import base85_alias, schema_line
 from burler.lake.datafile import read_blocks
 
 
@@ -107,8 +107,17 @@ def test_a_changed_or_moved_file_does_not_hash_to_its_folder(lake: Any, file: An
         list(read_lines(lake.store, rewrite(lake, file, lambda data: data.replace(b"id", b"ie", 1))))
 
 
-def test_folders_of_other_writers_are_opaque(lake: Any, file: Any) -> None:
-    path = rewrite(lake, file, lambda data: data, folder="UMnRs&Xg$g")
+@pytest.mark.parametrize("folder", ["customers1", "year=2020", "v2", "Y8Mjkb4i9yM0"])
+def test_folders_of_other_writers_are_opaque(lake: Any, file: Any, folder: str) -> None:
+    path = rewrite(lake, file, lambda data: data, folder=folder)
+    assert len(list(read_lines(lake.store, path))) == 5001
+
+
+def test_a_folder_named_in_base85_is_held_against_line_1_too(lake: Any, file: Any) -> None:
+    with pytest.raises(LakeError, match="line 1 hashes to"):
+        list(read_lines(lake.store, rewrite(lake, file, lambda data: data, folder="UMnRs&Xg$g")))
+    line = next(read_lines(lake.store, file.path))
+    path = rewrite(lake, file, lambda data: data, folder=base85_alias(line[:-1]))
     assert len(list(read_lines(lake.store, path))) == 5001
 
 
