@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from burler.errors import LakeError
 from burler.lake.local_file import Cures, HiddenFile, errors, make_folder, sync_folder
-from burler.lake.store import Blob, Conflict, OutcomeUnknown
+from burler.lake.local_hold import LocalHold
+from burler.lake.store import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
 
 Resolve = Callable[[str], Path]
 
@@ -38,6 +38,11 @@ class LocalStore:
 
     def __repr__(self) -> str:
         return f"LocalStore({str(self._root)!r})"
+
+    @property
+    def conditional(self) -> bool:
+        """True: flock, link and rename see to it."""
+        return True
 
     def read(self, path: str, /) -> Blob | None:
         """A whole small file with its tag; None when there is none."""
@@ -71,16 +76,27 @@ class LocalStore:
             target.unlink()
             sync_folder(target.parent)
 
+    def remove(self, path: str, /) -> None:
+        """Remove a file; fine if it is not there."""
+        target = self._resolve(path)
+        with _errors(target, "removed"), contextlib.suppress(FileNotFoundError):
+            target.unlink()
+            sync_folder(target.parent)
+
     def walk(self, folder: str, /) -> Iterator[str]:
         """Paths of all visible files below ``folder``, sorted."""
-        base = self._resolve(folder)
-        found: list[str] = []
-        with _errors(base, "listed"):
-            for where, folders, names in os.walk(base, onerror=_raise_unless_missing):
-                folders[:] = [name for name in folders if not name.startswith(".")]
-                inside = Path(where).relative_to(self._root).as_posix()
-                found += [f"{inside}/{name}" for name in names if not name.startswith(".")]
-        yield from sorted(found)
+        yield from sorted(path for path, _ in self._entries(folder, hidden=False))
+
+    def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
+        """The files below ``folder`` with size and time, sorted by path. One that goes meanwhile is left out."""
+        found = sorted(self._entries(folder, hidden=hidden))
+        for path, full in found:
+            with _errors(Path(full), "looked at"):
+                try:
+                    seen = os.stat(full)  # noqa: PTH116  # 100,000 of them
+                except FileNotFoundError:
+                    continue
+            yield StoredFile(path, seen.st_size, seen.st_mtime)
 
     def folders(self, folder: str, /) -> list[str]:
         """Names of the visible folders directly inside ``folder``, sorted."""
@@ -108,12 +124,28 @@ class LocalStore:
         """The absolute path of the file."""
         return str(self._resolve(path).absolute())
 
+    def hold(self, path: str, /) -> LocalHold:
+        """See ``Store.hold``: an flock on a hidden file beside ``path``, which is never removed."""
+        target = self._resolve(path)
+        with _errors(target, "held"):
+            make_folder(target.parent)
+            return LocalHold(target.with_name(f".{target.name}.hold"))
+
+    def _entries(self, folder: str, *, hidden: bool) -> Iterator[tuple[str, str]]:
+        """(path in the lake, path of this machine) of the files below a folder, in no order."""
+        base = self._resolve(folder)
+        with _errors(base, "listed"):
+            for where, folders, names in os.walk(base, onerror=_raise_unless_missing):
+                if not hidden:
+                    folders[:] = [name for name in folders if not is_hidden(name)]
+                inside = Path(where).relative_to(self._root).as_posix()
+                for name in names:
+                    if hidden or not is_hidden(name):
+                        yield f"{inside}/{name}", f"{where}/{name}"
+
     def _resolve(self, path: str) -> Path:
         """A path of the lake as a path of this machine; never one outside of the lake."""
-        parts = path.split("/")
-        if any(part in ("", ".", "..") or "\0" in part for part in parts):
-            raise LakeError(f"{self._root}: the lake refers to the path {path!r}, which leads out of it or nowhere.")
-        return self._root.joinpath(*parts)
+        return self._root.joinpath(*check_path(path, str(self._root)))
 
 
 class _Temporary:

@@ -1,4 +1,4 @@
-"""Where a lake's bytes live: the interface every store fulfils, and the local one (specs 3).
+"""Where a lake's bytes live: the interface every store fulfils, and how one is opened (specs 3).
 
 What a lake needs of a store is little, and all of its safety rests on it:
 
@@ -7,20 +7,18 @@ What a lake needs of a store is little, and all of its safety rests on it:
 * a data file is written under a name no reader sees, and published under a name that was free.
 
 Paths are relative to the lake, with ``/`` between components (see ``burler.lake.layout``).
+
+The stores: ``local`` (a folder), ``memory`` (this process), ``s3``, ``gcs``, ``azure`` (objects, by conditional
+requests; what they share stands in ``objects``), ``other`` (whatever else fsspec reaches, for a single writer).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO, Protocol
-from urllib.parse import unquote, urlsplit
 
-from burler.errors import StorageError, UsageError
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+from burler.errors import LakeError, StorageError
 
 
 class Conflict(Exception):
@@ -37,6 +35,32 @@ class Blob:
 
     data: bytes
     tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """What a listing knows of a file.
+
+    Attributes:
+        path: relative to the lake.
+        size_bytes: as stored (compressed).
+        modified: when it was written, in seconds since 1970 by the store's clock.
+    """
+
+    path: str
+    size_bytes: int
+    modified: float
+
+
+class Hold(Protocol):
+    """A sign that a process of this machine lives, which ends with the process however that ends."""
+
+    @property
+    def taken(self) -> bool:
+        """False: another living process of this machine (or another hold of this one) has it."""
+
+    def release(self) -> None:
+        """Give it back. Safe to call again, and where it was not taken."""
 
 
 class NewFile(Protocol):
@@ -70,6 +94,11 @@ class Store(Protocol):
     def url(self) -> str:
         """What a person would type to open this store again."""
 
+    @property
+    def conditional(self) -> bool:
+        """Whether ``create`` and ``replace`` keep their conditions among processes (see ``probe``). If not, one writer
+        alone may use the lake. Object stores are asked once, by writing, when this is first needed."""
+
     def read(self, path: str, /) -> Blob | None:
         """A whole small file with its tag; None when there is none."""
 
@@ -78,6 +107,7 @@ class Store(Protocol):
 
         Raises:
             FileExistsError: there is one already.
+            OutcomeUnknown: the store can't tell whether it happened.
         """
 
     def replace(self, path: str, data: bytes, /, *, tag: str) -> str:
@@ -93,12 +123,23 @@ class Store(Protocol):
 
         Raises:
             Conflict: it has another tag, or is gone.
+            OutcomeUnknown: the store can't tell whether it happened.
         """
+
+    def remove(self, path: str, /) -> None:
+        """Remove a file whatever it is; fine if it is not there. Only for what nobody refers to any more."""
 
     def walk(self, folder: str, /) -> Iterator[str]:
         """Paths of all files below ``folder`` at any depth, sorted; hidden ones (``.``) left out.
 
         A folder that does not exist has no files.
+        """
+
+    def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
+        """As ``walk``, with what a listing knows of each file. One paged listing on object stores, however deep.
+
+        Args:
+            hidden: also names and folders that begin with ``.``: temporary files (``.tmp-...``), sidecars of locks.
         """
 
     def folders(self, folder: str, /) -> list[str]:
@@ -117,31 +158,51 @@ class Store(Protocol):
     def locate(self, path: str, /) -> str:
         """The name under which other programs (Spark, DuckDB, zcat) find the file."""
 
+    def hold(self, path: str, /) -> Hold | None:
+        """Try, without waiting, to hold a sign of life beside ``path`` that the kernel drops when this process ends.
+        None: this store knows no such thing."""
+
 
 def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any] | None = None) -> Store:
-    """The store at ``url``: a local path or a ``file://`` URL.
+    """The store at a path or URL: a folder or ``file://``, ``memory://name``, ``s3://bucket/folder``, ``gs://``,
+    ``az://`` or ``abfs://``, or any other URL of fsspec (for a single writer).
+
+    Args:
+        must_exist: nothing there is an error.
+        options: for the library that reaches the store. Secrets among them stay out of logs.
 
     Raises:
-        UsageError: another kind of URL, a path that is a file, or, with ``must_exist``, nothing there.
+        UsageError: a URL that can't be, that names credentials, or where something else stands; a bucket that is not
+            there or must not be used; with ``must_exist``, no lake. MissingExtra: the store's package is missing.
+        StorageError: the store does not answer.
     """
-    from burler.lake.local import LocalStore
+    from burler.lake import store_urls
 
-    path = _local_path(url)
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"{url} is a file, and a lake is a folder. Give the folder that holds 'raw', or a new one.")
-    if must_exist and not path.is_dir():
-        raise UsageError(f"there is no lake at {url}: no such folder. Make one: some-tap | burler lake write {url}")
-    return LocalStore(path)
+    return store_urls.opened(url, must_exist=must_exist, options=options or {})
 
 
-def _local_path(url: str) -> Path:
-    if not url or "\0" in url:
-        raise UsageError("the lake's path is empty or no path. Give a folder, such as ./lake.")
-    if not _SCHEME.match(url):
-        return Path(url)
-    parts = urlsplit(url)
-    if parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost"):
-        raise UsageError(f"{url}: only local paths work so far. Give a folder, such as ./lake, or a file:///... URL.")
-    if parts.query or parts.fragment:
-        raise UsageError(f"{url}: '?' and '#' must be written as %3F and %23 in a file URL; or give the plain path.")
-    return Path(unquote(parts.path))
+def probe(store: Store) -> bool:
+    """Whether a store keeps conditions among processes (specs 3, decision 8). Local and memory stores do. An object
+    store is asked, once in the life of the store object: a file is created twice, and replaced with a wrong tag.
+
+    Raises:
+        UsageError: these credentials may not write there. StorageError: no answer.
+    """
+    return store.conditional
+
+
+def check_path(path: str, url: str) -> list[str]:
+    """The components of a path of the lake.
+
+    Raises:
+        LakeError: it leads out of the lake, or nowhere. ``url`` is what the error calls the lake.
+    """
+    parts = path.split("/")
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise LakeError(f"{url}: the lake refers to the path {path!r}, which leads out of it or nowhere.")
+    return parts
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a path, or a folder in it, begins with ``.``; readers never see it."""
+    return path.startswith(".") or "/." in path

@@ -35,10 +35,13 @@ def clean_environment():
 
 
 class _Door:
-    """Lets requests through to moto, or does to one what a test has asked for."""
+    """Lets requests through to moto, one at a time, or does to one what a test has asked for.
+
+    moto is not made for threads: an object that is read while another request reads or replaces it comes out torn.
+    """
 
     def __init__(self, app):
-        self._app = app
+        self._moto, self._lock = app, threading.Lock()
         self.rule = None
         self.requests = []
 
@@ -59,6 +62,10 @@ class _Door:
         body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}, says the test</Message></Error>"
         start_response(f"{status} {code}", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body.encode()]
+
+    def _app(self, environ, start_response):
+        with self._lock:
+            return list(self._moto(environ, start_response))
 
 
 @functools.cache

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside these tests, by name
+sys.path.insert(1, str(Path(__file__).parent.parent / "batch"))  # and its S3 server
+
+from s3_server import s3_process_server, s3_server
+
 from burler.lake import LakeWriter, RollSettings, load, open_store, read_lines
+from burler.lake.pace import Pace
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Store
 from burler.singer.messages import Records, Schema, State, record_prefix_suffix
 
+__all__ = ["s3_process_server", "s3_server"]
+
+WRITER_KEYWORDS = ("writer_id", "compression", "encoding", "locks", "tail", "should_stop", "pace")
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 
 
@@ -35,6 +45,10 @@ class HandClock:
         self.seconds += seconds
         self.moment += dt.timedelta(seconds=seconds)
 
+    def pace(self) -> Pace:
+        """This clock as the pace of locks and commits: a sleep moves it, and takes no time."""
+        return Pace(now=self.now, monotonic=self.monotonic, sleep=self.forward, uniform=lambda _low, high: high)
+
 
 @dataclass
 class Lake:
@@ -47,7 +61,7 @@ class Lake:
     states: list[Any] = field(default_factory=list)
 
     def writer(self, **settings: Any) -> LakeWriter:
-        keywords = {key: settings.pop(key) for key in ("writer_id", "compression") if key in settings}
+        keywords = {key: settings.pop(key) for key in WRITER_KEYWORDS if key in settings}
         roll = RollSettings(**settings) if settings else None
         return LakeWriter(
             self.store,
@@ -57,6 +71,10 @@ class Lake:
             settings=roll,
             **keywords,
         )
+
+    def impatient(self) -> Pace:
+        """The pace of a writer for which time flies: it waits for a lock without taking time."""
+        return HandClock().pace()
 
     def schema(self, stream: str = "users", **fields: Any) -> Schema:
         properties = {"id": {"type": "integer"}, **fields}
@@ -83,7 +101,7 @@ class Lake:
         return [message["record"]["id"] for message in self.messages(stream) if message["type"] == "RECORD"]
 
     def files(self, pattern: str = "**/*.singer*") -> list[Path]:
-        return sorted(self.path.glob(pattern))
+        return sorted(path for path in self.path.glob(pattern) if not path.name.startswith("."))
 
     def hidden(self) -> list[str]:
         """Temporary files left behind."""

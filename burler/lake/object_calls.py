@@ -1,0 +1,213 @@
+"""One call of an object store, made again until it is known what has become of it (specs 3).
+
+What a store says about a write is not always what happened: a reply gets lost, a request is asked for twice by a
+library, and then the second one is refused because of the first. So every write carries a mark of its own, by which
+it is known again.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol, TypeVar
+
+from burler.batch.storage_s3 import PATIENCE_SECONDS
+from burler.lake.store import OutcomeUnknown, StoredFile
+
+logger = logging.getLogger("burler")
+
+Result = TypeVar("Result")
+
+START_PATIENCE_SECONDS = 10.0
+"""So long a store is waited for that has not answered once: its address may be wrong."""
+MARK = "burler"
+"""The name of the mark in an object's metadata."""
+ABSENT = ""
+"""A condition: there must be no such object."""
+_WORD_SECONDS = 20.0
+_SHORTEST_WAIT_SECONDS = 0.05
+_LONGEST_WAIT_SECONDS = 5.0
+
+
+class Verdict(enum.Enum):
+    """What an error of a store means for the call that it ended."""
+
+    MISSING = "there is no such object"
+    REFUSED = "the condition did not hold: nothing was done"
+    BUSY = "nothing was done; ask again"
+    LOST = "no answer, or a broken one: it may have been done"
+    UNSUPPORTED = "the store does not know such conditions"
+    EMPTY = "the range begins behind the end of the object"
+    WRONG = "anything else: rights, bucket, a bad request"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a store says of one object without its content."""
+
+    tag: str
+    size_bytes: int
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of an object, and what it is a part of."""
+
+    data: bytes
+    tag: str
+    size_bytes: int
+
+
+class Bucket(Protocol):
+    """A bucket (container) of an object store, asked once a call. Keys are whole.
+
+    Every method raises what the store's library raises; ``verdict`` says what that means. Conditions are ``ABSENT``,
+    the tag that an object must have, or None.
+    """
+
+    @property
+    def keeps_conditions(self) -> bool | None:
+        """Whether conditions hold; None: it must be found out."""
+
+    @property
+    def wrong_tag(self) -> str:
+        """A tag that no object has."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether listings come in the order of their keys."""
+
+    def verdict(self, error: BaseException) -> Verdict:
+        """What an error of this bucket's library means."""
+
+    def get(self, key: str, start: int, stop: int | None) -> Piece:
+        """Bytes of an object from ``start`` to before ``stop``, or to its end."""
+
+    def head(self, key: str) -> Head:
+        """What is known of an object."""
+
+    def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
+        """Make or replace an object; its tag. ``body`` is read from its start, in parts where it is big."""
+
+    def delete(self, key: str, *, condition: str | None) -> None:
+        """Remove an object."""
+
+    def list(self, prefix: str, after: str) -> tuple[list[StoredFile], str]:
+        """A page of the objects whose keys begin so (``path`` is the key), and what to give as ``after`` for the next
+        page; empty at first and at the end."""
+
+    def folders(self, prefix: str) -> set[str]:
+        """What stands between ``prefix`` and the next ``/`` of the keys that have one."""
+
+
+class Asking:
+    """Makes calls again where that helps, and no longer than one's patience.
+
+    Args:
+        verdict: of an error.
+        patience_seconds: for one call with all its tries.
+        sleep, monotonic, jitter: time and chance, for tests.
+    """
+
+    def __init__(
+        self,
+        verdict: Callable[[BaseException], Verdict],
+        *,
+        patience_seconds: float | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        jitter: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self.verdict = verdict
+        self.patience_seconds = PATIENCE_SECONDS if patience_seconds is None else patience_seconds
+        self.sleep, self.monotonic, self.jitter = sleep, monotonic, jitter
+
+    def ask(self, place: str, call: Callable[[], Result]) -> Result:
+        """What ``call`` gives, which may be made any number of times.
+
+        Raises:
+            Exception: what the last try has raised.
+        """
+        tries = _Tries(self, place)
+        while True:
+            try:
+                return call()
+            except Exception as error:
+                if self.verdict(error) not in (Verdict.BUSY, Verdict.LOST) or not tries.wait():
+                    raise
+
+    def write(
+        self,
+        place: str,
+        call: Callable[[str], str],
+        seen: Callable[[], Head | None],
+        refused: Callable[[Verdict], Exception | None],
+    ) -> str:
+        """The tag of an object that ``call`` writes under a condition, with the mark it is given.
+
+        Args:
+            seen: looks at the object; None: there is none.
+            refused: the error to raise where the condition did not hold, if that is what a verdict means.
+
+        Raises:
+            OutcomeUnknown: no answer came, and there is none about the object either. And what ``refused`` gives, and
+                what the store raises.
+        """
+        mark, lost, tries = secrets.token_hex(12), False, _Tries(self, place)
+        while True:
+            try:
+                return call(mark)
+            except Exception as error:
+                verdict = self.verdict(error)
+                lost = lost or verdict is Verdict.LOST
+                if verdict in (Verdict.LOST, Verdict.REFUSED, Verdict.MISSING):
+                    found = self._seen(place, seen)
+                    if found is not None and found.mark == mark:
+                        return found.tag
+                answer = refused(verdict)
+                if answer is not None:
+                    raise answer from None
+                if verdict in (Verdict.BUSY, Verdict.LOST) and tries.wait():
+                    continue
+                if lost:
+                    raise OutcomeUnknown(_unknown(place)) from error
+                raise
+
+    def _seen(self, place: str, seen: Callable[[], Head | None]) -> Head | None:
+        try:
+            return self.ask(place, seen)
+        except Exception as error:
+            raise OutcomeUnknown(_unknown(place)) from error
+
+
+class _Tries:
+    """The waits between the tries of one call."""
+
+    def __init__(self, asking: Asking, place: str) -> None:
+        self._asking, self._place = asking, place
+        self._begun, self._count, self._told = asking.monotonic(), 0, False
+
+    def wait(self) -> bool:
+        """Wait before the next try; False: patience has ended, and there is none."""
+        asking, past = self._asking, self._asking.monotonic() - self._begun
+        if past >= asking.patience_seconds:
+            return False
+        if past >= _WORD_SECONDS and not self._told:
+            self._told = True
+            logger.warning(
+                "%s: no good answer for %.0f seconds; given up after %g.", self._place, past, asking.patience_seconds
+            )
+        longest = min(_LONGEST_WAIT_SECONDS, _SHORTEST_WAIT_SECONDS * 2 ** min(self._count, 20))
+        self._count += 1
+        asking.sleep(asking.jitter(longest / 2, longest))
+        return True
+
+
+def _unknown(place: str) -> str:
+    return f"{place}: no answer came, and nobody knows whether it was written. Is the store reachable from here?"
