@@ -14,45 +14,58 @@ from burler.cli.lakes_common import lake_options, open_lake
 from burler.errors import UsageError
 
 if TYPE_CHECKING:
+    from burler.lake.store import Store
+    from burler.lake.writer import LakeWriter
     from burler.runtime.signals import Stopper
+    from burler.sinks.base import Sink
 
 
 @click.command()
-@click.argument("path")
+@click.argument("path", metavar="URL")
 @click.option("--tap-id", metavar="ID", help="Folder of this tap in the lake.")
 @click.option("--max-file-bytes", type=click.IntRange(min=1), help="Close a file at this size, before compression.")
 @click.option("--max-file-records", type=click.IntRange(min=1), help="Close a file at this many records.")
 @click.option("--max-file-age-seconds", type=float, help="Close a file at this age.")
+@click.option("--max-open-files", type=click.IntRange(min=1), help="Streams with an open file at a time.")
+@click.option("--max-open-bytes", type=click.IntRange(min=1), help="Bytes in open files, compressed.")
+@click.option("--compression", type=click.Choice(["gz", "bz2", "none"]), default="gz", help="Of new files.")
+@click.option(
+    "--encoding", type=click.Choice(["base58", "base85"]), help="How a new lake spells schema hashes in folder names."
+)
+@click.option("--lock-ttl-seconds", type=float, help="Take over a lock that did not change for so long.")
+@click.option("--lock-timeout-seconds", type=float, help="Wait no longer for another writer's lock.")
+@click.option("--tail", is_flag=True, help="Input never ends: give a lock back after each commit.")
 @click.option(
     "--storage-options",
     metavar="JSON|FILE",
     help="For the library that reaches files of BATCH messages; secrets belong in a FILE.",
 )
 @lake_options
-def write(path: str, tap_id: str | None, storage_options: str | None, lake_options: str | None, **roll: Any) -> int:
-    """Write the messages of any tap on stdin into the lake at PATH; STATE comes out once it is safe.
+def write(path: str, tap_id: str | None, storage_options: str | None, lake_options: str | None, **options: Any) -> int:
+    """Write the messages of any tap on stdin into the lake at URL; STATE comes out once it is safe.
 
     \b
     tap-anything --config c.json | burler lake write ./lake --tap-id tap-anything >> state.jsonl
     """
-    return write_command(path, tap_id, roll, storage_options, lake_options)
+    given = {key: value for key, value in options.items() if value is not None}
+    return write_command(path, tap_id, given, storage_options, lake_options)
 
 
 def write_command(
     path: str,
     tap_id: str | None,
-    roll: dict[str, Any],
+    given: dict[str, Any],
     storage_options: str | None = None,
     lake_options: str | None = None,
 ) -> int:
     """Messages of any tap on stdin into a lake; STATE lines out after their data is committed (specs 11.25).
 
+    ``given``: how files roll, how locks wait, and the like, by the names of the options.
     ``storage_options``: a JSON object, or a file with one, for the library that reaches the files of BATCH messages.
 
     One SIGTERM or SIGINT ends it as the end of input does.
     """
     from burler.lake.ingest import ingest
-    from burler.lake.writer import LakeWriter, RollSettings
     from burler.runtime.signals import Stopper
     from burler.sinks.stdout import StdoutSink
 
@@ -61,15 +74,40 @@ def write_command(
     if sys.stdin is None:
         raise UsageError("stdin is closed: pipe a tap's messages in, as in: tap-crm | burler lake write ...")
     options = read_options("--storage-options", storage_options)
-    settings = RollSettings(**{key: value for key, value in roll.items() if value is not None})
+    wanted = _writer_options(given)
     store = open_lake(path, lake_options)
     with process.own_stdout() as lines:
         stopper = Stopper(lambda: lines.blocked_since)
-        writer = LakeWriter(store, tap_id, emit_state=StdoutSink(lines).write, settings=settings)
+        writer = _writer(store, tap_id, StdoutSink(lines), stopper, wanted)
         with stopper.installed():
             _wait_for_input(sys.stdin.fileno(), stopper)
             ingest(sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested, storage_options=options)
     return 0
+
+
+def _writer_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a ``LakeWriter`` from options of the command line.
+
+    Raises:
+        UsageError: a number that can't be.
+    """
+    from burler.lake.lock import LockSettings
+    from burler.lake.roll import RollSettings
+
+    compression = given.get("compression")
+    return {
+        "settings": RollSettings(**{key: value for key, value in given.items() if key.startswith("max_")}),
+        "locks": LockSettings(**{key[5:]: value for key, value in given.items() if key.startswith("lock_")}),
+        "compression": None if compression == "none" else compression or "gz",
+        "encoding": given.get("encoding"),
+        "tail": bool(given.get("tail")),
+    }
+
+
+def _writer(store: Store, tap_id: str, out: Sink, stopper: Stopper, wanted: dict[str, Any]) -> LakeWriter:
+    from burler.lake.writer import LakeWriter
+
+    return LakeWriter(store, tap_id, emit_state=out.write, should_stop=lambda: stopper.requested, **wanted)
 
 
 def _wait_for_input(fd: int, stopper: Stopper) -> None:

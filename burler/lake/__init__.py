@@ -17,6 +17,7 @@ from burler.lake.clean import CleanCheck
 from burler.lake.ingest import ingest
 from burler.lake.manifest import load, streams
 from burler.lake.reader import read_lines, schema_message
+from burler.lake.reading import LakeReading, Page, read
 from burler.lake.roll import RollSettings
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.store import Store, open_store
@@ -26,13 +27,16 @@ __all__ = [
     "CleanCheck",
     "DataFile",
     "FileStats",
+    "LakeReading",
     "LakeWriter",
+    "Page",
     "RollSettings",
     "Snapshot",
     "Store",
     "ingest",
     "load",
     "open_store",
+    "read",
     "read_catalogue",
     "read_lines",
     "read_singerlake",

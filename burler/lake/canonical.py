@@ -20,8 +20,11 @@ from burler.lake.farmhash import fingerprint64
 from burler.singer.messages import Schema
 
 CANONICAL_FORM = "burler-1"
+ENCODINGS = ("base58", "base85")
+"""How a lake may spell the hash in its folders: the first is the default, the second is the seed text's own."""
 HASH_LENGTH = 11
 """Characters of a folder name: 64 bits in base58 never need more."""
+BASE85_LENGTH = 10
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _EXACT_FLOAT = 2**53
@@ -45,14 +48,44 @@ def schema_line(message: Schema) -> bytes:
         raise MessageError(f"SCHEMA of stream '{message.stream}': {error}") from None
 
 
-def schema_hash(line: bytes) -> str:
-    """Folder name of a schema version: base58 of the line's Fingerprint64, 11 characters."""
-    return base58(fingerprint64(line))
+def schema_hash(line: bytes, encoding: str = "base58") -> str:
+    """Folder name of a schema version: the line's Fingerprint64 in base58, 11 characters, or in ``base85``, 10."""
+    return base85_alias(line) if encoding == "base85" else base58(fingerprint64(line))
 
 
 def base85_alias(line: bytes) -> str:
     """The same 64 bits as the seed text spells them: base85 (RFC 1924), big-endian, 10 characters."""
-    return base64.b85encode(fingerprint64(line).to_bytes(8, "big")).decode("ascii")
+    return _base85(fingerprint64(line))
+
+
+def spellings(line: bytes) -> tuple[str, str]:
+    """The hash of a line in both spellings: base58 and base85."""
+    number = fingerprint64(line)
+    return base58(number), _base85(number)
+
+
+def other_spelling(text: str) -> str | None:
+    """The same hash as the other encoding spells it; None if ``text`` is no hash in either."""
+    if is_schema_hash(text):
+        number = 0
+        for character in text:
+            number = number * 58 + _BASE58.index(character)
+        return _base85(number) if number < 2**64 else None
+    bits = _bits_of_base85(text)
+    return None if bits is None else base58(int.from_bytes(bits, "big"))
+
+
+def _base85(number: int) -> str:
+    return base64.b85encode(number.to_bytes(8, "big")).decode("ascii")
+
+
+def _bits_of_base85(text: str) -> bytes | None:
+    if len(text) != BASE85_LENGTH:
+        return None
+    try:
+        return base64.b85decode(text)
+    except ValueError:  # a character that it has not, or more than 32 bits in five
+        return None
 
 
 def base58(number: int) -> str:
@@ -67,6 +100,32 @@ def base58(number: int) -> str:
 def is_schema_hash(text: str) -> bool:
     """Whether ``text`` can be a base58 folder name (readers take any folder name as it is)."""
     return len(text) == HASH_LENGTH and all(character in _BASE58 for character in text)
+
+
+def is_base85_hash(text: str) -> bool:
+    """Whether ``text`` must be a base85 folder name: it has a mark, as 24 of 25 have. A plain word may be anything."""
+    return _bits_of_base85(text) is not None and not text.isalnum()
+
+
+def folder_mismatch(folder: str, line: bytes) -> str | None:
+    """What a folder should be called where its name is a hash, and not that of ``line``; None where all is well, or
+    where the name is opaque: of another writer's own rules."""
+    base58_text, base85_text = spellings(line)
+    if is_schema_hash(folder):
+        return None if folder == base58_text or folder == python_singerlake_hash(line) else base58_text
+    if is_base85_hash(folder):
+        return None if folder == base85_text else base85_text
+    return None
+
+
+def python_singerlake_hash(line: bytes) -> str | None:
+    """The folder that python-singerlake gives a SCHEMA message: its own text of it, the hash's bytes the other way
+    round (specs 1). Its names may be shorter than 11 characters: those are opaque anyway."""
+    try:
+        text = json.dumps(json.loads(line), sort_keys=True)
+    except (ValueError, RecursionError):
+        return None
+    return base58(int.from_bytes(fingerprint64(text.encode()).to_bytes(8, "little"), "big"))
 
 
 def canonical_bytes(value: Any) -> bytes:

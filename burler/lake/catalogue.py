@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
@@ -16,13 +17,13 @@ import msgspec
 
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
-from burler.lake.canonical import CANONICAL_FORM
+from burler.lake.canonical import CANONICAL_FORM, ENCODINGS, is_base85_hash, is_schema_hash
+from burler.lake.pace import Pace
 from burler.lake.store import Store
 from burler.lake.swap import swap
 from burler.singer.messages import Schema, encode
 
 LAKE_FORMAT = 1
-SCHEMA_HASH = {"function": "farmhash-fingerprint64", "canonical": CANONICAL_FORM, "encoding": "base58"}
 _TAP_NOTES = ("owner", "description", "documentation", "status")
 
 Document = dict[str, Any]
@@ -42,48 +43,170 @@ def read_catalogue(store: Store, tap_id: str) -> Document | None:
 
 
 def read_singerlake(store: Store) -> Document | None:
-    """``singerlake.json``: lake id, format, taps and their notes; None when there is none."""
+    """``singerlake.json``: lake id, format, taps and their notes; None when there is none.
+
+    Raises:
+        LakeError: it is no JSON object, or its taps are none.
+    """
     blob = store.read(layout.singerlake_path())
-    return None if blob is None else _parse(blob.data, store.locate(layout.singerlake_path()))
+    return None if blob is None else _lake(blob.data, store.locate(layout.singerlake_path()))
 
 
-def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema]) -> None:
+def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, pace: Pace | None = None) -> None:
     """Put the newest schema of each stream into the tap's catalog; other entries stay."""
     wanted = list(schemas)
     path = layout.catalogue_path(tap_id)
 
     def change(document: Document | None) -> Document:
         catalog = document or {"streams": []}
-        entries: dict[Any, Document] = {entry.get("tap_stream_id"): entry for entry in catalog["streams"]}
+        entries: list[Document] = list(catalog["streams"])
+        places = {stream_named(entry): at for at, entry in enumerate(entries)}
         for schema in wanted:
-            entries[schema.stream] = _entry(schema, entries.get(schema.stream, {}))
-        return {**catalog, "streams": list(entries.values())}
+            at = places.setdefault(schema.stream, len(entries))
+            if at == len(entries):
+                entries.append({})
+            entries[at] = _entry(schema, entries[at])
+        return {**catalog, "streams": entries}
 
-    _change(store, path, change, _catalog)
+    _change(store, path, change, _catalog, pace)
 
 
-def describe_lake(store: Store, tap_id: str) -> None:
-    """Make ``singerlake.json``, or add the tap to it.
+def stream_named(entry: Document) -> str | None:
+    """The stream that an entry of a catalog is of; None where it does not say."""
+    name = entry.get("tap_stream_id", entry.get("stream"))
+    return name if isinstance(name, str) else None
+
+
+def schema_hash_rules(encoding: str = ENCODINGS[0]) -> Document:
+    """What ``singerlake.json`` says of how schema folders get their names."""
+    return {"function": "farmhash-fingerprint64", "canonical": CANONICAL_FORM, "encoding": encoding}
+
+
+def describe_lake(
+    store: Store,
+    tap_id: str,
+    *,
+    encoding: str | None = None,
+    status: Document | None = None,
+    mend: bool = False,
+    pace: Pace | None = None,
+) -> str:
+    """Make ``singerlake.json``, or add the tap to it; how this lake spells the hashes in its folders' names.
+
+    Args:
+        encoding: ``base58`` or ``base85``, for a new lake; None: the lake's own, base58 for a new one.
+        status: of the run that begins; the link to its log, which people give, is kept.
+        mend: what can't be used in it is dropped, instead of being refused.
 
     Raises:
-        UsageError: the lake names its schema folders by other rules than this burler writes.
+        LakeError: it is broken.
+        UsageError: the lake names its schema folders by other rules than those asked for, or than this burler knows;
+            or base85 on Windows.
     """
+    if encoding is not None and encoding not in ENCODINGS:
+        raise UsageError(f"encoding {encoding!r} is unknown. Known: {', '.join(ENCODINGS)}.")
     path = layout.singerlake_path()
+    found: list[str] = []
 
     def change(document: Document | None) -> Document:
-        lake: Document = {"lake_id": secrets.token_hex(16)} if document is None else document
+        new = schema_hash_rules(encoding or (ENCODINGS[0] if document else encoding_seen(store)))
+        lake: Document = {} if document is None else document
+        lake.setdefault("lake_id", secrets.token_hex(16))
         if lake.setdefault("format", LAKE_FORMAT) != LAKE_FORMAT:
             raise UsageError(f"{store.locate(path)} has format {lake['format']}. Upgrade burler to write there.")
-        if lake.setdefault("schema_hash", SCHEMA_HASH) != SCHEMA_HASH:
-            raise UsageError(
-                f"{store.locate(path)} asks for the schema hash {lake['schema_hash']}; "
-                f"this burler writes {SCHEMA_HASH}. Write to another lake."
-            )
+        found[:] = [_encoding(lake.setdefault("schema_hash", new), store.locate(path), encoding)]
         taps = lake.setdefault("taps", {})
         taps[tap_id] = {**dict.fromkeys(_TAP_NOTES), **(taps.get(tap_id) or {})}
+        if status is not None:
+            taps[tap_id]["status"] = {**status, "link": _link(taps[tap_id])}
         return lake
 
-    _change(store, path, change, _parse)
+    _change(store, path, change, _mended if mend else _lake, pace)
+    return found[0]
+
+
+def encoding_of(store: Store) -> str:
+    """How a lake spells the hashes in its folders' names: ``base58`` or ``base85``.
+
+    Raises:
+        UsageError: by rules that this burler does not know. LakeError: ``singerlake.json`` is broken.
+    """
+    lake = read_singerlake(store)
+    if lake is None:
+        return encoding_seen(store)
+    return _encoding(lake.get("schema_hash", schema_hash_rules()), store.locate(layout.singerlake_path()), None)
+
+
+def encoding_seen(store: Store) -> str:
+    """What the names of the folders that are there say, where nothing else does; base58 if they say nothing."""
+    for tap in store.folders(layout.ROOT):
+        for stream in store.folders(f"{layout.ROOT}/{tap}"):
+            for folder in store.folders(f"{layout.ROOT}/{tap}/{stream}"):
+                if is_schema_hash(folder) or is_base85_hash(folder):
+                    return ENCODINGS[0] if is_schema_hash(folder) else ENCODINGS[1]
+    return ENCODINGS[0]
+
+
+def _encoding(rules: Any, place: str, wanted: str | None) -> str:
+    known = next((encoding for encoding in ENCODINGS if rules == schema_hash_rules(encoding)), None)
+    if known is None or (wanted is not None and known != wanted):
+        raise UsageError(
+            f"{place} asks for the schema hash {rules}; "
+            f"{f'you ask for {wanted}' if known else f'this burler writes {schema_hash_rules()}'}. "
+            "Write to another lake."
+        )
+    if known == "base85" and sys.platform == "win32":
+        raise UsageError(f"{place}: base85 has characters that no folder on Windows can have. Write to another lake.")
+    return known
+
+
+def end_status(store: Store, tap_id: str, status: Document, *, pace: Pace | None = None) -> None:
+    """Put the end of a run into ``singerlake.json``, unless another writer's run began since.
+
+    Raises:
+        BurlerError: it can't be written.
+    """
+
+    def change(document: Document | None) -> Document | None:
+        tap = taps_of(document).get(tap_id)
+        if document is None or not isinstance(tap, dict):
+            return None
+        known = tap.get("status")
+        if isinstance(known, dict) and known.get("writer-id") not in (None, status["writer-id"]):
+            return None
+        tap["status"] = {**status, "link": _link(tap)}
+        return document
+
+    _change(store, layout.singerlake_path(), change, _lake, pace)
+
+
+def note_tap(store: Store, tap_id: str, notes: Document, *, link: str | None = None, pace: Pace | None = None) -> None:
+    """Put what people say of a tap into ``singerlake.json``; keys that are not given stay.
+
+    Args:
+        link: to the log of its job; an empty one removes it, None leaves it.
+
+    Raises:
+        LakeError: the file is broken. UsageError: see ``describe_lake``.
+    """
+    describe_lake(store, tap_id, pace=pace)
+
+    def change(document: Document | None) -> Document | None:
+        tap = taps_of(document).get(tap_id)
+        if document is None or not isinstance(tap, dict):
+            return None  # somebody has just removed it
+        tap.update(notes)
+        if link is not None:
+            status = tap.get("status")
+            tap["status"] = {**(status if isinstance(status, dict) else {"state": status}), "link": link or None}
+        return document
+
+    _change(store, layout.singerlake_path(), change, _lake, pace)
+
+
+def _link(tap: Document) -> Any:
+    known = tap.get("status")
+    return known.get("link") if isinstance(known, dict) else None
 
 
 def _entry(schema: Schema, known: Document) -> Document:
@@ -92,8 +215,9 @@ def _entry(schema: Schema, known: Document) -> Document:
     root: Document = {"selected": True, "table-key-properties": keys}
     if schema.bookmark_properties:
         root["valid-replication-keys"] = list(schema.bookmark_properties)
+    more = known.get("metadata")
     metadata: list[Document] = [
-        item for item in known.get("metadata") or () if isinstance(item, dict) and item.get("breadcrumb")
+        item for item in (more if isinstance(more, list) else ()) if isinstance(item, dict) and item.get("breadcrumb")
     ]
     return {
         **known,
@@ -108,17 +232,24 @@ def _entry(schema: Schema, known: Document) -> Document:
 def _change(
     store: Store,
     path: str,
-    change: Callable[[Document | None], Document],
+    change: Callable[[Document | None], Document | None],
     parse: Callable[[bytes, str], Document],
+    pace: Pace | None = None,
 ) -> None:
-    """Compare-and-swap of a JSON file; not written when nothing changes."""
+    """Compare-and-swap of a JSON file; not written when nothing changes, or ``change`` gives None."""
 
     def changed(data: bytes | None, _again: bool) -> bytes | None:
         document = None if data is None else parse(data, store.locate(path))
-        new = msgspec.json.format(encode(change(document)), indent=1) + b"\n"
+        wanted = change(document)
+        if wanted is None:
+            return None
+        try:
+            new = msgspec.json.format(encode(wanted), indent=1) + b"\n"
+        except (UnicodeEncodeError, RecursionError) as error:  # half of a surrogate pair; nested too deeply
+            raise LakeError(f"{store.locate(path)} can't be changed: {error}. Repair it, or move it away.") from None
         return None if new == data else new
 
-    swap(store, path, changed)
+    swap(store, path, changed, pace=pace)
 
 
 def _parse(data: bytes, place: str) -> Document:
@@ -129,6 +260,34 @@ def _parse(data: bytes, place: str) -> Document:
     if not isinstance(document, dict):
         raise LakeError(f"{place} is no JSON object. Repair it, or move it away: it can be spared.")
     return document
+
+
+def _lake(data: bytes, place: str) -> Document:
+    document = _parse(data, place)
+    taps = document.get("taps", {})
+    fits = isinstance(taps, dict) and all(notes is None or isinstance(notes, dict) for notes in taps.values())
+    if not fits and document.get("format", LAKE_FORMAT) == LAKE_FORMAT:
+        raise LakeError(
+            f"{place}: its 'taps' are no JSON objects by their ids. Repair it, or move it away: it can be spared."
+        )
+    return document
+
+
+def _mended(data: bytes, place: str) -> Document:
+    """What can be used of it."""
+    try:
+        document = _parse(data, place)
+    except LakeError:
+        return {}
+    if document.get("format", LAKE_FORMAT) == LAKE_FORMAT:
+        document["taps"] = {tap: notes for tap, notes in taps_of(document).items() if isinstance(notes, dict)}
+    return document
+
+
+def taps_of(lake: Document | None) -> Document:
+    """The notes of each tap in ``singerlake.json``, as far as they are there."""
+    taps = (lake or {}).get("taps")
+    return taps if isinstance(taps, dict) else {}
 
 
 def _catalog(data: bytes, place: str) -> Document:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, Protocol, cast
 
 from burler.errors import LakeError
-from burler.lake.canonical import is_schema_hash, schema_hash
+from burler.lake.canonical import folder_mismatch
 from burler.lake.layout import parse_file_name
 from burler.lake.store import Store
 
@@ -77,7 +77,7 @@ def read_blocks(store: Store, path: str) -> Iterator[bytes]:
     """The file's lines in blocks of about a MiB, each block ending with a line end.
 
     The first block is line 1 alone, and has been checked: it is a SCHEMA message, and it hashes to the folder's
-    name where that is a base58 hash (other folder names are opaque).
+    name where that is a hash in base58 or base85 (other folder names are opaque).
 
     Raises:
         LakeError: the file is missing, truncated, corrupt, or in the wrong folder; names it and the cure.
@@ -160,8 +160,9 @@ def _check_first_line(path: str, line: bytes) -> None:
         raise EOFError("it has no complete first line")
     if b'"SCHEMA"' not in line.upper():
         raise LakeError(f"{path}: line 1 is no SCHEMA message. The file is no data file of a lake: move it away.")
-    folder, actual = folder_hash(path), schema_hash(line[:-1])
-    if is_schema_hash(folder) and folder != actual:
+    folder = folder_hash(path)
+    actual = folder_mismatch(folder, line[:-1])
+    if actual is not None:
         raise LakeError(
             f"{path}: line 1 hashes to {actual}, not to its folder {folder}: the file was changed or moved. "
             "Restore it from a copy, or move it to the folder it belongs to."

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from msgspec import UNSET
 
-from burler.batch.demands import with_keys
 from burler.errors import MessageError
 from burler.lake.foreign_lines import (
     SHOWN_CHARACTERS,
@@ -97,7 +96,7 @@ class Reader:
         self._rows = rows
         self._unknown = other
         self._warned: set[str] = set()
-        self._schemas: dict[str, Mapping[str, Any]] = {}
+        self._schemas: dict[str, Schema] = {}
         self._begun: list[bytes] = []
 
     def take(self, block: bytes) -> None:
@@ -204,7 +203,7 @@ class Reader:
                 self._writer.schema(schema)
             except MessageError as error:
                 raise bad(number, line, str(error)) from None
-            self._schemas[schema.stream] = with_keys(schema.schema, schema.key_properties)
+            self._schemas[schema.stream] = schema
         elif kind == "STATE":
             self._state(number, message, line)
         elif kind == "ACTIVATE_VERSION":
@@ -218,11 +217,17 @@ class Reader:
             stream = stream_of(number, message, line)
             if stream not in self._schemas:
                 raise bad(number, line, f"a BATCH of stream '{stream}' came before its SCHEMA")
-            self.done.count(stream, self._batch(BatchLine(number, stream, line, self._schemas[stream])))
+            self.done.count(stream, self._batch(BatchLine(number, stream, line, self._demanded(stream))))
         elif self._unknown is not None:
             self._unknown(line, message.stream)
         else:
             self._warn_once(f"messages of the unknown type {message.type[:SHOWN_CHARACTERS]!r} are skipped", number)
+
+    def _demanded(self, stream: str) -> Mapping[str, Any]:
+        from burler.batch.demands import with_keys  # much comes with it, which lines alone do not need
+
+        schema = self._schemas[stream]
+        return with_keys(schema.schema, schema.key_properties)
 
     def _state(self, number: int, message: Message, line: bytes) -> None:
         if message.value is UNSET:

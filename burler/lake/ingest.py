@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from burler.errors import MessageError
 from burler.lake.foreign import BatchLine, Ingested, Reader
 from burler.lake.intake import blocks
+from burler.lake.lock import WaitStopped
 from burler.lake.roll import Clock, SystemClock
 from burler.lake.writer import LakeWriter
 from burler.singer.messages import format_time
@@ -41,7 +42,8 @@ def ingest(
         clock: gives the received time to records that have none.
         warn: gets one line for each kind of oddity, once.
         should_stop: asked about once a second, between blocks and between pages of a BATCH; True ends the run as the
-            end of input does.
+            end of input does. Of a writer that waits for a lock its own is asked; what waits there is given up, and no
+            STATE covers it.
         storage_options: for the library that reads the files of BATCH messages (credentials, an endpoint).
 
     Raises:
@@ -52,8 +54,8 @@ def ingest(
     clock = clock or SystemClock()
     batches = _Batches(writer, clock, warn, should_stop, storage_options)
     reader = Reader(writer, clock, warn, batch=batches.take)
-    stopped = False
     try:
+        stopped = False
         try:
             for block in blocks(source, tick=writer.tick, due=lambda: writer.next_due_seconds, stop=should_stop):
                 reader.take(block)
@@ -63,6 +65,8 @@ def ingest(
     except MessageError:
         writer.close()
         raise
+    except WaitStopped as stop:
+        warn(str(stop))
     except BaseException:
         writer.abort()
         raise

@@ -6,6 +6,7 @@ All paths are relative to the lake, with ``/`` between components::
     raw/<tap_id>/catalogue.json
     raw/<tap_id>/<stream>/manifest.json
     raw/<tap_id>/<stream>/<schema hash>/<stream>-<first>-<last>[-<n>].singer.gz
+    raw/<tap_id>/<stream>/<schema hash>/singerlake.lock
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ MAX_COMPONENT_BYTES = 200
 _CUT_TO_BYTES = 150
 _KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _RESERVED = frozenset({"catalogue.json", "catalog.json", "manifest.json", "singerlake.json", "singerlake.lock"})
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?\Z", re.IGNORECASE | re.ASCII | re.DOTALL)
 _FILE_NAME = re.compile(
     r"(?P<stream>.+)-(?P<first>\d{8}T\d{6}Z)-(?P<last>\d{8}T\d{6}Z)(?:-(?P<n>\d{1,9}))?"
     r"\.singer(?:\.(?P<compression>gz|bz2))?",
@@ -35,8 +37,9 @@ def component(name: str) -> str:
     """A tap id or stream name as one path component: safe on every system, in Hive and in Spark.
 
     ``[A-Za-z0-9._-]`` stay; every other byte of its UTF-8 form, and a leading ``.`` or ``_`` (Spark
-    hides those), becomes ``%XX``. What is longer than 200 bytes is cut to 150 and gets ``~`` and
-    the base58 hash of the whole. Names that the lake itself uses get their first letter escaped.
+    hides those) or a ``.`` at the end (Windows drops that), becomes ``%XX``. What is longer than 200 bytes is cut to 150
+    and gets ``~`` and the base58 hash of the whole. Names that the lake itself uses, and names of Windows' devices
+    (``con``, ``aux.txt``), get their first letter escaped.
 
     Raises:
         UsageError: the name is empty, or is no valid text.
@@ -48,8 +51,10 @@ def component(name: str) -> str:
     except UnicodeEncodeError:
         raise UsageError(f"the name {name!r} holds half of a surrogate pair: no folder can be named so.") from None
     kept = [chr(byte) if byte in _KEPT else f"%{byte:02X}" for byte in raw]
-    if raw[0] in b"._" or name.lower() in _RESERVED:
+    if raw[0] in b"._" or name.lower() in _RESERVED or _DEVICE.match(name):
         kept[0] = f"%{raw[0]:02X}"
+    if raw[-1:] == b"." and len(raw) > 1:
+        kept[-1] = "%2E"
     text = "".join(kept)
     if len(text) <= MAX_COMPONENT_BYTES:
         return text
@@ -81,6 +86,11 @@ def stream_folder(tap_id: str, stream: str) -> str:
 def manifest_path(tap_id: str, stream: str) -> str:
     """``raw/<tap_id>/<stream>/manifest.json``."""
     return f"{stream_folder(tap_id, stream)}/manifest.json"
+
+
+def lock_path(tap_id: str, stream: str, digest: str) -> str:
+    """``raw/<tap_id>/<stream>/<schema hash>/singerlake.lock``."""
+    return f"{stream_folder(tap_id, stream)}/{digest}/singerlake.lock"
 
 
 def catalogue_path(tap_id: str) -> str:

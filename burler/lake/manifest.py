@@ -2,8 +2,9 @@
 
 What makes the lake safe with several writers is here, not in any lock. A writer *claims* a schema
 version before its first byte: the manifest then names it, with an epoch. A *commit* adds files only
-while that claim stands; a later claim fences the earlier writer out (``LockLost``). The manifest can be
-made anew from the data files at any time, and is, when it is missing.
+while that claim stands; a later claim fences the earlier writer out (``LockLost``). The lock
+(``burler.lake.lock``) only keeps writers from doing that to each other. The manifest can be made anew from
+the data files at any time, and is, when it is missing.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from burler.errors import LakeError, LockLost, UsageError
-from burler.lake import layout
+from burler.lake import layout, replaced
 from burler.lake import manifest_doc as doc
+from burler.lake.pace import Pace
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.store import Store
 from burler.lake.swap import swap
@@ -87,19 +89,28 @@ def _names(store: Store, tap_folder: str, stream_folder: str, manifest: bytes | 
 
 
 def _data_files(store: Store, folder: str) -> list[DataFile]:
-    """Data files found by listing; files that lie outside of a schema folder are none."""
-    below = len(folder) + 1
-    return [
-        DataFile(path)
-        for path in store.walk(folder)
-        if "/" in path[below:] and layout.parse_file_name(path.rpartition("/")[2])
-    ]
+    """Data files found by listing, less those that a compacted one stands for."""
+    return [DataFile(path) for path in replaced.data_files(store, folder)]
 
 
-def claim(store: Store, tap_id: str, stream: str, *, hash: str, writer_id: str) -> Claim:
+def claim(
+    store: Store,
+    tap_id: str,
+    stream: str,
+    *,
+    hash: str,
+    writer_id: str,
+    standing: Claim | None = None,
+    pace: Pace | None = None,
+) -> Claim:
     """Take over the right to commit files of schema version ``hash``; every earlier claim to it ends.
 
-    To be done before the first byte of data is written.
+    To be done before the first byte of data is written, with the lock taken.
+
+    Args:
+        writer_id: no other writer that lives has it.
+        standing: an earlier claim of this writer: if nobody has claimed since, it serves, and nothing is written.
+        pace: time and chance; the system's by default.
 
     Raises:
         LakeError: the manifest is broken. StorageError: it can't be written.
@@ -107,6 +118,9 @@ def claim(store: Store, tap_id: str, stream: str, *, hash: str, writer_id: str) 
     taken: list[Claim] = []
 
     def change(document: doc.Document) -> bool:
+        if standing is not None and _stands(document, standing):
+            taken[:] = [standing]
+            return False
         old = document["writers"].get(hash) or {}
         epoch = int(old.get("epoch", 0)) + 1
         document["writers"][hash] = {"writer-id": writer_id, "epoch": epoch}
@@ -114,19 +128,30 @@ def claim(store: Store, tap_id: str, stream: str, *, hash: str, writer_id: str) 
         return True
 
     def happened(document: doc.Document) -> bool:
-        mine = taken[0]
-        return document["generation"] == mine.generation and _holder(document, hash) == (writer_id, mine.epoch)
+        return _stands(document, taken[0])
 
-    _swap(store, tap_id, stream, change, happened)
+    _swap(store, tap_id, stream, change, happened, pace)
     return taken[0]
 
 
-def commit(store: Store, mine: Claim, files: Sequence[tuple[str, FileStats]], *, schema_line: bytes) -> Committed:
+def commit(
+    store: Store,
+    mine: Claim,
+    files: Sequence[tuple[str, FileStats]],
+    *,
+    schema_line: bytes,
+    confirm: Callable[[], object] | None = None,
+    pace: Pace | None = None,
+) -> Committed:
     """Add published data files to the manifest, in one step, if ``mine`` still stands.
+
+    A file that is listed already keeps its entry: a commit that is done twice counts once.
 
     Args:
         files: (path relative to the manifest, statistics); their ``sequence`` is filled in here.
         schema_line: the canonical SCHEMA line they begin with.
+        confirm: called where the manifest was made anew under us and names nobody: raises if we are not the writer.
+        pace: time and chance; the system's by default.
 
     Raises:
         LockLost: somebody else has claimed this schema version since. The files stay as they are, in no
@@ -136,28 +161,39 @@ def commit(store: Store, mine: Claim, files: Sequence[tuple[str, FileStats]], *,
     done: list[Committed] = []
 
     def change(document: doc.Document) -> bool:
-        _fence(store, document, mine)
+        _fence(store, document, mine, confirm)
         document["writers"][mine.hash] = {"writer-id": mine.writer_id, "epoch": mine.epoch}
-        doc.add_schema(document, schema_line)
+        doc.add_schema(document, schema_line, digest=mine.hash)
+        renewed = replace(mine, generation=document["generation"])
+        known = set(document["files"]) if mine.generation == document["generation"] else ()
+        new = [(name, stats) for name, stats in files if name not in known]
+        if files and not new:
+            done[:] = [Committed(document["sequence"], renewed)]
+            return False
         sequence = doc.add_commit(document, commit_id)
-        doc.add_files(document, [(name, replace(stats, sequence=sequence)) for name, stats in files])
-        done[:] = [Committed(sequence, replace(mine, generation=document["generation"]))]
+        doc.add_files(document, [(name, replace(stats, sequence=sequence)) for name, stats in new])
+        done[:] = [Committed(sequence, renewed)]
         return True
 
     def happened(document: doc.Document) -> bool:
         return commit_id in document["commit_ids"]
 
-    _swap(store, mine.tap_id, mine.stream, change, happened)
+    _swap(store, mine.tap_id, mine.stream, change, happened, pace)
     return done[0]
 
 
-def register(store: Store, tap_id: str, stream: str, *, schema_line: bytes) -> None:
-    """Make a schema version known that has no data (yet): it enters ``versions`` (specs 1, rule 16)."""
+def register(
+    store: Store, tap_id: str, stream: str, *, schema_line: bytes, hash: str | None = None, pace: Pace | None = None
+) -> None:
+    """Make a schema version known that has no data (yet): it enters ``versions`` (specs 1, rule 16).
+
+    ``hash``: the folder's name where it is not the one in base58.
+    """
     commit_id = secrets.token_hex(16)
 
     def change(document: doc.Document) -> bool:
         known = set(document["versions"])
-        if doc.add_schema(document, schema_line) in known:
+        if doc.add_schema(document, schema_line, digest=hash) in known:
             return False
         doc.add_commit(document, commit_id)
         return True
@@ -165,7 +201,11 @@ def register(store: Store, tap_id: str, stream: str, *, schema_line: bytes) -> N
     def happened(document: doc.Document) -> bool:
         return commit_id in document["commit_ids"]
 
-    _swap(store, tap_id, stream, change, happened)
+    _swap(store, tap_id, stream, change, happened, pace)
+
+
+def _stands(document: doc.Document, mine: Claim) -> bool:
+    return document["generation"] == mine.generation and _holder(document, mine.hash) == (mine.writer_id, mine.epoch)
 
 
 def _holder(document: doc.Document, digest: str) -> tuple[str, int] | None:
@@ -173,16 +213,18 @@ def _holder(document: doc.Document, digest: str) -> tuple[str, int] | None:
     return None if not entry else (entry.get("writer-id", ""), int(entry.get("epoch", 0)))
 
 
-def _fence(store: Store, document: doc.Document, mine: Claim) -> None:
+def _fence(store: Store, document: doc.Document, mine: Claim, confirm: Callable[[], object] | None) -> None:
     """Let a commit through only if nobody has claimed since.
 
     A manifest that was removed under a running writer and made anew (another generation) has lost the
-    claims: one that names nobody was claimed by nobody since, and takes the old claim.
+    claims: one that names nobody takes the old claim, if the lock is ours still.
     """
     holder = _holder(document, mine.hash)
     if holder == (mine.writer_id, mine.epoch):
         return
     if holder is None and document["generation"] != mine.generation:
+        if confirm is not None:
+            confirm()
         return
     raise LockLost(
         f"{store.url}: stream '{mine.stream}' (schema {mine.hash}): another writer has taken over "
@@ -197,6 +239,7 @@ def _swap(
     stream: str,
     change: Callable[[doc.Document], bool],
     happened: Callable[[doc.Document], bool],
+    pace: Pace | None,
 ) -> None:
     """Compare-and-swap of the manifest.
 
@@ -214,7 +257,7 @@ def _swap(
             return None
         return doc.to_bytes(document) if change(document) else None
 
-    swap(store, path, changed)
+    swap(store, path, changed, pace=pace)
 
 
 def _adopt(store: Store, tap_id: str, stream: str) -> doc.Document:
@@ -228,13 +271,16 @@ def _adopt(store: Store, tap_id: str, stream: str) -> doc.Document:
         return document
     _log.warning("stream '%s': no manifest, %d data files: a new one is made from them", stream, len(found))
     sequence = doc.add_commit(document, secrets.token_hex(16))
+    files: list[tuple[str, FileStats | None]] = []
     for file in found:
+        name = file.path[len(folder) + 1 :]
         try:
             line, stats = measure(store, file.path)
         except LakeError as error:
             _log.warning("%s", error)
-            doc.add_files(document, [(file.path[len(folder) + 1 :], None)])
+            files.append((name, None))
             continue
         doc.add_schema(document, line, digest=file.hash)
-        doc.add_files(document, [(file.path[len(folder) + 1 :], replace(stats, sequence=sequence))])
+        files.append((name, replace(stats, sequence=sequence)))
+    doc.add_files(document, files)
     return document

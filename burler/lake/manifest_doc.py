@@ -10,6 +10,9 @@
      "writers": {"GkZ4VgVbUrW": {"writer-id": "...", "epoch": 3}},
      "commit_ids": ["..."]}
 
+``file_stats`` also has the files that a compacted one replaces, for as long as they are there. ``removed`` (name ->
+time) has files that no manifest named and ``vacuum`` took away: nobody may commit them any more.
+
 The document is changed as a plain dict, so that keys of later formats survive.
 """
 
@@ -21,14 +24,17 @@ from typing import Any
 
 import msgspec
 
-from burler.errors import LakeError
-from burler.lake.canonical import base85_alias, schema_hash
+from burler.errors import LakeError, LockLost
+from burler.lake.canonical import base85_alias, schema_hash, spellings
 from burler.lake.layout import sort_key
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 
 FORMAT = 1
 _KEPT_COMMIT_IDS = 100
 Document = dict[str, Any]
+_SAME = ("records", "bytes", "first", "last")
+_LONGEST_VERSION = 20
+_GREATEST = 2**63 - 1
 _SHAPE: dict[str, type] = {"versions": dict, "files": list, "schemas": dict, "file_stats": dict, "writers": dict}
 
 
@@ -62,7 +68,7 @@ def from_bytes(data: bytes, place: str) -> Document:
     """
     try:
         document = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _broken(place, f"no valid JSON ({error})") from None
     if not isinstance(document, dict):
         raise _broken(place, "no JSON object")
@@ -75,10 +81,11 @@ def from_bytes(data: bytes, place: str) -> Document:
     for key, kind in _SHAPE.items():
         if not isinstance(document.setdefault(key, kind()), kind):
             raise _broken(place, f"'{key}' is no {'list' if kind is list else 'object'}")
-    _check_files(document, place)
     document.setdefault("generation", "")
     document.setdefault("sequence", 0)
     document.setdefault("commit_ids", [])
+    _check_files(document, place)
+    _check_values(document, place)
     return document
 
 
@@ -86,6 +93,33 @@ def _check_files(document: Document, place: str) -> None:
     for name in document["files"]:
         if not isinstance(name, str) or "/" not in name or {"", ".", ".."} & set(name.split("/")):
             raise _broken(place, f"'files' holds {name!r}, which is no path of a data file inside the folder")
+
+
+def _check_values(document: Document, place: str) -> None:
+    """Whatever is looked into later is of the kind that burler writes: it may have been edited by hand."""
+    texts = {"tap_id": document.get("tap_id", ""), "stream": document.get("stream", "")}
+    texts |= {"generation": document["generation"], **document["versions"]}
+    for key, text in texts.items():
+        if not isinstance(text, str) or (key in document["versions"] and len(text) > _LONGEST_VERSION):
+            raise _broken(place, f"'{key}' is no text of the kind that stands there")
+    if not _is_count(document["sequence"]):
+        raise _broken(place, "'sequence' is no whole number")
+    if not isinstance(document["commit_ids"], list) or not isinstance(document.get("removed") or {}, dict):
+        raise _broken(place, "'commit_ids' is no list, or 'removed' no object")
+    for digest, known in document["schemas"].items():
+        if not isinstance(known, dict):
+            raise _broken(place, f"'schemas' of {digest!r} is no object")
+    for digest, entry in document["writers"].items():
+        if not isinstance(entry, dict) or not _is_count(entry.get("epoch", 0)):
+            raise _broken(place, f"'writers' of {digest!r} is no object with an epoch")
+    for name, wire in document["file_stats"].items():
+        fits = isinstance(wire, dict) and isinstance(wire.get("replaces") or {}, dict)
+        if not fits or not _is_count(wire.get("sequence", 0)):
+            raise _broken(place, f"'file_stats' of {name!r} is of no known shape")
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _GREATEST
 
 
 def _broken(place: str, fact: str) -> LakeError:
@@ -106,19 +140,46 @@ def add_schema(document: Document, line: bytes, *, digest: str | None = None) ->
         numbers = [int(text[1:]) for text in versions.values() if text[:1] == "v" and text[1:].isdecimal()]
         versions[digest] = f"v{max(numbers, default=0) + 1}"
     known = document["schemas"].setdefault(digest, {})
-    if digest == schema_hash(line):
+    if digest in spellings(line):
         known["base85"] = base85_alias(line)
     known["line"] = line.decode()
     return digest
 
 
 def add_files(document: Document, files: Iterable[tuple[str, FileStats | None]]) -> None:
-    """Add data files (paths relative to the manifest), or replace what is known about them."""
+    """Add data files (paths relative to the manifest), or replace what is known about them.
+
+    Files whose rows stand in a compacted one that is listed are passed over: they were committed before.
+
+    Raises:
+        LockLost: ``vacuum`` has taken one away as a file that no manifest named; its rows must come again.
+        LakeError: a file that was replaced was taken away by hand, and its name used again.
+    """
+    gone, known = document.get("removed") or {}, document["file_stats"]
+    held = known.keys() - set(document["files"])
     for name, stats in files:
+        if name in gone:
+            raise LockLost(
+                f"stream '{document.get('stream')}': {name} was removed by 'burler lake vacuum' ({gone[name]}) before "
+                "its commit. Nothing was lost: run again from the last STATE."
+            )
+        if name in held:
+            if stats is not None and any(known[name].get(key) != stats.to_wire()[key] for key in _SAME):
+                raise LakeError(
+                    f"stream '{document.get('stream')}': {name} was compacted, then removed by hand, and its name was "
+                    "used again.\nNothing was lost: run 'burler lake vacuum', then again from the last STATE."
+                )
+            continue
         if stats is not None:
             document["file_stats"][name] = stats.to_wire()
         document["files"].append(name)
     document["files"] = sorted(set(document["files"]), key=sort_key)
+
+
+def replaced_names(document: Document) -> set[str]:
+    """Files whose rows stand in a compacted file that the manifest lists."""
+    stats = document["file_stats"]
+    return {part for name in document["files"] for part in (stats.get(name) or {}).get("replaces") or ()}
 
 
 def add_commit(document: Document, commit_id: str) -> int:
@@ -134,14 +195,9 @@ def to_snapshot(document: Document, *, tap_id: str, stream: str, folder: str, pl
     Raises:
         LakeError: what it says about a file is not of the right shape.
     """
-    files = []
-    for name in document["files"]:
-        wire = document["file_stats"].get(name)
-        try:
-            stats = None if wire is None else FileStats.from_wire(wire)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise _broken(place, f"'file_stats' of {name!r} is of no known shape ({error!r})") from None
-        files.append(DataFile(f"{folder}/{name}", stats))
+    files = [DataFile(f"{folder}/{name}", _stats(document, name, place)) for name in document["files"]]
+    listed = set(document["files"])
+    replaced = sorted({name for file in files if file.stats for name in file.stats.replaces or ()} - listed)
     lines = {
         digest: known["line"].encode()
         for digest, known in document["schemas"].items()
@@ -156,4 +212,17 @@ def to_snapshot(document: Document, *, tap_id: str, stream: str, folder: str, pl
         sequence=document["sequence"],
         versions=dict(document["versions"]),
         schema_lines=lines,
+        replaced=tuple(
+            DataFile(f"{folder}/{name}", _stats(document, name, place))
+            for name in replaced
+            if name in document["file_stats"]
+        ),
     )
+
+
+def _stats(document: Document, name: str, place: str) -> FileStats | None:
+    wire = document["file_stats"].get(name)
+    try:
+        return None if wire is None else FileStats.from_wire(wire)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _broken(place, f"'file_stats' of {name!r} is of no known shape ({error!r})") from None

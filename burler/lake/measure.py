@@ -1,23 +1,55 @@
-"""What a manifest says about a data file, found out by reading it (for files no manifest knows)."""
+"""What a manifest says about a data file, found out by reading it (for files no manifest knows, and to check)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
 from burler.errors import LakeError
 from burler.lake.clean import CleanCheck
 from burler.lake.datafile import read_blocks
+from burler.lake.envelope import decode_outermost
 from burler.lake.layout import parse_file_name
 from burler.lake.snapshot import FileStats
 from burler.lake.store import Store
 from burler.lake.timestamps import normalise_time
 from burler.singer.messages import format_time
 
+Damage = Literal["missing", "hash", "torn", "message"]
+
+
+class DamagedFile(LakeError):
+    """A data file that can't be used. ``damage``: missing; ``hash``: line 1 is not what the folder says; torn
+    (truncated, corrupt); ``message``: a line that is no message."""
+
+    def __init__(self, text: str, damage: Damage) -> None:
+        super().__init__(text)
+        self.damage: Damage = damage
+
+    def __reduce__(self) -> tuple[type[DamagedFile], tuple[str, Damage]]:
+        return DamagedFile, (str(self), self.damage)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A data file as it is.
+
+    ``line``: line 1, without its end. ``timed``: some record has a ``time_extracted``; else the statistics have the
+    times of the name. ``stranger``: number of the first line that is a message of another stream.
+    """
+
+    line: bytes
+    stats: FileStats
+    timed: bool
+    stranger: int | None
+
 
 class _Line(msgspec.Struct, gc=False):
     type: str
+    stream: str | None = None
     time_extracted: str | None = None
     version: int | None = None
 
@@ -29,6 +61,7 @@ class _SchemaLine(msgspec.Struct, gc=False):
 
 _decode_line = msgspec.json.Decoder(_Line).decode
 _decode_schema = msgspec.json.Decoder(_SchemaLine).decode
+_UNFIT = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError)
 
 
 def measure(store: Store, path: str) -> tuple[bytes, FileStats]:
@@ -37,60 +70,102 @@ def measure(store: Store, path: str) -> tuple[bytes, FileStats]:
     Raises:
         LakeError: the file is truncated, corrupt, or holds a line that is no message.
     """
+    found = examine(store, path)
+    return found.line, found.stats
+
+
+def examine(store: Store, path: str) -> Measured:
+    """Read a data file to its end.
+
+    Raises:
+        DamagedFile: it is missing, truncated, corrupt, in the wrong folder, or holds a line that is no message.
+        StorageError: the store fails.
+    """
+    try:
+        return _examine(store, path)
+    except DamagedFile:
+        raise
+    except LakeError as error:
+        raise DamagedFile(str(error), _damage(error)) from error
+
+
+def _examine(store: Store, path: str) -> Measured:
     blocks = read_blocks(store, path)
-    first_line = next(blocks)[:-1]
-    tally = _Tally(first_line)
-    for number, line in enumerate(_lines(blocks), start=2):
-        try:
-            tally.add(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
-            place = store.locate(path)
-            raise LakeError(f"{place}, line {number}: no Singer message ({error}). Move the file away.") from None
-    named = parse_file_name(path.rpartition("/")[2])
-    assert named is not None
-    return first_line, tally.stats(format_time(named.first), format_time(named.last))
-
-
-def _lines(blocks: Iterable[bytes]) -> Iterable[bytes]:
+    tally = _Tally(next(blocks)[:-1])
     for block in blocks:
-        yield from block[:-1].split(b"\n")
+        try:
+            tally.add(block)
+        except _UNFIT:
+            number, error = tally.first_unfit(block)
+            text = f"{store.locate(path)}, line {number}: no Singer message ({error}). Move the file away."
+            raise DamagedFile(text, "message") from None
+    return tally.measured(path)
+
+
+def _damage(error: LakeError) -> Damage:
+    if isinstance(error.__context__, FileNotFoundError):
+        return "missing"
+    if error.__cause__ is not None:
+        return "torn"
+    return "hash" if "hashes to" in str(error) else "message"
 
 
 class _Tally:
-    """Statistics of one file, a line at a time."""
+    """Statistics of one file, a block of lines at a time."""
 
     def __init__(self, first_line: bytes) -> None:
-        self._check = _clean_check(first_line)
+        self._line = first_line
+        self._stream, self._check = _schema(first_line)
         self._clean = self._check is not None
         self._bytes = len(first_line) + 1
+        self._lines = 1
         self._records = 0
         self._times: tuple[str, str] | None = None
         self._versions: set[int] = set()
         self._activated: int | None = None
+        self._stranger: int | None = None
 
-    def add(self, line: bytes) -> None:
-        message = _decode_line(line)
-        kind = message.type.upper()
-        self._bytes += len(line) + 1
-        if kind == "ACTIVATE_VERSION":
-            self._activated = message.version
-        if kind != "RECORD":
-            return
-        self._records += 1
-        if message.version is not None:
-            self._versions.add(message.version)
-        if message.time_extracted is None:
-            self._clean = False
-        else:
-            time, _ = normalise_time(message.time_extracted)
-            low, high = self._times or (time, time)
-            self._times = (min(low, time), max(high, time))
-        self._clean = self._clean and self._check is not None and self._check.page(line + b"\n")
+    def add(self, block: bytes) -> None:
+        """Lines, each with its end. Raises one of _UNFIT, and is as before then."""
+        messages = _messages(block[:-1].split(b"\n"))
+        kinds = [message.type.upper() for message in messages]
+        records = [message for message, kind in zip(messages, kinds, strict=True) if kind == "RECORD"]
+        times = {message.time_extracted for message in records}
+        known = {normalise_time(time)[0] for time in times if time is not None}
 
-    def stats(self, first: str, last: str) -> FileStats:
-        """``first`` and ``last`` serve where no record has a time."""
-        low, high = self._times or (first, last)
-        return FileStats(
+        if self._stranger is None and self._stream is not None:
+            strange = (at for at, message in enumerate(messages, 1) if message.stream not in (None, self._stream))
+            at = next(strange, None)
+            self._stranger = None if at is None else self._lines + at
+        for message, kind in zip(messages, kinds, strict=True):
+            if kind == "ACTIVATE_VERSION":
+                self._activated = message.version
+        self._clean = self._clean and None not in times and self._fits(block, kinds, len(records))
+        if known:
+            low, high = self._times or (min(known), max(known))
+            self._times = (min(low, *known), max(high, *known))
+        self._versions.update(message.version for message in records if message.version is not None)
+        self._records += len(records)
+        self._lines += len(messages)
+        self._bytes += len(block)
+
+    def first_unfit(self, block: bytes) -> tuple[int, Exception]:
+        """Number of the first line of a block that ``add`` refused, and why."""
+        for number, line in enumerate(block[:-1].split(b"\n"), self._lines + 1):
+            try:
+                message = decode_outermost(_decode_line, line)
+                if message.type.upper() == "RECORD" and message.time_extracted is not None:
+                    normalise_time(message.time_extracted)
+            except _UNFIT as error:
+                return number, error
+        raise AssertionError("each line fits, and all together do not")
+
+    def measured(self, path: str) -> Measured:
+        """All of it; times are those of the name where no record has one."""
+        named = parse_file_name(path.rpartition("/")[2])
+        assert named is not None
+        low, high = self._times or (format_time(named.first), format_time(named.last))
+        stats = FileStats(
             records=self._records,
             bytes=self._bytes,
             first=low,
@@ -99,12 +174,30 @@ class _Tally:
             activate_version=self._activated,
             versions=tuple(sorted(self._versions)) or None,
         )
+        return Measured(self._line, stats, self._times is not None, self._stranger)
+
+    def _fits(self, block: bytes, kinds: list[str], records: int) -> bool:
+        if self._check is None:
+            return False
+        if records == len(kinds):
+            return self._check.page(block)
+        lines = zip(block[:-1].split(b"\n"), kinds, strict=True)
+        return self._check.page([line for line, kind in lines if kind == "RECORD"])
 
 
-def _clean_check(first_line: bytes) -> CleanCheck | None:
-    """The check by the file's own schema; None where line 1 has none that can be read."""
+def _messages(lines: list[bytes]) -> list[_Line]:
     try:
-        schema = msgspec.json.decode(_decode_schema(first_line).schema)
+        return [_decode_line(line) for line in lines]
+    except (msgspec.DecodeError, RecursionError):  # one is odd, or no message
+        return [decode_outermost(_decode_line, line) for line in lines]
+
+
+@functools.lru_cache(maxsize=64)  # of thousands of files, few have a schema of their own
+def _schema(first_line: bytes) -> tuple[str | None, CleanCheck | None]:
+    """The stream that line 1 names, and the check by its schema; None where it has none that can be read."""
+    try:
+        line = _decode_schema(first_line)
+        schema = msgspec.json.decode(line.schema)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return CleanCheck(schema) if isinstance(schema, dict) else None
+        return None, None
+    return line.stream, CleanCheck(schema) if isinstance(schema, dict) else None

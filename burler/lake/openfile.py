@@ -10,6 +10,9 @@ from burler.lake.datafile import Compressor, compressor
 from burler.lake.snapshot import FileStats
 from burler.lake.store import NewFile, Store
 from burler.lake.timestamps import to_moment
+from burler.singer.messages import Vouched
+
+INT64 = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +24,19 @@ class SchemaInUse:
     hash: str
     check: CleanCheck
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """(stream, hash)."""
+        return self.stream, self.hash
+
 
 @dataclass(slots=True)
 class OpenFile:
     """A data file under its hidden name.
 
     ``begun`` is the number, in the writer's sequence, of the first message in it; ``opened`` the clock's monotonic
-    seconds; ``size`` is in bytes, uncompressed. ``received`` names the file if it holds no record.
+    seconds; ``size`` is in bytes, uncompressed, ``stored`` in bytes that were handed to the store. ``received`` names
+    the file if it holds no record.
     """
 
     schema: SchemaInUse
@@ -39,6 +48,7 @@ class OpenFile:
     level: int
     records: int = 0
     size: int = 0
+    stored: int = 0
     first: str = ""
     last: str = ""
     clean: bool = True
@@ -50,10 +60,19 @@ class OpenFile:
         self._compressor = compressor(self.compression, self.level)
         self._write(self.schema.line + b"\n")
 
-    def add_records(self, lines: bytes | bytearray, count: int, first: str, last: str, version: int | None) -> None:
-        """Append complete RECORD lines, extracted between ``first`` and ``last``."""
+    def add_records(
+        self,
+        lines: bytes | bytearray,
+        count: int,
+        first: str,
+        last: str,
+        version: int | None,
+        vouched: Vouched | None = None,
+    ) -> None:
+        """Append complete RECORD lines, extracted between ``first`` and ``last``. ``vouched``: see ``Records``."""
         if self.clean:  # once it is not, there is nothing left to find out
-            self.clean = self.schema.check.page(lines)
+            check, known = self.schema.check, vouched if version is None or version in INT64 else None
+            self.clean = (known is not None and check.vouched(lines, known)) or check.page(lines)
         self._write(lines)
         self.first = min(self.first or first, first)
         self.last = max(self.last, last)
@@ -66,13 +85,13 @@ class OpenFile:
         self._write(line)
         self.activate_version = version
 
-    def publish(self, store: Store, tap_id: str, numbers: dict[str, int]) -> tuple[str, FileStats]:
+    def publish(self, store: Store, tap_id: str, numbers: dict[str, int], written: str) -> tuple[str, FileStats]:
         """Make the file durable under its final name: (path relative to the manifest, statistics).
 
-        ``numbers`` remembers, per name, where the search for a free ``-n`` goes on.
+        ``numbers`` remembers, per name, where the search for a free ``-n`` goes on. ``written``: the time, RFC 3339.
         """
-        self.new_file.write(self._compressor.flush())
-        stats = self._stats()
+        self._hand_on(self._compressor.flush())
+        stats = self._stats(written)
         first, last = to_moment(stats.first), to_moment(stats.last)
         folder = layout.stream_folder(tap_id, self.schema.stream)
         plain = layout.file_name(self.schema.stream, first, last, compression=self.compression)
@@ -92,11 +111,14 @@ class OpenFile:
 
     def _write(self, data: bytes | bytearray) -> None:
         self.size += len(data)
-        ready = self._compressor.compress(data)
+        self._hand_on(self._compressor.compress(data))
+
+    def _hand_on(self, ready: bytes) -> None:
         if ready:
+            self.stored += len(ready)
             self.new_file.write(ready)
 
-    def _stats(self) -> FileStats:
+    def _stats(self, written: str) -> FileStats:
         return FileStats(
             records=self.records,
             bytes=self.size,
@@ -105,6 +127,8 @@ class OpenFile:
             clean=self.clean and self.schema.check.never is None,
             activate_version=self.activate_version,
             versions=tuple(sorted(self.versions)) or None,
+            written=written,
+            stored_bytes=self.stored,
         )
 
 

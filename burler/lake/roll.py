@@ -38,13 +38,15 @@ class RollSettings:
 
     ``max_file_bytes``: uncompressed, the SCHEMA line included; one line may exceed it. ``max_file_records``:
     None is no limit. ``max_file_age_seconds``: since its first message, also while nothing comes in.
-    ``max_open_files``: beyond it the oldest is ended (a process may hold only so many).
+    ``max_open_files``: beyond it the oldest is ended (a process may hold only so many). ``max_open_bytes``: of all
+    open files, compressed, as they lie on disk or in memory; beyond it the greatest is ended.
     """
 
     max_file_bytes: int = 64 * 1024 * 1024
     max_file_records: int | None = None
     max_file_age_seconds: float = 60.0
-    max_open_files: int = 200
+    max_open_files: int = 100
+    max_open_bytes: int = 1024 * 1024 * 1024
 
     def __post_init__(self) -> None:
         for name in self.__slots__:

@@ -8,6 +8,10 @@ from typing import Any
 
 from burler.lake.datafile import folder_hash
 from burler.lake.layout import SortKey, sort_key
+from burler.lake.timestamps import checked
+
+_STREAM_DEPTH = 3
+"""Components of a stream's folder: ``raw/<tap_id>/<stream>``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,13 @@ class FileStats:
     added the file. ``clean``: every record passed the strict typed check (specs 11.24). ``activate_version``: that of
     the last ACTIVATE_VERSION in the file. ``versions``: the distinct ``version`` values of its RECORDs,
     sorted; None when no RECORD has one.
+
+    ``rank``: set for a compacted file: it stands in replay order where the last file that it replaces stood, not where
+    its own ``sequence`` would put it. ``replaces``: the files whose rows it holds, as names relative to the stream's
+    folder with the sequence of each (files that were compacted on the way are not among them). Of those that have been
+    removed only the first and the last in replay order are kept, with a ``~`` before the file's name: the name may be
+    used again. ``written``: when the rows were committed, RFC 3339 UTC; empty when unknown. ``stored_bytes``: the
+    file's size as it is stored, compressed.
     """
 
     records: int
@@ -29,6 +40,10 @@ class FileStats:
     clean: bool = False
     activate_version: int | None = None
     versions: tuple[int, ...] | None = None
+    rank: int | None = None
+    replaces: Mapping[str, int] | None = None
+    written: str = ""
+    stored_bytes: int | None = None
 
     def to_wire(self) -> dict[str, Any]:
         """As it stands in ``manifest.json``; what there is none of is left out."""
@@ -44,6 +59,13 @@ class FileStats:
             wire["activate_version"] = self.activate_version
         if self.versions is not None:
             wire["versions"] = list(self.versions)
+        if self.replaces is not None:
+            wire["rank"] = self.rank
+            wire["replaces"] = dict(self.replaces)
+        if self.written:
+            wire["written"] = self.written
+        if self.stored_bytes is not None:
+            wire["stored_bytes"] = self.stored_bytes
         return wire
 
     @classmethod
@@ -55,16 +77,27 @@ class FileStats:
         """
         versions = wire.get("versions")
         activated = wire.get("activate_version")
+        rank, replaces, stored = wire.get("rank"), wire.get("replaces"), wire.get("stored_bytes")
         return cls(
-            records=int(wire["records"]),
-            bytes=int(wire["bytes"]),
-            first=str(wire["first"]),
-            last=str(wire["last"]),
-            sequence=int(wire["sequence"]),
+            records=_whole(wire["records"]),
+            bytes=_whole(wire["bytes"]),
+            first=checked(wire["first"]),
+            last=checked(wire["last"]),
+            sequence=_whole(wire["sequence"]),
             clean=wire.get("clean") is True,
-            activate_version=None if activated is None else int(activated),
-            versions=None if versions is None else tuple(int(version) for version in versions),
+            activate_version=None if activated is None else _whole(activated),
+            versions=None if versions is None else tuple(map(_whole, versions)),
+            rank=None if rank is None else _whole(rank),
+            replaces=None if replaces is None else {str(name): _whole(number) for name, number in replaces.items()},
+            written=str(wire.get("written") or ""),
+            stored_bytes=None if stored is None else _whole(stored),
         )
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise ValueError(f"{str(value)[:40]!r} is no whole number")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +124,16 @@ class DataFile:
 
     @property
     def order(self) -> tuple[int, SortKey]:
-        """Replay order: commit sequence, then first, last and n (specs 11.26)."""
-        return (self.sequence, sort_key(self.path))
+        """Replay order: commit sequence, then first, last and n (specs 11.26).
+
+        A compacted file has the place of the last file it replaces. The first number is the commit up to which
+        everything is out once this file, and all before it in this order, are.
+        """
+        if self.stats is None or not self.stats.replaces:
+            return (self.sequence, sort_key(self.path))
+        folder = "/".join(self.path.split("/")[:_STREAM_DEPTH])
+        last = max((number, sort_key(f"{folder}/{name}")) for name, number in self.stats.replaces.items())
+        return last if self.stats.rank is None else (self.stats.rank, last[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +143,8 @@ class Snapshot:
     ``generation`` is None and ``sequence`` 0 when there is no manifest and the folder was listed instead.
     ``versions`` maps schema hashes to ``v1``, ``v2``, ... in order of first commit. ``schema_lines`` has
     the canonical SCHEMA line of each hash the manifest knows it of. ``files`` are in replay order.
+    ``replaced`` are files whose rows stand in a compacted one of ``files`` by now and that are still there: not to be
+    read beside it, but instead of it by who has read some of them already.
     """
 
     tap_id: str
@@ -112,6 +155,7 @@ class Snapshot:
     sequence: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     schema_lines: Mapping[str, bytes] = field(default_factory=dict)
+    replaced: tuple[DataFile, ...] = ()
 
     @property
     def hashes(self) -> tuple[str, ...]:

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable
 
 from burler.errors import StorageError
+from burler.lake.pace import Pace
 from burler.lake.store import Conflict, OutcomeUnknown, Store
 
 _GIVE_UP_SECONDS = 60.0
 _LONGEST_WAIT_SECONDS = 0.5
+_MOST_DOUBLINGS = 8
 
 Change = Callable[[bytes | None, bool], bytes | None]
 """(content or None when there is no file, whether an earlier try may have succeeded) -> new content, or
 None when there is nothing (more) to write."""
 
 
-def swap(store: Store, path: str, change: Change) -> None:
+def swap(store: Store, path: str, change: Change, *, pace: Pace | None = None) -> None:
     """Change a file by compare-and-swap, again and again with jitter until no other writer was in between.
 
     A store may report a conflict with one's own write whose reply was lost: ``change`` is told
     from the second try on, and can look for its own mark.
 
+    Args:
+        pace: time and chance; the system's by default.
+
     Raises:
         StorageError: the store fails, or others have been writing for a minute without a gap.
     """
-    give_up, attempt = time.monotonic() + _GIVE_UP_SECONDS, 0
+    pace = pace or Pace()
+    give_up, attempt = pace.monotonic() + _GIVE_UP_SECONDS, 0
     while True:
         blob = store.read(path)
         data = change(blob.data if blob else None, attempt > 0)
@@ -40,6 +44,6 @@ def swap(store: Store, path: str, change: Change) -> None:
             return
         except (Conflict, FileExistsError, OutcomeUnknown):
             attempt += 1
-        if time.monotonic() > give_up:
+        if pace.monotonic() > give_up:
             raise StorageError(f"{store.locate(path)}: others write it all the time. Run again with fewer writers.")
-        time.sleep(random.uniform(0, min(_LONGEST_WAIT_SECONDS, 0.005 * 2**attempt)))
+        pace.sleep(pace.uniform(0, min(_LONGEST_WAIT_SECONDS, 0.005 * 2 ** min(attempt, _MOST_DOUBLINGS))))

@@ -46,6 +46,18 @@ def is_normal(text: str) -> bool:
         return False
 
 
+def checked(value: object) -> str:
+    """A value that must be a time in the one form, as it is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, str) or _CANONICAL.fullmatch(value) is None:
+        raise ValueError(f"{str(value)[:40]!r} is no time of the form 2024-01-02T03:04:05.678901Z")
+    to_moment(value)
+    return value
+
+
 def to_moment(text: str) -> dt.datetime:
     """A time in the one form as an aware datetime."""
     return dt.datetime.fromisoformat(text)

@@ -7,7 +7,7 @@ listed once, and none of them counts as clean.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -24,8 +24,11 @@ class LakeFile:
     """One data file of a stream.
 
     ``path`` is what Spark opens, ``lake_path`` its path in the store, ``name`` its path inside the stream's folder.
-    ``rank`` is its place in replay order, from 0. ``records`` counts its RECORD lines, ``bytes`` is its size
-    uncompressed; both None when no manifest knows them. ``versions`` are the table versions of its rows.
+    ``sequence`` is the commit that its rows stand for in the order of all rows; for a compacted file that of the last
+    file it replaces. ``committed`` is the commit that added the file itself, and ``replaces`` the names and commits of
+    the files whose rows it holds. ``rank`` is its place in replay order, from 0. ``records`` counts its RECORD lines,
+    ``bytes`` is its size uncompressed; both None when no manifest knows them. ``versions`` are the table versions of
+    its rows.
     """
 
     path: str
@@ -39,6 +42,8 @@ class LakeFile:
     bytes: int | None
     activate_version: int | None
     versions: tuple[int, ...] | None
+    committed: int
+    replaces: Mapping[str, int] | None = None
 
     def is_older_than(self, version: int) -> bool:
         """Whether no row of the file can belong to table version ``version`` or a later one (11.31)."""
@@ -61,7 +66,8 @@ class LakeStream:
     """A stream as one snapshot of its manifest has it.
 
     ``files`` in replay order, ``versions`` in order of first commit (at least one). ``folders`` are the lake's own
-    spelling of tap and stream. ``generation`` is None where there is no manifest.
+    spelling of tap and stream. ``generation`` is None where there is no manifest. ``replaced`` are files that are still
+    there although their rows stand in one of ``files``, by name.
     """
 
     store: Store
@@ -72,6 +78,7 @@ class LakeStream:
     sequence: int
     files: tuple[LakeFile, ...]
     versions: tuple[SchemaVersion, ...]
+    replaced: Mapping[str, LakeFile] = field(default_factory=dict)
 
 
 def find_streams(
@@ -100,6 +107,9 @@ def load_stream(store: Store, tap_id: str, stream: str) -> LakeStream:
     snapshot = manifest.load(store, tap_id, stream)
     below = len(snapshot.folder) + 1
     _, tap_folder, stream_folder = snapshot.folder.split("/")
+    # Ranked together: replaced files take the places at which their rows stand.
+    both = sorted((*snapshot.files, *snapshot.replaced), key=lambda file: file.order)
+    ranked = {file.path: _file(store, file, rank, below) for rank, file in enumerate(both)}
     return LakeStream(
         store=store,
         tap_id=tap_id,
@@ -107,8 +117,9 @@ def load_stream(store: Store, tap_id: str, stream: str) -> LakeStream:
         folders=(tap_folder, stream_folder),
         generation=snapshot.generation,
         sequence=snapshot.sequence,
-        files=tuple(_file(store, file, rank, below) for rank, file in enumerate(snapshot.files)),
+        files=tuple(ranked[file.path] for file in snapshot.files),
         versions=tuple(_versions(store, snapshot)),
+        replaced={file.path[below:]: ranked[file.path] for file in snapshot.replaced},
     )
 
 
@@ -119,13 +130,15 @@ def _file(store: Store, file: DataFile, rank: int, below: int) -> LakeFile:
         lake_path=file.path,
         name=file.path[below:],
         hash=file.hash,
-        sequence=file.sequence,
+        sequence=file.order[0],
         rank=rank,
         clean=file.clean,
         records=stats.records if stats else None,
         bytes=stats.bytes if stats else None,
         activate_version=stats.activate_version if stats else None,
         versions=stats.versions if stats else None,
+        committed=file.sequence,
+        replaces=stats.replaces if stats else None,
     )
 
 

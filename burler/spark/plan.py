@@ -140,12 +140,39 @@ def _kind(
     grown = None if state.schema is None else _grown(state.schema, schema)
     if taken is None or grown is None:
         return "rebuild", lake.files
-    new = tuple(file for file in lake.files if file.sequence > taken)
-    if any(file.records is None for file in lake.files):
-        return "rebuild", lake.files  # a file that the manifest knows nothing of: it may be new or old
+    new = _new(lake, taken, upsert=upsert)
+    if new is None or any(file.records is None for file in lake.files):
+        # A compacted file whose old rows can't be told from the new, or a file of which the manifest knows nothing.
+        return "rebuild", lake.files
     if not new:
         return ("append" if grown else "skip"), ()
     return ("upsert" if upsert else "append"), new
+
+
+def _new(lake: LakeStream, taken: int, *, upsert: bool) -> tuple[LakeFile, ...] | None:
+    """The files with the rows that the table lacks, in replay order; None if that can't be told (specs 11.20)."""
+    found: list[LakeFile] = []
+    for file in lake.files:
+        known = _had(file, taken)
+        if known == "some":
+            names = [name for name, sequence in (file.replaces or {}).items() if sequence > taken]
+            parts = [lake.replaced[name] for name in names if name in lake.replaced]
+            if len(parts) == len(names) and all(part.records is not None for part in parts):
+                found += parts
+                continue
+            if not upsert:
+                return None
+        if known != "all":
+            found.append(file)  # to an upsert rows that the table has already are no harm
+    return tuple(sorted(found, key=lambda file: file.rank))
+
+
+def _had(file: LakeFile, taken: int) -> Literal["all", "none", "some"]:
+    """How many of a file's rows a table has that holds everything up to commit ``taken``."""
+    parts = (file.replaces or {}).values()
+    if file.committed <= taken or (parts and max(parts) <= taken):
+        return "all"
+    return "some" if parts and min(parts) <= taken else "none"
 
 
 def _grown(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool | None:

@@ -1,0 +1,41 @@
+"""Care of a lake: look at it, check it, make its manifests anew, put small files together, remove what is left over.
+
+    from burler.lake import care, open_store
+    for finding in care.check(open_store("./lake", must_exist=True)).findings: ...
+
+Each function gives frozen dataclasses; paths in them are relative to the lake. docs/lake-care.md says what each does.
+"""
+
+from __future__ import annotations
+
+from burler.lake.care.checking import Checked, check
+from burler.lake.care.compacting import CompactedFile, CompactedStream, Compaction, compact
+from burler.lake.care.describing import TapNotes, describe
+from burler.lake.care.findings import Finding
+from burler.lake.care.listing import FileInfo, LakeInfo, StreamInfo, TapInfo, VersionInfo, ls
+from burler.lake.care.rebuilding import Rebuilt, RebuiltStream, rebuild
+from burler.lake.care.vacuuming import Unreferenced, Vacuum, vacuum
+
+__all__ = [
+    "Checked",
+    "CompactedFile",
+    "CompactedStream",
+    "Compaction",
+    "FileInfo",
+    "Finding",
+    "LakeInfo",
+    "Rebuilt",
+    "RebuiltStream",
+    "StreamInfo",
+    "TapInfo",
+    "TapNotes",
+    "Unreferenced",
+    "Vacuum",
+    "VersionInfo",
+    "check",
+    "compact",
+    "describe",
+    "ls",
+    "rebuild",
+    "vacuum",
+]

@@ -1,0 +1,69 @@
+"""What ``check`` sees outside of single streams: names, the descriptive files, what processes left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from burler.errors import BurlerError, LakeError
+from burler.lake import catalogue, layout
+from burler.lake.care.findings import Finding, finding
+from burler.lake.care.listed import LakeListing
+from burler.lake.care.locks import guarded
+from burler.lake.care.places import Place, read_json
+from burler.lake.store import Store, StoredFile
+
+LEFTOVER_SECONDS = 86_400.0
+"""A hidden file that did not change for so long is no file that is being written."""
+
+
+def look(store: Store, listing: LakeListing, wanted: Sequence[Place], *, whole: bool, now: float) -> Iterator[Finding]:
+    """Findings about names, ``singerlake.json`` (if the ``whole`` lake is looked at), catalogues and leftovers."""
+    folders: dict[str, list[str]] = {}
+    for place in wanted:
+        tap_folder, _, stream_folder = place.folder.rpartition("/")
+        folders.setdefault(tap_folder, []).append(stream_folder)
+    if whole:
+        yield from _twins(layout.ROOT, [folder.rpartition("/")[2] for folder in folders])
+        yield from _readable(store, layout.singerlake_path(), "describes the lake")
+    for tap_folder, names in folders.items():
+        yield from _twins(tap_folder, names)
+        for name in ("catalogue.json", "catalog.json"):
+            yield from _readable(store, f"{tap_folder}/{name}", "is the tap's catalogue")
+    yield from leftovers(store, listing.elsewhere, now)
+
+
+def leftovers(store: Store, files: Sequence[StoredFile], now: float) -> Iterator[Finding]:
+    """Hidden files of processes that were killed; not where a writer is at work."""
+    busy = guarded(store, files, now=now)
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        days = (now - file.modified) / 86_400
+        if name.startswith(".tmp-") and folder not in busy and now - file.modified >= LEFTOVER_SECONDS:
+            yield finding("leftover", file.path, f"a hidden file that nobody has written to for {days:,.1f} days")
+
+
+def _twins(folder: str, names: list[str]) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for name in names:
+        twin = seen.setdefault(name.lower(), name)
+        if twin != name:
+            yield finding("twins", f"{folder}/{name}", f"differs from {twin} only in upper and lower case")
+
+
+def _readable(store: Store, path: str, what: str) -> Iterator[Finding]:
+    blob = store.read(path)
+    if blob is None:
+        return
+    try:
+        document = read_json(blob.data)
+        if path == layout.singerlake_path():
+            fits = isinstance(document, dict) and isinstance(document.get("taps", {}), dict)
+            catalogue.encoding_of(store)
+        else:
+            streams = document.get("streams") if isinstance(document, dict) else None
+            fits = isinstance(streams, list) and all(isinstance(entry, dict) for entry in streams)
+        if not fits:
+            raise ValueError("it is of another shape")
+    except (ValueError, BurlerError) as error:
+        cure = None if isinstance(error, ValueError | LakeError) else "Keep it: another program made this lake."
+        yield finding("json", path, f"{what}, and can't be used: {error}", cure)

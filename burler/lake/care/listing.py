@@ -1,0 +1,207 @@
+"""``burler lake ls``: what is in a lake, from its manifests; from listings where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burler.errors import LakeError
+from burler.lake import catalogue, replaced
+from burler.lake.care.places import Place, places, read_snapshot
+from burler.lake.layout import parse_file_name
+from burler.lake.snapshot import DataFile, Snapshot
+from burler.lake.store import Store
+from burler.singer.messages import format_time
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """A data file. ``records``, ``bytes`` (before compression) and ``sequence`` are None where no manifest knows them.
+
+    ``first`` and ``last``: of ``time_extracted``, RFC 3339; from the file's name if nothing else says them.
+    """
+
+    path: str
+    hash: str
+    records: int | None
+    bytes: int | None
+    stored_bytes: int | None
+    first: str
+    last: str
+    written: str | None
+    sequence: int | None
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Of some files. What one of them lacks is None for all; without files the times are None."""
+
+    files: int
+    records: int | None
+    bytes: int | None
+    stored_bytes: int | None
+    first: str | None
+    last: str | None
+    written: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionInfo(Totals):
+    """One schema version of a stream. ``version`` is ``v1``, ... ; None where there is no manifest."""
+
+    hash: str
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInfo(Totals):
+    """One stream. ``manifest``: there is one that can be read; ``problem`` says why not if it can't.
+
+    ``all_files`` are in replay order.
+    """
+
+    stream: str
+    folder: str
+    manifest: bool
+    generation: str | None
+    sequence: int
+    versions: tuple[VersionInfo, ...]
+    all_files: tuple[FileInfo, ...]
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TapInfo:
+    """One tap, with what ``singerlake.json`` says of it (``status`` is an object, or None)."""
+
+    tap_id: str
+    owner: str | None
+    description: str | None
+    documentation: str | None
+    status: Any
+    streams: tuple[StreamInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LakeInfo:
+    """A lake. ``problem``: why ``singerlake.json`` can't be read, if so."""
+
+    url: str
+    taps: tuple[TapInfo, ...]
+    problem: str | None = None
+
+
+def ls(store: Store, *, taps: Sequence[str] | None = None, streams: Sequence[str] | None = None) -> LakeInfo:
+    """Taps, streams, schema versions and files. Opens no data file.
+
+    Raises:
+        UsageError: no such tap or stream. StorageError: the store fails.
+    """
+    problem = None
+    try:
+        lake = catalogue.read_singerlake(store) or {}
+    except LakeError as error:
+        lake, problem = {}, str(error)
+    notes = lake.get("taps")
+    notes = notes if isinstance(notes, dict) else {}
+    by_tap: dict[str, list[StreamInfo]] = {}
+    for place in places(store, taps=taps, streams=streams):
+        found = _stream(store, place)
+        if found is not None:
+            by_tap.setdefault(place.tap_id, []).append(found)
+    return LakeInfo(store.url, tuple(_tap(tap, notes.get(tap), found) for tap, found in by_tap.items()), problem)
+
+
+def _tap(tap_id: str, notes: Any, streams: list[StreamInfo]) -> TapInfo:
+    notes = notes if isinstance(notes, dict) else {}
+    owner, description, documentation = (text_of(notes, key) for key in ("owner", "description", "documentation"))
+    return TapInfo(tap_id, owner, description, documentation, notes.get("status"), tuple(streams))
+
+
+def text_of(notes: dict[str, Any], key: str) -> str | None:
+    """A note as text; None where there is none."""
+    value = notes.get(key)
+    return None if value in (None, "") else str(value)
+
+
+def _stream(store: Store, place: Place) -> StreamInfo | None:
+    problem = None
+    try:
+        snapshot = read_snapshot(store, place)
+    except LakeError as error:
+        snapshot, problem = None, str(error)
+    has_manifest, sizes = snapshot is not None, {}
+    if snapshot is None:
+        sizes = {file.path: file.size_bytes for file in store.files(place.folder)}
+        snapshot, problem = _by_listing(store, place, list(sizes), problem)
+        if not snapshot.files and problem is None:
+            return None  # an empty folder
+    infos = tuple(_file(file, sizes.get(file.path)) for file in snapshot.files)
+    versions = tuple(
+        VersionInfo(*_totals(one for one in infos if one.hash == digest), digest, snapshot.versions.get(digest))
+        for digest in snapshot.hashes
+    )
+    return StreamInfo(
+        *_totals(infos),
+        stream=place.stream,
+        folder=place.folder,
+        manifest=has_manifest,
+        generation=snapshot.generation,
+        sequence=snapshot.sequence,
+        versions=versions,
+        all_files=infos,
+        problem=problem,
+    )
+
+
+def _by_listing(store: Store, place: Place, there: list[str], problem: str | None) -> tuple[Snapshot, str | None]:
+    paths = replaced.all_data_files(place.folder, there)
+    try:
+        paths = replaced.standing(store, place.folder, paths)
+    except LakeError as error:
+        problem = problem or str(error)
+    files = [DataFile(path) for path in paths]
+    files.sort(key=lambda file: file.order)
+    return Snapshot(place.tap_id, place.stream, place.folder, tuple(files)), problem
+
+
+def _file(file: DataFile, size: int | None) -> FileInfo:
+    stats = file.stats
+    if stats is not None:
+        return FileInfo(
+            path=file.path,
+            hash=file.hash,
+            records=stats.records,
+            bytes=stats.bytes,
+            stored_bytes=stats.stored_bytes,
+            first=stats.first,
+            last=stats.last,
+            written=stats.written or None,
+            sequence=stats.sequence,
+            clean=stats.clean,
+        )
+    named = parse_file_name(file.path.rpartition("/")[2])
+    first, last = (format_time(named.first), format_time(named.last)) if named else ("", "")
+    return FileInfo(file.path, file.hash, None, None, size, first, last, None, None, clean=False)
+
+
+def _totals(
+    files: Iterable[FileInfo],
+) -> tuple[int, int | None, int | None, int | None, str | None, str | None, str | None]:
+    files = list(files)
+    return (
+        len(files),
+        _sum(file.records for file in files),
+        _sum(file.bytes for file in files),
+        _sum(file.stored_bytes for file in files),
+        min((file.first for file in files), default=None),
+        max((file.last for file in files), default=None),
+        max((file.written for file in files if file.written), default=None),
+    )
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = list(numbers)
+    return None if None in known else sum(number for number in known if number is not None)

@@ -1,0 +1,287 @@
+"""``burler lake rebuild``: the JSON files of a lake, made anew from its data files (specs 1, rule 11; 3.6; 11.20).
+
+The manifest is read first, the files are listed after it, and the new manifest takes its place only if it is still the
+one that was read: a commit that comes between is seen by the next try. The claims of all writers end with it, so that
+no file that it took in can be committed a second time.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from burler.errors import BurlerError, LakeError, UsageError
+from burler.lake import catalogue, layout, reader, replaced
+from burler.lake import manifest_doc as doc
+from burler.lake.care.assembling import Found, assemble, is_newer, raised
+from burler.lake.care.examining import examined
+from burler.lake.care.places import Place, places, warn_if_alone
+from burler.lake.measure import DamagedFile, Measured
+from burler.lake.replaced import Replacement
+from burler.lake.snapshot import Snapshot
+from burler.lake.store import Conflict, OutcomeUnknown, Store, StoredFile
+from burler.lake.swap import swap
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A file that was left out: its path in the lake, and what is wrong with it, with the cure."""
+
+    path: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltStream:
+    """A stream whose manifest was made anew.
+
+    ``files``, ``records``, ``versions`` count what it has now. ``adopted``: files that the old manifest did not list;
+    None where there was no old one that could be read. ``gone``: files that it did list and that are not there.
+    ``damaged``: files that are there and were left out.
+    """
+
+    tap_id: str
+    stream: str
+    files: int = 0
+    records: int = 0
+    versions: int = 0
+    adopted: tuple[str, ...] | None = None
+    gone: tuple[str, ...] = ()
+    damaged: tuple[Damaged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What ``rebuild`` did. ``problems``: descriptive files that could not be written."""
+
+    streams: tuple[RebuiltStream, ...]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was damaged, gone or left undone."""
+        return not self.problems and not any(one.damaged or one.gone for one in self.streams)
+
+
+def rebuild(
+    store: Store,
+    *,
+    taps: Sequence[str] | None = None,
+    streams: Sequence[str] | None = None,
+    jobs: int | None = None,
+    processes: bool = False,
+    on_progress: Callable[[RebuiltStream], object] | None = None,
+) -> Rebuilt:
+    """Make manifests, catalogues and ``singerlake.json`` from the files that are there.
+
+    What a readable manifest knows beyond them is kept: the order of commits and versions, schemas without data. Every
+    manifest gets a new generation; running writers of the streams are fenced out (``LockLost``) and lose no row.
+
+    Args:
+        jobs, processes: see ``burler.lake.care.examining``.
+        on_progress: called as each stream is done.
+
+    Raises:
+        UsageError: no such tap or stream. LakeError: a manifest of a newer format. StorageError: the store fails;
+            streams that are done stay so.
+    """
+    warn_if_alone(store, "rebuild")
+    wanted = places(store, taps=taps, streams=streams)
+    found, problems = [], []
+    for place in wanted:
+        work = _Work(store, place, jobs, processes)
+        work.run()
+        if work.result is None:
+            continue
+        found.append(work.result)
+        if on_progress is not None:
+            on_progress(work.result)
+        problems += _described(store, work.place, work.snapshot)
+    return Rebuilt(tuple(found), tuple(problems))
+
+
+@dataclass(slots=True)
+class _Work:
+    """One stream. What was measured is kept for the next try of the compare-and-swap."""
+
+    store: Store
+    place: Place
+    jobs: int | None
+    processes: bool
+    snapshot: Snapshot | None = None
+    result: RebuiltStream | None = None
+    _mark: str = field(default_factory=lambda: secrets.token_hex(16))
+    _measured: dict[str, Measured] = field(default_factory=dict)
+    _damaged: dict[str, Damaged] = field(default_factory=dict)
+    _notes: dict[str, Replacement] = field(default_factory=dict)
+    _there: set[str] = field(default_factory=set)
+    _only_fenced: bool = False
+
+    def run(self) -> None:
+        blob = self.store.read(self.place.manifest)
+        old = self._readable(blob.data) if blob else None
+        # The long part is done before the swap, which gives up when others write for a minute.
+        self._read(old, list(self.store.files(self.place.folder)))
+        self._only_fenced = True
+        while self._only_fenced:
+            swap(self.store, self.place.manifest, self._changed)
+
+    def _changed(self, data: bytes | None, again: bool) -> bytes | None:
+        old = None if data is None else self._readable(data)
+        if old is not None and self._mark in old["commit_ids"]:
+            self._only_fenced = False
+            return None
+        # A writer that commits all the time would always be faster: its claim is taken first, which is done at once.
+        self._only_fenced = again and old is not None and not self._only_fenced
+        if self._only_fenced and old is not None:
+            old["writers"] = raised(old["writers"], old["versions"])
+            return doc.to_bytes(old)
+        found = self._read(old, list(self.store.files(self.place.folder)))
+        if data is None and not found and not self._damaged:
+            return None  # an empty folder
+        self._name_stream(old, found)
+        document = assemble(self.place, old, found, mark=self._mark, there=self._there)
+        where = self.store.locate(self.place.manifest)
+        self.snapshot = doc.to_snapshot(
+            document, tap_id=self.place.tap_id, stream=self.place.stream, folder=self.place.folder, place=where
+        )
+        self.result = self._told(old, document)
+        return doc.to_bytes(document)
+
+    def _readable(self, data: bytes) -> doc.Document | None:
+        where = self.store.locate(self.place.manifest)
+        if is_newer(data):
+            raise LakeError(f"{where} is of a newer format. Upgrade burler: this one would lose what stands in it.")
+        try:
+            document = doc.from_bytes(data, where)
+            doc.to_snapshot(document, tap_id="", stream="", folder=self.place.folder, place=where)
+        except LakeError:
+            return None
+        return document
+
+    def _read(self, old: doc.Document | None, files: list[StoredFile]) -> list[Found]:
+        """The files that count, measured. A damaged compacted file gives way to its parts."""
+        folder = self.place.folder
+        removed = {f"{folder}/{name}" for name in (old or {}).get("removed") or ()}
+        self._there = {file.path for file in files}
+        data = set(replaced.all_data_files(folder, self._there)) - removed
+        there = {file.path: file for file in files if file.path in data}
+        for path in there:
+            if replaced.is_compacted(path) and path not in self._notes:
+                self._read_note(path)
+        listed = frozenset((old or {}).get("files") or ())
+        while True:
+            usable = there.keys() - self._damaged.keys()
+            notes = {path: _trusted(old, listed, path[len(folder) + 1 :], self._notes.get(path)) for path in usable}
+            standing_for = {path: note for path, note in notes.items() if note is not None}
+            hidden = replaced.hidden_by(folder, standing_for, set(there))
+            standing = [there[path] for path in sorted(usable - hidden)]
+            todo = [file for file in standing if file.path not in self._measured]
+            if not self._measure(todo):
+                return [Found(file, self._measured[file.path], self._notes.get(file.path)) for file in standing]
+
+    def _read_note(self, path: str) -> None:
+        try:
+            note = replaced.read(self.store, path)
+        except LakeError as error:
+            self._damaged[path] = Damaged(path, str(error))
+            return
+        if note is not None:
+            self._notes[path] = note
+
+    def _measure(self, files: list[StoredFile]) -> bool:
+        """Measure files; whether some are damaged, so that others may have to stand in."""
+        some = False
+        for file, seen in examined(self.store, files, jobs=self.jobs, processes=self.processes):
+            if isinstance(seen, DamagedFile):
+                self._damaged[file.path] = Damaged(file.path, str(seen))
+                some = True
+            else:
+                self._measured[file.path] = seen
+        return some
+
+    def _name_stream(self, old: doc.Document | None, found: list[Found]) -> None:
+        """A name that its folder can't say (cut, specs 11.33) stands in the files."""
+        if old is not None or layout.name_of(self.place.folder.rpartition("/")[2]) is not None:
+            return
+        for one in found:
+            name = stream_of(one.measured.line)
+            if name and layout.component(name) == self.place.folder.rpartition("/")[2]:
+                self.place = Place(self.place.tap_id, name, self.place.folder)
+                return
+
+    def _told(self, old: doc.Document | None, document: doc.Document) -> RebuiltStream:
+        listed = {f"{self.place.folder}/{name}" for name in document["files"]}
+        before = {f"{self.place.folder}/{name}" for name in (old or {}).get("files") or ()}
+        stats = document["file_stats"]
+        return RebuiltStream(
+            tap_id=self.place.tap_id,
+            stream=self.place.stream,
+            files=len(listed),
+            records=sum(stats[name]["records"] for name in document["files"]),
+            versions=len(document["versions"]),
+            adopted=None if old is None else tuple(sorted(listed - before)),
+            gone=tuple(sorted(before - self._there)),
+            damaged=tuple(self._damaged[path] for path in sorted(self._damaged)),
+        )
+
+
+def _trusted(
+    old: doc.Document | None, listed: Collection[str], name: str, note: Replacement | None
+) -> Replacement | None:
+    """What a file replaces. An old manifest that lists it knows better than its note: that may be lost, or name a file
+    that has gone and whose name was used again."""
+    known = (old or {}).get("file_stats", {}).get(name) if name in listed else None
+    parts = (known or {}).get("replaces")
+    if not parts:
+        return note
+    through = [*note.through, *note.replaces] if note else []
+    return Replacement(tuple(parts), tuple(part for part in through if part not in listed))
+
+
+def stream_of(line: bytes) -> str | None:
+    """The stream that a SCHEMA line names."""
+    try:
+        message = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    name = message.get("stream") if isinstance(message, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _described(store: Store, place: Place, snapshot: Snapshot | None) -> list[str]:
+    """Have the stream in its tap's catalogue, and the tap in ``singerlake.json``; what went wrong."""
+    if snapshot is None or layout.tap_folder(place.tap_id) != place.folder.rpartition("/")[0]:
+        return []  # the tap's name was cut, and nothing knows it
+    problems = []
+    try:
+        _drop_if_broken(
+            store, layout.catalogue_path(place.tap_id), lambda: catalogue.read_catalogue(store, place.tap_id)
+        )
+        known = catalogue.read_catalogue(store, place.tap_id) or {"streams": []}
+        if place.stream not in map(catalogue.stream_named, known["streams"]) and snapshot.hashes:
+            newest = snapshot.files[-1].hash if snapshot.files else snapshot.hashes[-1]
+            catalogue.describe_streams(store, place.tap_id, [reader.schema_message(store, snapshot, newest)])
+    except (LakeError, UsageError) as error:
+        problems.append(str(error))
+    try:
+        catalogue.describe_lake(store, place.tap_id, mend=True)
+    except (LakeError, UsageError) as error:
+        problems.append(str(error))
+    return problems
+
+
+def _drop_if_broken(store: Store, path: str, read: Callable[[], object]) -> None:
+    """Remove a descriptive file that nobody can read, so that it can be made anew."""
+    try:
+        read()
+    except BurlerError:
+        blob = store.read(path)
+        if blob is not None:
+            try:
+                store.delete(path, tag=blob.tag)
+            except (Conflict, OutcomeUnknown):
+                return  # somebody has just mended it

@@ -1,0 +1,215 @@
+"""``burler lake vacuum``: remove what nothing has referred to for a long time (specs 11.21).
+
+A manifest and the files were one before a file may go: the files are listed first, then the manifest is read, and what
+goes is compared with the manifest once more while that is changed (``removing``). Where there is no manifest, or a
+broken one, every data file counts and none is removed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from burler.errors import LakeError, UsageError
+from burler.lake import replaced
+from burler.lake.care.listed import StreamListing, listed
+from burler.lake.care.locks import LOCK, awaits_commit, dead_for, guarded
+from burler.lake.care.places import Place, places, read_snapshot, warn_if_alone
+from burler.lake.care.removing import forget, remove_unlisted
+from burler.lake.snapshot import Snapshot
+from burler.lake.store import Conflict, OutcomeUnknown, Store, StoredFile
+
+OLDER_THAN_SECONDS = 7 * 86_400.0
+
+Reason = Literal["replaced", "orphan", "unfinished", "leftover", "lock"]
+_TEMPORARY = ".tmp-"
+_OLD_NOTE_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unreferenced:
+    """A file that ``vacuum`` removed, or would: its path in the lake, size as stored, why, and for how long nothing
+    has referred to it."""
+
+    path: str
+    size_bytes: int
+    reason: Reason
+    age_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    """What ``vacuum`` removed, or would have (``removed`` False). ``problems``: streams whose data files were left
+    alone because their manifest can't be read."""
+
+    files: tuple[Unreferenced, ...]
+    removed: bool
+    problems: tuple[str, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all of them, as stored."""
+        return sum(file.size_bytes for file in self.files)
+
+
+def vacuum(
+    store: Store,
+    *,
+    taps: Sequence[str] | None = None,
+    streams: Sequence[str] | None = None,
+    older_than_seconds: float = OLDER_THAN_SECONDS,
+    yes: bool = False,
+    now: Callable[[], float] = time.time,
+) -> Vacuum:
+    """Find, and with ``yes`` remove, files that nothing refers to: replaced ones, orphans, leftovers of killed
+    processes, locks that nobody renews.
+
+    Args:
+        older_than_seconds: for how long nothing has referred to them: since their last change and, for replaced
+            files, since they were replaced. It must be longer than any read of the lake, and than files stay open.
+        now: seconds since 1970, by the store's clock.
+
+    Raises:
+        UsageError: no such tap or stream, or an age below 0. StorageError: the store fails; what was removed until then
+            stays so.
+    """
+    if not older_than_seconds >= 0:
+        raise UsageError(f"vacuum needs an age of 0 seconds or more, not {older_than_seconds!r}.")
+    if yes:
+        warn_if_alone(store, "vacuum")
+    moment = now()
+    found: list[Unreferenced] = []
+    problems: list[str] = []
+    listing = listed(store, places(store, taps=taps, streams=streams), whole=taps is None and streams is None)
+    for stream in listing.streams:
+        snapshot = None
+        try:
+            snapshot = read_snapshot(store, stream.place)
+            data = list(_data(stream, snapshot, store, moment)) if snapshot else []
+        except LakeError as error:
+            problems.append(str(error))
+            snapshot, data = None, []
+        data = [file for file in data if file.age_seconds >= older_than_seconds]
+        if yes and snapshot is not None:
+            _mend_notes(store, stream, snapshot, moment)
+        by_hand = [file.path for file in snapshot.replaced if not stream.find(file.path)] if snapshot else []
+        if yes and (data or by_hand):
+            gone = _removed(store, stream.place, [*(file.path for file in data), *by_hand], moment, problems)
+            data = [file for file in data if file.path in gone]
+        found += data
+        found += _others(store, stream.files, moment, older_than_seconds, yes=yes)
+    found += _others(store, listing.elsewhere, moment, older_than_seconds, yes=yes)
+    return Vacuum(tuple(found), yes, tuple(problems))
+
+
+def _data(stream: StreamListing, snapshot: Snapshot, store: Store, now: float) -> Iterator[Unreferenced]:
+    """Data files that the manifest does not list, with their ages."""
+    files = {file.path: file for file in stream.data_files}
+    names = {file.path for file in snapshot.files}
+    since = _replaced_since(stream, snapshot, store, now)
+    busy = guarded(store, stream.files, now=now)
+    for path, file in files.items():
+        if path in names:
+            continue
+        if path in since:
+            yield Unreferenced(path, file.size_bytes, "replaced", now - max(file.modified, since[path]))
+            continue
+        if awaits_commit(file, busy):
+            continue
+        unfinished = replaced.is_compacted(path) and stream.find(path + replaced.SUFFIX) is not None
+        reason: Reason = "unfinished" if unfinished else "orphan"
+        yield Unreferenced(path, file.size_bytes, reason, now - file.modified)
+
+
+def _replaced_since(stream: StreamListing, snapshot: Snapshot, store: Store, now: float) -> dict[str, float]:
+    """Files that a listed compacted file stands for -> since when: as old as the first note that names them."""
+    since: dict[str, float] = {}
+    todo, seen = [], set()
+    for file in snapshot.files:
+        if file.stats is not None and file.stats.replaces:  # known without the note, too
+            there = stream.find(file.path)
+            written = now if there is None else there.modified
+            since |= {f"{snapshot.folder}/{part}": written for part in file.stats.replaces}
+        if replaced.is_compacted(file.path):
+            todo.append(file.path)
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        note, there = replaced.read(store, path), stream.find(path + replaced.SUFFIX)
+        if note is None:
+            continue
+        written = now if there is None else there.modified  # it was written after the files were listed
+        for name in (*note.replaces, *note.through):
+            part = f"{stream.place.folder}/{name}"
+            since[part] = min(written, since.get(part, written))
+        todo += [f"{stream.place.folder}/{name}" for name in note.through]
+    return since
+
+
+def _mend_notes(store: Store, stream: StreamListing, snapshot: Snapshot, now: float) -> None:
+    """What a killed vacuum left to do: notes that name files which are gone, or newer files of the same name."""
+    folder, listed_now = snapshot.folder, {file.path for file in snapshot.files}
+    for file in snapshot.files:
+        there = stream.find(file.path + replaced.SUFFIX)
+        if there is None or now - there.modified < _OLD_NOTE_SECONDS or not replaced.is_compacted(file.path):
+            continue
+        note, parts = replaced.read(store, file.path), (file.stats.replaces if file.stats else None) or {}
+        names = (*note.replaces, *note.through) if note else ()
+        again = {name for name in names if f"{folder}/{name}" in listed_now and name not in parts}
+        gone = {name for name in names if stream.find(f"{folder}/{name}") is None}
+        if again or gone:
+            forget(store, stream.place, file.path, again | gone)
+
+
+def _removed(store: Store, place: Place, paths: list[str], now: float, problems: list[str]) -> set[str]:
+    below = len(place.folder) + 1
+    try:
+        gone = remove_unlisted(store, place, [path[below:] for path in paths], now=now)
+    except LakeError as error:
+        problems.append(str(error))
+        return set()
+    return {f"{place.folder}/{name}" for name in gone}
+
+
+def _others(
+    store: Store, files: Sequence[StoredFile], now: float, older_than: float, *, yes: bool
+) -> Iterator[Unreferenced]:
+    """Hidden leftovers, notes of compacted files that are not there, dead locks; removed if ``yes``."""
+    there = {file.path for file in files}
+    busy = guarded(store, files, now=now)
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        age = now - file.modified
+        if age < older_than:
+            continue
+        if name.startswith(_TEMPORARY) and folder not in busy:
+            reason: Reason = "leftover"
+        elif name.endswith(replaced.SUFFIX) and file.path.removesuffix(replaced.SUFFIX) not in there:
+            reason = "leftover"
+        elif name == LOCK:
+            reason = "lock"
+        else:
+            continue
+        if reason == "lock":
+            if not _remove_lock(store, file.path, age, yes=yes):
+                continue
+        elif yes:
+            store.remove(file.path)
+        yield Unreferenced(file.path, file.size_bytes, reason, age)
+
+
+def _remove_lock(store: Store, path: str, age_seconds: float, *, yes: bool) -> bool:
+    """Whether a lock's holder is dead and, with ``yes``, the lock gone."""
+    blob = store.read(path)
+    if blob is None or dead_for(store, path, blob.data, age_seconds=age_seconds) is None:
+        return False
+    if yes:
+        try:
+            store.delete(path, tag=blob.tag)
+        except (Conflict, OutcomeUnknown):  # it was renewed or taken over just now
+            return False
+    return True

@@ -1,0 +1,167 @@
+"""The commands that care for a lake, as a person types them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from burler.cli.lake_care import COMMANDS
+from burler.cli.lake_tables import age, plain, size
+from burler.lake.care.findings import Kind
+
+LINES = (
+    '{"type":"SCHEMA","stream":"users","schema":{"type":"object","properties":{"id":{"type":"integer"}}},'
+    '"key_properties":["id"]}',
+    *(
+        json.dumps(
+            {"type": "RECORD", "stream": "users", "record": {"id": at}, "time_extracted": f"2024-05-01T00:00:0{at}Z"},
+            separators=(",", ":"),
+        )
+        for at in range(6)
+    ),
+)
+
+
+def burler(*args: Any, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "burler", "lake", *map(str, args)]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    path = tmp_path / "lake"
+    text = "\n".join(LINES) + "\n"
+    done = burler("write", path, "--tap-id", "tap-x", "--max-file-records", 2, stdin=text)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def files(lake: Path) -> list[Path]:
+    return sorted(lake.rglob("*.singer.gz"))
+
+
+def test_ls_shows_a_table_and_json(lake: Path) -> None:
+    done = burler("ls", lake, "--files")
+    assert done.returncode == 0
+    head, columns, users, *named = done.stdout.splitlines()
+    assert head.startswith("tap-x")
+    assert columns.split() == ["stream", "version", "files", "rows", "bytes", "newest", "time_extracted"]
+    assert users.split() == ["users", "3", "6", "975", "B", "2024-05-01T00:00:05Z"]
+    assert [line.split()[0] for line in named] == [path.relative_to(lake).as_posix() for path in files(lake)]
+
+    stream = json.loads(burler("ls", lake, "--json", "--stream", "users").stdout)["taps"][0]["streams"][0]
+    assert (stream["stream"], stream["records"], len(stream["all_files"])) == ("users", 6, 3)
+    next(lake.rglob("manifest.json")).write_text("{")
+    done = burler("ls", lake)
+    assert done.returncode == 1
+    assert "manifest.json is broken" in done.stdout
+
+
+def test_check_names_what_is_wrong_and_the_cure(lake: Path) -> None:
+    assert burler("check", lake).stdout == "0 findings in 1 stream, 3 files (3 read to the end).\n"
+    bad = files(lake)[0]
+    bad.write_bytes(bad.read_bytes()[:-9])
+
+    done = burler("check", lake, "--jobs", 2)
+
+    assert done.returncode == 1
+    assert f"torn: {bad.relative_to(lake)}\n" in done.stdout
+    assert "  cure: Restore it from a copy." in done.stdout
+    assert "Traceback" not in done.stderr
+    done = burler("check", lake, "--fast", "--json")
+    assert (done.returncode, [one["kind"] for one in json.loads(done.stdout)["findings"]]) == (1, ["torn"])
+
+
+def test_rebuild_names_what_it_leaves_out(lake: Path) -> None:
+    for path in lake.rglob("*.json"):
+        path.unlink()
+    done = burler("rebuild", lake)
+    assert (done.returncode, done.stdout) == (0, "tap-x/users: 3 files, 6 rows, 1 schema version, 0 left out\n")
+    assert (lake / "raw/singerlake.json").exists()
+    assert (lake / "raw/tap-x/catalogue.json").exists()
+
+    bad = files(lake)[0]
+    bad.write_bytes(b"")
+    done = burler("rebuild", lake, "--tap", "tap-x")
+    assert done.returncode == 1
+    assert done.stdout.startswith("tap-x/users: 2 files, 4 rows, 1 schema version; 0 files taken in, 1 left out\n")
+    assert str(bad) in done.stdout
+
+
+def test_compact_then_vacuum(lake: Path) -> None:
+    done = burler("compact", lake)
+    assert (done.returncode, done.stdout) == (0, "tap-x/users: 3 files (725 B) became 1\n")
+    assert burler("compact", lake).stdout == "Nothing to put together.\n"
+    before = files(lake)
+
+    done = burler("vacuum", lake, "--older-than", "0")
+
+    assert done.returncode == 0
+    assert done.stdout.count("would remove raw/") == 3
+    assert done.stdout.rstrip().endswith("Nothing was removed: add --yes.")
+    assert files(lake) == before
+    assert burler("vacuum", lake, "--yes").stdout == "0 files, 0 bytes.\n"
+    assert burler("vacuum", lake, "--older-than", "0", "--yes").stdout.count("removed raw/") == 3
+    assert len(files(lake)) == 1
+
+
+def test_an_age_needs_a_unit(lake: Path) -> None:
+    for command in ("vacuum", "compact"):
+        done = burler(command, lake, "--older-than", "7")
+        assert done.returncode == 2
+        assert "'7' has no unit" in done.stderr
+    assert len(files(lake)) == 3
+
+
+def test_describe_prints_and_changes(lake: Path) -> None:
+    done = burler(
+        "describe", lake, "--tap", "tap-x", "--owner", "crm team", "--status-link", "https://jobs.example.com"
+    )
+    assert done.returncode == 0
+    lines = dict(line.split(None, 1) for line in done.stdout.splitlines()[1:])
+    assert lines["owner"] == "crm team"
+    assert lines["log"] == "https://jobs.example.com"
+    assert lines["status"].startswith("complete, ")
+    done = burler("describe", lake, "--tap", "tap-z")
+    assert done.returncode == 2
+    assert "It has: tap-x" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["ls", "check", "rebuild", "compact", "vacuum", "describe"])
+def test_a_lake_that_is_not_there_is_not_made(tmp_path: Path, command: str) -> None:
+    done = burler(command, tmp_path / "nope", *(["--tap", "x"] if command == "describe" else []))
+    assert done.returncode == 2
+    assert "no lake" in done.stderr
+    assert not (tmp_path / "nope").exists()
+
+
+def test_the_snippet_of_the_docs_runs() -> None:
+    page = Path(__file__).parents[2] / "docs" / "lake-care.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(block, "docs/lake-care.md", "exec"), {"__name__": "snippet"})
+
+
+def test_the_docs_name_every_finding_and_command() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "lake-care.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE)) == set(get_args(Kind))
+    assert set(re.findall(r"^## ([a-z]+)$", page, re.MULTILINE)) == {command.name for command in COMMANDS}
+
+
+def test_texts_of_others_are_one_harmless_line() -> None:
+    assert plain("a\x1b[31mb\u202ec\nd") == "a\\x1b[31mb\\u202ec\n  d"
+
+
+def test_sizes_and_ages_in_words() -> None:
+    numbers = (None, 0, 999, 1000, 9_950, 999_499, 999_500, 31_000_000, 5 * 10**12, 10**18)
+    assert list(map(size, numbers)) == [
+        "?", "0 B", "999 B", "1.0 kB", "9.9 kB", "999 kB", "1.0 MB", "31 MB", "5.0 TB", "1000 PB",
+    ]  # fmt: skip
+    assert [age(seconds) for seconds in (-1, 1, 60, 7200, 9 * 86_400)] == [
+        "0 seconds", "1 second", "1 minute", "2 hours", "9 days",
+    ]  # fmt: skip

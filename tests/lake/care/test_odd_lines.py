@@ -1,0 +1,125 @@
+r"""Lines that decoders refuse, and the lake keeps: all that care for it must keep them, too.
+
+Half of a surrogate pair (``"\ud83d"``), and what is nested deeper than the stack allows.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from care_lakes import document, fill, lines
+
+from burler.lake import care
+from burler.lake.envelope import decode_outermost, shallow
+from burler.lake.measure import measure
+
+HALVES = ({"id": 2, "name": "\ud800"}, {"id": 3, "\udfff": ["\ud83d\ude00 \ud83d", {"a": "\udc00"}]})
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.fixture
+def halved(lake: Any) -> Any:
+    """Two files, one of them with such rows beside a plain one."""
+    fill(lake, 1)
+    with lake.writer() as writer:
+        writer.schema(lake.schema())
+        lake.clock.forward(60)
+        writer.records(lake.page("users", 1, *HALVES, at=lake.clock.moment))
+    return lake
+
+
+def test_check_finds_nothing_wrong_with_them(halved: Any) -> None:
+    assert care.check(halved.store).findings == ()
+
+
+def test_rebuild_keeps_their_files(halved: Any) -> None:
+    before, known = lines(halved), document(halved)["file_stats"]
+    assert care.rebuild(halved.store).is_whole
+    assert document(halved)["file_stats"] == known
+    halved.manifest_path().unlink()
+
+    done = care.rebuild(halved.store)
+
+    assert done.is_whole and done.streams[0].records == 4
+    assert lines(halved) == before
+    assert [stats["clean"] for stats in document(halved)["file_stats"].values()] == [True, False]
+
+
+def test_compact_puts_them_together_with_others(halved: Any) -> None:
+    before = lines(halved)
+    (done,) = care.compact(halved.store).streams
+    assert (done.after, done.problems) == (1, ())
+    assert lines(halved) == before
+    assert care.check(halved.store).findings == ()
+
+
+def test_a_write_after_the_manifest_was_removed_knows_their_rows(halved: Any) -> None:
+    halved.manifest_path().unlink()
+    fill(halved, 1, start=9)
+    assert [file.stats and file.stats.records for file in halved.load().files] == [1, 3, 1]
+
+
+def test_a_line_that_is_no_message_is_still_named_beside_them(halved: Any) -> None:
+    half: Path = halved.files()[-1]
+    plain = half.with_name(half.name.removesuffix(".gz"))
+    head, _ = measure(halved.store, halved.load().files[0].path)
+    body = [rb'{"type":"RECORD","stream":"users","record":{"id":"\ud800"}}', b'{"type":1}']
+    plain.write_bytes(b"\n".join([head, *body, b""]))
+    finding = next(one for one in care.check(halved.store).findings if one.path.endswith(plain.name))
+    assert finding.kind == "message" and "line 3" in finding.fact
+
+
+def test_rows_that_are_nested_very_deeply_stay_in_the_lake(halved: Any) -> None:
+    old: Path = halved.files()[-1]
+    new = old.with_name(old.name.replace(".singer", "-2.singer"))
+    head, _ = measure(halved.store, halved.load().files[0].path)
+    stamp = b'"time_extracted":"2024-01-02T12:02:00.000000Z"}'
+    row = b'{"type":"RECORD","stream":"users","record":{"id":5,"name":"\\ud800","d":' + DEEP + b"}," + stamp
+    new.write_bytes(gzip.compress(b"\n".join([head, row, row, b""])))
+
+    done = care.rebuild(halved.store)
+
+    assert done.is_whole and done.streams[0].records == 6
+    assert care.check(halved.store).findings == ()
+    (compacted,) = care.compact(halved.store).streams
+    assert (compacted.after, compacted.problems) == (1, ())
+    assert lines(halved).count(row + b"\n") == 2
+
+
+class Named(msgspec.Struct):
+    type: str
+    at: str | None = None
+
+
+_named = msgspec.json.Decoder(Named).decode
+
+
+def test_only_the_outermost_keys_are_looked_at() -> None:
+    line = rb'{"a":{"type":"x","b":"}]\"{["},"type":"RECORD","at":"[{","c":[],"d":[[{}],"]"]}'
+    assert shallow(line) == rb'{"a":[],"type":"RECORD","at":"[{","c":[],"d":[]}'
+    for row in (DEEP, rb'"\udfff"', b"[" + DEEP + rb',"\ud800"]', rb'["\ud800",' + DEEP + b"]"):
+        assert decode_outermost(_named, b'{"record":' + row + b',"at":"t","type":"RECORD"}') == Named("RECORD", "t")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"A","r":' + DEEP + b"} x",
+        b'{"type":1,"r":' + DEEP + b"}",
+        b'{"type":"A","at":' + DEEP + b"}",
+        b'{"type":"A","r":' + DEEP,
+        DEEP,
+        rb'{"type":"A","r":"\ud80"}',
+        b"",
+    ],
+    ids=["more behind it", "type", "time", "open", "no object", "half an escape", "empty"],
+)
+def test_what_is_no_message_is_none_however_deep(line: bytes) -> None:
+    with pytest.raises((msgspec.DecodeError, RecursionError)):
+        decode_outermost(_named, line)

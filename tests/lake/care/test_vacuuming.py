@@ -1,0 +1,286 @@
+"""What nothing refers to goes once it is old; what anybody may still need stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from care_lakes import DAY, document, fill, later, lines, put
+
+from burler.errors import LakeError, LockLost, UsageError
+from burler.lake import care, manifest
+from burler.lake.lock_file import LockFile
+from burler.lake.snapshot import FileStats
+
+TIME = "2024-01-02T12:00:00.000000Z"
+
+
+def aged(path: Path, days: float) -> None:
+    moment = path.stat().st_mtime - days * DAY
+    os.utime(path, (moment, moment))
+
+
+def reasons(done: care.Vacuum) -> list[str]:
+    return [file.reason for file in done.files]
+
+
+def test_without_yes_nothing_goes(lake: Any) -> None:
+    fill(lake, 2, 2)
+    care.compact(lake.store)
+    before = sorted(lake.path.rglob("*"))
+    manifest_before = lake.manifest_path().read_bytes()
+
+    done = care.vacuum(lake.store, now=later(8))
+
+    assert reasons(done) == ["replaced", "replaced"]
+    assert (done.removed, done.size_bytes) == (False, sum((lake.path / one.path).stat().st_size for one in done.files))
+    assert sorted(lake.path.rglob("*")) == before
+    assert lake.manifest_path().read_bytes() == manifest_before
+
+
+def test_replaced_files_go_when_they_have_been_so_for_long(lake: Any) -> None:
+    fill(lake, 2, 2, 2)
+    before = lines(lake)
+    for path in lake.files():
+        aged(path, 30)  # old files, replaced just now: somebody may be reading them
+    care.compact(lake.store)
+
+    assert care.vacuum(lake.store, yes=True).files == ()
+    assert care.vacuum(lake.store, yes=True, now=later(6.9)).files == ()
+    assert reasons(care.vacuum(lake.store, yes=True, now=later(7.1))) == ["replaced"] * 3
+
+    assert len(lake.files("**/*.singer.gz")) == 1
+    assert lines(lake) == before
+    assert care.check(lake.store).findings == ()
+    (name,) = document(lake)["files"]
+    assert list(document(lake)["file_stats"]) == [name]
+    assert sorted(document(lake)["file_stats"][name]["replaces"].values()) == [1, 3]
+    (note,) = lake.files("**/*.replaces.json")
+    assert json.loads(note.read_bytes())["replaces"] == []
+    lake.manifest_path().unlink()
+    assert lines(lake) == before
+
+
+def test_a_file_between_two_compactions_goes_with_its_note(lake: Any) -> None:
+    fill(lake, 2, 2)
+    care.compact(lake.store)
+    fill(lake, 2, 2, start=4)
+    care.compact(lake.store)
+
+    done = care.vacuum(lake.store, yes=True, now=later(8))
+
+    assert reasons(done) == ["replaced"] * 5
+    assert len(lake.files("**/*.singer.gz")) == len(lake.files("**/*.replaces.json")) == 1
+    assert lake.ids() == list(range(8))
+
+
+def test_orphans_go_when_they_are_old_and_can_then_never_be_committed(lake: Any) -> None:
+    fill(lake, 1)
+    orphan = put(lake, "users", "users-{times}-9.singer.gz", [{"id": 5}], lake.clock.moment, lake.schema())
+    digest, line = lake.load().hashes[0], lake.load().schema_lines[lake.load().hashes[0]]
+    mine = manifest.claim(lake.store, "tap-x", "users", hash=digest, writer_id="slept for a week")
+    assert care.vacuum(lake.store, yes=True).files == ()
+
+    assert reasons(care.vacuum(lake.store, yes=True, now=later(8))) == ["orphan"]
+
+    assert not orphan.exists()
+    with pytest.raises(LockLost, match="removed by 'burler lake vacuum'"):
+        stats = FileStats(1, 1, TIME, TIME)
+        manifest.commit(lake.store, mine, [(f"{digest}/{orphan.name}", stats)], schema_line=line)
+    assert lake.ids() == [0]
+
+
+def test_a_file_that_is_committed_at_the_last_moment_stays(lake: Any) -> None:
+    fill(lake, 1)
+    orphan = put(lake, "users", "users-{times}-9.singer.gz", [{"id": 5}], lake.clock.moment, lake.schema())
+    digest, line = lake.load().hashes[0], lake.load().schema_lines[lake.load().hashes[0]]
+
+    class Quick:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(lake.store, name)
+
+        def replace(self, path: str, data: bytes, /, *, tag: str) -> str:
+            if orphan.name.encode() in data and b"5" not in written:
+                written.append(b"5")
+                mine = manifest.claim(lake.store, "tap-x", "users", hash=digest, writer_id="quick")
+                stats = FileStats(1, 1, TIME, TIME)
+                manifest.commit(lake.store, mine, [(f"{digest}/{orphan.name}", stats)], schema_line=line)
+            return str(lake.store.replace(path, data, tag=tag))
+
+    written: list[bytes] = []
+    done = care.vacuum(Quick(), yes=True, now=later(8))  # type: ignore[arg-type]
+
+    assert written
+    assert done.files == ()
+    assert lake.ids() == [0, 5]
+
+
+def test_without_a_readable_manifest_every_data_file_counts(lake: Any) -> None:
+    fill(lake, 2, 2)
+    care.compact(lake.store)
+    kept = lake.manifest_path().read_bytes()
+    lake.manifest_path().write_bytes(kept[:-10])
+
+    done = care.vacuum(lake.store, yes=True, now=later(100))
+
+    assert done.files == ()
+    assert "manifest.json" in done.problems[0]
+    lake.manifest_path().unlink()
+    assert care.vacuum(lake.store, yes=True, now=later(100)).files == ()
+    assert len(lake.files("**/*.singer.gz")) == 3
+
+
+def test_where_a_note_cannot_be_read_nothing_goes(lake: Any) -> None:
+    fill(lake, 2, 2)
+    care.compact(lake.store)
+    (note,) = lake.files("**/*.replaces.json")
+    note.write_text("{")
+
+    done = care.vacuum(lake.store, yes=True, now=later(100))
+
+    assert done.files == ()
+    assert note.name in done.problems[0]
+    assert len(lake.files("**/*.singer.gz")) == 3
+    assert [one.kind for one in care.check(lake.store).findings] == ["json"]
+
+
+def test_what_killed_processes_left_goes(lake: Any) -> None:
+    fill(lake, 1)
+    for folder in ("raw", "raw/tap-x", "raw/tap-x/users", lake.files()[0].parent.relative_to(lake.path)):
+        (lake.path / folder / ".tmp-0123").write_bytes(b"half")
+    note = lake.files()[0].with_name("users-20240102T120000Z-20240102T120000Z-123456789.singer.gz.replaces.json")
+    note.write_text('{"format": 1, "replaces": []}')
+    sidecars = [path for path in lake.path.rglob(".*") if path.suffix in (".lock", ".hold")]
+    assert sidecars
+
+    assert care.vacuum(lake.store, yes=True).files == ()
+    done = care.vacuum(lake.store, yes=True, now=later(8))
+
+    assert reasons(done) == ["leftover"] * 5
+    assert lake.hidden() == []
+    assert not note.exists()
+    assert all(path.exists() for path in sidecars)
+    assert lake.ids() == [0]
+
+
+def test_a_dead_lock_goes_and_a_living_one_stays(lake: Any) -> None:
+    fill(lake, 1)
+    lock = lake.files()[0].with_name("singerlake.lock")
+    lock.write_bytes(LockFile("gone-1", TIME, TIME, 1, 300_000).to_bytes())
+    assert care.vacuum(lake.store, yes=True).files == ()
+    assert reasons(care.vacuum(lake.store, yes=True, now=later(8))) == ["lock"]
+    assert not lock.exists()
+
+    writer = lake.writer()
+    writer.schema(lake.schema())
+    writer.records(lake.page("users", 7))
+    assert lock.exists()
+    assert care.vacuum(lake.store, yes=True, now=later(8)).files == ()
+    writer.close()
+    assert lake.ids() == [0, 7]
+
+
+def test_one_stream_alone(lake: Any) -> None:
+    for stream in ("users", "orders"):
+        fill(lake, 2, 2, stream=stream)
+    care.compact(lake.store)
+
+    done = care.vacuum(lake.store, streams=["orders"], yes=True, now=later(8))
+
+    assert {file.path.split("/")[2] for file in done.files} == {"orders"}
+    assert len(lake.files("**/users/**/*.singer.gz")) == 3
+
+
+def test_an_age_below_zero_is_refused(lake: Any) -> None:
+    with pytest.raises(UsageError):
+        care.vacuum(lake.store, older_than_seconds=float("nan"))
+
+
+KILLED = """
+import sys
+from burler.lake import LakeWriter, open_store
+from burler.singer.messages import Schema, State
+import os, signal, datetime as dt
+writer = LakeWriter(open_store(sys.argv[1]), "tap-x", emit_state=print)
+writer.schema(Schema("users", {"type": "object", "properties": {"id": {"type": "integer"}}}, ("id",)))
+at = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+row = b'{"type":"RECORD","stream":"users","record":{"id":1},"time_extracted":"2024-05-01T00:00:00.000000Z"}\\n'
+writer.record_line("users", row, at)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_after_a_kill_check_names_what_is_left_and_vacuum_removes_it(lake: Any) -> None:
+    fill(lake, 1)
+    subprocess.run([sys.executable, "-c", KILLED, str(lake.path)], check=False, timeout=60)
+    assert lake.hidden()
+
+    found = care.check(lake.store, now=later(1.5)).findings
+    assert sorted(one.kind for one in found) == ["leftover", "lock"]
+    care.vacuum(lake.store, yes=True, now=later(8))
+
+    assert care.check(lake.store, now=later(8)).findings == ()
+    assert lake.ids() == [0]
+
+
+class TestNamesThatAreUsedAgain:
+    """Once a file is gone a writer may give its name to another: rows of one second, or of an older time once more."""
+
+    @pytest.fixture
+    def used_again(self, lake: Any) -> Any:
+        fill(lake, 2, 2)
+        names = document(lake)["files"]
+        care.compact(lake.store)
+        care.vacuum(lake.store, yes=True, now=later(8))
+        lake.clock.forward(-120)
+        fill(lake, 2, 2, start=4)
+        assert set(names) < set(document(lake)["files"])
+        return lake
+
+    def test_their_rows_are_read(self, used_again: Any) -> None:
+        assert used_again.ids() == list(range(8))
+        assert care.check(used_again.store).findings == ()
+
+    @pytest.mark.parametrize("first", ["rebuild", "compact", "vacuum"])
+    def test_neither_care_nor_listing_loses_them(self, used_again: Any, first: str) -> None:
+        getattr(care, first)(used_again.store)
+        care.vacuum(used_again.store, yes=True, now=later(8))
+        assert sorted(used_again.ids()) == list(range(8))
+        used_again.manifest_path().unlink()
+        assert sorted(used_again.ids()) == list(range(8))
+        care.rebuild(used_again.store)
+        assert sorted(used_again.ids()) == list(range(8))
+
+    def test_a_vacuum_that_was_killed_is_mended_by_the_next(self, lake: Any) -> None:
+        fill(lake, 2, 2)
+        care.compact(lake.store)
+        (note,) = lake.files("**/*.replaces.json")
+        kept = note.read_bytes()
+        care.vacuum(lake.store, yes=True, now=later(8))
+        lake.clock.forward(-120)
+        fill(lake, 2, 2, start=4)
+        note.write_bytes(kept)  # as if it had been killed before its last step
+
+        assert care.check(lake.store).findings == ()
+        care.rebuild(lake.store)
+        assert sorted(lake.ids()) == list(range(8))
+        care.vacuum(lake.store, yes=True, now=later(2))
+        lake.manifest_path().unlink()
+        assert sorted(lake.ids()) == list(range(8))
+
+    def test_a_replaced_file_that_was_removed_by_hand_is_an_error_not_a_loss(self, lake: Any) -> None:
+        fill(lake, 2, 2)
+        care.compact(lake.store)
+        for name in json.loads(lake.files("**/*.replaces.json")[0].read_bytes())["replaces"]:
+            (lake.manifest_path().parent / name).unlink()
+        lake.clock.forward(-120)
+        with pytest.raises(LakeError, match="removed by hand"):
+            fill(lake, 3)
+        care.vacuum(lake.store, yes=True, now=later(8))
+        fill(lake, 3, start=10)
+        assert lake.ids() == [0, 1, 2, 3, 10, 11, 12]
