@@ -55,6 +55,8 @@ storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/tail_storm_crash.py $(or $(RUNS),100)
 	$(RUN) tests/runtime/batch_storm.py $(or $(RUNS),200)
 	$(RUN) tests/runtime/batch_storm.py --s3 $(or $(RUNS),30)
+	$(RUN) tests/runtime/lake_storm.py --seconds $(or $(SECONDS_),300)
+	$(RUN) tests/runtime/lake_storm.py --s3 --seconds $(or $(SECONDS_),300)
 
 soak: $(VENV)/.for-test
 	$(RUN) tests/bench/tail_soak.py --minutes $(or $(MINUTES),60)

@@ -6,6 +6,7 @@ Settings stand in the tap's config beside the tap's own keys.
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
@@ -180,6 +181,27 @@ class Settings:
     max_file_records: int | None = _setting(None, "Lake: a file is closed and committed at this many records.")
     max_file_age_seconds: float = _setting(60.0, "Lake: a file is closed and committed at this age, with its STATE.")
     tap_id: str | None = _setting(None, "Lake: the folder of this tap; the tap's name by default.")
+    max_open_files: int = _setting(100, "Lake: beyond so many open files, one a stream, the oldest is closed.")
+    max_open_bytes: int = _setting(
+        1024 * 1024 * 1024,
+        "Lake: beyond so many bytes in open files, compressed, on local disk until they are closed, the greatest is.",
+    )
+    lake_compression: str = _setting("gz", "Lake: how new files are compressed.", ("gz", "bz2", "none"))
+    lake_encoding: str | None = _setting(
+        None,
+        "Lake: how a new one spells schema hashes in its folders: `base58`, the default, or `base85` as the Singerlake "
+        "text has it.",
+        ("base58", "base85"),
+    )
+    lake_options: dict[str, Any] | None = _setting(  # noqa: RUF009 (null by default)
+        None, "Lake: an object for the library that reaches its store (credentials, an endpoint)."
+    )
+    lock_ttl_seconds: float = _setting(
+        300.0, "Lake: a lock that its holder did not renew for so long is taken over; it does so each tenth of that."
+    )
+    lock_timeout_seconds: float = _setting(
+        600.0, "Lake: the longest wait for the lock of another writer; then the run ends with exit code 3.", zero=True
+    )
 
     @property
     def wants_batches(self) -> bool:
@@ -227,6 +249,8 @@ def read_value(name: str, value: Any, *, null: bool = True) -> Any:
     kind = str(item.type).partition(" ")[0]
     if kind == "BatchConfig":
         return read_batch_config(value)
+    if kind.startswith("dict"):
+        return _object(value)
     if kind == "bool":
         value = _truth(value)
     elif kind == "str":
@@ -270,6 +294,17 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     raise ValueError("text")
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = None
+    if isinstance(value, dict):
+        return value
+    raise ValueError("a JSON object")  # without its text: it may hold secrets
 
 
 def _most(name: str, kind: str) -> float:

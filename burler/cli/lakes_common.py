@@ -29,4 +29,13 @@ def open_lake(url: str, options: str | None, *, must_exist: bool = False) -> Sto
     """
     from burler.lake.store import open_store
 
-    return open_store(url, must_exist=must_exist, options=read_options(LAKE_OPTIONS, options))
+    return open_store(url, must_exist=must_exist, options=read_lake_options(options))
+
+
+def read_lake_options(text: str | None) -> dict[str, Any] | None:
+    """What ``--lake-options`` was given, as an object.
+
+    Raises:
+        UsageError: it is no JSON object, nor a file that holds one.
+    """
+    return read_options(LAKE_OPTIONS, text)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from burler.cli.flags import SETTINGS, TailOption, option
+from burler.cli.lakes_common import lake_options
 from burler.settings import Settings, default_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -26,7 +27,8 @@ _OPTIONS = (
         "-s", "--state", metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines."
     ),
     click.option("--select", metavar="PATTERNS", help="Streams and fields: 'contacts,contacts.name,!contacts.email'."),
-    click.option("--sink", default="stdout", show_default=True, metavar="SINK", help="stdout or lake:PATH."),
+    click.option("--sink", default="stdout", show_default=True, metavar="SINK", help="stdout or lake:URL."),
+    lake_options,
     click.option("-o", "--out-file", metavar="FILE", help="File that always holds the latest state."),
     click.option(
         "--report",

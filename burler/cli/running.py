@@ -11,6 +11,7 @@ from typing import Any
 
 from burler.cli import common, process
 from burler.cli.flags import remarks, with_flags
+from burler.cli.lakes_common import read_lake_options
 from burler.cli.reporting import Ending
 from burler.config.loading import Loaded, load
 from burler.declare.tap import Tap
@@ -69,7 +70,7 @@ class Asked:
     """What the command line asks of a run: the options of ``burler.cli.options``, by their names.
 
     ``report``: the file for the report of the run. ``test``: "records" for a few rows of each stream, "schema" for
-    SCHEMA messages alone. ``limit``: rows of each stream. ``flags``: settings, with their values or text; they win.
+    SCHEMA messages alone. ``limit``: rows of each stream. ``lake_options``: JSON, or a file that holds it. ``flags``: settings, with their values or text; they win.
     """
 
     config: Sequence[str] = ()
@@ -78,6 +79,7 @@ class Asked:
     state: str | None = None
     select: str | None = None
     sink: str = "stdout"
+    lake_options: str | None = None
     out_file: str | None = None
     report: str | None = None
     test: str | None = None
@@ -151,7 +153,15 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
         start = common.read_state(asked.state, merge=settings.state_scope == "touched")
         stdout = StdoutSink(writer, common.state_file(asked.out_file) if asked.out_file is not None else None)
         tap_id = settings.tap_id or tap.name
-        target = open_sink(asked.sink, stdout, tap_id=tap_id, settings=settings, state=start)
+        stopper = _stopper(writer)
+        target = open_sink(
+            asked.sink,
+            stdout,
+            tap_id=tap_id,
+            settings=settings,
+            state=start,
+            should_stop=lambda: stopper.requested,
+        )
         with process.calm_collector():
             result = run_session(
                 session,
@@ -160,7 +170,7 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
                 catalog=wanted,
                 state=start,
                 select=asked.select,
-                stopper=_stopper(writer),
+                stopper=stopper,
                 limit=asked.rows,
                 schemas_only=asked.test == "schema",
                 report=watched,
@@ -175,6 +185,8 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
 def _of_this_run(tap: Tap, settings: Settings, asked: Asked) -> Settings:
     """The settings with what the command line says of them, and what makes no sense of it."""
     settings = with_flags(settings, asked.flags)
+    if asked.lake_options is not None:
+        settings = dataclasses.replace(settings, lake_options=read_lake_options(asked.lake_options))
     asked.check_settings(settings)
     for remark in remarks(settings, asked.flags):
         logger.warning("%s: %s", tap.name, remark)

@@ -38,7 +38,7 @@ def read_catalogue(store: Store, tap_id: str) -> Document | None:
     for path in (layout.catalogue_path(tap_id), f"{layout.tap_folder(tap_id)}/catalog.json"):
         blob = store.read(path)
         if blob is not None:
-            return _catalog(blob.data, store.locate(path))
+            return as_catalogue(blob.data, store.locate(path))
     return None
 
 
@@ -68,7 +68,7 @@ def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, pa
             entries[at] = _entry(schema, entries[at])
         return {**catalog, "streams": entries}
 
-    _change(store, path, change, _catalog, pace)
+    _change(store, path, change, as_catalogue, pace)
 
 
 def stream_named(entry: Document) -> str | None:
@@ -290,7 +290,15 @@ def taps_of(lake: Document | None) -> Document:
     return taps if isinstance(taps, dict) else {}
 
 
-def _catalog(data: bytes, place: str) -> Document:
+def as_catalogue(data: bytes, place: str) -> Document:
+    """The content of a ``catalogue.json``.
+
+    Args:
+        place: what is named if it can't be used.
+
+    Raises:
+        LakeError: it is no JSON object with a list of streams.
+    """
     document = _parse(data, place)
     streams = document.get("streams")
     if not isinstance(streams, list) or not all(isinstance(entry, dict) for entry in streams):

@@ -37,8 +37,8 @@ def component(name: str) -> str:
     """A tap id or stream name as one path component: safe on every system, in Hive and in Spark.
 
     ``[A-Za-z0-9._-]`` stay; every other byte of its UTF-8 form, and a leading ``.`` or ``_`` (Spark
-    hides those) or a ``.`` at the end (Windows drops that), becomes ``%XX``. What is longer than 200 bytes is cut to 150
-    and gets ``~`` and the base58 hash of the whole. Names that the lake itself uses, and names of Windows' devices
+    hides those) or a ``.`` at the end (Windows drops that), becomes ``%XX``. What is longer than 200 bytes is cut to
+    150 and gets ``~`` and the base58 hash of the whole. Names that the lake itself uses, and names of Windows' devices
     (``con``, ``aux.txt``), get their first letter escaped.
 
     Raises:

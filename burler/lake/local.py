@@ -8,7 +8,6 @@ can see is complete at any moment, also after SIGKILL or a power cut. flock does
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import secrets
@@ -18,6 +17,7 @@ from typing import BinaryIO
 
 from burler.lake.local_file import Cures, HiddenFile, errors, make_folder, sync_folder
 from burler.lake.local_hold import LocalHold
+from burler.lake.local_lock import flocked
 from burler.lake.store import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
 
 Resolve = Callable[[str], Path]
@@ -62,18 +62,22 @@ class LocalStore:
     def replace(self, path: str, data: bytes, /, *, tag: str) -> str:
         """Compare and swap; see ``Store.replace``."""
         target = self._resolve(path)
-        with _errors(target, "written"), _flock(target), _temporary(target.parent) as temporary:
-            _compare(target, tag)
+        with _errors(target, "written"), _temporary(target.parent) as temporary:
             temporary.write(data)
-            temporary.rename_to(target)
+            temporary.sync()  # before the lock is taken: it is held for a look and a rename
+            with flocked(target):
+                _compare(target, tag)
+                temporary.rename_to(target)
+            _sync_after(target)
         return _tag(data)
 
     def delete(self, path: str, /, *, tag: str) -> None:
         """Compare and delete; see ``Store.delete``."""
         target = self._resolve(path)
-        with _errors(target, "removed"), _flock(target):
-            _compare(target, tag)
-            target.unlink()
+        with _errors(target, "removed"):
+            with flocked(target):
+                _compare(target, tag)
+                target.unlink()
             sync_folder(target.parent)
 
     def remove(self, path: str, /) -> None:
@@ -175,11 +179,13 @@ class _Temporary:
         self.discard()
         _sync_after(target)
 
-    def rename_to(self, target: Path) -> None:
-        """Sync, and take the name ``target`` from whatever has it."""
+    def sync(self) -> None:
+        """Have the content on disk."""
         self._file.sync()
+
+    def rename_to(self, target: Path) -> None:
+        """Take the name ``target`` from whatever has it."""
         self._file.path.replace(target)
-        _sync_after(target)
 
     def discard(self) -> None:
         """Close, and remove the hidden name."""
@@ -193,18 +199,6 @@ def _temporary(folder: Path) -> Iterator[_Temporary]:
         yield temporary
     finally:
         temporary.discard()
-
-
-@contextlib.contextmanager
-def _flock(target: Path) -> Iterator[None]:
-    """Hold the lock of ``target``: a hidden empty file beside it, which is never removed."""
-    make_folder(target.parent)
-    fd = os.open(target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
 
 
 def _compare(target: Path, tag: str) -> None:

@@ -27,7 +27,10 @@ _log = logging.getLogger("burler.lake")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to commit files of one schema version of one stream, until somebody claims it anew."""
+    """The right to commit files of one schema version of one stream, until somebody claims it anew.
+
+    ``taken``: names, relative to the manifest, that no new file may have although no such file may be there.
+    """
 
     tap_id: str
     stream: str
@@ -35,6 +38,7 @@ class Claim:
     writer_id: str
     epoch: int
     generation: str
+    taken: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +123,13 @@ def claim(
 
     def change(document: doc.Document) -> bool:
         if standing is not None and _stands(document, standing):
-            taken[:] = [standing]
+            taken[:] = [replace(standing, taken=doc.taken_names(document, hash))]
             return False
         old = document["writers"].get(hash) or {}
         epoch = int(old.get("epoch", 0)) + 1
         document["writers"][hash] = {"writer-id": writer_id, "epoch": epoch}
-        taken[:] = [Claim(tap_id, stream, hash, writer_id, epoch, document["generation"])]
+        names = doc.taken_names(document, hash)
+        taken[:] = [Claim(tap_id, stream, hash, writer_id, epoch, document["generation"], names)]
         return True
 
     def happened(document: doc.Document) -> bool:
@@ -164,7 +169,8 @@ def commit(
         _fence(store, document, mine, confirm)
         document["writers"][mine.hash] = {"writer-id": mine.writer_id, "epoch": mine.epoch}
         doc.add_schema(document, schema_line, digest=mine.hash)
-        renewed = replace(mine, generation=document["generation"])
+        names = doc.taken_names(document, mine.hash)
+        renewed = replace(mine, generation=document["generation"], taken=names)
         known = set(document["files"]) if mine.generation == document["generation"] else ()
         new = [(name, stats) for name, stats in files if name not in known]
         if files and not new:
@@ -180,6 +186,16 @@ def commit(
 
     _swap(store, mine.tap_id, mine.stream, change, happened, pace)
     return done[0]
+
+
+def taken_names(store: Store, tap_id: str, stream: str, digest: str) -> frozenset[str]:
+    """See ``Claim.taken``, for who has no claim; none where there is no manifest, or a broken one."""
+    path = layout.manifest_path(tap_id, stream)
+    blob = store.read(path)
+    try:
+        return frozenset() if blob is None else doc.taken_names(doc.from_bytes(blob.data, store.locate(path)), digest)
+    except LakeError:  # whoever commits will tell
+        return frozenset()
 
 
 def register(

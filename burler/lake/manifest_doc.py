@@ -182,6 +182,15 @@ def replaced_names(document: Document) -> set[str]:
     return {part for name in document["files"] for part in (stats.get(name) or {}).get("replaces") or ()}
 
 
+def taken_names(document: Document, digest: str) -> frozenset[str]:
+    """Names of files of a schema version that must not be given once more: ``add_files`` would not take them.
+
+    Those that ``vacuum`` has taken away, and those whose rows stand in a compacted file.
+    """
+    names = (document.get("removed") or {}).keys() | (document["file_stats"].keys() - set(document["files"]))
+    return frozenset(name for name in names if name.startswith(f"{digest}/"))
+
+
 def add_commit(document: Document, commit_id: str) -> int:
     """Count a commit; its sequence number."""
     document["sequence"] += 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from burler.lake import layout
 from burler.lake.clean import CleanCheck
 from burler.lake.datafile import Compressor, compressor
 from burler.lake.snapshot import FileStats
-from burler.lake.store import NewFile, Store
+from burler.lake.store import NewFile
 from burler.lake.timestamps import to_moment
 from burler.singer.messages import Vouched
 
@@ -85,10 +86,15 @@ class OpenFile:
         self._write(line)
         self.activate_version = version
 
-    def publish(self, store: Store, tap_id: str, numbers: dict[str, int], written: str) -> tuple[str, FileStats]:
+    def publish(
+        self, tap_id: str, numbers: dict[str, int], written: str, taken: Collection[str]
+    ) -> tuple[str, FileStats]:
         """Make the file durable under its final name: (path relative to the manifest, statistics).
 
-        ``numbers`` remembers, per name, where the search for a free ``-n`` goes on. ``written``: the time, RFC 3339.
+        Args:
+            numbers: remembers, per name, where the search for a free ``-n`` goes on.
+            written: the time, RFC 3339.
+            taken: names that are not free although no such file is there, relative to the manifest.
         """
         self._hand_on(self._compressor.flush())
         stats = self._stats(written)
@@ -97,13 +103,16 @@ class OpenFile:
         plain = layout.file_name(self.schema.stream, first, last, compression=self.compression)
         while True:
             n = numbers.get(plain, 0) + 1
-            name = layout.file_name(self.schema.stream, first, last, n, compression=self.compression)
+            file_name = layout.file_name(self.schema.stream, first, last, n, compression=self.compression)
+            name = f"{self.schema.hash}/{file_name}"
             numbers[plain] = n
+            if name in taken:
+                continue
             try:
-                self.new_file.publish(f"{folder}/{self.schema.hash}/{name}")
+                self.new_file.publish(f"{folder}/{name}")
             except FileExistsError:
                 continue
-            return f"{self.schema.hash}/{name}", stats
+            return name, stats
 
     def discard(self) -> None:
         """Remove what is not published."""

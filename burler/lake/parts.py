@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from burler.lake import catalogue
+from burler.lake import catalogue, manifest
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.openfile import SchemaInUse
@@ -57,7 +57,7 @@ class WrittenFile:
 
 
 class PartWriter:
-    """Makes files of some of a tap's rows, for a driver to commit: no lock, no claim, no manifest, no STATE.
+    """Makes files of some of a tap's rows, for a driver to commit: no lock, no claim, no commit, no STATE.
 
     Args:
         clock: what files roll by, and what names files without rows.
@@ -81,7 +81,8 @@ class PartWriter:
         self._encoding: str | None = None
         self._lock = threading.RLock()
         self._done: list[WrittenFile] = []
-        owner = Owner(before=lambda schema: None, published=self._published, settled=lambda: None)
+        self._taken: dict[tuple[str, str], frozenset[str]] = {}
+        owner = Owner(lambda _schema: None, self._published, settled=lambda: None, taken=self._taken_names)
         self._files = OpenFiles(
             store,
             tap_id,
@@ -168,6 +169,13 @@ class PartWriter:
             except BaseException:
                 self._files.discard()
                 raise
+
+    def _taken_names(self, schema: SchemaInUse) -> frozenset[str]:
+        """As the manifest says when the first file is done: the driver has begun by then."""
+        if schema.key not in self._taken:
+            names = manifest.taken_names(self._store, self._tap_id, schema.stream, schema.hash)
+            self._taken[schema.key] = names
+        return self._taken[schema.key]
 
     def _published(self, schema: SchemaInUse, name: str, stats: FileStats) -> None:
         self._done.append(WrittenFile(self._tap_id, schema.stream, schema.hash, schema.line, name, stats))

@@ -80,7 +80,7 @@ class LakeWriter:
         owned = Locks(store, writer_id=writer_id, settings=locks, pace=self._pace, should_stop=should_stop)
         most = settings.max_open_files  # a lock takes as much of the process and of the store as a file
         self._claims = Claims(store, tap_id, writer_id=writer_id, locks=owned, pace=self._pace, most=most)
-        owner = Owner(before=self._before, published=self._published, settled=self._release)
+        owner = Owner(self._before, self._published, settled=self._release, taken=self._claims.taken)
         self._files = OpenFiles(
             store, tap_id, owner=owner, clock=clock, settings=settings, form=Form(compression, compression_level)
         )

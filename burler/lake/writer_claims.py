@@ -95,6 +95,10 @@ class Claims:
         self._claims[schema.key] = done.claim
         return done
 
+    def taken(self, schema: SchemaInUse) -> frozenset[str]:
+        """Names that no new file may have, as the manifest said last (``manifest.Claim``)."""
+        return self._claims[schema.key].taken
+
     def release(self, key: Key) -> None:
         """Give one lock back. The claim is kept: if nobody else has claimed by then, it serves again."""
         if self._locks is not None:

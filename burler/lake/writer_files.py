@@ -5,7 +5,7 @@ Nothing here knows of manifests, locks or STATEs: whoever uses it says what come
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from burler.errors import MessageError, UsageError
@@ -42,12 +42,14 @@ class Owner:
 
     ``before(schema)``: the first byte of a file is about to be written. ``published(schema, name, stats)``: a file is
     durable under its name, relative to the manifest; until this returns it counts as open. ``settled()``: such steps
-    are over, and all that is open is as it should be.
+    are over, and all that is open is as it should be. ``taken(schema)``: names that no file may have, relative to the
+    manifest.
     """
 
     before: Callable[[SchemaInUse], object]
     published: Callable[[SchemaInUse, str, FileStats], object]
     settled: Callable[[], object]
+    taken: Callable[[SchemaInUse], Collection[str]]
 
 
 class OpenFiles:
@@ -168,7 +170,7 @@ class OpenFiles:
     def end(self, file: OpenFile) -> None:
         """Publish a file."""
         written = format_time(self._clock.now())
-        name, stats = file.publish(self._store, self._tap_id, self._numbers, written)
+        name, stats = file.publish(self._tap_id, self._numbers, written, self._owner.taken(file.schema))
         self._owner.published(file.schema, name, stats)
         del self._open[file.schema.stream]
         if len(self._numbers) > _REMEMBERED_NAMES:

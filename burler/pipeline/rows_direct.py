@@ -14,6 +14,7 @@ import msgspec
 from burler.pipeline.arrow_text import Unsure
 from burler.pipeline.rows_columns import Fields
 from burler.pipeline.shape_lines import Output
+from burler.singer.messages import Vouched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,13 +74,18 @@ class ColumnsOutput(Output):
         self._give = give
         self._lines = spill
 
-    def append(self, rows: list[Any], further: Mapping[int, Mapping[str, Any]] | None = None) -> int:
+    def append(
+        self,
+        rows: list[Any],
+        further: Mapping[int, Mapping[str, Any]] | None = None,
+        vouched: Vouched | None = None,
+    ) -> int:
         """See ``Output.append``."""
         made = None
         if not further and rows and isinstance(rows[0], msgspec.Struct):
             made = self._direct.batch(rows)
         if made is None:
-            return super().append(rows, further)
+            return super().append(rows, further, vouched)
         self.flush()  # lines of rows before these
         self._give(made)
         return len(rows)

@@ -29,6 +29,7 @@ from burler.pipeline.shape_tree import Leaf, count_unknown, repair
 from burler.pipeline.shape_types import is_name
 from burler.pipeline.shape_values import DROPPED, Misfit
 from burler.pipeline.unknown import Unknown
+from burler.pipeline.vouching import Vouch, Voucher, voucher
 
 _FEW = 8  # rows that are cheaper to do one by one than to try again
 
@@ -105,6 +106,7 @@ class Shaper:
         self.exact = Exact(rules, protected=protected)
         self.strictly = Rules("error", rules.max_bad_records, rules.on_nan, rules.check_constraints)
         self._learned = Learned()
+        self._voucher: tuple[Compiled, Voucher | None] | None = None
         self._compiled = shape_fast.compile_schema(self.schema, rules, self._learned, raw=False)
         properties = self.schema.get("properties") or {}
         free = self.schema.get("additionalProperties") is True and not self.schema.get("patternProperties")
@@ -167,7 +169,7 @@ class Shaper:
             further = self._look_at(compiled, structs, rows, scratch)
         except (Misfit, TypeError, ValueError, RecursionError):
             return 0, []
-        done = output.append(structs, further)
+        done = output.append(structs, further, self._vouched(compiled, structs) if not further else None)
         if done < len(structs):  # a lone surrogate, an integer of too many digits
             if scratch.unknown:
                 scratch = self._scratch()
@@ -177,6 +179,13 @@ class Shaper:
         if scratch.unknown:
             self.unknown.merge(scratch.unknown)
         return done, self._keys(compiled, structs, further)
+
+    def _vouched(self, compiled: Compiled, structs: list[Any]) -> Vouch | None:
+        """What can be said of rows that were looked at just now."""
+        if self._voucher is None or self._voucher[0] is not compiled:
+            self._voucher = compiled, voucher(compiled, self.schema)
+        known = self._voucher[1]
+        return known.vouch(structs) if known is not None else None
 
     def _look_at(
         self, compiled: Compiled, structs: list[Any], rows: list[dict[str, Any]] | None, scratch: Exact

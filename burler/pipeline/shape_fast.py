@@ -21,7 +21,7 @@ from burler.pipeline import constraints, shape_columns, shape_raw
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape_exact import tuple_parts
 from burler.pipeline.shape_tree import Leaf, ObjectNode, Template
-from burler.pipeline.shape_types import SCALARS, SIZES, Unfit, arguments, either, is_name, literal, meta
+from burler.pipeline.shape_types import BARE, SCALARS, SIZES, Unfit, arguments, either, is_name, literal, meta
 from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
 
 _DECIMAL = (Decimal,)
@@ -288,10 +288,7 @@ class _Compiler:
             if self._held(schema):
                 raise Unfit
             return dt.date
-        kind = SCALARS[name]
-        if self._held(schema):
-            kind = Annotated[kind, meta(name, schema)]
-        return kind
+        return Annotated[BARE[name], meta(name, schema)] if self._held(schema) else SCALARS[name]
 
     def _native_object(self, schema: Mapping[str, Any], name: str, node: ObjectNode, path: Template, place: str) -> Any:
         if "properties" not in schema:

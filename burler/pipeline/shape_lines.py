@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from burler.singer.messages import Vouched
+
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
 _SPILL_BYTES = 56 * 1024  # what a pipe holds, nearly
@@ -24,7 +26,7 @@ class Output:
             page is memory that was not used before, which costs more than to write the page in parts.
     """
 
-    __slots__ = ("_rows", "_spill", "buffer", "count", "prefix", "suffix")
+    __slots__ = ("_rows", "_spill", "buffer", "count", "prefix", "suffix", "vouched")
 
     def __init__(
         self,
@@ -38,16 +40,25 @@ class Output:
         self.suffix = suffix
         self.count = 0
         """Lines in the buffer."""
+        self.vouched: Vouched | None = None
+        """What is known of all rows in the buffer."""
         self._spill = spill
         self._rows = _FIRST_ROWS
 
-    def append(self, rows: list[Any], further: Mapping[int, Mapping[str, Any]] | None = None) -> int:
+    def append(
+        self,
+        rows: list[Any],
+        further: Mapping[int, Mapping[str, Any]] | None = None,
+        vouched: Vouched | None = None,
+    ) -> int:
         """Append rows; how many have become lines: all, or those before a chunk that holds a value without a form in
         JSON.
 
         Args:
             further: more fields of some rows, by their places in ``rows``.
+            vouched: what is known of the rows.
         """
+        self.vouched = None if self.count else vouched  # of rows of several pages nothing is said
         done, size = 0, 1 if further else self._rows
         while done < len(rows):
             begun = len(self.buffer)
@@ -75,6 +86,7 @@ class Output:
 
     def pass_on(self, lines: Any, count: int) -> None:
         """Hand on lines that were made elsewhere."""
+        self.vouched = None
         if self._spill is None:
             self.buffer += lines
             self.count += count

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from burler.pipeline import constraints
 
 # No "number": msgspec makes a float of a Decimal without a word, and knows no NaN; such fields are looked at.
-SCALARS: dict[str, Any] = {"boolean": bool, "integer": int, "string": str}
+# Whole numbers beyond 64 bits are looked at, too: so a struct says that its numbers are within them.
 _INT64 = range(-(2**63), 2**63)
+SCALARS: dict[str, Any] = {
+    "boolean": bool,
+    "integer": Annotated[int, msgspec.Meta(ge=_INT64.start, le=_INT64.stop - 1)],
+    "string": str,
+}
+BARE: dict[str, Any] = {**SCALARS, "integer": int}
+"""The same for what has bounds of its own."""
 _LENGTHS = {"minLength": "min_length", "maxLength": "max_length", "pattern": "pattern"}
 SIZES = {"minItems": "min_length", "maxItems": "max_length"}
 _BOUNDS = {"minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt"}
@@ -58,7 +65,9 @@ def meta(name: str, schema: Mapping[str, Any]) -> msgspec.Meta:
     bounds = arguments(schema, _BOUNDS)
     if not all(type(bound) is int and bound in _INT64 for bound in bounds.values()):
         raise Unfit
-    return msgspec.Meta(**bounds)
+    lowest = {} if "gt" in bounds else {"ge": _INT64.start}
+    highest = {} if "lt" in bounds else {"le": _INT64.stop - 1}
+    return msgspec.Meta(**(lowest | highest | bounds))
 
 
 def literal(schema: Mapping[str, Any], wanted: list[str]) -> Any:

@@ -214,7 +214,8 @@ class Outlet:
                 if not count:
                     return
             try:
-                self._sink.write(Records(self.planned.stream, lines, count, moment, self.versions.now, bare))
+                version, vouched = self.versions.now, output.vouched
+                self._sink.write(Records(self.planned.stream, lines, count, moment, version, bare, vouched))
             except BatchError as error:
                 self.count(error.rows_taken, 0)
                 raise

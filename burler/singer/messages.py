@@ -13,7 +13,7 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -46,6 +46,17 @@ class Schema:
         return wire
 
 
+class Vouched(Protocol):
+    """What the maker of rows knows of them; the answer may cost some time, so it is only given if asked for."""
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """What the rows would be: see ``burler.columns.plain``."""
+
+    def __call__(self) -> bool:
+        """Whether each row is exactly that. To be asked before the page's buffer is reused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
     """A page of RECORD lines of one stream.
@@ -61,6 +72,7 @@ class Records:
     version: int | None = None
     bare: bool = False
     """The lines are the rows alone, one JSON object each, without the message around them."""
+    vouched: Vouched | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,34 @@ if TYPE_CHECKING:
     from burler.lake.writer import LakeWriter
 
 
+logger = logging.getLogger(__name__)
+
+
 class LakeSink:
-    """Hands messages to a lake writer, and the STATEs that it gives back to the next sink."""
+    """Hands messages to a lake writer, and the STATEs that it gives back to the next sink.
+
+    Where a run is told to stop while it waits for another writer's lock, it takes nothing from there on: what came
+    before is committed at the end, with the STATE of that.
+    """
 
     def __init__(self, writer: LakeWriter, states: Sink) -> None:
         self._writer = writer
         self._states = states
+        self._stopped = False
 
     def write(self, message: Message) -> None:
         """Take a message."""
+        from burler.lake.lock import WaitStopped
+
+        if self._stopped:
+            return  # it would stand behind a hole
+        try:
+            self._take(message)
+        except WaitStopped as stop:
+            self._stopped = True
+            logger.warning("%s", stop)
+
+    def _take(self, message: Message) -> None:
         if isinstance(message, Records):
             self._writer.records(message)
         elif isinstance(message, Schema):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from burler.batch_config import BatchConfig
@@ -13,13 +14,23 @@ from burler.sinks.lake import LakeSink
 from burler.sinks.stdout import StdoutSink
 from burler.sinks.touched import TouchedStates
 
-KINDS = "stdout, lake:PATH"
+KINDS = "stdout, lake:URL"
 
 
 def open_sink(
-    text: str, stdout: StdoutSink, *, tap_id: str, settings: Settings, state: dict[str, Any] | None = None
+    text: str,
+    stdout: StdoutSink,
+    *,
+    tap_id: str,
+    settings: Settings,
+    state: dict[str, Any] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Sink:
-    """``stdout`` or ``lake:PATH``. ``state``: the one that the run is given.
+    """``stdout`` or ``lake:URL``.
+
+    Args:
+        state: the one that the run is given.
+        should_stop: whether the run is to end; it ends the wait for another writer's lock.
 
     Raises:
         UsageError: an unknown kind, or a lake that can't be written.
@@ -29,17 +40,34 @@ def open_sink(
     if text == "stdout":
         return with_batches(states, settings, tap=tap_id)
     if kind == "lake" and colon and rest:
-        from burler.lake.store import open_store
-        from burler.lake.writer import LakeWriter, RollSettings
-
-        roll = RollSettings(
-            max_file_bytes=settings.max_file_bytes,
-            max_file_records=settings.max_file_records,
-            max_file_age_seconds=settings.max_file_age_seconds,
-        )
-        writer = LakeWriter(open_store(rest), tap_id, emit_state=states.write, settings=roll)
-        return LakeSink(writer, states)
+        return _lake(rest, states, tap_id, settings, should_stop)
     raise UsageError(f"--sink {text!r} is unknown. Known: {KINDS}.")
+
+
+def _lake(url: str, states: Sink, tap_id: str, settings: Settings, should_stop: Callable[[], bool]) -> LakeSink:
+    from burler.lake.lock import LockSettings
+    from burler.lake.store import open_store
+    from burler.lake.writer import LakeWriter, RollSettings
+
+    roll = RollSettings(
+        max_file_bytes=settings.max_file_bytes,
+        max_file_records=settings.max_file_records,
+        max_file_age_seconds=settings.max_file_age_seconds,
+        max_open_files=settings.max_open_files,
+        max_open_bytes=settings.max_open_bytes,
+    )
+    writer = LakeWriter(
+        open_store(url, options=settings.lake_options),
+        tap_id,
+        emit_state=states.write,
+        settings=roll,
+        compression=None if settings.lake_compression == "none" else settings.lake_compression,
+        encoding=settings.lake_encoding,
+        locks=LockSettings(settings.lock_ttl_seconds, settings.lock_timeout_seconds),
+        tail=settings.tail,
+        should_stop=should_stop,
+    )
+    return LakeSink(writer, states)
 
 
 def with_batches(sink: Sink, settings: Settings, *, tap: str) -> Sink:

@@ -78,7 +78,7 @@ def test_what_is_no_object_is_no_batch_config(value):
 
 @pytest.mark.parametrize("value", [one for one in WRONG if one != {}] + ["{", "[]", "1"], ids=repr)
 def test_what_is_no_object_is_no_lake_options(value):
-    with pytest.raises(ConfigError, match="setting 'lake_options' must be a JSON object$"):
+    with pytest.raises(ConfigError, match=r"setting 'lake_options' must be a JSON object$"):
         read_settings({"lake_options": value})
 
 

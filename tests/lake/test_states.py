@@ -75,6 +75,7 @@ def test_an_interrupted_run_gives_no_state_for_what_is_lost(lake: Any) -> None:
     assert (lake.states, lake.files(), lake.hidden()) == ([], [], [])
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_held_states_against_a_plain_model(data: st.DataObject) -> None:
     """The model keeps every STATE; what comes out must be the same."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import bz2
 import datetime as dt
 import errno
+import functools
 import gzip
 import json
+import logging
 import os
+import random
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +63,7 @@ def test_the_statistics(lake: Any) -> None:
     assert stats.bytes == len(gzip.decompress(lake.files()[0].read_bytes()))
     assert (stats.first, stats.last) == ("2024-01-02T12:00:00.000000Z", "2024-01-02T12:01:01.000005Z")
     assert (stats.activate_version, stats.versions, stats.clean, stats.sequence) == (9, (3, 9), True, 1)
+    assert (stats.written, stats.stored_bytes) == ("2024-01-02T12:00:00.000000Z", lake.files()[0].stat().st_size)
     assert lake.files()[0].name == "users-20240102T120000Z-20240102T120101Z.singer.gz"
     kinds = [message["type"] for message in lake.messages()]
     assert kinds == ["SCHEMA", "RECORD", "RECORD", "RECORD", "ACTIVATE_VERSION", "ACTIVATE_VERSION"]
@@ -253,6 +256,40 @@ def test_data_before_its_schema_is_refused_and_harms_nothing(lake: Any) -> None:
     assert lake.ids() == [1, 2]
 
 
+def test_open_files_keep_a_bounded_number_of_bytes(lake: Any) -> None:
+    """Ten streams that come by turns; what lies in open files is at no time more than the bound and one page."""
+    source = random.Random(7)
+    writer = lake.writer(max_open_bytes=200_000)
+    streams = [f"s{number}" for number in range(10)]
+    for stream in streams:
+        writer.schema(lake.schema(stream, note={"type": "string"}))
+    most = 0
+    for number in range(100):
+        note = source.randbytes(10_000).hex()  # 10 kB compressed
+        writer.records(lake.page(streams[number % 10], {"id": number, "note": note}))
+        most = max(most, sum(path.stat().st_size for path in lake.path.rglob(".tmp-*")))
+    writer.close()
+    assert 100_000 < most <= 220_000
+    assert sorted(number for stream in streams for number in lake.ids(stream)) == list(range(100))
+    assert len(lake.files()) < 100
+
+
+def test_the_greatest_file_makes_room_and_no_state_goes_out_before_the_others(lake: Any) -> None:
+    writer = lake.writer(max_open_bytes=20_000)
+    for stream in ("users", "orders"):
+        writer.schema(lake.schema(stream))
+    writer.records(lake.page("users", 1))
+    writer.state(lake.state(1))
+    source = random.Random(7)
+    writer.records(lake.page("orders", *({"id": n, "note": source.randbytes(10_000).hex()} for n in range(20))))
+    writer.state(lake.state(2))
+    assert lake.ids("orders") == list(range(20))
+    assert lake.load("users").files == ()
+    assert lake.states == []
+    writer.close()
+    assert lake.states == [{"at": 2}]
+
+
 def test_names_equal_but_for_case_are_refused(lake: Any) -> None:
     with lake.writer() as writer:
         writer.schema(lake.schema("users"))
@@ -270,31 +307,6 @@ def test_names_equal_but_for_case_are_refused(lake: Any) -> None:
     writer.schema(lake.schema("a"))
     with pytest.raises(UsageError):
         writer.schema(lake.schema("A"))
-
-
-def test_hostile_names_stay_inside(lake: Any, tmp_path: Path) -> None:
-    names = [
-        "../../../escape",
-        "..",
-        ".",
-        "/etc/x",
-        "_x",
-        ".x",
-        "a\0b",
-        "😀",
-        "n" * 300,
-        "catalogue.json",
-        "x.singer.gz",
-    ]
-    lake.tap_id = "../tap"
-    with lake.writer() as writer:
-        for number, name in enumerate(names):
-            writer.schema(lake.schema(name))
-            writer.records(lake.page(name, number))
-    assert [lake.ids(name) for name in names] == [[number] for number in range(len(names))]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lake"]
-    assert [path.name for path in lake.path.iterdir()] == ["raw"]
-    assert all(len(path.name.encode()) <= 255 for path in lake.path.rglob("*"))
 
 
 def test_an_error_while_writing_leaves_no_file_and_no_state(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,7 +367,7 @@ def test_a_real_limit_of_the_file_size(lake: Any) -> None:
 
 
 def test_the_older_writer_is_fenced_and_nothing_is_lost(lake: Any) -> None:
-    older, newer = lake.writer(writer_id="older"), lake.writer(writer_id="newer")
+    older, newer = lake.writer(writer_id="older"), lake.writer(writer_id="newer", pace=lake.impatient())
     for writer, number in ((older, 1), (newer, 2)):
         writer.schema(lake.schema())
         writer.records(lake.page("users", number))
@@ -429,9 +441,11 @@ def test_an_error_in_the_block_commits_nothing(lake: Any) -> None:
 
 def test_catalogue_and_singerlake(lake: Any) -> None:
     for stream in ("users", "orders"):
-        with lake.writer() as writer:
+        lake.clock = type(lake.clock)()
+        with lake.writer(writer_id="me") as writer:
             writer.schema(Schema(stream, lake.schema().schema, ("id",), ("at",)))
             writer.records(lake.page(stream, 1))
+            lake.clock.forward(5)
     catalog = read_catalogue(lake.store, "tap-x")
     assert catalog is not None
     assert [entry["tap_stream_id"] for entry in catalog["streams"]] == ["users", "orders"]
@@ -453,7 +467,20 @@ def test_catalogue_and_singerlake(lake: Any) -> None:
     assert about == {
         "format": 1,
         "schema_hash": {"function": "farmhash-fingerprint64", "canonical": "burler-1", "encoding": "base58"},
-        "taps": {"tap-x": {"owner": None, "description": None, "documentation": None, "status": None}},
+        "taps": {
+            "tap-x": {
+                "owner": None,
+                "description": None,
+                "documentation": None,
+                "status": {
+                    "state": "complete",
+                    "writer-id": "me",
+                    "started": "2024-01-02T12:00:00.000000Z",
+                    "ended": "2024-01-02T12:00:05.000000Z",
+                    "link": None,
+                },
+            }
+        },
     }
 
 
@@ -463,10 +490,13 @@ def test_what_people_wrote_into_the_descriptions_stays(lake: Any) -> None:
             writer.schema(lake.schema())
             writer.records(lake.page("users", 1))
 
+    lake.writer = functools.partial(lake.writer, writer_id="me")
     run()
     about, catalog = lake.path / "raw" / "singerlake.json", lake.path / "raw" / "tap-x" / "catalogue.json"
     edited = json.loads(about.read_text())
     edited["taps"]["tap-x"]["owner"] = "us"
+    edited["taps"]["tap-x"]["status"]["link"] = "https://jobs.example/1"
+    edited["taps"]["tap-x"]["pager"] = [1]
     edited["more"] = 1
     about.write_text(json.dumps(edited))
     streams = json.loads(catalog.read_text())
@@ -485,10 +515,42 @@ def test_nothing_is_rewritten_when_nothing_changes(lake: Any) -> None:
     for _ in range(2):
         with lake.writer() as writer:
             writer.schema(lake.schema())
-    before = {path: path.stat().st_ino for path in lake.path.rglob("*.json")}
+    before = {path: path.stat().st_mtime_ns for path in lake.path.rglob("*.json")}
     with lake.writer() as writer:
         writer.schema(lake.schema())
-    assert {path: path.stat().st_ino for path in lake.path.rglob("*.json")} == before
+    changed = {path.name for path, time in before.items() if path.stat().st_mtime_ns != time}
+    assert changed == {"singerlake.json"}  # it says when the tap ran last
+
+
+def test_the_status_tells_how_a_run_goes(lake: Any) -> None:
+    def status() -> Any:
+        about = read_singerlake(lake.store)
+        return about and about["taps"]["tap-x"]["status"]
+
+    writer = lake.writer(writer_id="first")
+    assert status() is None
+    writer.schema(lake.schema())
+    assert (status()["state"], status()["writer-id"], status()["ended"]) == ("running", "first", None)
+    writer.abort()
+    assert (status()["state"], status()["ended"]) == ("failed", "2024-01-02T12:00:00.000000Z")
+    first, second = lake.writer(writer_id="first"), lake.writer(writer_id="second")
+    first.schema(lake.schema())
+    second.schema(lake.schema())
+    first.close()
+    assert (status()["state"], status()["writer-id"]) == ("running", "second")
+    second.close()
+    assert status()["state"] == "complete"
+
+
+def test_a_status_that_can_not_be_written_fails_no_run(lake: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING), lake.writer() as writer:
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", 1))
+        writer.state(lake.state(1))
+        (lake.path / "raw" / "singerlake.json").write_text("{")
+    assert (lake.ids(), lake.states) == ([1], [{"at": 1}])
+    (message,) = caplog.messages
+    assert "status in the lake could not be written" in message
 
 
 @pytest.mark.parametrize("change", [{"schema_hash": {"encoding": "base85"}}, {"format": 2}])

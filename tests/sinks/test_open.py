@@ -40,7 +40,7 @@ def stdout() -> StdoutSink:
 
 @pytest.mark.parametrize("text", ["", "stdoutt", "lake", "lake:", "kafka:x", "lake;x"])
 def test_unknown_sinks(text: str):
-    with pytest.raises(UsageError, match="Known: stdout, lake:PATH"):
+    with pytest.raises(UsageError, match="Known: stdout, lake:URL"):
         open_sink(text, stdout(), tap_id="t", settings=Settings())
 
 

@@ -76,7 +76,7 @@ def assemble(
     return document
 
 
-def _stats(one: Found, known: doc.Document, sequence: int, wire: Any, here: Collection[str]) -> FileStats:
+def _stats(one: Found, known: doc.Document, sequence: int, wire: Any, here: frozenset[str]) -> FileStats:
     """What was measured, with what only an old manifest can know of a file (``wire``), else with what its note says."""
     modified = format_time(dt.datetime.fromtimestamp(one.file.modified, dt.UTC))
     stats = replace(one.measured.stats, sequence=sequence, written=modified, stored_bytes=one.file.size_bytes)

@@ -9,7 +9,7 @@ from burler.lake import catalogue, layout
 from burler.lake.care.findings import Finding, finding
 from burler.lake.care.listed import LakeListing
 from burler.lake.care.locks import guarded
-from burler.lake.care.places import Place, read_json
+from burler.lake.care.places import Place
 from burler.lake.store import Store, StoredFile
 
 LEFTOVER_SECONDS = 86_400.0
@@ -55,15 +55,10 @@ def _readable(store: Store, path: str, what: str) -> Iterator[Finding]:
     if blob is None:
         return
     try:
-        document = read_json(blob.data)
         if path == layout.singerlake_path():
-            fits = isinstance(document, dict) and isinstance(document.get("taps", {}), dict)
             catalogue.encoding_of(store)
         else:
-            streams = document.get("streams") if isinstance(document, dict) else None
-            fits = isinstance(streams, list) and all(isinstance(entry, dict) for entry in streams)
-        if not fits:
-            raise ValueError("it is of another shape")
-    except (ValueError, BurlerError) as error:
-        cure = None if isinstance(error, ValueError | LakeError) else "Keep it: another program made this lake."
-        yield finding("json", path, f"{what}, and can't be used: {error}", cure)
+            catalogue.as_catalogue(blob.data, store.locate(path))
+    except BurlerError as error:
+        cure = None if isinstance(error, LakeError) else "Keep it: another program made this lake."
+        yield finding("json", path, f"{what}, and can't be used: {str(error).partition('. Repair')[0]}", cure)

@@ -95,6 +95,32 @@ def test_orphans_go_when_they_are_old_and_can_then_never_be_committed(lake: Any)
     assert lake.ids() == [0]
 
 
+def test_names_that_went_are_not_given_again(lake: Any) -> None:
+    fill(lake, 1)
+    same = {"at": lake.clock.moment}
+    for number in (2, 3, 5, 6):
+        put(lake, "users", f"users-{{times}}-{number}.singer.gz", [{"id": 5}], lake.clock.moment, lake.schema())
+    with lake.writer(max_file_records=1) as writer:
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", 1, **same))
+        assert reasons(care.vacuum(lake.store, yes=True, now=later(8))) == ["orphan"] * 4
+        lake.clock.forward(1)
+        writer.records(lake.page("users", 2, at=lake.clock.moment))  # it learns of them by this commit
+        writer.records(lake.page("users", 3, **same))
+        care.vacuum(lake.store, yes=True, now=later(8))
+    with lake.writer(max_file_records=1) as writer:  # and this one by its claim
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", 4, **same))
+    with PartWriter(lake.store, "tap-x", clock=lake.clock) as part:
+        part.schema(lake.schema())
+        part.records(lake.page("users", 5, **same))
+    with LakeDriver(lake.store, "tap-x", clock=lake.clock) as driver:
+        driver.commit(part.close())
+    assert sorted(lake.ids()) == list(range(6))
+    numbers = [layout.parse_file_name(path.name).n for path in lake.files("**/*120100Z-*.singer.gz")]  # type: ignore[union-attr]
+    assert sorted(numbers) == [1, 4, 7, 8, 9]
+
+
 def test_a_file_that_is_committed_at_the_last_moment_stays(lake: Any) -> None:
     fill(lake, 1)
     orphan = put(lake, "users", "users-{times}-9.singer.gz", [{"id": 5}], lake.clock.moment, lake.schema())

@@ -16,6 +16,7 @@ from burler.lake import open_store
 from burler.lake.canonical import schema_hash
 from burler.lake.layout import file_name
 from burler.lake.snapshot import FileStats
+from burler.singer.messages import format_time
 
 MOST_BYTES = 4_000_000
 
@@ -38,7 +39,7 @@ def put(lake: Path, stream: str, versions: list[dict[str, Any]], files: int) -> 
         for n in range(share):
             at = NOW - dt.timedelta(hours=files - number * share - n)
             name = f"{schema_hash(line)}/{file_name(stream, at, at)}"
-            stats = FileStats(1000, 200_000, at.isoformat(), at.isoformat(), sequence=n)
+            stats = FileStats(1000, 200_000, format_time(at), format_time(at), sequence=n)
             document["file_stats"][name] = stats.to_wire()
             found[name] = None
         document["files"] += found

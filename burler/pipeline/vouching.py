@@ -1,0 +1,127 @@
+"""What converted rows are known to hold, so that nobody needs to read their lines to find out (specs 11.24).
+
+A struct's type says most of it; for fields that msgspec lets through, the types of the values are looked at, a column
+at a time, and only if somebody asks.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from burler.columns.plain import Plain, plain_record
+from burler.pipeline.shape_fast import Compiled
+from burler.pipeline.shape_tree import Leaf, ObjectNode, column
+from burler.pipeline.shape_values import DROPPED
+
+_INT64 = (-(2**63), 2**63 - 1)
+_TYPES: dict[str, frozenset[type]] = {
+    "text": frozenset({str}),
+    "truth": frozenset({bool}),
+    "whole": frozenset({int}),
+    "number": frozenset({int, float}),
+    "date": frozenset({dt.date}),
+}
+_BY_STRUCT = ("text", "truth", "whole", "array")  # whole: within 64 bits, see ``shape_types``
+Test = Callable[[list[Any]], bool]
+
+
+class Vouch:
+    """Says of some rows whether each is exactly what its schema calls for, and what that is (``kinds``)."""
+
+    __slots__ = ("_answer", "_structs", "_tests", "kinds")
+
+    def __init__(self, kinds: Plain, tests: list[Test], structs: list[Any]) -> None:
+        self.kinds = kinds
+        self._tests, self._structs = tests, structs
+        self._answer: bool | None = None
+
+    def __call__(self) -> bool:
+        """Whether it is so; False says nothing."""
+        if self._answer is None:
+            self._answer = all(test(self._structs) for test in self._tests)
+            self._structs = []
+        return self._answer
+
+
+@dataclass(frozen=True, slots=True)
+class Voucher:
+    """What can be said of rows of one compiled schema."""
+
+    kinds: Plain
+    tests: list[Test]
+    times: list[Leaf]
+
+    def vouch(self, structs: list[Any]) -> Vouch | None:
+        """For rows that were looked at just now, and that have no fields beside their structs'."""
+        if any(leaf.moments is None for leaf in self.times):
+            return None
+        return Vouch(self.kinds, self.tests, structs)
+
+
+def voucher(compiled: Compiled, schema: Any) -> Voucher | None:
+    """None where rows of this schema may hold what only their lines show.
+
+    Args:
+        schema: the form of which ``compiled`` was made.
+    """
+    kinds = plain_record(schema, left_out=DROPPED)
+    tests: list[Test] = []
+    times: list[Leaf] = []
+    if kinds is None or not _plan(compiled.tree, kinds, lambda structs: structs, tests, times):
+        return None
+    return Voucher(kinds, tests, times)
+
+
+def _plan(node: ObjectNode, kinds: Plain, reach: Any, tests: list[Test], times: list[Leaf]) -> bool:
+    fields = dict(kinds[2])
+    if set(fields) != set(node.attributes):
+        return False
+    leaves = {leaf.attribute: leaf for leaf in node.leaves}
+    for name, kind in fields.items():
+        attribute = node.attributes[name]
+        leaf = leaves.get(attribute)
+        if leaf is not None and kind[0] == "time":
+            times.append(leaf)
+        elif kind[0] == "object" and leaf is None and name in node.objects:
+            sub = node.objects[name]
+            if not _plan(sub, kind, _below(reach, attribute, sub.struct), tests, times):
+                return False
+        elif leaf is not None or kind[0] == "date":
+            if kind[0] not in _TYPES:
+                return False
+            tests.append(_typed(reach, attribute, kind))
+        elif kind[0] not in _BY_STRUCT:
+            return False
+    return True
+
+
+def _below(reach: Any, attribute: str, struct: type) -> Any:
+    values = column(attribute)
+    return lambda structs: [value for value in values(reach(structs)) if type(value) is struct]
+
+
+def _typed(reach: Any, attribute: str, kind: Plain) -> Test:
+    values = column(attribute)
+    allowed = _TYPES[kind[0]] | {msgspec.UnsetType} | ({type(None)} if kind[1] else set())
+
+    def test(structs: list[Any]) -> bool:
+        found = values(reach(structs))
+        types = set(map(type, found))
+        if not types <= allowed:
+            return False
+        if float in types:
+            floats = found if len(types) == 1 else [value for value in found if type(value) is float]
+            if not math.isfinite(sum(floats)) and not all(map(math.isfinite, floats)):
+                return False
+        if int in types:
+            whole = found if len(types) == 1 else [value for value in found if type(value) is int]
+            return bool(_INT64[0] <= min(whole) and max(whole) <= _INT64[1])
+        return True
+
+    return test

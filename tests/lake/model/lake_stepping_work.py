@@ -1,0 +1,125 @@
+"""What writers do in the schedules: burler's lock, claim, commit and release, one after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Callable
+from unittest import mock
+
+from lake_stepping import NOON, TTL_SECONDS, Run, name_of
+
+from burler.lake import LakeWriter, layout, manifest
+from burler.lake.canonical import schema_hash, schema_line
+from burler.lake.lock import LockSettings
+from burler.lake.locks import Locks
+from burler.lake.pace import Pace
+from burler.lake.snapshot import FileStats
+from burler.singer.messages import Schema, State, format_time
+
+TAP, STREAM = "t", "s"
+FOLDER = layout.stream_folder(TAP, STREAM)
+SETTINGS = LockSettings(ttl_seconds=TTL_SECONDS, timeout_seconds=2 * TTL_SECONDS)
+STATS = FileStats(records=1, bytes=10, first=format_time(NOON), last=format_time(NOON))
+UNSTEPPED = Pace(lambda: NOON, lambda: 0.0, lambda _seconds: None, lambda low, _high: low)
+
+SCHEMA_LINES = [schema_line(Schema(STREAM, {"properties": {"id": {"type": "integer"}}, "v": n})) for n in range(2)]
+
+
+def writing(*, variant: int = 0, commits: int = 1, beats: bool = False) -> Callable[[Run], str]:
+    """A writer of one schema version.
+
+    Args:
+        variant: which of two schema versions.
+        beats: a heartbeat comes between each data file and its commit.
+    """
+    line = SCHEMA_LINES[variant]
+    digest = schema_hash(line)
+    lock_path = f"{FOLDER}/{digest}/singerlake.lock"
+
+    def work(run: Run) -> str:
+        name = name_of(run.me)
+        locks = Locks(run, writer_id=name, settings=SETTINGS, pace=run.pace, heartbeat=False, should_stop=run.tired)
+        entered = False
+        try:
+            lock = locks.acquire(lock_path, STREAM)
+            run.entered(lock_path)
+            entered = True
+            claim = manifest.claim(run, TAP, STREAM, hash=digest, writer_id=name, pace=UNSTEPPED)
+            lock.confirm(claim.epoch)
+            for number in range(commits):
+                file = f"{digest}/{STREAM}-20240102T12000{run.me}Z-20240102T12000{run.me}Z-{number + 1}.singer.gz"
+                row = _row(run, number)
+                _publish(run, f"{FOLDER}/{file}", row)
+                if beats:
+                    locks.beat()
+                locks.check()
+                epoch = claim.epoch
+                done = manifest.commit(
+                    run,
+                    claim,
+                    [(file, STATS)],
+                    schema_line=line,
+                    confirm=lambda epoch=epoch: lock.confirm(epoch),
+                    pace=UNSTEPPED,
+                )
+                claim = done.claim
+                run.acked(row)
+        finally:
+            if entered:
+                run.left(lock_path)
+            locks.release_all()
+        return "done"
+
+    return work
+
+
+def _row(run: Run, number: int) -> bytes:
+    return b'{"id":%d}' % (run.me * 10 + number)
+
+
+def _publish(run: Run, path: str, row: bytes) -> None:
+    file = run.new_file(path.rpartition("/")[0])
+    file.write(row)
+    with contextlib.suppress(FileExistsError):  # names are a writer's own here: it is the one it has just written
+        file.publish(path)
+
+
+class _StandingClock:
+    def now(self) -> dt.datetime:
+        return NOON
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+def whole_writer(*, variant: int = 0, commits: int = 1, tail: bool = False) -> Callable[[Run], str]:
+    """The same by the writer that taps use: with the tap's catalog, ``singerlake.json``, and files named by it.
+
+    Its heartbeat is a thread, and left out.
+    """
+    schema = Schema(STREAM, {"properties": {"id": {"type": "integer"}}, "v": variant})
+
+    def work(run: Run) -> str:
+        writer = LakeWriter(
+            run,
+            TAP,
+            emit_state=lambda state: run.acked(_row(run, state.value["n"])),
+            writer_id=name_of(run.me),
+            clock=_StandingClock(),
+            compression=None,
+            locks=SETTINGS,
+            tail=tail,
+            should_stop=run.tired,
+            pace=run.pace,
+        )
+        with mock.patch.object(Locks, "_begin_to_beat"), writer:
+            writer.schema(schema)
+            for number in range(commits):
+                line = b'{"type":"RECORD","stream":"s","record":%s}\n' % _row(run, number)
+                writer.record_line(STREAM, line, NOON)
+                writer.state(State({"n": number}))
+                writer.flush()
+        return "done"
+
+    return work

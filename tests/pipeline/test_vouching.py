@@ -1,0 +1,230 @@
+"""What a shaper says of its rows, held against the slow check that reads every line (specs 11.24)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from burler.columns.plain import plain_record
+from burler.lake.clean import CleanCheck
+from burler.pipeline.rules import Rules
+from burler.pipeline.shape import Shaper
+from burler.pipeline.shape_lines import Output
+from burler.singer.messages import record_prefix_suffix
+
+NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
+WHOLE = {"type": "integer"}
+NODES: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "text?": {"type": ["null", "string"]},
+    "email": {"type": "string", "format": "email", "maxLength": 40},
+    "choice": {"type": ["string", "null"], "enum": ["a", "b", None]},
+    "whole": {"type": "integer"},
+    "small": {"type": "integer", "minimum": 0, "maximum": 10**6},
+    "below": {"type": ["integer", "null"], "exclusiveMaximum": 100},
+    "number": {"type": "number"},
+    "number?": {"type": ["null", "number"]},
+    "either": {"type": ["integer", "number"]},
+    "truth": {"type": ["boolean", "null"]},
+    "time": {"type": "string", "format": "date-time"},
+    "time?": {"type": ["null", "string"], "format": "date-time"},
+    "date": {"type": ["null", "string"], "format": "date"},
+    "texts": {"type": "array", "items": {"type": ["string", "null"]}},
+    "wholes": {"type": ["null", "array"], "items": {"type": "integer"}},
+    "inner": {
+        "type": ["null", "object"],
+        "properties": {
+            "n": {"type": "integer"},
+            "f": {"type": "number"},
+            "t": {"type": "string", "format": "date-time"},
+        },
+    },
+    # of these nothing is said
+    "open": {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": True},
+    "money": {"type": "number", "multipleOf": 0.01},
+    "decimal": {"type": "string", "format": "singer.decimal"},
+    "union": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+    "base64": {"type": "string", "contentEncoding": "base64"},
+    "any": {},
+    "numbers": {"type": "array", "items": {"type": "number"}},
+    "tuple": {"type": "array", "items": [{"type": "integer"}]},
+    "objects": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+}
+SCALARS: list[Any] = [
+    None, True, False, 0, -1, 99, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**30, 10**400, 1.5, -0.0, 1e300,
+    math.nan, math.inf, Decimal("1.10"), Decimal("1E+400"), Decimal("0.1000000000000000000000000001"), Decimal("NaN"),
+    "", "a", "12", "1" * 1200, "[" * 1500, "\r\n\t\"\\", "é😀", "\ud800", "QQ==",
+    "2024-01-02", "2024-01-02T03:04:05Z", "2024-01-02T03:04:05.123456Z", "2024-01-02T03:04:05.123456789Z",
+    "2024-01-02T03:04:05+02:00", "2024-01-02t03:04:05z", "2024-01-02 03:04:05", "0001-01-01T00:00:00Z",
+    "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "2016-12-31T23:59:60Z", "2024-01-02T24:00:00Z",
+    dt.date(2024, 1, 2), dt.datetime(2024, 1, 2, 3, 4, 5), dt.datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=dt.UTC),  # noqa: DTZ001
+    dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=5))),
+]  # fmt: skip
+values = st.recursive(
+    st.sampled_from(SCALARS),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["n", "f", "t", "x"]), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+AT = "2024-01-02T03:04:05Z"
+FITTING: dict[str, st.SearchStrategy[Any]] = {
+    "whole": st.integers(-(2**64), 2**64),
+    "small": st.integers(0, 10),
+    "number": st.floats(allow_nan=False) | st.integers(-(2**70), 2**70),
+    "either": st.floats(allow_nan=False, allow_infinity=False),
+    "time": st.datetimes(timezones=st.just(dt.UTC)) | st.just("2024-01-02T03:04:05Z"),
+    "date": st.dates() | st.datetimes() | st.none(),
+    "text": st.text(max_size=5),
+    "inner": st.fixed_dictionaries(
+        {"n": st.integers(-9, 2**63), "f": st.floats(0, 1), "t": st.just("2024-01-02T03:04:05Z")}
+    ),
+    "wholes": st.lists(st.integers(-(2**64), 2**64), max_size=3),
+}
+
+
+class Asked:
+    """What came out of a shaper, a buffer at a time, with what was said of it."""
+
+    def __init__(self, schema: dict[str, Any], rules: Rules, version: int | None = None) -> None:
+        self.check = CleanCheck(schema)
+        self.shaper = Shaper("s", schema, rules=rules)
+        self.prefix, self.suffix = record_prefix_suffix("s", NOON, version)
+        self.said: list[tuple[bytes, bool]] = []
+
+    def shape(self, rows: list[dict[str, Any]]) -> Asked:
+        output = Output(bytearray(), self.prefix, self.suffix, None)
+
+        def spill(lines: Any, count: int) -> None:
+            known = output.vouched
+            self.said.append((bytes(lines), known is not None and self.check.vouched(lines, known)))
+
+        output._spill = spill
+        self.shaper.shape_to(rows, output)
+        output.flush()
+        return self
+
+    @property
+    def all_vouched(self) -> bool:
+        """Whether everything that came out was vouched for, and something did."""
+        return bool(self.said) and all(said for _, said in self.said)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_what_is_vouched_for_is_clean(data: st.DataObject) -> None:
+    names = data.draw(st.lists(st.sampled_from(sorted(NODES)), min_size=1, max_size=4, unique=True))
+    schema = {"type": "object", "properties": {name: NODES[name] for name in names}}
+    rules = Rules(
+        on_bad_record=data.draw(st.sampled_from(["skip", "null"])),
+        max_bad_records=10**6,
+        on_nan=data.draw(st.sampled_from(["error", "null"])),
+        check_constraints=data.draw(st.booleans()),
+    )
+    asked = Asked(schema, rules, data.draw(st.sampled_from([None, 7])))
+    fields = {name: data.draw(st.sampled_from([FITTING.get(name, values), values])) for name in names}
+    row = st.fixed_dictionaries({}, optional={**fields, "unknown": values})
+    for _ in range(data.draw(st.integers(1, 3))):
+        asked.shape(data.draw(st.lists(row, min_size=1, max_size=6)))
+    for lines, said in asked.said:
+        if said:
+            assert CleanCheck(schema).page(lines), lines
+
+
+ROW: dict[str, Any] = {
+    "text": "x",
+    "whole": 5,
+    "small": 7,
+    "number": 1.5,
+    "truth": True,
+    "time": "2024-01-02T03:04:05Z",
+    "date": dt.date(2024, 1, 2),
+    "texts": ["a", None],
+    "wholes": [1, 2**63 - 1],
+    "inner": {"n": 1, "f": 2.5, "t": "2024-01-02T03:04:05.5Z"},
+    "choice": "a",
+    "below": 99,
+}
+
+
+def of(*names: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: NODES[name] for name in names}}
+
+
+def asked(row: dict[str, Any], schema: dict[str, Any] | None = None) -> Asked:
+    return Asked(schema or of(*ROW), Rules(on_bad_record="skip", max_bad_records=9)).shape([dict(ROW), row, dict(ROW)])
+
+
+def test_plain_rows_are_vouched_for() -> None:
+    assert asked(dict(ROW)).all_vouched
+    assert asked({}).all_vouched
+    assert asked({**ROW, "unknown": 1}).all_vouched  # it is dropped
+    assert asked({**ROW, "text": "x" * 3000}).all_vouched
+
+
+@pytest.mark.parametrize("name", sorted(NODES))
+def test_each_kind_of_field_alone(name: str) -> None:
+    kinds = plain_record(of(name))
+    silent = {"open", "money", "decimal", "union", "base64", "any", "numbers", "tuple", "objects"}
+    assert (kinds is None) == (name in silent)
+    if kinds is not None and name in ROW:
+        assert Asked(of(name), Rules()).shape([{name: ROW[name]}]).all_vouched
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("whole", 2**63),
+        ("whole", -(2**63) - 1),
+        ("below", -(2**63) - 1),
+        ("wholes", [2**63]),
+        ("number", 2**64),
+        ("number", Decimal("1E+300")),
+        ("number", Decimal("0.1")),
+        ("inner", {"n": 2**63}),
+        ("inner", {"f": Decimal("0.1")}),
+        ("text", "1" * 1200),
+        ("text", "[" * 1200),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_what_only_the_line_shows_is_not_vouched_for(name: str, value: Any) -> None:
+    found = asked({**ROW, name: value})
+    assert b"".join(lines for lines, _ in found.said).count(b"\n") == 3
+    assert not found.all_vouched
+
+
+def test_fields_beside_those_of_the_schema_are_not_vouched_for() -> None:
+    schema = {**of("whole"), "additionalProperties": True}
+    found = Asked(schema, Rules()).shape([{"whole": 1}, {"whole": 1, "more": 2}])
+    assert b'"more":2' in found.said[0][0]
+    assert not found.all_vouched
+
+
+def test_schemas_that_differ_do_not_trust_each_other() -> None:
+    one = Asked(of("whole"), Rules())
+    one.check = CleanCheck(of("text"))
+    assert not one.shape([{"whole": 1}]).all_vouched
+
+
+def test_lines_of_several_pages_in_one_buffer_are_not_vouched_for() -> None:
+    one = Asked(of("whole"), Rules())
+    output = Output(bytearray(), one.prefix, one.suffix)
+    one.shaper.shape_to([{"whole": 1}], output)
+    assert output.vouched is not None
+    one.shaper.shape_to([{"whole": 2}], output)
+    assert output.vouched is None
+
+
+def test_whole_numbers_beyond_64_bits_come_out_as_before() -> None:
+    for schema in (of("whole"), of("below"), of("wholes")):
+        (name,) = schema["properties"]
+        value: Any = [10**30] if name == "wholes" else -(10**30)
+        found = Asked(schema, Rules()).shape([{name: value}, {name: value}])
+        assert b"".join(lines for lines, _ in found.said).count(str(10**30).encode()) == 2
