@@ -70,7 +70,8 @@ class Asked:
     """What the command line asks of a run: the options of ``burler.cli.options``, by their names.
 
     ``report``: the file for the report of the run. ``test``: "records" for a few rows of each stream, "schema" for
-    SCHEMA messages alone. ``limit``: rows of each stream. ``lake_options``: JSON, or a file that holds it. ``flags``: settings, with their values or text; they win.
+    SCHEMA messages alone. ``limit``: rows of each stream. ``lake_options``: JSON, or a file that holds it.
+    ``flags``: settings, with their values or text; they win.
     """
 
     config: Sequence[str] = ()

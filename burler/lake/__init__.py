@@ -15,27 +15,36 @@ from __future__ import annotations
 from burler.lake.catalogue import read_catalogue, read_singerlake
 from burler.lake.clean import CleanCheck
 from burler.lake.ingest import ingest
+from burler.lake.lock import LockSettings
 from burler.lake.manifest import load, streams
+from burler.lake.parallel import LakeDriver
+from burler.lake.parts import PartWriter, WrittenFile
 from burler.lake.reader import read_lines, schema_message
 from burler.lake.reading import LakeReading, Page, read
 from burler.lake.roll import RollSettings
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
-from burler.lake.store import Store, open_store
+from burler.lake.store import Store, StoredFile, open_store, probe
 from burler.lake.writer import LakeWriter
 
 __all__ = [
     "CleanCheck",
     "DataFile",
     "FileStats",
+    "LakeDriver",
     "LakeReading",
     "LakeWriter",
+    "LockSettings",
     "Page",
+    "PartWriter",
     "RollSettings",
     "Snapshot",
     "Store",
+    "StoredFile",
+    "WrittenFile",
     "ingest",
     "load",
     "open_store",
+    "probe",
     "read",
     "read_catalogue",
     "read_lines",

@@ -27,7 +27,7 @@ import msgspec
 from burler.errors import LakeError, LockLost
 from burler.lake.canonical import base85_alias, schema_hash, spellings
 from burler.lake.layout import sort_key
-from burler.lake.snapshot import DataFile, FileStats, Snapshot
+from burler.lake.snapshot import DataFile, FileStats, Snapshot, all_stats
 
 FORMAT = 1
 _KEPT_COMMIT_IDS = 100
@@ -97,11 +97,14 @@ def _check_files(document: Document, place: str) -> None:
 
 def _check_values(document: Document, place: str) -> None:
     """Whatever is looked into later is of the kind that burler writes: it may have been edited by hand."""
-    texts = {"tap_id": document.get("tap_id", ""), "stream": document.get("stream", "")}
-    texts |= {"generation": document["generation"], **document["versions"]}
-    for key, text in texts.items():
-        if not isinstance(text, str) or (key in document["versions"] and len(text) > _LONGEST_VERSION):
-            raise _broken(place, f"'{key}' is no text of the kind that stands there")
+    for key in ("tap_id", "stream", "generation"):
+        if not isinstance(document.get(key, ""), str):
+            raise _broken(place, f"'{key}' is no text")
+    versions = {digest: str(name) if type(name) is int else name for digest, name in document["versions"].items()}
+    document["versions"] = versions  # others may number them
+    for digest, name in versions.items():
+        if not isinstance(name, str) or len(name) > _LONGEST_VERSION:
+            raise _broken(place, f"'versions' calls {digest!r} by what is no short text")
     if not _is_count(document["sequence"]):
         raise _broken(place, "'sequence' is no whole number")
     if not isinstance(document["commit_ids"], list) or not isinstance(document.get("removed") or {}, dict):
@@ -204,29 +207,40 @@ def to_snapshot(document: Document, *, tap_id: str, stream: str, folder: str, pl
     Raises:
         LakeError: what it says about a file is not of the right shape.
     """
-    files = [DataFile(f"{folder}/{name}", _stats(document, name, place)) for name in document["files"]]
+    known = all_stats(document["file_stats"])
+
+    def stats_of(name: str) -> FileStats | None:
+        return _stats(document, name, place) if known is None else known.get(name)
+
+    files = [DataFile(f"{folder}/{name}", stats_of(name)) for name in document["files"]]
     listed = set(document["files"])
     replaced = sorted({name for file in files if file.stats for name in file.stats.replaces or ()} - listed)
     lines = {
-        digest: known["line"].encode()
-        for digest, known in document["schemas"].items()
-        if isinstance(known, dict) and isinstance(known.get("line"), str)
+        digest: entry["line"].encode()
+        for digest, entry in document["schemas"].items()
+        if isinstance(entry, dict) and isinstance(entry.get("line"), str)
     }
     return Snapshot(
         tap_id=tap_id,
         stream=stream,
         folder=folder,
-        files=tuple(sorted(files, key=lambda file: file.order)),
+        files=_in_order(files),
         generation=document["generation"] or None,
         sequence=document["sequence"],
         versions=dict(document["versions"]),
         schema_lines=lines,
         replaced=tuple(
-            DataFile(f"{folder}/{name}", _stats(document, name, place))
-            for name in replaced
-            if name in document["file_stats"]
+            DataFile(f"{folder}/{name}", stats_of(name)) for name in replaced if name in document["file_stats"]
         ),
     )
+
+
+def _in_order(files: list[DataFile]) -> tuple[DataFile, ...]:
+    """In replay order; by the commit alone where each brought one file, since names take longer to compare."""
+    numbers = {file.sequence for file in files}
+    if len(numbers) == len(files) and not any(file.stats and file.stats.replaces for file in files):
+        return tuple(sorted(files, key=lambda file: file.sequence))
+    return tuple(sorted(files, key=lambda file: file.order))
 
 
 def _stats(document: Document, name: str, place: str) -> FileStats | None:

@@ -26,6 +26,8 @@ FIRST_NUMBER = 100_000_000
 
 SUFFIX = ".replaces.json"
 FORMAT = 1
+_LONGEST_NAME = 255 - len("..lock")
+"""What file systems allow, less what a local store puts around a name that it changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,13 @@ def is_compacted(path: str) -> bool:
     """Whether a data file's name is one that only ``compact`` gives."""
     parsed = parse_file_name(path.rpartition("/")[2])
     return parsed is not None and parsed.n >= FIRST_NUMBER
+
+
+def note_path(path: str) -> str:
+    """Where the note of the data file at ``path`` stands; a name that would be too long loses its beginning."""
+    folder, slash, name = path.rpartition("/")
+    over = len(name) + len(SUFFIX) - _LONGEST_NAME
+    return f"{folder}{slash}{name if over <= 0 else '~' + name[over + 1 :]}{SUFFIX}"
 
 
 def to_bytes(replacement: Replacement) -> bytes:
@@ -83,8 +92,9 @@ def read(store: Store, path: str) -> Replacement | None:
     Raises:
         LakeError: it is broken.
     """
-    blob = store.read(path + SUFFIX)
-    return None if blob is None else from_bytes(blob.data, store.locate(path + SUFFIX))
+    note = note_path(path)
+    blob = store.read(note)
+    return None if blob is None else from_bytes(blob.data, store.locate(note))
 
 
 def data_files(store: Store, folder: str) -> list[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from burler.lake.datafile import folder_hash
 from burler.lake.layout import SortKey, sort_key
-from burler.lake.timestamps import checked
+from burler.lake.timestamps import are_all_canonical, checked
 
+Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _STREAM_DEPTH = 3
 """Components of a stream's folder: ``raw/<tap_id>/<stream>``."""
 
@@ -32,18 +35,18 @@ class FileStats:
     file's size as it is stored, compressed.
     """
 
-    records: int
-    bytes: int
+    records: Whole
+    bytes: Whole
     first: str
     last: str
-    sequence: int = 0
+    sequence: Whole = 0
     clean: bool = False
-    activate_version: int | None = None
-    versions: tuple[int, ...] | None = None
-    rank: int | None = None
-    replaces: Mapping[str, int] | None = None
+    activate_version: Whole | None = None
+    versions: tuple[Whole, ...] | None = None
+    rank: Whole | None = None
+    replaces: Mapping[str, Whole] | None = None
     written: str = ""
-    stored_bytes: int | None = None
+    stored_bytes: Whole | None = None
 
     def to_wire(self) -> dict[str, Any]:
         """As it stands in ``manifest.json``; what there is none of is left out."""
@@ -92,6 +95,17 @@ class FileStats:
             written=str(wire.get("written") or ""),
             stored_bytes=None if stored is None else _whole(stored),
         )
+
+
+def all_stats(wires: Mapping[str, Any]) -> dict[str, FileStats] | None:
+    """``FileStats.from_wire`` of all entries at once, some ten times as fast; None if it does not take one of them."""
+    try:
+        stats = msgspec.convert(wires, dict[str, FileStats])
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        return None
+    times = [time for one in stats.values() for time in (one.first, one.last)]
+    complete = all("sequence" in wire for wire in wires.values())
+    return stats if complete and are_all_canonical(times) else None
 
 
 def _whole(value: object) -> int:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 
 from burler.singer.messages import format_time
 
 _CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+_MANY = re.compile(r"(?:\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z(?:\n|\Z))++", re.ASCII)
 _READ = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6})\d*)?\s?([Zz]|[+-]\d\d(?::?\d\d)?)?", re.ASCII
 )
@@ -56,6 +58,19 @@ def checked(value: object) -> str:
         raise ValueError(f"{str(value)[:40]!r} is no time of the form 2024-01-02T03:04:05.678901Z")
     to_moment(value)
     return value
+
+
+def are_all_canonical(texts: Sequence[str]) -> bool:
+    """Whether all texts are times in the one form: ``checked`` of many."""
+    joined = "\n".join(texts)
+    if joined.count("\n") != len(texts) - 1 or _MANY.fullmatch(joined) is None:
+        return not texts
+    try:
+        for day in {text[:10] for text in texts}:
+            dt.date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
 
 
 def to_moment(text: str) -> dt.datetime:

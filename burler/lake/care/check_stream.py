@@ -100,7 +100,7 @@ class StreamCheck:
                 note = replaced.read(self._store, path)
             except LakeError as error:
                 fact, _, cure = str(error).partition("\n")
-                self._first.append(finding("json", path + replaced.SUFFIX, fact, cure or None))
+                self._first.append(finding("json", replaced.note_path(path), fact, cure or None))
                 continue
             if note is not None:
                 yield path, note
@@ -130,7 +130,7 @@ class StreamCheck:
             if stats is not None and stats.stored_bytes not in (None, file.size_bytes):
                 fact = f"has {file.size_bytes:,} bytes, and the manifest says {stats.stored_bytes:,}"
                 yield finding("torn", path, fact)
-            note = path + replaced.SUFFIX
+            note = replaced.note_path(path)
             if stats is not None and stats.replaces and self.listing.find(note) is None:
                 fact = "is missing: readers that list folders would take the rows of a compacted file twice"
                 cure = "burler lake vacuum, once the files that were replaced are old; keep the manifest until then."

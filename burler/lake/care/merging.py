@@ -61,7 +61,7 @@ def merge(store: Store, place: Place, run: Run, *, compression: str | None, leve
             number = replaced.FIRST_NUMBER + secrets.randbelow(_NUMBERS)
             path = f"{folder}/{layout.file_name(place.stream, first, last, number, compression=compression)}"
             with contextlib.suppress(FileExistsError):
-                _create_note(store, path + replaced.SUFFIX, replaced.to_bytes(note))
+                _create_note(store, replaced.note_path(path), replaced.to_bytes(note))
                 new_file.publish(path)
                 break
     finally:

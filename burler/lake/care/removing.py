@@ -56,7 +56,7 @@ def remove_unlisted(store: Store, place: Place, names: Iterable[str], *, now: fl
             pass
     for name in going:
         if replaced.is_compacted(name):  # after the file: without its note that would count beside its parts
-            store.remove(f"{place.folder}/{name}{replaced.SUFFIX}")
+            store.remove(replaced.note_path(f"{place.folder}/{name}"))
     # Last of all: as long as a part is there it must not count, and once it is gone its name may be used again.
     gone = set(going)
     for name in compacted:
@@ -94,27 +94,29 @@ def pruned(parts: dict[str, int], going: Collection[str]) -> dict[str, int]:
     def place(name: str) -> tuple[int, SortKey]:
         return parts[name], sort_key(name)
 
-    here = {name: number for name, number in parts.items() if name not in going and not _is_marked(name)}
+    here = {name: number for name, number in parts.items() if name not in going and not is_gone(name)}
     ends = {min(parts, key=place), max(parts, key=place)} - here.keys()
     return {**{_marked(name): parts[name] for name in sorted(ends, key=place)}, **here}
 
 
 def _marked(name: str) -> str:
     folder, slash, file = name.rpartition("/")
-    return name if _is_marked(name) else f"{folder}{slash}{GONE}{file}"
+    return name if is_gone(name) else f"{folder}{slash}{GONE}{file}"
 
 
-def _is_marked(name: str) -> bool:
+def is_gone(name: str) -> bool:
+    """Whether a name among those that a compacted file replaces is of a file that was removed."""
     return name.rpartition("/")[2].startswith(GONE)
 
 
 def forget(store: Store, place: Place, path: str, names: Collection[str]) -> None:
     """Have the note beside the compacted file at ``path`` no longer name files that are gone."""
+    note_path = replaced.note_path(path)
 
     def changed(data: bytes | None, _again: bool) -> bytes | None:
         if data is None:
             return None
-        note = replaced.from_bytes(data, store.locate(path + replaced.SUFFIX))
+        note = replaced.from_bytes(data, store.locate(note_path))
         kept = replace(
             note,
             replaces=tuple(name for name in note.replaces if name not in names),
@@ -122,7 +124,7 @@ def forget(store: Store, place: Place, path: str, names: Collection[str]) -> Non
         )
         return None if kept == note else replaced.to_bytes(kept)
 
-    swap(store, path + replaced.SUFFIX, changed)
+    swap(store, note_path, changed)
 
 
 def _time(seconds: float) -> str:

@@ -7,17 +7,20 @@ broken one, every data file counts and none is removed.
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from burler.errors import LakeError, UsageError
+from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import replaced
+from burler.lake.care.examining import look
 from burler.lake.care.listed import StreamListing, listed
 from burler.lake.care.locks import LOCK, awaits_commit, dead_for, guarded
-from burler.lake.care.places import Place, places, read_snapshot, warn_if_alone
-from burler.lake.care.removing import forget, remove_unlisted
+from burler.lake.care.places import places, read_snapshot, warn_if_alone
+from burler.lake.care.removing import forget, is_gone, remove_unlisted
+from burler.lake.measure import DamagedFile
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Conflict, OutcomeUnknown, Store, StoredFile
 
@@ -41,8 +44,8 @@ class Unreferenced:
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """What ``vacuum`` removed, or would have (``removed`` False). ``problems``: streams whose data files were left
-    alone because their manifest can't be read."""
+    """What ``vacuum`` removed, or would have (``removed`` False). ``problems``: what was left alone, and why: data
+    files of streams whose manifest can't be read or changed, and damaged files."""
 
     files: tuple[Unreferenced, ...]
     removed: bool
@@ -83,25 +86,72 @@ def vacuum(
     found: list[Unreferenced] = []
     problems: list[str] = []
     listing = listed(store, places(store, taps=taps, streams=streams), whole=taps is None and streams is None)
+    # First what needs no change of a manifest: on a full disk there may be no room for that yet.
+    for files in (*(stream.files for stream in listing.streams), listing.elsewhere):
+        found += _others(store, files, moment, older_than_seconds, yes=yes)
     for stream in listing.streams:
-        snapshot = None
         try:
-            snapshot = read_snapshot(store, stream.place)
-            data = list(_data(stream, snapshot, store, moment)) if snapshot else []
+            found += _unlisted(store, stream, moment, older_than_seconds, yes=yes, problems=problems)
         except LakeError as error:
             problems.append(str(error))
-            snapshot, data = None, []
-        data = [file for file in data if file.age_seconds >= older_than_seconds]
-        if yes and snapshot is not None:
-            _mend_notes(store, stream, snapshot, moment)
-        by_hand = [file.path for file in snapshot.replaced if not stream.find(file.path)] if snapshot else []
-        if yes and (data or by_hand):
-            gone = _removed(store, stream.place, [*(file.path for file in data), *by_hand], moment, problems)
-            data = [file for file in data if file.path in gone]
-        found += data
-        found += _others(store, stream.files, moment, older_than_seconds, yes=yes)
-    found += _others(store, listing.elsewhere, moment, older_than_seconds, yes=yes)
+        except StorageError as error:
+            if not _is_full(error):
+                raise
+            problems.append(str(error))
     return Vacuum(tuple(found), yes, tuple(problems))
+
+
+def _unlisted(
+    store: Store, stream: StreamListing, now: float, older_than: float, *, yes: bool, problems: list[str]
+) -> list[Unreferenced]:
+    """Data files of a stream that nothing refers to; removed if ``yes``.
+
+    Raises:
+        LakeError: its manifest is broken.
+    """
+    snapshot = read_snapshot(store, stream.place)
+    if snapshot is None:
+        return []
+    old = [file for file in _data(stream, snapshot, store, now) if file.age_seconds >= older_than]
+    kept = {file.path: why for file in old if (why := _why_kept(store, stream, file))}
+    problems += kept.values()
+    data = [file for file in old if file.path not in kept]
+    if not yes:
+        return data
+    _mend_notes(store, stream, snapshot, now)
+    below = len(stream.place.folder) + 1
+    by_hand = [file.path for file in snapshot.replaced if not stream.find(file.path)]
+    names = [path[below:] for path in (*(file.path for file in data), *by_hand)]
+    gone = set(remove_unlisted(store, stream.place, names, now=now)) if names else set()
+    return [file for file in data if file.path[below:] in gone]
+
+
+def _why_kept(store: Store, stream: StreamListing, file: Unreferenced) -> str | None:
+    """Why a file stays although no manifest names it: it may hold rows that nothing else holds.
+
+    A writer that ended before its commit leaves whole files, and its rows came again. What is damaged was a file that
+    counted once, and that ``rebuild`` left out.
+    """
+    if file.reason not in ("orphan", "unfinished"):
+        return None
+    seen = look(store, file.path)
+    if isinstance(seen, DamagedFile):
+        return None if seen.damage == "missing" else f"Left alone, and in no manifest: {seen}"
+    note = replaced.read(store, file.path) if file.reason == "unfinished" else None
+    if note is None or any(stream.find(f"{stream.place.folder}/{name}") for name in note.through):
+        return None
+    parts = [name for name in note.replaces if not is_gone(name)]  # none: vacuum took them away, so it was listed once
+    if parts and all(stream.find(f"{stream.place.folder}/{name}") for name in parts):
+        return None
+    return (
+        f"Left alone: {store.locate(file.path)} is in no manifest, and files that it was made from are gone. "
+        f"Take it in: burler lake rebuild {store.url}"
+    )
+
+
+def _is_full(error: StorageError) -> bool:
+    cause = error.__cause__ or error.__context__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _data(stream: StreamListing, snapshot: Snapshot, store: Store, now: float) -> Iterator[Unreferenced]:
@@ -118,7 +168,7 @@ def _data(stream: StreamListing, snapshot: Snapshot, store: Store, now: float) -
             continue
         if awaits_commit(file, busy):
             continue
-        unfinished = replaced.is_compacted(path) and stream.find(path + replaced.SUFFIX) is not None
+        unfinished = replaced.is_compacted(path) and stream.find(replaced.note_path(path)) is not None
         reason: Reason = "unfinished" if unfinished else "orphan"
         yield Unreferenced(path, file.size_bytes, reason, now - file.modified)
 
@@ -139,7 +189,7 @@ def _replaced_since(stream: StreamListing, snapshot: Snapshot, store: Store, now
         if path in seen:
             continue
         seen.add(path)
-        note, there = replaced.read(store, path), stream.find(path + replaced.SUFFIX)
+        note, there = replaced.read(store, path), stream.find(replaced.note_path(path))
         if note is None:
             continue
         written = now if there is None else there.modified  # it was written after the files were listed
@@ -154,7 +204,7 @@ def _mend_notes(store: Store, stream: StreamListing, snapshot: Snapshot, now: fl
     """What a killed vacuum left to do: notes that name files which are gone, or newer files of the same name."""
     folder, listed_now = snapshot.folder, {file.path for file in snapshot.files}
     for file in snapshot.files:
-        there = stream.find(file.path + replaced.SUFFIX)
+        there = stream.find(replaced.note_path(file.path))
         if there is None or now - there.modified < _OLD_NOTE_SECONDS or not replaced.is_compacted(file.path):
             continue
         note, parts = replaced.read(store, file.path), (file.stats.replaces if file.stats else None) or {}
@@ -165,21 +215,11 @@ def _mend_notes(store: Store, stream: StreamListing, snapshot: Snapshot, now: fl
             forget(store, stream.place, file.path, again | gone)
 
 
-def _removed(store: Store, place: Place, paths: list[str], now: float, problems: list[str]) -> set[str]:
-    below = len(place.folder) + 1
-    try:
-        gone = remove_unlisted(store, place, [path[below:] for path in paths], now=now)
-    except LakeError as error:
-        problems.append(str(error))
-        return set()
-    return {f"{place.folder}/{name}" for name in gone}
-
-
 def _others(
     store: Store, files: Sequence[StoredFile], now: float, older_than: float, *, yes: bool
 ) -> Iterator[Unreferenced]:
     """Hidden leftovers, notes of compacted files that are not there, dead locks; removed if ``yes``."""
-    there = {file.path for file in files}
+    notes = {replaced.note_path(file.path) for file in files if replaced.is_compacted(file.path)}
     busy = guarded(store, files, now=now)
     for file in files:
         folder, _, name = file.path.rpartition("/")
@@ -188,7 +228,7 @@ def _others(
             continue
         if name.startswith(_TEMPORARY) and folder not in busy:
             reason: Reason = "leftover"
-        elif name.endswith(replaced.SUFFIX) and file.path.removesuffix(replaced.SUFFIX) not in there:
+        elif name.endswith(replaced.SUFFIX) and file.path not in notes:
             reason = "leftover"
         elif name == LOCK:
             reason = "lock"

@@ -328,6 +328,26 @@ def test_a_commit_that_is_done_again_does_not_bring_replaced_files_back(lake: An
     assert lake.ids() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("stream", ["x" * 181, "x" * 182, "x" * 187, "x" * 188, "x" * 200, "é" * 33 + "xx", "ü" * 300])
+def test_the_longest_names_are_compacted_as_well(lake: Any, stream: str) -> None:
+    for start in (0, 4, 8):
+        fill(lake, 2, 2, start=start, stream=stream)
+        if start:
+            (done,) = care.compact(lake.store).streams
+            assert (done.after, done.problems) == (1, ())
+    assert care.check(lake.store).findings == ()
+    for path in lake.path.rglob("manifest.json"):
+        kept = path.read_bytes()
+        path.unlink()
+        assert lake.ids(stream) == list(range(12))
+        path.write_bytes(kept)
+    assert len(care.vacuum(lake.store, yes=True, now=later(8)).files) == 7
+    assert care.check(lake.store).findings == ()
+    care.rebuild(lake.store)
+    assert lake.ids(stream) == list(range(12))
+    assert len(lake.files("**/*.replaces.json")) == 1
+
+
 def test_the_note_beside_it_says_what_it_replaces(lake: Any) -> None:
     fill(lake, 2, 2)
     names = document(lake)["files"]
