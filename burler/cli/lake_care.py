@@ -9,23 +9,27 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from burler.cli import process
 from burler.cli.batch_clean import Age
 from burler.cli.lakes_common import lake_options, open_lake
 
+Say = Callable[[str], None]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PROGRESS_SECONDS = 5.0
 
 
 def _narrowing(command: Command) -> Command:
-    """Decorator: the lake and the options that say which part of it. The command gets ``store, taps, streams``."""
+    """Decorator: the lake and the options that say which part of it. The command gets ``store, taps, streams`` and
+    ``say``, which prints a line."""
 
     @functools.wraps(command)
     def opened(
         lake: str, lake_options: str | None, tap: tuple[str, ...], stream: tuple[str, ...], **options: Any
     ) -> Any:
         store = open_lake(lake, lake_options, must_exist=True)
-        return command(store=store, taps=tap or None, streams=stream or None, **options)
+        with process.printing() as say:
+            return command(store=store, taps=tap or None, streams=stream or None, say=say, **options)
 
     decorated: Any = lake_options(opened)
     decorated = click.option("--stream", multiple=True, metavar="NAME", help="Only this stream (several times).")(
@@ -44,7 +48,7 @@ _jobs = click.option(
 @_narrowing
 @click.option("--files", "with_files", is_flag=True, help="Name each data file.")
 @click.option("--json", "as_json", is_flag=True, help="Everything, as one JSON object.")
-def ls(store: Any, taps: Any, streams: Any, with_files: bool, as_json: bool) -> int:
+def ls(store: Any, taps: Any, streams: Any, say: Say, with_files: bool, as_json: bool) -> int:
     """List the taps, streams, schema versions and files of a lake; opens no data file."""
     import msgspec
 
@@ -53,10 +57,10 @@ def ls(store: Any, taps: Any, streams: Any, with_files: bool, as_json: bool) -> 
 
     found = care.ls(store, taps=taps, streams=streams)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        say(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
         for line in lake_text(found, with_files=with_files):
-            click.echo(line)
+            say(line)
     return 1 if found.problem or any(stream.problem for tap in found.taps for stream in tap.streams) else 0
 
 
@@ -65,7 +69,7 @@ def ls(store: Any, taps: Any, streams: Any, with_files: bool, as_json: bool) -> 
 @click.option("--fast", is_flag=True, help="Open no data file: only listings and manifests.")
 @_jobs
 @click.option("--json", "as_json", is_flag=True, help="The findings as one JSON object.")
-def check(store: Any, taps: Any, streams: Any, fast: bool, jobs: int | None, as_json: bool) -> int:
+def check(store: Any, taps: Any, streams: Any, say: Say, fast: bool, jobs: int | None, as_json: bool) -> int:
     """Find what is wrong with a lake, and what to do about it. Changes nothing. Exit code 1 if there is something."""
     import msgspec
 
@@ -76,20 +80,22 @@ def check(store: Any, taps: Any, streams: Any, fast: bool, jobs: int | None, as_
         store, taps=taps, streams=streams, fast=fast, jobs=jobs, processes=True, on_progress=_progress("checked")
     )
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(done), indent=2).decode())
+        say(msgspec.json.format(msgspec.json.encode(done), indent=2).decode())
         return 1 if done.findings else 0
     for one in done.findings:
-        click.echo(f"{one.kind}: {plain(one.path)}\n  {plain(one.fact)}\n  cure: {plain(one.cure)}")
+        say(f"{one.kind}: {plain(one.path)}\n  {plain(one.fact)}\n  cure: {plain(one.cure)}")
+    for remark in done.remarks:
+        say(f"note: {remark}")
     read = f"{done.opened:,} read to the end" if not fast else "none opened"
     what = counted(len(done.findings), "finding")
-    click.echo(f"{what} in {counted(done.streams, 'stream')}, {counted(done.files, 'file')} ({read}).")
+    say(f"{what} in {counted(done.streams, 'stream')}, {counted(done.files, 'file')} ({read}).")
     return 1 if done.findings else 0
 
 
 @click.command("rebuild")
 @_narrowing
 @_jobs
-def rebuild(store: Any, taps: Any, streams: Any, jobs: int | None) -> int:
+def rebuild(store: Any, taps: Any, streams: Any, say: Say, jobs: int | None) -> int:
     """Make manifest.json, catalogue.json and singerlake.json from the data files. No row is lost; running writers end
     with exit code 3 and go on from their last STATE."""
     from burler.cli.lake_tables import counted, plain
@@ -97,18 +103,18 @@ def rebuild(store: Any, taps: Any, streams: Any, jobs: int | None) -> int:
 
     def told(one: care.RebuiltStream) -> None:
         adopted = "" if one.adopted is None else f"; {counted(len(one.adopted), 'file')} taken in"
-        click.echo(
+        say(
             f"{plain(one.tap_id)}/{plain(one.stream)}: {counted(one.files, 'file')}, {counted(one.records, 'row')}, "
             f"{counted(one.versions, 'schema version')}{adopted}, {len(one.damaged):,} left out"
         )
         for damaged in one.damaged:
-            click.echo(f"  left out: {plain(damaged.problem)}")
+            say(f"  left out: {plain(damaged.problem)}")
         for path in one.gone:
-            click.echo(f"  was listed, and is not there: {plain(path)}")
+            say(f"  was listed, and is not there: {plain(path)}")
 
     done = care.rebuild(store, taps=taps, streams=streams, jobs=jobs, processes=True, on_progress=told)
     for problem in done.problems:
-        click.echo(plain(problem))
+        say(plain(problem))
     return 0 if done.is_whole else 1
 
 
@@ -123,7 +129,7 @@ def rebuild(store: Any, taps: Any, streams: Any, jobs: int | None) -> int:
 @click.option(
     "--older-than", type=Age(), default="0", metavar="AGE", help="Leave files alone that are younger: 7d, 12h."
 )
-def compact(store: Any, taps: Any, streams: Any, below_bytes: int | None, older_than: float) -> int:
+def compact(store: Any, taps: Any, streams: Any, say: Say, below_bytes: int | None, older_than: float) -> int:
     """Put many small files together into few: the same rows in the same order. Writers and readers go on meanwhile; the
     old files stay until 'burler lake vacuum'."""
     from burler.cli.lake_tables import counted, plain, size
@@ -134,9 +140,9 @@ def compact(store: Any, taps: Any, streams: Any, below_bytes: int | None, older_
         if one.files:
             parts = sum(len(file.parts) for file in one.files)
             made = f"{counted(parts, 'file')} ({size(sum(file.bytes for file in one.files))}) became {len(one.files):,}"
-            click.echo(f"{plain(one.tap_id)}/{plain(one.stream)}: {made}")
+            say(f"{plain(one.tap_id)}/{plain(one.stream)}: {made}")
         for problem in one.problems:
-            click.echo(f"{plain(one.tap_id)}/{plain(one.stream)}: {plain(problem)}")
+            say(f"{plain(one.tap_id)}/{plain(one.stream)}: {plain(problem)}")
 
     done = care.compact(
         store,
@@ -147,7 +153,7 @@ def compact(store: Any, taps: Any, streams: Any, below_bytes: int | None, older_
         on_progress=told,
     )
     if not any(one.files or one.problems for one in done.streams):
-        click.echo("Nothing to put together.")
+        say("Nothing to put together.")
     return 1 if any(one.problems for one in done.streams) else 0
 
 
@@ -162,7 +168,7 @@ def compact(store: Any, taps: Any, streams: Any, below_bytes: int | None, older_
     help="Unreferenced for so long: 7d, 12h. Longer than any read of the lake takes, and than files stay open.",
 )
 @click.option("--yes", is_flag=True, help="Remove; without it only say what would be.")
-def vacuum(store: Any, taps: Any, streams: Any, older_than: float, yes: bool) -> int:
+def vacuum(store: Any, taps: Any, streams: Any, say: Say, older_than: float, yes: bool) -> int:
     """Remove files that nothing refers to any more: replaced ones, orphans, what killed processes left, dead locks."""
     from burler.cli.lake_tables import age, counted, plain
     from burler.lake import care
@@ -171,11 +177,11 @@ def vacuum(store: Any, taps: Any, streams: Any, older_than: float, yes: bool) ->
     verb = "removed" if yes else "would remove"
     for file in done.files:
         why = f"{file.reason}, for {age(file.age_seconds)}"
-        click.echo(f"{verb} {plain(file.path)}  {file.size_bytes:,} bytes  ({why})")
+        say(f"{verb} {plain(file.path)}  {file.size_bytes:,} bytes  ({why})")
     for problem in done.problems:
-        click.echo(plain(problem))
+        say(plain(problem))
     end = "" if yes else " Nothing was removed: add --yes." if done.files else ""
-    click.echo(f"{counted(len(done.files), 'file')}, {done.size_bytes:,} bytes.{end}")
+    say(f"{counted(len(done.files), 'file')}, {done.size_bytes:,} bytes.{end}")
     return 1 if done.problems else 0
 
 
@@ -193,8 +199,9 @@ def describe(lake: str, tap: str, lake_options: str | None, **notes: str | None)
     from burler.lake import care
 
     store = open_lake(lake, lake_options, must_exist=True)
-    for line in notes_text(care.describe(store, tap, **notes)):
-        click.echo(line)
+    with process.printing() as say:
+        for line in notes_text(care.describe(store, tap, **notes)):
+            say(line)
     return 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from burler.cli import process
 from burler.cli.lakes_common import lake_options, open_lake
 from burler.errors import UsageError
 
@@ -44,7 +45,8 @@ def docs(url: str, out: str, samples: int, title: str | None, lake_options: str 
     built = build_site(store, Path(out), url=url, now=_now(), title=title, samples=samples)
     for problem in built.problems:
         logger.warning("%s: %s", problem.where, problem.what)
-    click.echo(f"{built.index}: {built.taps:,} taps, {built.streams:,} streams, {built.files:,} files")
+    with process.printing() as say:
+        say(f"{built.index}: {built.taps:,} taps, {built.streams:,} streams, {built.files:,} files")
     return 1 if built.problems else 0
 
 

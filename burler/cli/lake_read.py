@@ -10,7 +10,7 @@ import click
 
 from burler.cli import common, process
 from burler.cli.lakes_common import lake_options, open_lake
-from burler.errors import UsageError
+from burler.errors import BurlerError, UsageError
 
 if TYPE_CHECKING:
     from burler.lake.replay_plan import Asked
@@ -79,8 +79,10 @@ def _discover(store: Store, asked: Asked) -> int:
     from burler.lake.replay_catalog import discover
     from burler.singer.messages import encode
 
-    process.print_json(msgspec.Raw(encode(discover(store, asked).to_wire())))
-    return 0
+    broken: dict[str, BurlerError] = {}
+    found = discover(store, asked, on_broken=broken.__setitem__)
+    process.print_json(msgspec.Raw(encode(found.to_wire())))
+    return _told(broken)
 
 
 def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | None) -> int:
@@ -91,13 +93,14 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
     from burler.singer.catalog import catalog_from_wire
 
     catalog = None if given is None else catalog_from_wire(given)
+    broken: dict[str, BurlerError] = {}
     with process.own_stdout() as lines:
         stopper = Stopper(lambda: lines.blocked_since)
         stopper.owns_process = True
         with stopper.installed():
             replay = Replay(
                 store,
-                choose(store, asked, catalog),
+                choose(store, asked, catalog, on_broken=broken.__setitem__),
                 state=before,
                 write=lines.write,
                 flush=lines.flush,
@@ -107,6 +110,11 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
             done = replay.run()
     for stream, rows in done.records.items():
         logs.metric("counter", "record_count", rows, endpoint=stream)
-    for stream, error in done.errors.items():
-        logger.critical("stream '%s': %s", stream, error)
-    return 1 if done.errors else 0
+    return _told({**broken, **done.errors})
+
+
+def _told(errors: dict[str, BurlerError]) -> int:
+    """Say which streams failed; the exit code."""
+    for stream, error in errors.items():
+        logger.critical("stream '%s': %s", process.harmless(stream), process.harmless(str(error)))
+    return 1 if errors else 0

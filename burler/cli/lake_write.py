@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import select
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
     from burler.lake.store import Store
     from burler.lake.writer import LakeWriter
     from burler.runtime.signals import Stopper
-    from burler.sinks.base import Sink
+    from burler.singer.messages import State
+    from burler.sinks.stdout import LineWriter
+
+logger = logging.getLogger(__name__)
 
 
 @click.command()
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
 @click.option("--lock-timeout-seconds", type=float, help="Wait no longer for another writer's lock.")
 @click.option("--tail", is_flag=True, help="Input never ends: give a lock back after each commit.")
 @click.option(
+    "--state-values", is_flag=True, help="Print the bare value of each STATE, as targets do, in place of the message."
+)
+@click.option(
     "--storage-options",
     metavar="JSON|FILE",
     help="For the library that reaches files of BATCH messages; secrets belong in a FILE.",
@@ -45,7 +53,9 @@ def write(path: str, tap_id: str | None, storage_options: str | None, lake_optio
     """Write the messages of any tap on stdin into the lake at URL; STATE comes out once it is safe.
 
     \b
-    tap-anything --config c.json | burler lake write ./lake --tap-id tap-anything >> state.jsonl
+    tap-any --config c.json | burler lake write ./lake --tap-id tap-any --state-values >> states.jsonl
+    tail -1 states.jsonl > state.json
+    tap-any --config c.json --state state.json | burler lake write ...
     """
     given = {key: value for key, value in options.items() if value is not None}
     return write_command(path, tap_id, given, storage_options, lake_options)
@@ -63,11 +73,11 @@ def write_command(
     ``given``: how files roll, how locks wait, and the like, by the names of the options.
     ``storage_options``: a JSON object, or a file with one, for the library that reaches the files of BATCH messages.
 
-    One SIGTERM or SIGINT ends it as the end of input does.
+    Without ``state_values`` among ``given`` they are messages. At the end the log says what was committed of each
+    stream, also where an error ended it. One SIGTERM or SIGINT ends it as the end of input does.
     """
     from burler.lake.ingest import ingest
     from burler.runtime.signals import Stopper
-    from burler.sinks.stdout import StdoutSink
 
     if not tap_id:
         raise UsageError("lake write needs --tap-id: the name under which this tap's data stands, as --tap-id tap-crm")
@@ -78,11 +88,36 @@ def write_command(
     store = open_lake(path, lake_options)
     with process.own_stdout() as lines:
         stopper = Stopper(lambda: lines.blocked_since)
-        writer = _writer(store, tap_id, StdoutSink(lines), stopper, wanted)
-        with stopper.installed():
-            _wait_for_input(sys.stdin.fileno(), stopper)
-            ingest(sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested, storage_options=options)
+        emit = _printing(lines, bare=bool(given.get("state_values")))
+        writer = _writer(store, tap_id, emit, stopper, wanted)
+        try:
+            with stopper.installed():
+                _wait_for_input(sys.stdin.fileno(), stopper)
+                ingest(sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested, storage_options=options)
+        finally:
+            _tell(writer)
     return 0
+
+
+def _printing(lines: LineWriter, *, bare: bool) -> Callable[[State], None]:
+    """What prints a STATE at once: the message, or its ``bare`` value."""
+    from burler.singer.messages import encode, to_line
+
+    def emit(message: State) -> None:
+        lines.write(encode(message.value) + b"\n" if bare else to_line(message))
+        lines.flush()
+
+    return emit
+
+
+def _tell(writer: LakeWriter) -> None:
+    """What was committed, a line for each stream."""
+    from burler.runtime import logs
+
+    for stream, done in writer.committed.items():
+        name = process.harmless(stream)
+        logger.info("stream '%s': %s row(s) in %s file(s) committed", name, done.records, done.files)
+        logs.metric("counter", "record_count", done.records, endpoint=stream)
 
 
 def _writer_options(given: dict[str, Any]) -> dict[str, Any]:
@@ -104,10 +139,12 @@ def _writer_options(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _writer(store: Store, tap_id: str, out: Sink, stopper: Stopper, wanted: dict[str, Any]) -> LakeWriter:
+def _writer(
+    store: Store, tap_id: str, emit: Callable[[State], None], stopper: Stopper, wanted: dict[str, Any]
+) -> LakeWriter:
     from burler.lake.writer import LakeWriter
 
-    return LakeWriter(store, tap_id, emit_state=out.write, should_stop=lambda: stopper.requested, **wanted)
+    return LakeWriter(store, tap_id, emit_state=emit, should_stop=lambda: stopper.requested, **wanted)
 
 
 def _wait_for_input(fd: int, stopper: Stopper) -> None:

@@ -178,7 +178,7 @@ def exit_on_error(action: Callable[[], int]) -> int:
         return error.exit_code
     except BurlerError as error:
         logger.debug("traceback", exc_info=True)
-        logger.critical("%s", error)
+        logger.critical("%s", harmless(str(error)))
         return error.exit_code
     except BrokenPipeError:
         # Something of ours that is printed plainly (a table): keep Python from trying again.
@@ -192,6 +192,11 @@ def exit_on_error(action: Callable[[], int]) -> int:
         at = f" ({place})" if place else ""
         logger.critical("%s%s. BURLER_LOG_LEVEL=DEBUG shows the whole way there.", logs.short(error), at)
         return 1
+
+
+def harmless(text: str) -> str:
+    """Text with names of others in it, for a terminal: control characters are spelled out."""
+    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
 
 
 def report_errors(result: SyncResult) -> int:
@@ -219,6 +224,31 @@ def _critical(stream: str, error: BaseException, where: str | None = None) -> No
         place = logs.place_of_error(error)
         logger.critical("%s%s%s: %s", stream, part, f" ({place})" if place else "", logs.short(error))
     logger.debug("stream '%s'%s", stream, part, exc_info=error)
+
+
+@contextlib.contextmanager
+def printing() -> Iterator[Callable[[str], None]]:
+    """What prints a line for people on stdout. Where that fails, the work goes on in silence, and ends with an error.
+
+    Raises:
+        OutputClosed: nobody reads it. StorageError: it can't be written.
+    """
+    failure: OSError | None = None
+
+    def say(text: str) -> None:
+        nonlocal failure
+        if failure is None:
+            try:
+                click.echo(text)
+            except OSError as error:
+                failure = error
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes nowhere
+
+    yield say
+    if isinstance(failure, BrokenPipeError):
+        raise OutputClosed("the reader of stdout has gone")
+    if failure is not None:
+        raise StorageError(f"stdout can't be written: {failure.strerror}.")
 
 
 def print_json(value: Any) -> None:

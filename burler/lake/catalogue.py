@@ -53,12 +53,12 @@ def read_singerlake(store: Store) -> Document | None:
 
 
 def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, pace: Pace | None = None) -> None:
-    """Put the newest schema of each stream into the tap's catalog; other entries stay."""
+    """Put the newest schema of each stream into the tap's catalog; other entries stay, of a ``catalog.json`` too."""
     wanted = list(schemas)
     path = layout.catalogue_path(tap_id)
 
     def change(document: Document | None) -> Document:
-        catalog = document or {"streams": []}
+        catalog = document or read_catalogue(store, tap_id) or {"streams": []}
         entries: list[Document] = list(catalog["streams"])
         places = {stream_named(entry): at for at, entry in enumerate(entries)}
         for schema in wanted:

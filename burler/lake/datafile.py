@@ -21,6 +21,14 @@ from burler.lake.layout import parse_file_name
 from burler.lake.store import Store
 
 BLOCK_BYTES = 1 << 20
+CURE_DAMAGED = (
+    "Restore it from a copy. Else move it out of the lake, run burler lake rebuild, and extract that time again "
+    "(docs/lake-care.md)."
+)
+CURE_MISSING = (
+    "If burler lake vacuum took it during this run: run again, and give vacuum a longer --older-than. Restore it from "
+    "a copy otherwise; else run burler lake rebuild, which drops it, and extract that time again (docs/lake-care.md)."
+)
 _GZIP_WINDOW = 31  # zlib's way to say: 32 KiB window, gzip header and CRC
 _ISAL_LEVELS = range(4)
 
@@ -100,18 +108,14 @@ def read_blocks(store: Store, path: str) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _reading(store: Store, path: str) -> Iterator[None]:
-    cure = (
-        "Restore it from a copy. Or move it out of the lake, remove its stream's manifest.json (it is made anew from "
-        "the files that are there), and extract that time again."
-    )
     try:
         yield
     except FileNotFoundError:
-        raise LakeError(f"{store.locate(path)} is missing although the lake lists it. {cure}") from None
+        raise LakeError(f"{store.locate(path)} is missing although the lake lists it.\n{CURE_MISSING}") from None
     except _corruption() as error:
-        raise LakeError(f"{store.locate(path)} is truncated or corrupt: {error}. {cure}") from error
+        raise LakeError(f"{store.locate(path)} is truncated or corrupt: {error}.\n{CURE_DAMAGED}") from error
     except OSError as error:  # what bz2 raises for bad data, and a failing disk
-        raise LakeError(f"{store.locate(path)} can't be read: {error}. {cure}") from error
+        raise LakeError(f"{store.locate(path)} can't be read: {error}.\n{CURE_DAMAGED}") from error
 
 
 def _corruption() -> tuple[type[Exception], ...]:
@@ -159,11 +163,11 @@ def _check_first_line(path: str, line: bytes) -> None:
     if not line.endswith(b"\n"):
         raise EOFError("it has no complete first line")
     if b'"SCHEMA"' not in line.upper():
-        raise LakeError(f"{path}: line 1 is no SCHEMA message. The file is no data file of a lake: move it away.")
+        raise LakeError(f"{path}: line 1 is no SCHEMA message.\nThe file is no data file of a lake: move it away.")
     folder = folder_hash(path)
     actual = folder_mismatch(folder, line[:-1])
     if actual is not None:
         raise LakeError(
-            f"{path}: line 1 hashes to {actual}, not to its folder {folder}: the file was changed or moved. "
-            "Restore it from a copy, or move it to the folder it belongs to."
+            f"{path}: line 1 hashes to {actual}, not to its folder {folder}: the file was changed or moved.\n"
+            "Restore it from a copy, or move it to the folder it belongs to; then burler lake rebuild."
         )

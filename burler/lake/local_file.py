@@ -18,6 +18,7 @@ from burler.errors import BurlerError, StorageError, UsageError
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}  # ENOENT: /proc and the like take no folders
 _WRONG_KIND = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
+_TOO_MANY_OPEN = {errno.EMFILE, errno.ENFILE}
 _NO_LINKS = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 Bytes = bytes | bytearray | memoryview
@@ -29,6 +30,7 @@ class Cures:
 
     refused: str
     full: str = "Make room and run again: nothing is half written."
+    too_many_open: str = "Let fewer files be open (--max-open-files, max_open_files), or allow more (ulimit -n)."
     wrong_kind: str = "A file stands where a folder must be, or the reverse: move it away."
     no_links: str = "The file system must offer hard links and flock: use another."
     too_long: str = "Use shorter names."
@@ -133,6 +135,8 @@ def _translated(target: Path, doing: str, error: OSError, cures: Cures) -> Burle
         return UsageError(f"{fact} {cures.refused}")
     if error.errno in _FULL:
         return StorageError(f"{fact} {cures.full}")
+    if error.errno in _TOO_MANY_OPEN:
+        return StorageError(f"{fact} {cures.too_many_open}")
     if error.errno in _NO_LINKS:
         return StorageError(f"{fact} {cures.no_links}")
     return StorageError(f"{fact} {cures.other}")

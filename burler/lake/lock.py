@@ -204,6 +204,13 @@ class StreamLock:
                 if hold is not None:  # after the file: who gets the hold and sees our lock takes us for dead
                     hold.release()
 
+    def drop(self) -> None:
+        """Have it no more, without asking the store: the lock stays, and grows stale."""
+        with self._mutex:
+            hold, self._tag, self._hold = self._hold, None, None
+            if hold is not None:
+                hold.release()
+
     def _lost(self, blob: Blob | None) -> LockLost:
         self._tag = None
         if self._hold is not None:

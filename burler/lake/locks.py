@@ -12,12 +12,14 @@ from collections.abc import Callable
 
 from burler.errors import BurlerError, LockLost
 from burler.lake.lock import BEATS_PER_TTL, LockSettings, StreamLock, WaitStopped, describe
-from burler.lake.pace import Pace
+from burler.lake.pace import Pace, briefly
 from burler.lake.store import Store
 
 _log = logging.getLogger("burler.lake")
 _FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.05, 1.0
 _REMIND_SECONDS = 60.0
+_BEAT_SECONDS = 10.0
+"""The longest that the renewal of one lock is tried."""
 
 
 def new_writer_id() -> str:
@@ -134,10 +136,12 @@ class Locks:
         _log.info("stream '%s': %s for the lock of %s", lock.name, waiting, describe(lock.holder))
 
     def beat(self) -> None:
-        """Renew every lock once. What goes wrong ``check`` tells; a store that fails may answer again next time."""
+        """Renew every lock once, none for so long that the others grow stale. What goes wrong ``check`` tells; a store
+        that fails may answer again next time."""
         for path, lock in list(self._held.items()):
             try:
-                lock.renew()
+                with briefly(min(_BEAT_SECONDS, self.settings.ttl_seconds / BEATS_PER_TTL)):
+                    lock.renew()
                 self._warned.discard(path)
             except BurlerError as error:
                 if not lock.held:
@@ -157,24 +161,36 @@ class Locks:
         if self._failure is not None:
             raise self._failure
 
-    def release(self, path: str) -> None:
-        """Give a lock back. A store that fails costs others the wait of a ttl, and us nothing: it is only told."""
+    def release(self, path: str) -> bool:
+        """Give a lock back. A store that fails costs others the wait of a ttl, and us nothing: it is only told. Whether
+        it did not fail."""
         lock = self._held.pop(path, None)
         if lock is None:
-            return
+            return True
         try:
             lock.release()
         except BurlerError as error:
             _log.warning("stream '%s': its lock could not be given back, and grows stale: %s", lock.name, error)
+            return False
+        return True
 
-    def release_all(self) -> None:
-        """Give everything back; what is acquired later starts the heartbeat again."""
+    def release_all(self) -> bool:
+        """Give everything back; what is acquired later starts the heartbeat again.
+
+        A store that fails once is not asked for the others: these grow stale, too. Whether it did not fail.
+        """
         ended, thread, self._thread = self._ended, self._thread, None
         ended.set()
-        for path in list(self._held):
-            self.release(path)
+        answers = True
+        while self._held and answers:
+            answers = self.release(next(iter(self._held)))
+        if self._held:
+            _log.warning("%d more locks are not given back either, and grow stale", len(self._held))
+        while self._held:
+            self._held.popitem()[1].drop()
         if thread is not None and thread is not threading.current_thread():
             thread.join(5.0)  # it may be in the middle of a request; it ends behind it
+        return answers
 
     def _begin_to_beat(self) -> None:
         if not self._heartbeat or self._thread is not None:

@@ -21,8 +21,13 @@ from burler.lake.pace import Pace
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.store import Store
 from burler.lake.swap import swap
+from burler.lake.whole_names import WholeNames
 
 _log = logging.getLogger("burler.lake")
+
+
+class NoSuchStream(UsageError):
+    """A lake has neither a manifest nor a data file of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ def load(store: Store, tap_id: str, stream: str) -> Snapshot:
     """A stream as it is now: its manifest or, where there is none, its folder listed (no statistics).
 
     Raises:
-        UsageError: the lake has no such stream; names those it has.
+        NoSuchStream: the lake has no such stream; names those it has.
         LakeError: the manifest is broken.
     """
     path, folder = layout.manifest_path(tap_id, stream), layout.stream_folder(tap_id, stream)
@@ -65,31 +70,21 @@ def load(store: Store, tap_id: str, stream: str) -> Snapshot:
     files = tuple(sorted(_data_files(store, folder), key=lambda file: file.order))
     if not files:
         have = ", ".join(sorted(f"{tap}/{name}" for tap, name in streams(store))) or "none"
-        raise UsageError(f"{store.url}: no stream '{stream}' of tap '{tap_id}' in this lake. It has: {have}.")
+        raise NoSuchStream(f"{store.url}: no stream '{stream}' of tap '{tap_id}' in this lake. It has: {have}.")
     return Snapshot(tap_id=tap_id, stream=stream, folder=folder, files=files)
 
 
 def streams(store: Store) -> list[tuple[str, str]]:
     """Every (tap_id, stream) that has a manifest or data, sorted by folder."""
-    found = []
+    found, names = [], WholeNames(store)
     for tap_folder in store.folders(layout.ROOT):
         for stream_folder in store.folders(f"{layout.ROOT}/{tap_folder}"):
             folder = f"{layout.ROOT}/{tap_folder}/{stream_folder}"
-            blob = store.read(f"{folder}/manifest.json")
-            if blob is None and not _data_files(store, folder):
+            if store.read(f"{folder}/manifest.json") is None and not _data_files(store, folder):
                 continue
-            found.append(_names(store, tap_folder, stream_folder, blob.data if blob else None))
+            tap_id, stream = names.tap(tap_folder), names.stream(tap_folder, stream_folder)
+            found.append((tap_id or tap_folder, stream or stream_folder))
     return found
-
-
-def _names(store: Store, tap_folder: str, stream_folder: str, manifest: bytes | None) -> tuple[str, str]:
-    """The names behind two folders. Cut names (11.33) are looked up in the manifest."""
-    tap_id, stream = layout.name_of(tap_folder), layout.name_of(stream_folder)
-    if (tap_id is None or stream is None) and manifest is not None:
-        place = store.locate(f"{layout.ROOT}/{tap_folder}/{stream_folder}/manifest.json")
-        document = doc.from_bytes(manifest, place)
-        tap_id, stream = document.get("tap_id", tap_id), document.get("stream", stream)
-    return tap_id or tap_folder, stream or stream_folder
 
 
 def _data_files(store: Store, folder: str) -> list[DataFile]:

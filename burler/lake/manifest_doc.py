@@ -11,7 +11,9 @@
      "commit_ids": ["..."]}
 
 ``file_stats`` also has the files that a compacted one replaces, for as long as they are there. ``removed`` (name ->
-time) has files that no manifest named and ``vacuum`` took away: nobody may commit them any more.
+time) has files that no manifest named and ``vacuum`` took away: nobody may commit them any more. ``continues``
+(generation -> sequence) names the manifests that this one was made from by ``rebuild``, as far as it counts the same
+commits as they did.
 
 The document is changed as a plain dict, so that keys of later formats survive.
 """
@@ -31,6 +33,7 @@ from burler.lake.snapshot import DataFile, FileStats, Snapshot, all_stats
 
 FORMAT = 1
 _KEPT_COMMIT_IDS = 100
+_KEPT_GENERATIONS = 20
 Document = dict[str, Any]
 _SAME = ("records", "bytes", "first", "last")
 _LONGEST_VERSION = 20
@@ -107,6 +110,9 @@ def _check_values(document: Document, place: str) -> None:
             raise _broken(place, f"'versions' calls {digest!r} by what is no short text")
     if not _is_count(document["sequence"]):
         raise _broken(place, "'sequence' is no whole number")
+    continues = document.get("continues") or {}
+    if not isinstance(continues, dict) or not all(map(_is_count, continues.values())):
+        raise _broken(place, "'continues' is no object of whole numbers")
     if not isinstance(document["commit_ids"], list) or not isinstance(document.get("removed") or {}, dict):
         raise _broken(place, "'commit_ids' is no list, or 'removed' no object")
     for digest, known in document["schemas"].items():
@@ -127,8 +133,8 @@ def _is_count(value: object) -> bool:
 
 def _broken(place: str, fact: str) -> LakeError:
     return LakeError(
-        f"{place} is broken: {fact}. Move it away: the data files hold everything, "
-        "and the next write makes a new manifest from them."
+        f"{place} is broken: {fact}.\nMake it anew: burler lake rebuild, which takes all from the data files that can "
+        "be had from them."
     )
 
 
@@ -185,6 +191,20 @@ def replaced_names(document: Document) -> set[str]:
     return {part for name in document["files"] for part in (stats.get(name) or {}).get("replaces") or ()}
 
 
+def continued(old: Document, new: Document) -> dict[str, int]:
+    """What ``continues`` says of a new manifest that was made from an old one: generation -> sequence.
+
+    None of them if a file that both list has other rows now: who has read it must read again.
+    """
+    before, now = old["file_stats"], new["file_stats"]
+    for name in set(old["files"]) & set(new["files"]):
+        was, is_ = before.get(name), now.get(name)
+        if was is not None and (is_ is None or any(was.get(key) != is_[key] for key in ("records", "bytes"))):
+            return {}
+    every = {**(old.get("continues") or {}), old["generation"]: old["sequence"]}
+    return {generation: every[generation] for generation in [*every][-_KEPT_GENERATIONS:] if generation}
+
+
 def taken_names(document: Document, digest: str) -> frozenset[str]:
     """Names of files of a schema version that must not be given once more: ``add_files`` would not take them.
 
@@ -232,6 +252,7 @@ def to_snapshot(document: Document, *, tap_id: str, stream: str, folder: str, pl
         replaced=tuple(
             DataFile(f"{folder}/{name}", stats_of(name)) for name in replaced if name in document["file_stats"]
         ),
+        continues=document.get("continues") or {},
     )
 
 

@@ -10,9 +10,10 @@ import msgspec
 
 from burler.errors import LakeError
 from burler.lake.clean import CleanCheck
-from burler.lake.datafile import read_blocks
+from burler.lake.datafile import CURE_DAMAGED, read_blocks
 from burler.lake.envelope import decode_outermost
 from burler.lake.layout import parse_file_name
+from burler.lake.reading_head import head_of
 from burler.lake.snapshot import FileStats
 from burler.lake.store import Store
 from burler.lake.timestamps import normalise_time
@@ -97,7 +98,7 @@ def _examine(store: Store, path: str) -> Measured:
             tally.add(block)
         except _UNFIT:
             number, error = tally.first_unfit(block)
-            text = f"{store.locate(path)}, line {number}: no Singer message ({error}). Move the file away."
+            text = f"{store.locate(path)}, line {number}: no Singer message ({error}).\n{CURE_DAMAGED}"
             raise DamagedFile(text, "message") from None
     return tally.measured(path)
 
@@ -199,5 +200,9 @@ def _schema(first_line: bytes) -> tuple[str | None, CleanCheck | None]:
         line = _decode_schema(first_line)
         schema = msgspec.json.decode(line.schema)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None, None
+        try:
+            message = head_of(first_line, "").message  # it may hold numbers beyond floats
+        except LakeError:
+            return None, None
+        return message.stream, CleanCheck(message.schema)
     return line.stream, CleanCheck(schema) if isinstance(schema, dict) else None

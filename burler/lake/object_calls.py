@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Protocol, TypeVar
 
 from burler.batch.storage_s3 import PATIENCE_SECONDS
+from burler.lake.pace import patience_left
 from burler.lake.store import OutcomeUnknown, StoredFile
 
 logger = logging.getLogger("burler")
@@ -196,13 +197,12 @@ class _Tries:
     def wait(self) -> bool:
         """Wait before the next try; False: patience has ended, and there is none."""
         asking, past = self._asking, self._asking.monotonic() - self._begun
-        if past >= asking.patience_seconds:
+        patience = min(asking.patience_seconds, patience_left())
+        if past >= patience:
             return False
         if past >= _WORD_SECONDS and not self._told:
             self._told = True
-            logger.warning(
-                "%s: no good answer for %.0f seconds; given up after %g.", self._place, past, asking.patience_seconds
-            )
+            logger.warning("%s: no good answer for %.0f seconds; given up after %g.", self._place, past, patience)
         longest = min(_LONGEST_WAIT_SECONDS, _SHORTEST_WAIT_SECONDS * 2 ** min(self._count, 20))
         self._count += 1
         asking.sleep(asking.jitter(longest / 2, longest))

@@ -74,8 +74,8 @@ class ObjectStore:
             page, after = early.ask(self._url, lambda: bucket.list(f"{prefix}raw/", ""))
         if must_exist and not page and not after:
             raise UsageError(
-                f"there is no lake at {self._url}: nothing is below 'raw/'. "
-                f"Make one: some-tap | burler lake write {self._url}"
+                f"there is no lake at {self._url}: nothing is below 'raw/'. Is it spelled right?\n"
+                f"A new lake is made by: some-tap | burler lake write {self._url} --tap-id some-tap"
             )
 
     def read(self, path: str, /) -> Blob | None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import math
 import random
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+LAST_SECONDS = 10.0
+"""How long a run that has failed tries each of its last calls."""
 
 
 def _now() -> dt.datetime:
@@ -25,3 +31,22 @@ class Pace:
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     uniform: Callable[[float, float], float] = random.uniform
+
+
+_here = threading.local()
+
+
+@contextlib.contextmanager
+def briefly(seconds: float) -> Iterator[None]:
+    """Calls of a store that this thread makes meanwhile are tried no longer than that: what comes of them matters
+    little."""
+    before, _here.seconds = patience_left(), seconds
+    try:
+        yield
+    finally:
+        _here.seconds = before
+
+
+def patience_left() -> float:
+    """The longest that a call of this thread may be tried, in seconds; infinite unless ``briefly`` says otherwise."""
+    return float(getattr(_here, "seconds", math.inf))

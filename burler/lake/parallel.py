@@ -17,6 +17,7 @@ No row counts before the driver has committed its file: a worker that dies leave
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import defaultdict
@@ -32,7 +33,7 @@ from burler.lake.clean import CleanCheck
 from burler.lake.lock import LockSettings
 from burler.lake.locks import Locks, new_writer_id
 from burler.lake.openfile import SchemaInUse
-from burler.lake.pace import Pace
+from burler.lake.pace import LAST_SECONDS, Pace, briefly
 from burler.lake.parts import PartWriter, WrittenFile
 from burler.lake.roll import Clock, SystemClock
 from burler.lake.store import Store
@@ -135,8 +136,9 @@ class LakeDriver:
         with self._lock:
             if state == "complete":
                 self._notes.describe()
-            self._claims.release_all()
-            self._notes.end(state)
+            with briefly(LAST_SECONDS) if state == "failed" else contextlib.nullcontext():
+                if self._claims.release_all():
+                    self._notes.end(state)
 
     def _begin_of(self, file: WrittenFile) -> None:
         message = _message_of(file)

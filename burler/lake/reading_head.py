@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from msgspec import Raw
 
 from burler.errors import LakeError, MessageError
+from burler.lake.datafile import CURE_DAMAGED
 from burler.lake.foreign_lines import one_by_one, schema_of
 from burler.singer.messages import Schema, to_line
 
@@ -39,10 +40,10 @@ def head_of(line: bytes, place: str) -> Head:
     try:
         _, found, _, _ = next(iter(one_by_one(1, [text])), (0, None, b"", b""))
         if found is None or found.type.upper() != "SCHEMA":
-            raise LakeError(f"{place}: line 1 is no SCHEMA message. Restore the file from a copy, or move it away.")
+            raise LakeError(f"{place}: line 1 is no SCHEMA message.\n{CURE_DAMAGED}")
         message = schema_of(1, found, text)
     except MessageError as error:
-        raise LakeError(f"{place}: {error}. Restore the file from a copy, or move it away.") from None
+        raise LakeError(f"{place}: {error}.\n{CURE_DAMAGED}") from None
     # Readers compare the type as it is, and ask for key_properties even where there are none.
     keys = found.key_properties
     return Head(text, message, found.type == "SCHEMA" and isinstance(keys, Raw) and bytes(keys)[:1] == b"[")

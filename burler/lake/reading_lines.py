@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from burler.errors import LakeError, MessageError
-from burler.lake.datafile import read_blocks
+from burler.lake.datafile import CURE_DAMAGED, read_blocks
 from burler.lake.foreign_lines import Message, Numbered, bad, decode_all, one_by_one
 from burler.lake.reading_choice import ALL_TIMES, Window
 from burler.lake.reading_cut import Cut, Fields, kept_struct
@@ -33,7 +33,6 @@ Lines = tuple[bytes, int]
 
 _encode_lines = msgspec.json.Encoder().encode_lines
 _MOST_TIMES = 10_000
-_CURE = "Restore the file from a copy, or move it out of the lake and run: burler lake rebuild"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +87,17 @@ class FileLines:
             try:
                 page, seen = way.take(number, block, count)
             except MessageError as error:
-                raise LakeError(f"{self._place}, {error}.\n{_CURE}") from None
+                raise LakeError(f"{self._place}, {error}.\n{CURE_DAMAGED}") from None
             number += count
             records += seen
             if page[0]:
                 yield page
         stats = self._file.stats
         if stats is not None and records != stats.records:
-            raise LakeError(f"{self._place} holds {records:,} rows where the manifest says {stats.records:,}.\n{_CURE}")
+            raise LakeError(
+                f"{self._place} holds {records:,} rows where the manifest says {stats.records:,}.\n"
+                "If it was changed, restore it from a copy; burler lake rebuild takes it as it is."
+            )
 
 
 class _Times(dict[Any, bool]):

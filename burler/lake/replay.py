@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from burler.errors import BurlerError, DataError, StorageError
+from burler.errors import BurlerError, DataError, StorageError, UsageError
 from burler.lake.reading_lines import FileLines, Wanted
 from burler.lake.replay_plan import ReplayStream
 from burler.lake.replay_state import Part, Plan, Position, plan, position_of
@@ -22,6 +22,8 @@ from burler.singer.state import stream_entry
 
 _log = logging.getLogger("burler.lake")
 STATE_SECONDS = 1.0
+_UNREADABLE = (DataError, StorageError, UsageError)
+"""What a file that can't be read raises; the last where we have no right to."""
 
 
 @dataclass(slots=True)
@@ -135,7 +137,7 @@ class Replay:
     def _newest_schema(self, stream: ReplayStream) -> None:
         try:
             head = stream.newest(self._store)
-        except (DataError, StorageError) as error:
+        except _UNREADABLE as error:
             raise _Broken(error) from error
         if head is not None:
             self._write(stream.shaped(head)[0])
@@ -146,7 +148,7 @@ class Replay:
             raise _Stopped
         try:
             opened = FileLines(self._store, part.file)
-        except (DataError, StorageError) as error:
+        except _UNREADABLE as error:
             raise _Broken(error) from error
         with opened:
             line, cut = stream.shaped(opened.head)
@@ -159,7 +161,7 @@ class Replay:
             while True:
                 try:
                     page = next(pages, None)
-                except (DataError, StorageError) as error:
+                except _UNREADABLE as error:
                     raise _Broken(error) from error
                 if page is None:
                     break

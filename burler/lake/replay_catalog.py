@@ -6,10 +6,10 @@ import copy
 import logging
 from typing import Any
 
-from burler.errors import CatalogError, LakeError
+from burler.errors import CatalogError, LakeError, UsageError
 from burler.lake.catalogue import read_catalogue
 from burler.lake.reading_head import Head
-from burler.lake.replay_plan import Asked, ReplayStream, load_all
+from burler.lake.replay_plan import Asked, OnBroken, ReplayStream, load_all
 from burler.lake.store import Store
 from burler.singer import metadata as md
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
@@ -17,11 +17,14 @@ from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
 _log = logging.getLogger("burler.lake")
 
 
-def discover(store: Store, asked: Asked) -> Catalog:
+def discover(store: Store, asked: Asked, *, on_broken: OnBroken | None = None) -> Catalog:
     """Every stream that the options name, with its newest schema among those that they name.
 
     What stands in a tap's ``catalogue.json`` beside the schema is kept: metadata, further keys. Streams are selected
     unless it says otherwise.
+
+    Args:
+        on_broken: see ``choose``; also told of streams of which the file that a schema is read from is broken.
 
     Raises:
         UsageError: what was asked for is not there. LakeError: a manifest, or the file that a schema is read from, is
@@ -29,8 +32,14 @@ def discover(store: Store, asked: Asked) -> Catalog:
     """
     entries: dict[str, CatalogEntry] = {}
     known: dict[str, dict[str, CatalogEntry]] = {}
-    for stream in load_all(store, asked):
-        head = stream.newest(store)
+    for stream in load_all(store, asked, on_broken=on_broken):
+        try:
+            head = stream.newest(store)
+        except (LakeError, UsageError) as error:
+            if on_broken is None:
+                raise
+            on_broken(stream.id, error)
+            continue
         if head is None:
             continue
         tap_id = stream.snapshot.tap_id

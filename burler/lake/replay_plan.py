@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from burler.errors import CatalogError, LakeError, UsageError
+from burler.errors import BurlerError, CatalogError, LakeError, UsageError
 from burler.lake import layout, manifest
 from burler.lake.catalogue import read_catalogue
 from burler.lake.reading import head_by_hash, properties_of
@@ -29,12 +29,20 @@ from burler.lake.reading_cut import Cut, cut_of
 from burler.lake.reading_head import Head, head_of
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Store
+from burler.lake.whole_names import WholeNames
 from burler.singer import metadata as md
 from burler.singer.catalog import Catalog
 from burler.singer.messages import Schema
 from burler.singer.selection import deselected, prune, stream_selected, with_booleans
 
 _log = logging.getLogger("burler.lake")
+
+OnBroken = Callable[[str, BurlerError], object]
+"""(a stream's id, why it can't be read)."""
+_NAMELESS = (
+    "its name was cut, and nothing in the lake says it whole. A stream's: burler lake rebuild reads it from its files; "
+    "a tap's: give it whole (--tap NAME)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,9 @@ def find(store: Store, asked: Asked) -> list[Found]:
         if not wanted or folder in wanted:
             there += _streams_of(store, folder, wanted.get(folder))
     if not there:
-        raise UsageError(f"{store.url}: there is no stream in this lake. Fill it: some-tap | burler lake write LAKE")
+        raise UsageError(
+            f"{store.url}: there is no stream in this lake. Fill it: some-tap | burler lake write LAKE --tap-id tap"
+        )
     names = [stream for _, stream in there]
     _refuse_unknown("stream", asked.streams, names, set(asked.streams) - set(names), store)
     twins = {name for name, times in Counter(names).items() if times > 1}
@@ -139,14 +149,16 @@ def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str], unkno
 
 def _streams_of(store: Store, tap_folder: str, name: str | None) -> list[tuple[str, str]]:
     """(tap id, stream) of one tap, in the order of its catalog; names that were cut are looked up (11.33)."""
-    folders = store.folders(f"{layout.ROOT}/{tap_folder}")
-    tap_id = name or layout.name_of(tap_folder)
-    found = {folder: layout.name_of(folder) for folder in folders}
-    if tap_id is None or None in found.values():
-        whole = {(layout.component(tap), layout.component(one)): (tap, one) for tap, one in manifest.streams(store)}
-        pairs = [whole[tap_folder, folder] for folder in folders if (tap_folder, folder) in whole]
-    else:
-        pairs = [(tap_id, stream) for stream in found.values() if stream is not None]
+    folders, names = store.folders(f"{layout.ROOT}/{tap_folder}"), WholeNames(store)
+    tap_id = name or names.tap(tap_folder)
+    if tap_id is None:
+        _log.warning("%s/%s is left out: %s", layout.ROOT, tap_folder, _NAMELESS)
+        return []
+    found = {folder: names.stream(tap_folder, folder) for folder in folders}
+    for folder, stream in found.items():
+        if stream is None:
+            _log.warning("%s/%s/%s is left out: %s", layout.ROOT, tap_folder, folder, _NAMELESS)
+    pairs = [(tap_id, stream) for stream in found.values() if stream is not None]
     order = _catalogue_order(store, pairs[0][0]) if len(pairs) > 1 else {}
     return sorted(pairs, key=lambda pair: (order.get(pair[1], len(order)), pair[1]))
 
@@ -161,27 +173,58 @@ def _catalogue_order(store: Store, tap_id: str) -> dict[str, int]:
     return {entry["stream"]: at for at, entry in enumerate(entries) if isinstance(entry.get("stream"), str)}
 
 
-def choose(store: Store, asked: Asked, catalog: Catalog | None = None) -> list[ReplayStream]:
+def choose(
+    store: Store, asked: Asked, catalog: Catalog | None = None, *, on_broken: OnBroken | None = None
+) -> list[ReplayStream]:
     """The streams to replay: each with the one snapshot of its manifest that the run uses.
+
+    Args:
+        on_broken: told of each stream whose manifest can't be read; it is left out. None: the error is raised.
 
     Raises:
         UsageError: what was asked for is not there. CatalogError: the catalog selects a stream that the lake does not
-            have, or two streams would go out under one name. LakeError: a manifest is broken.
+            have, or two streams would go out under one name. LakeError: a manifest is broken. StorageError: the store
+            fails.
     """
-    made = load_all(store, asked, catalog)
-    _refuse_unknown_columns(made, asked)
+    broken: list[str] = []
+
+    def tell(id: str, error: BurlerError) -> None:
+        if on_broken is None:
+            raise error
+        on_broken(id, error)
+        broken.append(id)
+
+    made = load_all(store, asked, catalog, on_broken=tell)
+    if not broken:  # else the column may be in a stream that can't be looked at
+        _refuse_unknown_columns(made, asked)
     _refuse_one_name_twice(made)
     return made
 
 
-def load_all(store: Store, asked: Asked, catalog: Catalog | None = None) -> list[ReplayStream]:
+def load_all(
+    store: Store, asked: Asked, catalog: Catalog | None = None, *, on_broken: OnBroken | None = None
+) -> list[ReplayStream]:
     """As ``choose``, without the question of whether they can go out together."""
     found = find(store, asked)
     if catalog is not None:
         found = _selected(found, catalog)
-    snapshots = [(one, snapshot) for one in found if (snapshot := _load(store, one, asked)) is not None]
+    snapshots: list[tuple[Found, Snapshot]] = []
+    is_whole = True
+    for one in found:
+        try:
+            snapshot = _load(store, one, asked)
+        except manifest.NoSuchStream:
+            raise
+        except (LakeError, UsageError) as error:  # broken; or we have no right to read it
+            if on_broken is None:
+                raise
+            on_broken(one.id, error)
+            is_whole = False
+            continue
+        if snapshot is not None:
+            snapshots.append((one, snapshot))
     made = [stream for one, snapshot in snapshots if (stream := _stream(one, snapshot, asked, catalog)) is not None]
-    if not made and snapshots and asked.schema is not None:
+    if not made and snapshots and asked.schema is not None and is_whole:
         raise no_such_version(asked.schema, [snapshot for _, snapshot in snapshots])
     return made
 
@@ -189,7 +232,7 @@ def load_all(store: Store, asked: Asked, catalog: Catalog | None = None) -> list
 def _load(store: Store, one: Found, asked: Asked) -> Snapshot | None:
     try:
         return manifest.load(store, one.tap_id, one.stream)
-    except UsageError:  # a folder without manifest and data files: somebody's own, or a writer's that has just begun
+    except manifest.NoSuchStream:  # a folder of somebody else, or of a writer that has just begun
         if one.stream in asked.streams:
             raise
         return None

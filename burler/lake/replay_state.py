@@ -5,7 +5,8 @@ were committed::
 
     {"bookmarks": {"users": {"generation": "5f1c...", "sequence": 12}}}
 
-All files of commits 1 to 12 are out. In the middle of a commit of several files ``"file"`` names the last one of it
+All files of commits 1 to 12 are out. A manifest that ``rebuild`` made from a readable one continues its generation:
+positions in that one count. In the middle of a commit of several files ``"file"`` names the last one of it
 that is out. ``"only"`` tells of a run that was narrowed, by schema version or time: it covers nothing else.
 """
 
@@ -65,7 +66,8 @@ def position_of(entry: Mapping[str, Any], snapshot: Snapshot, only: Mapping[str,
         return START, "the state says of it nothing that this lake's reader has written"
     if snapshot.generation is None:
         return START, "it has no manifest now. Make one: burler lake rebuild"
-    if generation != snapshot.generation:
+    continued = snapshot.continues.get(generation, -1) if isinstance(generation, str) else -1
+    if generation != snapshot.generation and sequence > continued:
         return START, "its manifest was made anew since the state was written"
     if sequence > snapshot.sequence:
         return START, f"the state knows commit {sequence}, the lake only {snapshot.sequence}: it is an older copy"

@@ -158,7 +158,8 @@ class Snapshot:
     ``versions`` maps schema hashes to ``v1``, ``v2``, ... in order of first commit. ``schema_lines`` has
     the canonical SCHEMA line of each hash the manifest knows it of. ``files`` are in replay order.
     ``replaced`` are files whose rows stand in a compacted one of ``files`` by now and that are still there: not to be
-    read beside it, but instead of it by who has read some of them already.
+    read beside it, but instead of it by who has read some of them already. ``continues``: generations of manifests that
+    this one was made from, each with its last sequence: up to there both count the same commits.
     """
 
     tap_id: str
@@ -170,6 +171,7 @@ class Snapshot:
     versions: Mapping[str, str] = field(default_factory=dict)
     schema_lines: Mapping[str, bytes] = field(default_factory=dict)
     replaced: tuple[DataFile, ...] = ()
+    continues: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def hashes(self) -> tuple[str, ...]:

@@ -89,7 +89,10 @@ def _local(url: str, must_exist: bool, options: Mapping[str, Any]) -> Store:
     if path.exists() and not path.is_dir():
         raise UsageError(f"{url} is a file, and a lake is a folder. Give the folder that holds 'raw', or a new one.")
     if must_exist and not path.is_dir():
-        raise UsageError(f"there is no lake at {url}: no such folder. Make one: some-tap | burler lake write {url}")
+        raise UsageError(
+            f"there is no lake at {url}: no such folder. Is it spelled right?\n"
+            f"A new lake is made by: some-tap | burler lake write {url} --tap-id some-tap"
+        )
     return LocalStore(path)
 
 

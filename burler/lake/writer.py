@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -22,7 +24,7 @@ from burler.lake.held import HeldStates
 from burler.lake.lock import LockSettings, WaitStopped
 from burler.lake.locks import Locks, new_writer_id
 from burler.lake.openfile import SchemaInUse
-from burler.lake.pace import Pace
+from burler.lake.pace import LAST_SECONDS, Pace, briefly
 from burler.lake.roll import Clock, RollSettings, SystemClock
 from burler.lake.snapshot import FileStats
 from burler.lake.store import Store
@@ -32,6 +34,19 @@ from burler.lake.writer_notes import Notes, refuse_case_twin
 from burler.singer.messages import ActivateVersion, Records, Schema, State, Vouched, format_time, to_line
 
 __all__ = ["Clock", "LakeWriter", "RollSettings", "SystemClock"]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Data files of a stream, and the RECORDs in them."""
+
+    files: int = 0
+    records: int = 0
+
+    def add(self, file: FileStats) -> None:
+        """One more file."""
+        self.files += 1
+        self.records += file.records
 
 
 class LakeWriter:
@@ -51,6 +66,9 @@ class LakeWriter:
 
     After an error other than a ``MessageError`` or ``WaitStopped`` the writer is dead: open files are gone, ``close``
     does nothing.
+
+    Attributes:
+        committed: what this writer has committed, by stream.
     """
 
     def __init__(
@@ -89,6 +107,7 @@ class LakeWriter:
         self._dead = False
         self._held = HeldStates()
         self._unregistered: dict[tuple[str, str], SchemaInUse] = {}
+        self.committed: defaultdict[str, Tally] = defaultdict(Tally)
 
     def __enter__(self) -> Self:
         return self
@@ -214,8 +233,9 @@ class LakeWriter:
 
     def _end(self, state: str) -> None:
         self._dead = True
-        self._claims.release_all()
-        self._notes.end(state)
+        with briefly(LAST_SECONDS) if state == "failed" else contextlib.nullcontext():
+            if self._claims.release_all():
+                self._notes.end(state)
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:
@@ -241,6 +261,7 @@ class LakeWriter:
 
     def _published(self, schema: SchemaInUse, name: str, stats: FileStats) -> None:
         self._claims.commit(schema, [(name, stats)])
+        self.committed[schema.stream].add(stats)
         self._unregistered.pop(schema.key, None)
         self._notes.describe(schema.stream)
         if self._tail:

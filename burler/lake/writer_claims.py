@@ -104,10 +104,9 @@ class Claims:
         if self._locks is not None:
             self._locks.release(self._path(key))
 
-    def release_all(self) -> None:
-        """Give all locks back, after the last commit."""
-        if self._locks is not None:
-            self._locks.release_all()
+    def release_all(self) -> bool:
+        """Give all locks back, after the last commit. False: the store fails."""
+        return self._locks is None or self._locks.release_all()
 
     def _claim(self, schema: SchemaInUse) -> manifest.Claim:
         claim = manifest.claim(

@@ -69,7 +69,7 @@ def configure(level: str | None = None) -> None:
     if not logging.root.handlers:
         logging.root.addHandler(own)
         logging.root.setLevel(logger.level)
-        for chatty in ("py4j", "urllib3", "botocore", "fsspec", "asyncio"):
+        for chatty in ("py4j", "urllib3", "botocore", "aiobotocore", "fsspec", "asyncio"):
             logging.getLogger(chatty).setLevel("WARNING")
 
 

@@ -133,7 +133,7 @@ def _rows(file: LakeFile, convert: Convert, done: Exact, store: Store, stream: s
     if file.records is not None and rows != file.records:
         raise LakeError(
             f"stream '{stream}': {file.path} holds {rows} rows, its manifest says {file.records}. "
-            "Restore it from a copy; or move the manifest away: the next write makes a new one from the data files"
+            "Restore it from a copy; burler lake rebuild takes it as it is."
         )
     done.rows += rows
 

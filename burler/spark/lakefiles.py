@@ -91,7 +91,9 @@ def find_streams(
     """
     found = manifest.streams(store)
     if not found:
-        raise UsageError(f"{store.url}: there is no stream in this lake. Fill it: some-tap | burler lake write LAKE")
+        raise UsageError(
+            f"{store.url}: there is no stream in this lake. Fill it: some-tap | burler lake write LAKE --tap-id tap"
+        )
     _all_known("tap", taps, {tap for tap, _ in found}, store)
     found = [(tap, stream) for tap, stream in found if taps is None or tap in taps]
     _all_known("stream", streams, {stream for _, stream in found}, store)

@@ -66,8 +66,8 @@ class Scan:
             raise LakeError(
                 f"stream '{self.stream}': {got['corrupt']} line(s) do not fit their schema, "
                 f"the first in {local_path(path)}:\n{line[:_SHOWN]}\n"
-                "The manifest calls this file clean, so it was changed since. Nothing was published. Restore it, or "
-                "move the manifest away: the next write makes a new one from the data files"
+                "The manifest calls this file clean, so it was changed since. Nothing was published. Restore it "
+                "from a copy; burler lake rebuild takes it as it is."
             )
         expected = sum(file.records or 0 for file in self.files)
         if got["rows"] != expected or got["strangers"]:
@@ -159,7 +159,7 @@ def explain(files: Iterable[LakeFile], store: Store, stream: str, hint: str = ""
         if problem is not None:
             return LakeError(
                 f"stream '{stream}': {file.path} {problem}.\nNothing was published. Restore the file from a copy; "
-                "or move it away and the manifest too: the next write makes a new one from the data files"
+                "burler lake rebuild takes it as it is, or drops it where it was moved out of the lake."
             )
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -149,7 +150,7 @@ def test_the_snippet_of_the_docs_runs() -> None:
 
 def test_the_docs_name_every_finding_and_command() -> None:
     page = (Path(__file__).parents[2] / "docs" / "lake-care.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE)) == set(get_args(Kind))
+    assert set(re.findall(r"^\| `([a-z ]+)` \|", page, re.MULTILINE)) == set(get_args(Kind))
     assert set(re.findall(r"^## ([a-z]+)$", page, re.MULTILINE)) == {command.name for command in COMMANDS}
 
 
@@ -165,3 +166,47 @@ def test_sizes_and_ages_in_words() -> None:
     assert [age(seconds) for seconds in (-1, 1, 60, 7200, 9 * 86_400)] == [
         "0 seconds", "1 second", "1 minute", "2 hours", "9 days",
     ]  # fmt: skip
+
+
+def test_names_in_errors_do_nothing_to_the_terminal(lake: Path) -> None:
+    text = "\n".join(LINES).replace("users", "a\\u001b[31mred\\u0007\\u009b") + "\n"
+    assert burler("write", lake, "--tap-id", "tap-x", stdin=text).returncode == 0
+    for command in ("read", "check"):
+        done = burler(command, lake, "--stream", "nope")
+        assert done.returncode == 2
+        assert "a\\x1b[31mred\\x07\\x9b, users" in done.stderr
+        assert done.stderr.replace("\n", "").isprintable()
+
+
+COMMAND_LINES = [("ls",), ("check", "--json"), ("vacuum", "--yes"), ("describe", "--tap", "tap-x")]
+
+
+@pytest.mark.parametrize("command", COMMAND_LINES, ids=" ".join)
+def test_a_report_that_cannot_be_printed_is_an_error(lake: Path, command: tuple[str, ...]) -> None:
+    line = [sys.executable, "-m", "burler", "lake", command[0], str(lake), *command[1:]]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (1, "CRITICAL stdout can't be written: No space left on device.\n")
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(line, stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (4, "WARNING the reader of stdout has gone\n")
+
+
+def test_the_work_is_done_although_nobody_can_read_of_it(lake: Path) -> None:
+    text = "\n".join(LINES).replace("users", "orders") + "\n"
+    assert burler("write", lake, "--tap-id", "tap-x", "--max-file-records", 2, stdin=text).returncode == 0
+    for path in lake.rglob("manifest.json"):
+        path.unlink()
+    for command in ("rebuild", "compact"):
+        with open("/dev/full", "wb") as full:
+            line = [sys.executable, "-m", "burler", "lake", command, str(lake)]
+            assert (
+                subprocess.run(line, stdout=full, stderr=subprocess.DEVNULL, timeout=120, check=False).returncode == 1
+            )
+    found = json.loads(burler("ls", lake, "--json").stdout)["taps"][0]["streams"]
+    assert [(one["stream"], one["manifest"], one["files"]) for one in found] == [
+        ("orders", True, 1),
+        ("users", True, 1),
+    ]

@@ -164,10 +164,27 @@ def test_a_broken_file_is_named_with_the_cure(lake: Path, tmp_path: Path) -> Non
     assert set(range(4 * ROWS)) <= set(records(done.messages)) <= set(range(5 * ROWS))
 
 
+def test_a_broken_manifest_fails_its_stream_alone(lake: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "lake"
+    subprocess.run(["cp", "-r", str(lake), str(copy)], check=True)
+    (copy / "raw/tap-any/many/manifest.json").write_text('{"x":')
+    (tmp_path / "state.json").write_text('{"bookmarks": {"many": {"generation": "a", "sequence": 4}}}')
+    done = burler("lake", "read", copy, "--state", "state.json", cwd=tmp_path)
+    assert done.code == 1
+    assert "stream 'many': " in done.one_critical()
+    assert "Make it anew: burler lake rebuild" in done.one_critical()
+    assert records(done.messages, "few") == [0, 1, 2]
+    assert done.messages[-1]["value"]["bookmarks"]["many"] == {"generation": "a", "sequence": 4}
+    done = burler("lake", "read", copy, "--discover", cwd=tmp_path)
+    assert done.code == 1
+    assert [one["stream"] for one in json.loads(done.stdout)["streams"]] == ["few"]
+    assert "stream 'many': " in done.one_critical()
+
+
 @pytest.mark.parametrize(
     ("args", "fact"),
     [
-        (["nowhere"], "there is no lake at nowhere"),
+        (["nowhere"], "there is no lake at nowhere: no such folder. Is it spelled right?"),
         (["LAKE", "--stream", "none"], "no stream 'none' in this lake. It has: few, many"),
         (["LAKE", "--schema", "v7"], "no stream has the schema version 'v7'"),
         (["LAKE", "--since", "soon"], "since: 'soon' is no RFC 3339 date-time"),

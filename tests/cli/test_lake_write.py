@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tapprocess import PYTHON, SMALL, burler, environment, write_tap
+from tapprocess import PYTHON, SMALL, burler, environment, shell, write_tap
 
 from burler.lake import load, open_store, read_lines, read_singerlake
 from burler.testing import canary
@@ -240,3 +240,56 @@ def test_options_of_a_store_that_are_wrong_are_refused_without_their_values(tmp_
     assert ended.code == 2
     assert "'lake_options' must be a JSON object" in ended.one_critical()
     assert secret not in ended.stderr
+
+
+# --- what comes out
+
+
+def test_states_come_out_as_messages_or_as_bare_values(tmp_path: Path) -> None:
+    options = ("lake", "write", "lake", "--tap-id", "t")
+    exact = b'{"type": "STATE", "value": {"at": 0.10000000000000000001, "type": "STATE"}}\n'
+    assert burler(*options, cwd=tmp_path, stdin=rows(1)).messages == [{"type": "STATE", "value": {"at": 1}}]
+    ended = burler(*options, "--state-values", cwd=tmp_path, stdin=rows(2) + exact)
+    assert ended.stdout == b'{"at":0.10000000000000000001,"type":"STATE"}\n'
+
+
+PLAIN = """
+import json, sys
+state = json.load(open(sys.argv[1])) if len(sys.argv) > 1 else {}
+print(json.dumps({"type": "SCHEMA", "stream": "rows", "schema": {}, "key_properties": []}))
+for number in range(state.get("at", 0), state.get("at", 0) + 3):
+    print(json.dumps({"type": "RECORD", "stream": "rows", "record": {"id": number}}))
+print(json.dumps({"type": "STATE", "value": {**state, "at": number + 1}}))
+"""
+
+
+def test_a_plain_tap_goes_on_from_the_last_bare_value(tmp_path: Path) -> None:
+    """The recipe of docs/lake.md: such a tap knows states, and no messages around them."""
+    (tmp_path / "tap.py").write_text(PLAIN)
+    run = "| $BURLER lake write lake --tap-id t --state-values >> states.jsonl && tail -1 states.jsonl > state.json"
+    for given in ("", "state.json", "state.json"):
+        ended = shell(f"set -o pipefail; {PYTHON} tap.py {given} {run}", tmp_path)
+        assert ended.code == 0, ended.stderr
+    assert ids(tmp_path / "lake") == list(range(9))
+    assert json.loads((tmp_path / "state.json").read_text()) == {"at": 9}
+
+
+def test_a_burler_tap_goes_on_from_a_file_of_bare_values(tmp_path: Path) -> None:
+    tap, states = write_tap(tmp_path, SMALL), tmp_path / "states.jsonl"
+    given = ("lake", "write", "lake", "--tap-id", "t", "--state-values")
+    for times in (1, 2):
+        brought = burler("run", tap, *(["--state", states] if times > 1 else []), cwd=tmp_path).stdout
+        printed = burler(*given, cwd=tmp_path, stdin=brought).stdout
+        states.write_bytes((states.read_bytes() if times > 1 else b"") + printed)
+    assert ids(tmp_path / "lake") == [*range(10), 9]  # the greatest key comes again, no row before it
+    assert [set(json.loads(line)) for line in states.read_text().splitlines()] == [{"bookmarks"}] * 2
+
+
+def test_the_log_says_what_was_committed(tmp_path: Path) -> None:
+    options = ("--tap-id", "t", "--max-file-records", "2")
+    both = rows(1, 2, 3) + rows(7, stream="other")
+    ended = burler("lake", "write", "lake", *options, cwd=tmp_path, stdin=both + b"no message\n")
+    assert ended.code == 1
+    assert "INFO stream 'rows': 3 row(s) in 2 file(s) committed" in ended.stderr
+    assert "INFO stream 'other': 1 row(s) in 1 file(s) committed" in ended.stderr
+    assert '"metric":"record_count","value":3' in ended.stderr

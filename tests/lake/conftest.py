@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside these tests, by name
 sys.path.insert(1, str(Path(__file__).parent.parent / "batch"))  # and its S3 server
 
+from hypothesis import settings
 from s3_server import s3_process_server, s3_server
 
 from burler.lake import LakeWriter, RollSettings, load, open_store, read_lines
@@ -25,6 +26,9 @@ from burler.singer.messages import Records, Schema, State, record_prefix_suffix
 __all__ = ["s3_process_server", "s3_server"]
 
 WRITER_KEYWORDS = ("writer_id", "compression", "encoding", "locks", "tail", "should_stop", "pace")
+settings.register_profile("as long as it takes", deadline=None)
+settings.load_profile("as long as it takes")
+
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 
 

@@ -346,5 +346,5 @@ def test_a_schema_goes_out_as_every_target_reads_it(line: str, goes_out: list[st
     "line", ["", "{", '{"type":"RECORD","stream":"s"}', '{"type":"SCHEMA","stream":"s","schema":[]}']
 )
 def test_a_first_line_that_is_no_schema_is_named(line: str) -> None:
-    with pytest.raises(LakeError, match=r"^here: .*Restore the file from a copy"):
+    with pytest.raises(LakeError, match=r"(?s)^here: .*Restore it from a copy"):
         head_of(line.encode(), "here")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_store import FaultyStore
 
 from burler.errors import CatalogError, LakeError, OutputClosed, UsageError
 from burler.lake import LakeWriter, RollSettings, open_store
@@ -217,6 +218,62 @@ def test_a_broken_file_ends_its_stream_and_no_other(lake: Any) -> None:
     out = replay(lake, state=out.state)
     assert "missing although the lake lists it" in str(out.errors["users"])
     assert out.state["bookmarks"]["users"]["sequence"] == 1
+
+
+def test_a_file_that_we_may_not_read_ends_its_stream_and_no_other(lake: Any) -> None:
+    commit(lake, 1)
+    commit(lake, 7, stream="orders")
+    lake.store = FaultyStore(lake.store)
+    lake.store.fail("open", UsageError("Permission denied"), path="*/users/*.gz")
+    out = replay(lake)
+    assert (out.ids, list(out.errors), list(out.state["bookmarks"])) == ([7], ["users"], ["orders"])
+
+
+def test_a_manifest_that_we_may_not_read_is_told_and_no_empty_stream(lake: Any) -> None:
+    commit(lake, 1)
+    commit(lake, 7, stream="orders")
+    lake.store = FaultyStore(lake.store)
+    for operation, path in (("read", "*/users/manifest.json"), ("walk", "*/users")):
+        lake.store.fail(operation, UsageError("Permission denied"), path=path)
+        if operation == "walk":
+            lake.manifest_path().unlink()
+        with pytest.raises(UsageError, match="Permission denied"):
+            replay(lake)
+    assert lake.store.unused() == []
+
+
+def test_a_stream_whose_manifest_is_broken_is_told_and_the_others_go_on(lake: Any) -> None:
+    commit(lake, 1)
+    commit(lake, 7, stream="orders")
+    lake.manifest_path().write_text('{"x":')
+    told: dict[str, Any] = {}
+    for asked in (Asked(), Asked(columns=("name",)), Asked(schema="v1")):
+        (one,) = choose(lake.store, asked, on_broken=told.__setitem__)
+        assert (one.id, list(told), "manifest.json is broken" in str(told.pop("users"))) == ("orders", ["users"], True)
+    assert choose(lake.store, Asked(schema="v2"), on_broken=told.__setitem__) == []  # it may be the other stream's
+    catalog = discover(lake.store, Asked(), on_broken=told.__setitem__)
+    assert (list(catalog.entries), list(told)) == (["orders"], ["users"])
+    with pytest.raises(UsageError, match="no stream 'nope'"):
+        choose(lake.store, Asked(streams=("nope",)), on_broken=told.__setitem__)
+    with pytest.raises(LakeError, match=r"manifest\.json is broken"):
+        choose(lake.store, Asked())
+
+
+def test_a_stream_without_a_schema_that_can_be_read_is_told_and_the_catalog_has_the_others(lake: Any) -> None:
+    commit(lake, 1)
+    commit(lake, 7, stream="orders")
+    lake.manifest_path().unlink()
+    (file,) = lake.files("**/users-*")
+    file.write_bytes(b"")
+    told: dict[str, Any] = {}
+    assert list(discover(lake.store, Asked(), on_broken=told.__setitem__).entries) == ["orders"]
+    assert "truncated or corrupt" in str(told["users"])
+
+
+def test_a_folder_without_files_is_no_stream(lake: Any) -> None:
+    commit(lake, 1)
+    (lake.path / "raw/tap-x/somebody's own").mkdir()
+    assert list(replay(lake).state["bookmarks"]) == ["users"]
 
 
 def test_an_error_of_the_reader_ends_the_run_without_a_state(lake: Any) -> None:

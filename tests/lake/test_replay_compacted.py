@@ -130,11 +130,12 @@ def test_a_compacted_lake_without_manifest_gives_each_row_once(lake: Any) -> Non
     assert here.state == {"bookmarks": {}}
 
 
-def test_a_rebuilt_lake_is_read_from_the_start(lake: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lake_whose_manifest_was_lost_is_read_from_the_start(lake: Any, caplog: pytest.LogCaptureFixture) -> None:
     here = Lake()
     for _ in range(3):
         here.commit(lake, 0)
     here.read()
+    here.store.remove("raw/tap/s/manifest.json")
     rebuild(here.store)
     here.commit(lake, 0)
     with caplog.at_level(logging.WARNING, logger="burler.lake"):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from s3_lakes import PATH, s3_lake, s3_lake_of_small_parts
+from s3_server import clean_environment
 
 from burler.config.watched import clean
 from burler.errors import StorageError, UsageError
@@ -113,3 +116,11 @@ def test_secrets_do_not_show(s3_server: Any, caplog: pytest.LogCaptureFixture, m
 def test_urls_that_are_no_place_for_a_lake(url: str) -> None:
     with pytest.raises(UsageError):
         open_store(url)
+
+
+def test_what_the_stores_library_says_of_itself_is_not_in_the_log(s3_server: Any) -> None:
+    s3_server.put("lake/raw/x", b"")
+    command = [sys.executable, "-m", "burler", "lake", "ls", s3_server.url("lake")]
+    environment = {**clean_environment(), **s3_server.environment}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -401,3 +401,22 @@ def test_no_tag_comes_twice_in_memory() -> None:
     store.delete("raw/a", tag=tags[-1])
     tags.append(store.create("raw/a", b"1"))
     assert len(set(tags)) == 5
+
+
+def test_too_many_open_files_are_told_with_their_own_cure(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "lake"))
+    store.create("raw/a.json", b"{}")
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(StorageError, match=r"Too many open files.*max-open-files.*ulimit -n"):
+            store.read("raw/a.json")
+    finally:
+        for fd in taken:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -18,6 +18,8 @@ from burler.lake.snapshot import DataFile, FileStats
 from burler.lake.store import StoredFile
 from burler.singer.messages import format_time
 
+_OF_EACH_REBUILD = frozenset({"generation", "sequence", "commit_ids", "writers", "continues"})
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -41,7 +43,9 @@ def is_newer(data: bytes) -> bool:
 def assemble(
     place: Place, old: doc.Document | None, found: Sequence[Found], *, mark: str, there: Collection[str]
 ) -> doc.Document:
-    """The new manifest, of a new generation and with all claims raised.
+    """The new manifest, of a new generation and with all claims raised; ``old`` itself if nothing changes.
+
+    Files that the old one has, or had before they were compacted, keep their sequence; all others are new.
 
     Args:
         old: the one before, if it could be read: it knows the order of commits and versions, and schemas without data.
@@ -57,10 +61,13 @@ def assemble(
 
     below = len(place.folder) + 1
     listed, here = frozenset(known.get("files") or ()), frozenset(path[below:] for path in there)
+    parts = frozenset(doc.replaced_names(old)) if old is not None else frozenset()
     stats = {}
     for one in found:
         name = one.file.path[below:]
-        wire = known["file_stats"].get(name) if name in listed else None
+        wire = known["file_stats"].get(name) if name in listed or name in parts else None
+        if name not in listed and not _is_same(wire, one.measured.stats):
+            wire = None
         stats[one.file.path] = _stats(one, known, sequence, wire, here)
     files = [DataFile(path, one) for path, one in stats.items()]
     lines = {one.file.path: one.measured.line for one in found}
@@ -70,10 +77,22 @@ def assemble(
     names = {file.path[below:]: file for file in files}
     document["files"] = sorted(names, key=sort_key)
     document["file_stats"] = {name: stats[f"{place.folder}/{name}"].to_wire() for name in document["files"]}
-    parts = doc.replaced_names(document) & (known.get("file_stats") or {}).keys()
-    document["file_stats"] |= {name: known["file_stats"][name] for name in sorted(parts - names.keys())}
+    still = doc.replaced_names(document) & (known.get("file_stats") or {}).keys()
+    document["file_stats"] |= {name: known["file_stats"][name] for name in sorted(still - names.keys())}
+    if old is not None and _is_as_it_was(old, document):
+        return old
+    document["continues"] = {} if old is None else doc.continued(old, document)
     document["writers"] = raised(known.get("writers") or {}, (file.hash for file in files))
     return document
+
+
+def _is_as_it_was(old: doc.Document, new: doc.Document) -> bool:
+    return bool(old["generation"]) and all(old.get(key) == new[key] for key in new.keys() - _OF_EACH_REBUILD)
+
+
+def _is_same(wire: Any, stats: FileStats) -> bool:
+    """Whether a file is the one that a compacted one replaced: then it was committed before, and keeps its place."""
+    return wire is not None and (wire.get("records"), wire.get("bytes")) == (stats.records, stats.bytes)
 
 
 def _stats(one: Found, known: doc.Document, sequence: int, wire: Any, here: frozenset[str]) -> FileStats:
@@ -86,7 +105,9 @@ def _stats(one: Found, known: doc.Document, sequence: int, wire: Any, here: froz
         return replace(stats, sequence=was.sequence, rank=was.rank, replaces=was.replaces, written=written)
     if one.note is not None and one.note.replaces:
         before = known.get("file_stats") or {}
-        parts = {part: int((before.get(part) or {}).get("sequence", sequence)) for part in one.note.replaces}
+        counted = {part: number for was in before.values() for part, number in (was.get("replaces") or {}).items()}
+        counted |= {part: was.get("sequence", sequence) for part, was in before.items()}
+        parts = {part: int(counted.get(part, sequence)) for part in one.note.replaces}
         return replace(stats, rank=max(parts.values()), replaces=pruned(parts, set(parts) - before.keys() - here))
     return stats
 

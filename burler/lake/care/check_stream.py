@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import shlex
 from collections.abc import Iterator
 
 from burler.errors import LakeError
 from burler.lake import layout, replaced
 from burler.lake.care.check_names import leftovers
 from burler.lake.care.examining import Examined
-from burler.lake.care.findings import Finding, finding
+from burler.lake.care.findings import LEFT_OUT, Finding, finding
 from burler.lake.care.listed import StreamListing
 from burler.lake.care.locks import LOCK, awaits_commit, dead_for, guarded
 from burler.lake.care.places import read_json, read_snapshot
@@ -29,7 +30,8 @@ _COMPARED = ("records", "bytes", "first", "last", "activate_version", "versions"
 class StreamCheck:
     """One stream, as it was when its listing was made; its manifest is read now.
 
-    ``readable``: the data files that are worth reading: all but those that a compacted one stands for.
+    ``readable``: the data files that are worth reading: all but those that a compacted one stands for. ``is_bare``:
+    there is no manifest, not even a broken one.
     """
 
     def __init__(self, store: Store, listing: StreamListing, now: float) -> None:
@@ -41,18 +43,19 @@ class StreamCheck:
         try:
             self.snapshot = read_snapshot(store, listing.place)
         except LakeError as error:
-            self._first.append(finding("json", listing.place.manifest, str(error).partition("\n")[0]))
+            self._first.append(finding("json", listing.place.manifest, self._fact(listing.place.manifest, error)))
+        self.is_bare = self.snapshot is None and not self._first
         self._data = {file.path: file for file in listing.data_files}
         self._notes = dict(self._read_notes())
         self._stats = {file.path: file.stats for file in self.snapshot.files} if self.snapshot else {}
         self._replaced = self._hidden()
         self.readable = [file for path, file in self._data.items() if path not in self._replaced]
 
-    def by_listing(self) -> Iterator[Finding]:
-        """What can be told without opening a data file."""
+    def by_listing(self, *, fast: bool = False) -> Iterator[Finding]:
+        """What can be told without opening a data file. ``fast``: none will be."""
         yield from self._first
         if self.snapshot is not None:
-            yield from self._by_manifest()
+            yield from self._by_manifest(fast)
         yield from self._misplaced()
         yield from self._locks()
         yield from leftovers(self._store, self.listing.files, self._now)
@@ -61,7 +64,7 @@ class StreamCheck:
         """What is wrong with one data file, after it was read."""
         if isinstance(seen, DamagedFile):
             if seen.damage != "missing":  # taken away since it was listed
-                yield finding(seen.damage, file.path, str(seen).partition("\n")[0])
+                yield self._damaged(file.path, seen)
             return
         yield from self._strangers(file, seen)
         yield from self._name(file, seen)
@@ -76,6 +79,20 @@ class StreamCheck:
                 yield finding(
                     "count", file.path, "the manifest calls it clean, and some of its rows do not fit their schema"
                 )
+
+    def _damaged(self, path: str, seen: DamagedFile) -> Finding:
+        """What rebuild has left out is in no manifest, and so is what a writer of damaged files never committed."""
+        fact = self._fact(path, seen)
+        if self.snapshot is None or path in self._stats:
+            return finding(seen.damage, path, fact)
+        return finding(seen.damage, path, f"{fact}; no manifest names it, so readers pass over it", LEFT_OUT)
+
+    def _fact(self, path: str, error: LakeError) -> str:
+        """The first line of an error, without the file's name: the finding has it."""
+        text = str(error).partition("\n")[0]
+        for name in (self._store.locate(path), path):
+            text = text.removeprefix(name)
+        return text.lstrip(":, ").removesuffix(".")  # ends without a full stop, as all facts do
 
     def is_settled(self, found: Finding, now: Snapshot | None) -> bool:
         """Whether a finding that depends on the manifest is none any more by a later reading of it (``now``)."""
@@ -119,7 +136,7 @@ class StreamCheck:
                 known |= names - self._stats.keys() if stats is not None and stats.replaces else names
         return known
 
-    def _by_manifest(self) -> Iterator[Finding]:
+    def _by_manifest(self, fast: bool) -> Iterator[Finding]:
         for path, stats in self._stats.items():
             file = self._data.get(path)
             if file is None:
@@ -143,7 +160,10 @@ class StreamCheck:
                 yield finding("unfinished", path, "a compact was killed before its commit, or another was faster")
             else:
                 fact = "no manifest names it: a writer ended, or was fenced out, before its commit; its rows came again"
-                yield finding("orphan", path, fact)
+                fact += "; or burler lake rebuild left it out as damaged" if fast else ""
+                place = self.listing.place
+                only = f" --tap {shlex.quote(place.tap_id)} --stream {shlex.quote(place.stream)}"
+                yield finding("orphan", path, fact, only=only)
 
     def _misplaced(self) -> Iterator[Finding]:
         for file in self.listing.visible:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from burler.errors import LakeError
 from burler.lake.care import check_names, check_stream
+from burler.lake.care.check_lost import lost
 from burler.lake.care.examining import examined
 from burler.lake.care.findings import Finding
 from burler.lake.care.listed import listed
@@ -23,13 +24,15 @@ PROGRESS_FILES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What ``check`` found. ``files`` and ``stored_bytes``: data files there are; ``opened``: how many were read."""
+    """What ``check`` found. ``files`` and ``stored_bytes``: data files there are; ``opened``: how many were read.
+    ``remarks``: what is worth knowing, and no fault."""
 
     findings: tuple[Finding, ...]
     streams: int
     files: int
     stored_bytes: int
     opened: int
+    remarks: tuple[str, ...] = ()
 
 
 Progress = Callable[[int, int], object]
@@ -64,20 +67,30 @@ def check(
     findings: list[Finding] = list(check_names.look(store, listing, wanted, whole=whole, now=now()))
     known = [check_stream.StreamCheck(store, stream, now()) for stream in listing.streams]
     for stream in known:
-        findings += stream.by_listing()
+        findings += stream.by_listing(fast=fast)
     files = [] if fast else [file for stream in known for file in stream.readable]
     by_path = {file.path: stream for stream in known for file in stream.readable}
     for done, (file, seen) in enumerate(examined(store, files, jobs=jobs, processes=processes), 1):
         findings += by_path[file.path].by_reading(file, seen)
         if on_progress is not None and (done % PROGRESS_FILES == 0 or done == len(files)):
             on_progress(done, len(files))
+    findings = [*_still(store, known, _one_each(findings))]
+    missing, remarks = lost(store, known, whole=whole)
     return Checked(
-        findings=tuple(sorted(_still(store, known, findings), key=lambda one: (one.path, one.kind))),
+        findings=tuple(sorted((*findings, *missing), key=lambda one: (one.path, one.kind))),
         streams=len(known),
         files=sum(len(stream.listing.data_files) for stream in known),
         stored_bytes=sum(file.size_bytes for stream in known for file in stream.listing.data_files),
         opened=len(files),
+        remarks=remarks,
     )
+
+
+def _one_each(findings: Sequence[Finding]) -> list[Finding]:
+    """A damaged file is one finding, with what reading it has shown: its size, and that no manifest names it, are none
+    beside that. ``findings``: those by listing before those by reading."""
+    damaged = {one.path: one for one in findings if one.kind in ("torn", "hash", "message")}
+    return [one for one in findings if one.kind not in ("torn", "orphan") or damaged.get(one.path, one) is one]
 
 
 def _still(store: Store, streams: Iterable[check_stream.StreamCheck], findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Which streams a lake has, by its folders, and what their manifests say: what all care of a lake begins with.
 
-Everything here goes by folders, not by names: a name that was cut (specs 11.33) can't be had from its folder.
+Everything here goes by folders, not by names: a name that was cut (specs 11.33) may be in no file any more.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 
 from burler.errors import LakeError, UsageError
-from burler.lake import catalogue, layout
+from burler.lake import layout
 from burler.lake import manifest_doc as doc
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Store
 from burler.lake.swap import swap
+from burler.lake.whole_names import WholeNames
 
 _log = logging.getLogger("burler.lake")
 
@@ -49,14 +50,13 @@ def places(store: Store, *, taps: Sequence[str] | None = None, streams: Sequence
     Raises:
         UsageError: a tap or stream that was asked for is not there; names those that are.
     """
-    names = _cut_taps(store)
+    names = WholeNames(store)
     found = []
     for tap_folder in store.folders(layout.ROOT):
-        tap_id = layout.name_of(tap_folder) or names.get(tap_folder, tap_folder)
+        tap_id = names.tap(tap_folder) or tap_folder
         for stream_folder in store.folders(f"{layout.ROOT}/{tap_folder}"):
             folder = f"{layout.ROOT}/{tap_folder}/{stream_folder}"
-            stream = layout.name_of(stream_folder) or _cut_stream(store, folder) or stream_folder
-            found.append(Place(tap_id, stream, folder))
+            found.append(Place(tap_id, names.stream(tap_folder, stream_folder) or stream_folder, folder))
     found = _narrowed(store, "tap", taps, found, lambda place: place.tap_id)
     return _narrowed(store, "stream", streams, found, lambda place: place.stream)
 
@@ -71,25 +71,6 @@ def _narrowed(
     if unknown:
         raise UsageError(f"{store.url}: no {what} '{unknown[0]}' in this lake. It has: {', '.join(have) or 'none'}.")
     return [place for place in found if name(place) in wanted]
-
-
-def _cut_taps(store: Store) -> dict[str, str]:
-    """Folder -> tap id, of those that ``singerlake.json`` knows."""
-    try:
-        lake = catalogue.read_singerlake(store) or {}
-    except LakeError:
-        return {}
-    taps = lake.get("taps")
-    return {layout.component(tap): tap for tap in taps if tap} if isinstance(taps, dict) else {}
-
-
-def _cut_stream(store: Store, folder: str) -> str | None:
-    try:
-        document = document_at(store, f"{folder}/{MANIFEST}")
-    except LakeError:
-        return None
-    name = (document or {}).get("stream")
-    return name if isinstance(name, str) else None
 
 
 def warn_if_alone(store: Store, what: str) -> None:

@@ -2,7 +2,9 @@
 
 The manifest is read first, the files are listed after it, and the new manifest takes its place only if it is still the
 one that was read: a commit that comes between is seen by the next try. The claims of all writers end with it, so that
-no file that it took in can be committed a second time.
+no file that it took in can be committed a second time. A manifest that says what is there stays as it is. One that was
+readable is continued (``continues`` in it): what it listed keeps its sequence, what is taken in gets a later one, so
+that who has read the old one up to a commit goes on from there.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from burler.errors import BurlerError, LakeError, UsageError
-from burler.lake import catalogue, layout, reader, replaced
+from burler.lake import catalogue, layout, replaced
 from burler.lake import manifest_doc as doc
 from burler.lake.care.assembling import Found, assemble, is_newer, raised
 from burler.lake.care.examining import examined
 from burler.lake.care.places import Place, places, warn_if_alone
 from burler.lake.measure import DamagedFile, Measured
+from burler.lake.reading import head_by_hash
 from burler.lake.replaced import Replacement
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Conflict, OutcomeUnknown, Store, StoredFile
@@ -36,7 +39,7 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltStream:
-    """A stream whose manifest was made anew.
+    """A stream whose manifest was made anew, or was found right.
 
     ``files``, ``records``, ``versions`` count what it has now. ``adopted``: files that the old manifest did not list;
     None where there was no old one that could be read. ``gone``: files that it did list and that are not there.
@@ -77,8 +80,9 @@ def rebuild(
 ) -> Rebuilt:
     """Make manifests, catalogues and ``singerlake.json`` from the files that are there.
 
-    What a readable manifest knows beyond them is kept: the order of commits and versions, schemas without data. Every
-    manifest gets a new generation; running writers of the streams are fenced out (``LockLost``) and lose no row.
+    What a readable manifest knows beyond them is kept: the order of commits and versions, schemas without data. A
+    manifest that changes gets a new generation; running writers of the stream are fenced out (``LockLost``) and lose no
+    row. One that is right stays as it is.
 
     Args:
         jobs, processes: see ``burler.lake.care.examining``.
@@ -135,7 +139,8 @@ class _Work:
             self._only_fenced = False
             return None
         # A writer that commits all the time would always be faster: its claim is taken first, which is done at once.
-        self._only_fenced = again and old is not None and not self._only_fenced
+        # It is tried until it is done: what is done in full takes longer the more files there are.
+        self._only_fenced = again and old is not None
         if self._only_fenced and old is not None:
             old["writers"] = raised(old["writers"], old["versions"])
             return doc.to_bytes(old)
@@ -149,7 +154,7 @@ class _Work:
             document, tap_id=self.place.tap_id, stream=self.place.stream, folder=self.place.folder, place=where
         )
         self.result = self._told(old, document)
-        return doc.to_bytes(document)
+        return None if document is old else doc.to_bytes(document)
 
     def _readable(self, data: bytes) -> doc.Document | None:
         where = self.store.locate(self.place.manifest)
@@ -264,7 +269,8 @@ def _described(store: Store, place: Place, snapshot: Snapshot | None) -> list[st
         known = catalogue.read_catalogue(store, place.tap_id) or {"streams": []}
         if place.stream not in map(catalogue.stream_named, known["streams"]) and snapshot.hashes:
             newest = snapshot.files[-1].hash if snapshot.files else snapshot.hashes[-1]
-            catalogue.describe_streams(store, place.tap_id, [reader.schema_message(store, snapshot, newest)])
+            schema = head_by_hash(store, snapshot, newest).message  # digit for digit, which reader.py's is not
+            catalogue.describe_streams(store, place.tap_id, [schema])
     except (LakeError, UsageError) as error:
         problems.append(str(error))
     try:

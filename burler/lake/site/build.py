@@ -20,6 +20,7 @@ from burler.lake.site.render import STATIC, Pages
 from burler.lake.site.search import Index
 from burler.lake.site.tally import Series, Tally, moment, series_of
 from burler.lake.store import Store
+from burler.lake.whole_names import WholeNames
 
 _NOTES = ("owner", "description", "documentation")
 MOST_VERSIONS = 50
@@ -91,11 +92,19 @@ def _taps(site: _Site) -> Iterator[TapFacts]:
     folders = {folder: known.get(folder) for folder in site.store.folders(layout.ROOT)}
     named = {layout.tap_folder(tap_id): tap_id for tap_id in notes}
     for folder, tap_id in folders.items():
-        named[f"{layout.ROOT}/{folder}"] = tap_id or layout.name_of(folder) or folder
+        named[f"{layout.ROOT}/{folder}"] = tap_id or _whole_name(site, folder) or folder
     names, pages = Unlike(), Unlike()
     for folder, tap_id in sorted(named.items()):
         name = names.one(tap_id, folder.rpartition("/")[2])
         yield _tap(name, folder, pages.one(page_name(name), page_name(folder)), notes.get(tap_id))
+
+
+def _whole_name(site: _Site, folder: str) -> str | None:
+    try:
+        return WholeNames(site.store).tap(folder)
+    except (StorageError, UsageError) as error:  # a name that was cut, and a manifest that can't be read
+        site.problems.append(Problem(folder, plain(site.store, error)))
+        return None
 
 
 def _lake_notes(site: _Site) -> Mapping[str, Any]:

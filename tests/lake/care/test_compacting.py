@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from care_lakes import document, fill, lines, put, save
+from care_lakes import document, fill, later, lines, put, save
 
 from burler.errors import StorageError, UsageError
 from burler.lake import care, manifest
@@ -328,7 +328,10 @@ def test_a_commit_that_is_done_again_does_not_bring_replaced_files_back(lake: An
     assert lake.ids() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("stream", ["x" * 181, "x" * 182, "x" * 187, "x" * 188, "x" * 200, "é" * 33 + "xx", "ü" * 300])
+LONG_NAMES = ["x" * 181, "x" * 182, "x" * 187, "x" * 188, "x" * 200, "é" * 33 + "xx", "ü" * 300]
+
+
+@pytest.mark.parametrize("stream", LONG_NAMES, ids=lambda name: f"{name[0]!a} {len(name)}")
 def test_the_longest_names_are_compacted_as_well(lake: Any, stream: str) -> None:
     for start in (0, 4, 8):
         fill(lake, 2, 2, start=start, stream=stream)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -34,22 +35,39 @@ def made(lake: Any, deed: str) -> tuple[Any, MemoryStore]:
         for path in list(inner.walk("raw")):
             if path.endswith(".json") and ".singer" not in path:
                 inner.remove(path)
+    if deed == "rebuild":
+        forget_a_file(inner)
     return here, inner
 
 
+def forget_a_file(inner: MemoryStore) -> None:
+    """A manifest that lists a file and knows nothing of it: then there is something to do."""
+    blob = inner.read("raw/tap-x/users/manifest.json")
+    assert blob is not None
+    wire = json.loads(blob.data)
+    del wire["file_stats"][wire["files"][-1]]
+    inner.replace("raw/tap-x/users/manifest.json", json.dumps(wire).encode(), tag=blob.tag)
+
+
 def rows_are_there(here: Any, inner: MemoryStore) -> None:
-    manifest = "raw/tap-x/users/manifest.json"
     assert sorted(here.ids()) == list(range(5))
+    listed_rows_are_there(here, inner)  # before anybody tidies up
     care.vacuum(inner, yes=True, now=later(16))
     assert sorted(here.ids()) == list(range(5))
+    listed_rows_are_there(here, inner)
+    assert care.rebuild(inner).is_whole
+    assert sorted(here.ids()) == list(range(5))
+    assert care.check(inner).findings == ()
+
+
+def listed_rows_are_there(here: Any, inner: MemoryStore) -> None:
+    """What readers see that have no manifest."""
+    manifest = "raw/tap-x/users/manifest.json"
     blob = inner.read(manifest)
     if blob is not None:
         inner.remove(manifest)
         assert sorted(here.ids()) == list(range(5))
         inner.create(manifest, blob.data)
-    assert care.rebuild(inner).is_whole
-    assert sorted(here.ids()) == list(range(5))
-    assert care.check(inner).findings == ()
 
 
 def calls_of(lake: Any, deed: str) -> list[str]:

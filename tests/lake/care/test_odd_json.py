@@ -78,6 +78,8 @@ ODD = {
     "a sequence below 0": lambda wire: wire.update(sequence=-1),
     "a sequence beyond all numbers": lambda wire: wire.update(sequence=10**30),
     "a text for the commits": lambda wire: wire.update(commit_ids="x"),
+    "a list for what it continues": lambda wire: wire.update(continues=["x"]),
+    "a text among what it continues": lambda wire: wire.update(continues={"x": "1"}),
     "a list for what is removed": lambda wire: wire.update(removed=["x"]),
     "a number for a version": lambda wire: wire["versions"].update({a_hash(wire): 1}),
     "a version with thousands of digits": lambda wire: wire["versions"].update({a_hash(wire): "v" + "9" * 5000}),

@@ -6,6 +6,8 @@ Half of a surrogate pair (``"\ud83d"``), and what is nested deeper than the stac
 from __future__ import annotations
 
 import gzip
+import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import msgspec
 import pytest
 from care_lakes import document, fill, lines
 
-from burler.lake import care
+from burler.lake import care, schema_message
 from burler.lake.envelope import decode_outermost, shallow
 from burler.lake.measure import measure
 
@@ -123,3 +125,28 @@ def test_only_the_outermost_keys_are_looked_at() -> None:
 def test_what_is_no_message_is_none_however_deep(line: bytes) -> None:
     with pytest.raises((msgspec.DecodeError, RecursionError)):
         decode_outermost(_named, line)
+
+
+BEYOND = {"type": "integer", "maximum": Decimal("1e999"), "default": Decimal("-1e999")}
+
+
+def test_numbers_beyond_floats_in_a_schema(lake: Any) -> None:
+    fill(lake, 2, 1, id=BEYOND)
+    for _ in range(2):
+        assert care.check(lake.store).findings == ()
+        assert care.rebuild(lake.store).is_whole
+        for name in ("catalogue.json", "users/manifest.json"):
+            (lake.path / "raw/tap-x" / name).unlink()
+        assert care.rebuild(lake.store).is_whole
+        catalogue = json.loads((lake.path / "raw/tap-x/catalogue.json").read_bytes(), parse_float=Decimal)
+        assert catalogue["streams"][0]["schema"]["properties"]["id"] == BEYOND
+        care.compact(lake.store)
+    assert lake.load().files[0].clean
+    assert schema_message(lake.store, lake.load(), lake.load().hashes[0]).schema["properties"]["id"] == BEYOND
+
+
+def test_a_catalogue_with_a_byte_order_mark_is_none_the_worse(lake: Any) -> None:
+    fill(lake, 1)
+    path = lake.path / "raw/tap-x/catalogue.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert care.check(lake.store).findings == ()

@@ -77,6 +77,6 @@ def test_harm_is_found(away: Any) -> None:
 
     found = care.check(store, now=later(1)).findings
 
-    assert sorted(one.kind for one in found) == ["lock", "message", "missing", "orphan", "torn", "torn"]
+    assert sorted(one.kind for one in found) == ["lock", "message", "missing", "torn"]
     assert not care.rebuild(store).is_whole
     assert away.ids() == [5]

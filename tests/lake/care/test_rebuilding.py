@@ -174,6 +174,7 @@ def test_a_running_writer_is_fenced_out_and_its_orphan_is_not_committed_twice(la
     writer.records(lake.page("users", 1, 2))
     writer.state(lake.state("safe"))
     writer.records(lake.page("users", 3))
+    put(lake, "users", "users-{times}-9.singer.gz", [{"id": 9}], lake.clock.moment, lake.schema())
 
     care.rebuild(lake.store)
 
@@ -181,9 +182,9 @@ def test_a_running_writer_is_fenced_out_and_its_orphan_is_not_committed_twice(la
     with pytest.raises(LockLost):
         writer.close()
     assert lake.states == [{"at": "safe"}]
-    assert lake.ids() == [1, 2]
+    assert lake.ids() == [1, 2, 9]
     assert len(care.rebuild(lake.store).streams[0].adopted or ()) == 1
-    assert lake.ids() == [1, 2, 3]
+    assert lake.ids() == [1, 2, 9, 3]
     assert care.check(lake.store).findings == ()
 
 

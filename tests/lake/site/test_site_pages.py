@@ -315,3 +315,12 @@ def test_a_version_may_be_called_by_something_that_is_no_text(lake, site_of):
     assert "17 " + next(iter(json.loads(path.read_text())["versions"])) in site_of(lake.store).text(
         "taps/tap-x/users.html"
     )
+
+
+def test_a_tap_whose_name_was_cut_has_it_from_a_manifest(lake, site_of):
+    tap = "tap-" + "x" * 300
+    with LakeWriter(lake.store, tap, emit_state=lambda state: None) as writer:
+        writer.schema(Schema("users", {"type": "object"}, ()))
+    (lake.path / "raw/singerlake.json").unlink()
+    pages = "".join(path.read_text() for path in site_of(lake.store).out.rglob("*.html"))
+    assert tap in pages
