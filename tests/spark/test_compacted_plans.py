@@ -108,7 +108,8 @@ def test_appended_tables_hold_each_row_once(lake: Any, tmp_path: Any, seed: int)
     whole = Table()
     export(plain.root, whole)
     assert Counter(table.rows) == Counter(whole.rows)
-    assert care.check(open_store(str(lake.root))).findings == ()
+    # These lakes are committed file by file, without the files that describe a lake.
+    assert {one.kind for one in care.check(open_store(str(lake.root))).findings} == {"json"}
 
 
 @pytest.mark.parametrize("vacuum", [False, True])
