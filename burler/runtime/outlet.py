@@ -236,6 +236,9 @@ class Outlet:
             output.flush()
         finally:
             del self._buffer[:]
+            # ``spill`` and the output hold each other, and with them the page's rows: the collector comes seldom.
+            output.vouched = None
+            del output
 
     def _same_row_again(self) -> StreamError:
         spec = self.planned.spec

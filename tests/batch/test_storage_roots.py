@@ -154,8 +154,8 @@ def test_a_package_that_is_not_there_is_named(monkeypatch):
 
 
 def test_a_package_that_no_extra_has_is_named():
-    with pytest.raises(ConfigError, match=r"gs:// can't be opened: .*gcsfs"):
-        open_storage(BatchStorage("gs://bucket/x"))
+    with pytest.raises(ConfigError, match=r"oci:// can't be opened: .*ocifs"):
+        open_storage(BatchStorage("oci://bucket/x"))
 
 
 @pytest.mark.parametrize(

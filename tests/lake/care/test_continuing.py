@@ -89,7 +89,7 @@ def test_a_reader_goes_on_from_its_state_after_a_rebuild(lake: Any, caplog: pyte
         ids, again = read(lake, state)
 
     assert ids == [7, 20, 8]
-    assert caplog.records == []
+    assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
     assert document(lake)["generation"] != old
     assert document(lake)["continues"][old] == 2
     assert read(lake, again)[0] == []
