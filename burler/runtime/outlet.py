@@ -214,7 +214,7 @@ class Outlet:
                 if not count:
                     return
             try:
-                version, vouched = self.versions.now, output.vouched
+                version, vouched = self.versions.now, output.vouched  # noqa: F821 (deleted behind the last call)
                 self._sink.write(Records(self.planned.stream, lines, count, moment, version, bare, vouched))
             except BatchError as error:
                 self.count(error.rows_taken, 0)

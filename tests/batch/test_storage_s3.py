@@ -269,7 +269,7 @@ def test_a_store_that_takes_what_is_sent_and_never_answers(s3_server, monkeypatc
         finally:
             over.set()
     assert s3_server.uploads() == []
-    waited = f"batch file 'batches/crm-{NAME}': the store has not answered for 0.2 seconds; it is given up after 1.5."
+    waited = f"batch file 'batches/crm-{NAME}': the store has not answered for 0.2 seconds; it is given up after 4."
     assert caplog.messages.count(waited) == 2
 
 
