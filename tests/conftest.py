@@ -46,6 +46,13 @@ _LONG = ("tests/test_demo.py", "tests/runtime", "tests/bench", "tests/spark", "t
 """Where the files are that take long: they go first, so that no process waits for another in the end."""
 
 
+def pytest_make_parametrize_id(config, val, argname):
+    """Bytes are named by the argument: packed ones hold the time they were made at, and each process has its own."""
+    if isinstance(val, bytes) and (len(val) > 40 or not val.isascii() or not val.decode().isprintable()):
+        return argname
+    return None
+
+
 def pytest_collection_modifyitems(config, items):
     """The order of files (within one nothing moves)."""
     root = config.rootpath

@@ -82,7 +82,9 @@ def test_both_forms_of_deflate_are_unpacked_and_their_cuts_noticed(content, bits
 
 
 @pytest.mark.parametrize(
-    "behind", [b"x", b"\0" * 10 + b"x", b"\x1f", b"\x1f\x8c", gzip.compress(b"[]")[:-1], b"more" * 10]
+    "behind",
+    [b"x", b"\0" * 10 + b"x", b"\x1f", b"\x1f\x8c", gzip.compress(b"[]")[:-1], b"more" * 10],
+    ids=["a letter", "zeros first", "half a magic", "a magic", "cut", "more"],
 )
 def test_what_stands_behind_a_gzip_body_and_is_none_makes_it_no_answer(behind):
     """It may be the rest of the rows, damaged."""

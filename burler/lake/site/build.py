@@ -211,7 +211,7 @@ def _write_stream(site: _Site, tap: TapFacts, facts: StreamFacts, page: str) -> 
             stream=facts.stream,
             page=page,
             description=view.fields.description if view else "",
-            tally=replace(facts.tally, hours={}),
+            tally=replace(facts.tally, spans={}),
             fields=len(view.fields.fields) if view else 0,
             versions=len(facts.versions),
             source=facts.source,
@@ -259,9 +259,8 @@ def _plots(series: Series | None, tally: Tally, versions: tuple[Version, ...] = 
         return []
     marks = []
     for version in versions[1:]:
-        if version.tally.hours:
-            begin = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + min(version.tally.hours) * dt.timedelta(hours=1)
-            marks.append((series.place(begin), version.label))
+        if version.tally.first is not None:
+            marks.append((series.place(version.tally.first), version.label))
     found = [rows_plot(series, marks), bytes_plot(series, marks)]
     if not tally.complete:
         found.append(files_plot(series, marks))

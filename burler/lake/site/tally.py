@@ -1,12 +1,14 @@
 """How much there is, and when it came: counts of data files, added up and cut into hours, days, weeks, months or years.
 
-A file counts at its last ``time_extracted``. Times are aware and in UTC.
+A file's rows count evenly over the hours between its first and its last ``time_extracted``: nothing says more of them,
+and a file that was compacted of many spans many days. Times are aware and in UTC.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from burler.lake.layout import parse_file_name
@@ -16,8 +18,11 @@ MOST_BUCKETS = 92  # a quarter by days
 MOST_HOURS = 48
 _HOUR = dt.timedelta(hours=1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_EPOCH_DAY = _EPOCH.toordinal()
 Amount = tuple[int, int, int]
 """Rows, bytes, files."""
+Hours = tuple[int, int]
+"""The first and the last hour that a file's rows are of, counted from 1970."""
 
 
 @dataclass(slots=True)
@@ -33,7 +38,7 @@ class Tally:
     first: dt.datetime | None = None
     last: dt.datetime | None = None
     written: dt.datetime | None = None
-    hours: dict[int, Amount] = field(default_factory=dict)
+    spans: dict[Hours, Amount] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -57,7 +62,7 @@ class Tally:
         self.bytes += size
         self._see(first, last)
         if last is not None:
-            self._count(int((last - _EPOCH) // _HOUR), (records, size, 1))
+            self._count((_hour(first or last), _hour(last)), (records, size, 1))
 
     def merge(self, other: Tally) -> None:
         """Count in what another one has counted."""
@@ -65,8 +70,8 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self._see(other.first, other.last)
         self._see_written(other.written)
-        for hour, amount in other.hours.items():
-            self._count(hour, amount)
+        for hours, amount in other.spans.items():
+            self._count(hours, amount)
 
     def _see(self, first: dt.datetime | None, last: dt.datetime | None) -> None:
         if first is not None and (self.first is None or first < self.first):
@@ -78,9 +83,8 @@ class Tally:
         if written is not None and (self.written is None or written > self.written):
             self.written = written
 
-    def _count(self, hour: int, amount: Amount) -> None:
-        old = self.hours.get(hour, (0, 0, 0))
-        self.hours[hour] = (old[0] + amount[0], old[1] + amount[1], old[2] + amount[2])
+    def _count(self, hours: Hours, amount: Amount) -> None:
+        self.spans[hours] = _sum(self.spans.get(hours, (0, 0, 0)), amount)
 
 
 def tally_of(files: Iterable[DataFile]) -> Tally:
@@ -89,6 +93,14 @@ def tally_of(files: Iterable[DataFile]) -> Tally:
     for file in files:
         tally.add(file)
     return tally
+
+
+def _sum(one: Amount, two: Amount) -> Amount:
+    return one[0] + two[0], one[1] + two[1], one[2] + two[2]
+
+
+def _hour(at: dt.datetime) -> int:
+    return int((at - _EPOCH) // _HOUR)
 
 
 def _is_count(number: int) -> bool:
@@ -101,7 +113,7 @@ def span(file: DataFile) -> tuple[dt.datetime | None, dt.datetime | None]:
     if file.stats is not None:
         first, last = moment(file.stats.first), moment(file.stats.last)
         if first is not None and last is not None:
-            return first, last
+            return min(first, last), max(first, last)
     parsed = parse_file_name(file.path.rpartition("/")[2])
     return (parsed.first, parsed.last) if parsed else (None, None)
 
@@ -142,24 +154,38 @@ class Series:
 
 def series_of(tally: Tally) -> Series | None:
     """What came over time, in at most some 90 buckets; None where all of it came within one hour."""
-    if len(tally.hours) < 2:
+    hours = {hour for span_hours in tally.spans for hour in span_hours}
+    if len(hours) < 2:
         return None
-    moments = {hour: _EPOCH + hour * _HOUR for hour in tally.hours}
-    low, high = min(moments.values()), max(moments.values())
+    low, high = (_EPOCH + hour * _HOUR for hour in (min(hours), max(hours)))
     unit = next(
         unit
         for unit in _UNITS
         if _number(unit, high) - _number(unit, low) < (MOST_HOURS if unit == "hour" else MOST_BUCKETS)
         or unit == _UNITS[-1]
     )
-    amounts: dict[int, Amount] = {}
-    for hour, (records, size, files) in tally.hours.items():
-        number = _number(unit, moments[hour])
-        old = amounts.get(number, (0, 0, 0))
-        amounts[number] = (old[0] + records, old[1] + size, old[2] + files)
     numbers = range(_number(unit, low), _number(unit, high) + 1)
-    found = tuple(Bucket(_label(unit, number), *amounts.get(number, (0, 0, 0))) for number in numbers)
+    starts = [_start(unit, number) for number in numbers]
+    amounts: list[Amount] = [(0, 0, 0)] * len(numbers)
+    for span_hours, amount in tally.spans.items():
+        for place, part in _spread(span_hours, amount, starts):
+            amounts[place] = _sum(amounts[place], part)
+    found = tuple(Bucket(_label(unit, number), *amounts[place]) for place, number in enumerate(numbers))
     return Series(unit, found, tuple(numbers))
+
+
+def _spread(hours: Hours, amount: Amount, starts: Sequence[int]) -> Iterator[tuple[int, Amount]]:
+    """What each bucket gets of a file's rows and bytes, by its share of the file's hours; the last gets the file."""
+    (low, high), (records, size, files) = hours, amount
+    first, last = (bisect_right(starts, hour) - 1 for hour in hours)
+    all_hours = high - low + 1
+    before = 0
+    for place in range(first, last):
+        until = starts[place + 1] - low
+        rows, much = (total * until // all_hours - total * before // all_hours for total in (records, size))
+        yield place, (rows, much, 0)
+        before = until
+    yield last, (records - records * before // all_hours, size - size * before // all_hours, files)
 
 
 _UNITS = ("hour", "day", "week", "month", "year", "decade", "century")
@@ -169,7 +195,7 @@ _YEARS = {"year": 1, "decade": 10, "century": 100}
 def _number(unit: str, at: dt.datetime) -> int:
     """The number of the bucket of this unit that a moment lies in: one up from each to the next."""
     if unit == "hour":
-        return int((at - _EPOCH) // _HOUR)
+        return _hour(at)
     if unit == "day":
         return at.toordinal()
     if unit == "week":
@@ -177,6 +203,21 @@ def _number(unit: str, at: dt.datetime) -> int:
     if unit == "month":
         return at.year * 12 + at.month - 1
     return at.year // _YEARS[unit]
+
+
+def _start(unit: str, number: int) -> int:
+    """The first hour of a bucket, counted from 1970."""
+    if unit == "hour":
+        return number
+    if unit == "day":
+        day = number
+    elif unit == "week":
+        day = number * 7 + 1
+    elif unit == "month":
+        day = dt.date(number // 12, number % 12 + 1, 1).toordinal()
+    else:
+        day = dt.date(max(number * _YEARS[unit], 1), 1, 1).toordinal()
+    return (day - _EPOCH_DAY) * 24
 
 
 def _label(unit: str, number: int) -> str:

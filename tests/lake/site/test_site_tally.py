@@ -15,10 +15,10 @@ from burler.lake.snapshot import DataFile, FileStats
 BEGIN = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 
 
-def data_file(at, records=None, n=1):
-    text = at.isoformat()
-    stats = None if records is None else FileStats(records, records * 100, text, text)
-    return DataFile(f"raw/t/s/H/{file_name('s', at, at, n)}", stats)
+def data_file(at, records=None, n=1, until=None):
+    until = until or at
+    stats = None if records is None else FileStats(records, records * 100, at.isoformat(), until.isoformat())
+    return DataFile(f"raw/t/s/H/{file_name('s', at, until, n)}", stats)
 
 
 def series(*moments, records=1):
@@ -66,6 +66,54 @@ def test_counts_add_up_and_merge():
     found = series_of(one)
     assert sum(bucket.records for bucket in found.buckets) == 12
     assert sum(bucket.files for bucket in found.buckets) == 4
+
+
+def test_the_rows_of_a_file_that_spans_many_days_count_evenly():
+    """As of one that was compacted of the files of a quarter: two bars would say that nothing came for months."""
+    begin = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    found = series_of(tally_of([data_file(begin, 8401, until=begin + dt.timedelta(days=84, seconds=-1))]))
+    assert (found.unit, len(found.buckets)) == ("day", 84)
+    assert {bucket.records for bucket in found.buckets} == {100, 101}
+    assert sum(bucket.records for bucket in found.buckets) == 8401
+    assert sum(bucket.bytes for bucket in found.buckets) == 840_100
+    assert [at for at, bucket in enumerate(found.buckets) if bucket.files] == [83]
+
+
+@pytest.mark.parametrize("days", [0.05, 0.5, 1.5, 3, 90, 91, 92, 200, 700, 2000, 20_000, 200_000, 2_900_000])
+def test_no_row_is_lost_or_counted_twice_whatever_the_unit(days):
+    until = BEGIN + dt.timedelta(days=days)
+    middle = BEGIN + dt.timedelta(days=days / 3)
+    tally = tally_of(
+        [data_file(BEGIN, 1_000_003, until=until), data_file(middle, 17, until=until), data_file(until, 5)]
+    )
+    found = series_of(tally)
+    assert sum(bucket.records for bucket in found.buckets) == tally.records == 1_000_025
+    assert sum(bucket.bytes for bucket in found.buckets) == tally.bytes
+    assert sum(bucket.files for bucket in found.buckets) == found.buckets[-1].files == 3
+    assert all(bucket.records >= 0 for bucket in found.buckets)
+
+
+def test_a_span_that_begins_and_ends_within_a_day_shares_its_rows_by_hours():
+    found = series_of(
+        tally_of(
+            [data_file(BEGIN, 36, until=BEGIN + dt.timedelta(hours=35)), data_file(BEGIN - dt.timedelta(days=3), 1)]
+        )
+    )
+    assert [(bucket.label, bucket.records) for bucket in found.buckets] == [
+        ("2023-12-29", 1),
+        ("2023-12-30", 0),
+        ("2023-12-31", 0),
+        ("2024-01-01", 12),
+        ("2024-01-02", 24),
+    ]
+
+
+def test_statistics_that_end_before_they_begin_are_read_the_right_way_round():
+    first, last = BEGIN, BEGIN + dt.timedelta(hours=3)
+    stats = FileStats(4, 4, last.isoformat(), first.isoformat())
+    tally = tally_of([DataFile("raw/t/s/H/x.singer.gz", stats)])
+    assert (tally.first, tally.last) == (first, last)
+    assert [bucket.records for bucket in series_of(tally).buckets] == [1, 1, 1, 1]
 
 
 def test_a_file_that_is_not_named_as_one_counts_without_a_time():
