@@ -30,7 +30,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.for-demo: pyproject.toml | $(VENV)/bin/python
 	@echo "== installing burler and Spark (once; some 500 MB are downloaded)"
-	$(PIP) -e '.[lake,spark$(JAVA_EXTRA)]'
+	$(PIP) -e '.[lake,docs-site,spark$(JAVA_EXTRA)]'
 	@touch $@
 
 $(VENV)/.for-test: pyproject.toml | $(VENV)/bin/python

@@ -124,6 +124,8 @@ def main() -> None:
     say("Where things are, and what to type next")
     rows = [
         (f"{LAKE}/raw/tap-git/*/*/*.singer.gz", "the lake: Singer messages, for zcat, jq, DuckDB, Spark"),
+        (f"{python} -m burler lake ls {LAKE}", "what is in the lake; 'lake check' proves that it is whole"),
+        (f"{python} -m burler lake docs {LAKE} {DEMO}/site", "pages about the lake; open index.html in a browser"),
         (f"{TABLES}/tap-git/*", "the tables: Delta, for Spark, DuckDB, pandas"),
         (f"{STATE}", "the state of the tap"),
         (

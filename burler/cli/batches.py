@@ -15,6 +15,7 @@ import click
 
 from burler.batch_config import CODECS, DIALECTS, FORMATS, PACKINGS, BatchConfig, read_batch_config
 from burler.cli import process
+from burler.cli.sizes import SizeType
 from burler.errors import ConfigError, UsageError
 from burler.runtime.signals import Stopper
 
@@ -57,7 +58,9 @@ def _new_files(command: Command) -> Command:
             "--storage-options", metavar=_JSON, help="For the library that reaches --storage; secrets belong in a FILE."
         ),
         click.option("--batch-size", type=click.IntRange(min=1), help="Rows in a file at most.  [default: 100000]"),
-        click.option("--batch-bytes", type=click.IntRange(min=1), help="Bytes before compression.  [default: 128 MiB]"),
+        click.option(
+            "--batch-bytes", type=SizeType(), metavar="SIZE", help="Of a file, before compression.  [default: 128MiB]"
+        ),
         click.option("--batch-age-seconds", type=float, help="Since a file's first row.  [default: 60]"),
         click.option("--dialect", type=click.Choice(DIALECTS), help="Keys of the messages.  [default: both]"),
         click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -12,11 +13,14 @@ import click
 from burler.cli import process
 from burler.cli.batch_clean import Age
 from burler.cli.lakes_common import lake_options, open_lake
+from burler.cli.sizes import SizeType
 
 Say = Callable[[str], None]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+logger = logging.getLogger(__name__)
 _PROGRESS_SECONDS = 5.0
+_SAFE_SECONDS = 60.0
 
 
 def _narrowing(command: Command) -> Command:
@@ -122,9 +126,9 @@ def rebuild(store: Any, taps: Any, streams: Any, say: Say, jobs: int | None) -> 
 @_narrowing
 @click.option(
     "--below-bytes",
-    type=click.IntRange(min=1),
-    metavar="BYTES",
-    help="The most a new file may have, before compression.  [default: 64 MiB]",
+    type=SizeType(),
+    metavar="SIZE",
+    help="The most a new file may have, before compression: 16MiB.  [default: 64MiB]",
 )
 @click.option(
     "--older-than", type=Age(), default="0", metavar="AGE", help="Leave files alone that are younger: 7d, 12h."
@@ -173,6 +177,8 @@ def vacuum(store: Any, taps: Any, streams: Any, say: Say, older_than: float, yes
     from burler.cli.lake_tables import age, counted, plain
     from burler.lake import care
 
+    if older_than <= _SAFE_SECONDS:
+        logger.warning("--older-than is shorter than files stay open: a read of the lake that runs now may miss files.")
     done = care.vacuum(store, taps=taps, streams=streams, older_than_seconds=older_than, yes=yes)
     verb = "removed" if yes else "would remove"
     for file in done.files:

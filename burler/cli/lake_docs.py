@@ -18,7 +18,7 @@ _EPOCH = "SOURCE_DATE_EPOCH"
 
 
 @click.command()
-@click.argument("url")
+@click.argument("url", metavar="LAKE")
 @click.argument("out")
 @click.option(
     "--samples",
@@ -27,16 +27,17 @@ _EPOCH = "SOURCE_DATE_EPOCH"
     metavar="N",
     help="Show N rows of each stream. They may hold personal data; without this option none is shown.",
 )
-@click.option("--title", metavar="TEXT", help="Heading of the site; else the last part of URL.")
+@click.option("--title", metavar="TEXT", help="Heading of the site; else the last part of LAKE.")
 @lake_options
 def docs(url: str, out: str, samples: int, title: str | None, lake_options: str | None) -> int:
-    """Make a site about the lake at URL in the folder OUT: pages to open from the disk or to serve as they are.
+    """Make a site about LAKE (a folder or a URL) in the folder OUT: pages to open from the disk, or to serve.
 
     \b
     burler lake docs ./lake ./lake-docs && open lake-docs/index.html
 
     What can't be read is said on its page and as a warning; the exit code is 1 then.
     """
+    from burler.cli.lake_tables import counted
     from burler.lake.site import build_site
 
     if not out:
@@ -46,7 +47,8 @@ def docs(url: str, out: str, samples: int, title: str | None, lake_options: str 
     for problem in built.problems:
         logger.warning("%s: %s", problem.where, problem.what)
     with process.printing() as say:
-        say(f"{built.index}: {built.taps:,} taps, {built.streams:,} streams, {built.files:,} files")
+        about = f"{counted(built.taps, 'tap')}, {counted(built.streams, 'stream')}"
+        say(f"{built.index}: {about}; the site has {counted(built.files, 'file')}")
     return 1 if built.problems else 0
 
 

@@ -98,9 +98,12 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
         stopper = Stopper(lambda: lines.blocked_since)
         stopper.owns_process = True
         with stopper.installed():
+            chosen = choose(store, asked, catalog, on_broken=broken.__setitem__)
+            if catalog is not None and not chosen and not broken:
+                logger.warning("--catalog selects no stream of this lake: nothing is read.")
             replay = Replay(
                 store,
-                choose(store, asked, catalog, on_broken=broken.__setitem__),
+                chosen,
                 state=before,
                 write=lines.write,
                 flush=lines.flush,

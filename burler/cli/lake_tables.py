@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from burler.lake.care import LakeInfo, StreamInfo, TapInfo, TapNotes, VersionInfo
 
-_UNITS = ("kB", "MB", "GB", "TB", "PB")
 _HEAD = ("stream", "version", "", "files", "rows", "bytes", "newest time_extracted")
 _NUMBERS = {3, 4, 5}
 
@@ -24,16 +23,10 @@ def counted(number: int, what: str) -> str:
 
 
 def size(number: int | None) -> str:
-    """Bytes in words, ``?`` if unknown."""
-    if number is None:
-        return "?"
-    if number < 1000:
-        return f"{number} B"
-    value, at = number / 1000, 0
-    while value >= 999.5 and at < len(_UNITS) - 1:
-        value, at = value / 1000, at + 1
-    unit = _UNITS[at]
-    return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    """Bytes in words, as the site of a lake has them; ``?`` if unknown."""
+    from burler.lake.site import words
+
+    return "?" if number is None else words.size(number)
 
 
 def age(seconds: float) -> str:

@@ -13,6 +13,7 @@ import click
 from burler.cli import process
 from burler.cli.batches import read_options
 from burler.cli.lakes_common import lake_options, open_lake
+from burler.cli.sizes import SizeType
 from burler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,13 +27,15 @@ logger = logging.getLogger(__name__)
 
 
 @click.command()
-@click.argument("path", metavar="URL")
+@click.argument("path", metavar="LAKE")
 @click.option("--tap-id", metavar="ID", help="Folder of this tap in the lake.")
-@click.option("--max-file-bytes", type=click.IntRange(min=1), help="Close a file at this size, before compression.")
+@click.option(
+    "--max-file-bytes", type=SizeType(), metavar="SIZE", help="Close a file at this size, before compression: 64MiB."
+)
 @click.option("--max-file-records", type=click.IntRange(min=1), help="Close a file at this many records.")
 @click.option("--max-file-age-seconds", type=float, help="Close a file at this age.")
 @click.option("--max-open-files", type=click.IntRange(min=1), help="Streams with an open file at a time.")
-@click.option("--max-open-bytes", type=click.IntRange(min=1), help="Bytes in open files, compressed.")
+@click.option("--max-open-bytes", type=SizeType(), metavar="SIZE", help="Size of all open files, compressed.")
 @click.option("--compression", type=click.Choice(["gz", "bz2", "none"]), default="gz", help="Of new files.")
 @click.option(
     "--encoding", type=click.Choice(["base58", "base85"]), help="How a new lake spells schema hashes in folder names."
@@ -50,7 +53,7 @@ logger = logging.getLogger(__name__)
 )
 @lake_options
 def write(path: str, tap_id: str | None, storage_options: str | None, lake_options: str | None, **options: Any) -> int:
-    """Write the messages of any tap on stdin into the lake at URL; STATE comes out once it is safe.
+    """Write the messages of any tap on stdin into LAKE (a folder or a URL); STATE comes out once it is safe.
 
     \b
     tap-any --config c.json | burler lake write ./lake --tap-id tap-any --state-values >> states.jsonl

@@ -30,7 +30,7 @@ MARK = "burler"
 """The name of the mark in an object's metadata."""
 ABSENT = ""
 """A condition: there must be no such object."""
-_WORD_SECONDS = 20.0
+_WORD_SECONDS = 5.0
 _SHORTEST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 5.0
 

@@ -19,7 +19,7 @@ _RIGHTS = (
     f"{OPTIONS} or the environment."
 )
 _NO_BUCKET = "Is the name of the bucket right? burler makes none."
-_NETWORK = "Is the store's address right, and reachable from here? Run again: nothing is half written."
+_NETWORK = "Is the store's address right, and reachable from here? Then run again: no file is there in part."
 _UNKNOWN = re.compile(r"unexpected keyword argument '([^']{1,100})'")
 _PACKAGES = {
     **dict.fromkeys(("s3", "s3a"), ("s3fs", "s3")),

@@ -14,6 +14,7 @@ import pytest
 
 from burler.cli.lake_care import COMMANDS
 from burler.cli.lake_tables import age, plain, size
+from burler.cli.sizes import SizeType
 from burler.lake.care.findings import Kind
 
 LINES = (
@@ -53,7 +54,7 @@ def test_ls_shows_a_table_and_json(lake: Path) -> None:
     head, columns, users, *named = done.stdout.splitlines()
     assert head.startswith("tap-x")
     assert columns.split() == ["stream", "version", "files", "rows", "bytes", "newest", "time_extracted"]
-    assert users.split() == ["users", "3", "6", "975", "B", "2024-05-01T00:00:05Z"]
+    assert users.split() == ["users", "3", "6", "975", "bytes", "2024-05-01T00:00:05Z"]
     assert [line.split()[0] for line in named] == [path.relative_to(lake).as_posix() for path in files(lake)]
 
     stream = json.loads(burler("ls", lake, "--json", "--stream", "users").stdout)["taps"][0]["streams"][0]
@@ -97,7 +98,7 @@ def test_rebuild_names_what_it_leaves_out(lake: Path) -> None:
 
 def test_compact_then_vacuum(lake: Path) -> None:
     done = burler("compact", lake)
-    assert (done.returncode, done.stdout) == (0, "tap-x/users: 3 files (725 B) became 1\n")
+    assert (done.returncode, done.stdout) == (0, "tap-x/users: 3 files (725 bytes) became 1\n")
     assert burler("compact", lake).stdout == "Nothing to put together.\n"
     before = files(lake)
 
@@ -154,14 +155,43 @@ def test_the_docs_name_every_finding_and_command() -> None:
     assert set(re.findall(r"^## ([a-z]+)$", page, re.MULTILINE)) == {command.name for command in COMMANDS}
 
 
+def test_sizes_have_units(lake: Path) -> None:
+    assert burler("compact", lake, "--below-bytes", "1 kB").returncode == 0
+    for given in ("1.5 XB", "0", "-1", "9 TiBs", "1e9", "99999999999TB"):
+        done = burler("compact", lake, "--below-bytes", given)
+        assert done.returncode == 2
+        assert "is no size" in done.stderr and "64MiB" in done.stderr
+    convert = SizeType().convert
+    assert [convert(text, None, None) for text in ("7", "1_000", "64MiB", "500kb", "1.5 KiB", "2GB")] == [
+        7, 1000, 64 * 2**20, 500_000, 1536, 2 * 10**9,
+    ]  # fmt: skip
+
+
+def test_an_age_shorter_than_a_read_is_warned_of(lake: Path) -> None:
+    burler("compact", lake)
+    done = burler("vacuum", lake, "--older-than", "1s")
+    assert "a read of the lake that runs now may miss files" in done.stderr
+    assert "may miss" not in burler("vacuum", lake).stderr
+
+
+def test_a_link_must_be_an_address(lake: Path) -> None:
+    for given in ("notaurl", "javascript:alert(1)", "https://", "http:// a"):
+        done = burler("describe", lake, "--tap", "tap-x", "--documentation", given)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "is no address of a page" in done.stderr
+    done = burler("describe", lake, "--tap", "tap-x", "--documentation", "https://wiki.example.com/x")
+    assert done.returncode == 0 and "https://wiki.example.com/x" in done.stdout
+    assert burler("describe", lake, "--tap", "tap-x", "--documentation", "").returncode == 0
+
+
 def test_texts_of_others_are_one_harmless_line() -> None:
     assert plain("a\x1b[31mb\u202ec\nd") == "a\\x1b[31mb\\u202ec\n  d"
 
 
 def test_sizes_and_ages_in_words() -> None:
-    numbers = (None, 0, 999, 1000, 9_950, 999_499, 999_500, 31_000_000, 5 * 10**12, 10**18)
+    numbers = (None, 0, 999, 1024, 1536, 10**6, 31_000_000, 2**50)
     assert list(map(size, numbers)) == [
-        "?", "0 B", "999 B", "1.0 kB", "9.9 kB", "999 kB", "1.0 MB", "31 MB", "5.0 TB", "1000 PB",
+        "?", "0 bytes", "999 bytes", "1 KiB", "1.5 KiB", "977 KiB", "30 MiB", "1 PiB",
     ]  # fmt: skip
     assert [age(seconds) for seconds in (-1, 1, 60, 7200, 9 * 86_400)] == [
         "0 seconds", "1 second", "1 minute", "2 hours", "9 days",

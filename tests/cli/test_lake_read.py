@@ -92,10 +92,17 @@ def test_the_catalog_that_it_prints_is_one_that_it_takes(lake: Path, tmp_path: P
     assert singer.Catalog.from_dict(catalog).get_stream("few").is_selected()
     catalog["streams"][0]["metadata"][0]["metadata"]["selected"] = False
     (tmp_path / "catalog.json").write_text(json.dumps(catalog))
+    done = burler("lake", "read", lake, "--catalog", "catalog.json", cwd=tmp_path)
+    assert "selects no stream" not in done.stderr
     for option in ("--catalog", "--properties"):
         out = burler("lake", "read", lake, option, "catalog.json", "--columns", "at", cwd=tmp_path).messages
         assert [one.get("stream") for one in out] == ["few"] * 4 + [None]
         assert out[1]["record"] == {"id": 0, "at": "2024-01-02T03:04:05Z"}
+    catalog["streams"][1]["metadata"][0]["metadata"]["selected"] = False
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog))
+    done = burler("lake", "read", lake, "--catalog", "catalog.json", cwd=tmp_path)
+    assert done.code == 0
+    assert "--catalog selects no stream of this lake: nothing is read." in done.stderr
 
 
 def test_batch_messages_of_a_lake(lake: Path, tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from burler.lake.replay_plan import Asked, choose
 PAGE = (Path(__file__).parents[2] / "docs" / "lake-reading.md").read_text(encoding="utf-8")
 
 
-def test_the_snippet_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_snippet_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    scope: dict[str, object] = {"__name__": "snippet", "folder": str(tmp_path / "lake")}
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {"__name__": "snippet"}
     exec(compile(block, "docs/lake-reading.md", "exec"), scope)
     said = capsys.readouterr().out
     assert '"record":{"name":"Ann"}' in said

@@ -157,7 +157,7 @@ def test_the_wait_is_said_once(s3_server: Any, store: ObjectStore, caplog: pytes
     with caplog.at_level(logging.WARNING), s3_server.failing(Once("GET", *[(503, "ServiceUnavailable")] * 5)):
         assert store.read(PATH) is None
     assert [r.getMessage() for r in caplog.records] == [
-        f"{store.locate(PATH)}: no good answer for 30 seconds; given up after 180."
+        f"{store.locate(PATH)}: no good answer for 15 seconds; given up after 180."
     ]
 
 

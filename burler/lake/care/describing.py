@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +47,11 @@ def describe(
         status_link: where the log of the tap's job is.
 
     Raises:
-        UsageError: the lake has no such tap; names those it has. LakeError: ``singerlake.json`` is broken.
+        UsageError: an address that is none; the lake has no such tap (names those it has). LakeError:
+            ``singerlake.json`` is broken.
     """
+    for name, url in (("--documentation", documentation), ("--status-link", status_link)):
+        _refuse_no_url(name, url)
     _refuse_unknown(store, tap_id)
     wanted = {"owner": owner, "description": description, "documentation": documentation}
     new = {key: value or None for key, value in wanted.items() if value is not None}
@@ -73,6 +77,12 @@ def notes_of(tap_id: str, notes: Any) -> TapNotes:
         writer_id=text_of(status, "writer-id"),
         link=text_of(status, "link"),
     )
+
+
+def _refuse_no_url(name: str, url: str | None) -> None:
+    """Pages show these as links."""
+    if url and not re.fullmatch(r"https?://[^\s/]\S*", url):
+        raise UsageError(f"{name} {url!r} is no address of a page. Write it whole, as https://wiki.example.com/crm.")
 
 
 def _refuse_unknown(store: Store, tap_id: str) -> None:

@@ -29,7 +29,7 @@ def test_the_command_makes_a_site_and_tells_where(lake, tmp_path: Path):
     write(lake)
     out = tmp_path / "site"
     done = run(lake.path, out, "--title", "My lake", SOURCE_DATE_EPOCH="1710754200")
-    assert (done.returncode, done.stdout) == (0, f"{out}/index.html: 1 taps, 1 streams, 8 files\n")
+    assert (done.returncode, done.stdout) == (0, f"{out}/index.html: 1 tap, 1 stream; the site has 8 files\n")
     assert "2024-03-18 09:30 UTC</time>; ages count from then" in (out / "index.html").read_text()
     lake.manifest_path().write_text("{")
     done = run(lake.path, out)
