@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -205,7 +206,8 @@ def test_into_a_lake_each_state_is_committed_with_its_data(tail, tmp_path):
     source = POLLED
     path = tmp_path / "config.json"
     settings = {"tail": True, "new_record_polling_interval_ms": 50, "state_message_min_interval_ms": 300}
-    path.write_text(json.dumps(settings))
+    # No file gets old enough here to be closed for its age: what closes it is the STATE that is due.
+    path.write_text(json.dumps({**settings, "max_file_age_seconds": 3600}))
     command = [PYTHON, "-m", "burler", "run", str(write_tap(tmp_path, source)), "--config", str(path)]
     with subprocess.Popen(
         [*command, "--sink", f"lake:{tmp_path / 'lake'}"],
@@ -214,10 +216,13 @@ def test_into_a_lake_each_state_is_committed_with_its_data(tail, tmp_path):
         env=environment(),
     ) as process:
         assert process.stdout is not None
-        last = {}
-        for _ in range(3):
-            last = json.loads(process.stdout.readline())
+        too_long = threading.Timer(60, process.kill)
+        too_long.start()
+        lines = [process.stdout.readline() for _ in range(3)]
+        too_long.cancel()
         process.kill()
+    assert all(lines), "no STATE came within a minute"
+    last = json.loads(lines[-1])
     reading = [PYTHON, "-c", READ, str(tmp_path / "lake")]
     ids = sorted(int(one) for one in subprocess.run(reading, capture_output=True, check=True, text=True).stdout.split())
     assert ids[: last["value"]["bookmarks"]["rows"]["id"]] == list(
