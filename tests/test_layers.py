@@ -25,12 +25,18 @@ LAYERS = (
     ("patterns",),
     ("http",),
     ("graphql", "sql", "files", "soap"),
-    ("lake", "batch"),
+    ("target",),
+    ("batch",),
+    ("lake",),
     ("sinks",),
     ("runtime",),
     ("spark",),
     ("cli", "scaffold", "testing", "__main__"),
 )
+# The same inside of burler/lake: its own modules are below its packages; "" stands for them.
+LAKE_LAYERS = ("", "stores", "manifests", "locking", "writing", "reading", "replay", "care", "site")
+# open_store() finds the store of a URL, from inside the function.
+LAKE_ALLOWED = {("store", "stores")}
 # Tap.cli() opens the command line, from inside the function: the one step up.
 ALLOWED = {("declare/tap.py", "cli")}
 _SOURCES = ("graphql", "sql", "files", "soap")
@@ -51,6 +57,8 @@ HEAVY = {
     "botocore", "moto", "jinja2",
 }  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))
+LAKE_MODULES = [path for path in MODULES if "lake" in path.relative_to(ROOT).parts[:1] and path.parent.name != "lake"]
+LAKE_MODULES += [path for path in (ROOT / "lake").glob("*.py") if path.name != "__init__.py"]
 
 
 def _layer(name: str) -> int:
@@ -104,6 +112,25 @@ def test_imports(path):
 def test_the_table_is_right_about_what_exists():
     existing = {_own(path) for path in MODULES} - {"__init__"}
     assert existing == {name for row in LAYERS for name in row}
+    assert {path.name for path in (ROOT / "lake").iterdir() if list(path.glob("*.py"))} == set(LAKE_LAYERS) - {""}
+
+
+def _lake_package(parts: list[str]) -> str:
+    """Of ``burler.lake.PACKAGE.module``, split."""
+    return parts[2] if len(parts) > 2 and parts[2] in LAKE_LAYERS else ""
+
+
+@pytest.mark.parametrize("path", LAKE_MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_packages_of_the_lake_make_no_cycle(path):
+    own = ["burler", *path.relative_to(ROOT).with_suffix("").parts]
+    layer = LAKE_LAYERS.index(_lake_package(own))
+    for module, _ in _imports(ast.parse(path.read_text())):
+        parts = module.split(".")
+        if parts[:2] != ["burler", "lake"] or not parts[2:] or (own[-1], _lake_package(parts)) in LAKE_ALLOWED:
+            continue
+        name = ROOT / "lake" / parts[2]
+        assert name.exists() or name.with_suffix(".py").exists(), f"{path} imports {module} through burler.lake"
+        assert LAKE_LAYERS.index(_lake_package(parts)) <= layer, f"{path} imports {module}, which is above it"
 
 
 def test_few_modules_touch_the_context_variable():

@@ -15,10 +15,10 @@ from burler.batch.tap_lines import never, nothing
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
 from burler.errors import MessageError
-from burler.lake.foreign import BatchLine, Ingested, Reader
-from burler.lake.intake import blocks
-from burler.lake.roll import Clock, SystemClock
 from burler.singer.messages import ArrowPage, Batch, Message, Records, State, to_line
+from burler.target.intake import blocks
+from burler.target.reader import BatchLine, Ingested, Reader
+from burler.target.roll import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from burler.batch.storage_local import CURES, remove_if_dead
 from burler.batch.storage_s3 import S3Uploads
 from burler.batch.store_faults import faults, is_forbidden, open_filesystem, said
 from burler.errors import ConfigError, UsageError
-from burler.lake.local_file import errors
+from burler.target.local_file import errors
 
 logger = logging.getLogger("burler")
 

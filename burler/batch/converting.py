@@ -15,9 +15,9 @@ from burler.batch.tap_lines import Activation, Found, Piece, TapLines, never, no
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
 from burler.errors import BatchError, MessageError
-from burler.lake.intake import blocks
-from burler.lake.roll import Clock
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Schema, to_line
+from burler.target.intake import blocks
+from burler.target.roll import Clock
 
 logger = logging.getLogger(__name__)
 

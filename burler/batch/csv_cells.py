@@ -14,7 +14,7 @@ import msgspec
 
 from burler.batch.csv_columns import Column
 from burler.batch.csv_options import CsvOptions
-from burler.lake.surrogates import unveil
+from burler.target.surrogates import unveil
 
 Cells = Sequence[Any]
 """``bytes`` or ``msgspec.Raw``: what ``bytes.join`` takes."""
@@ -41,7 +41,7 @@ class CellMaker:
     """Makes the cells of columns.
 
     Args:
-        veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.lake.surrogates``).
+        veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.target.surrogates``).
     """
 
     def __init__(self, options: CsvOptions) -> None:

@@ -19,7 +19,7 @@ from burler.batch.csv_columns import Column
 from burler.batch.csv_options import CsvOptions
 from burler.columns.kinds import DATE, TIMESTAMP
 from burler.columns.values import Convert, Misfit, Report, converter
-from burler.lake.surrogates import veil
+from burler.target.surrogates import veil
 
 _INTEGER = r"^-?(?:0|[1-9][0-9]*)$"
 _NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"

@@ -22,7 +22,7 @@ from burler.batch.encoders import Write
 from burler.batch.packing import packer
 from burler.batch_config import Encoding
 from burler.errors import BatchError
-from burler.lake.surrogates import veil
+from burler.target.surrogates import veil
 
 _PART_BYTES = 1 << 16
 _rows_of = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines

@@ -12,8 +12,8 @@ from burler.batch.csv_options import reading_options
 from burler.batch.packing import looks_like, unpacked
 from burler.batch_config import CODECS
 from burler.errors import BatchError
-from burler.lake.surrogates import veil
 from burler.singer.messages import Batch
+from burler.target.surrogates import veil
 
 _PAGE_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from burler.batch.reading import read, record_lines
 from burler.batch.tap_lines import Found, Piece, TapLines, never, nothing, once
 from burler.errors import MessageError, UsageError
-from burler.lake.intake import blocks
+from burler.target.intake import blocks
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from burler.batch.expanding_turn import Turn
 from burler.batch.expanding_worker import DATA, END, HEAD, WARNING, Task, start
 from burler.batch.tap_lines import Found, Piece, TapLines
 from burler.errors import BatchError, BurlerError
-from burler.lake.intake import BLOCK_BYTES, reading
+from burler.target.intake import BLOCK_BYTES, reading
 
 if TYPE_CHECKING:
     from burler.batch.expanding import Expanded

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from burler.batch.expanding_worker import Task
 from burler.errors import BurlerError
-from burler.lake.intake import BLOCK_BYTES
+from burler.target.intake import BLOCK_BYTES
 
 
 class Turn:

@@ -15,8 +15,8 @@ from burler.batch.encoders import Layout
 from burler.batch.storage import Storage
 from burler.batch_config import BatchConfig
 from burler.errors import OutputClosed
-from burler.lake.roll import Clock
 from burler.singer.messages import Message
+from burler.target.roll import Clock
 
 MOST_OPEN_FILES = 200
 """At a time; then the one that was begun first ends early."""

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from burler.errors import BatchError, ConfigError
 from burler.extras import require
-from burler.lake.datafile import Compressor, compressor
+from burler.target.compressor import Compressor, compressor
 
 _GZIP_LEVELS = range(10)
 _ZSTD_LEVELS = range(-7, 23)

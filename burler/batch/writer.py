@@ -23,10 +23,9 @@ from burler.batch.open_files import OpenFiles
 from burler.batch.storage import Storage
 from burler.batch_config import BatchConfig
 from burler.errors import BatchError, BurlerError, MessageError
-from burler.lake.held import HeldStates
-from burler.lake.openfile import fitting
-from burler.lake.roll import Clock, SystemClock
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
+from burler.target.held import HeldStates
+from burler.target.roll import Clock, SystemClock, fitting
 
 logger = logging.getLogger(__name__)
 

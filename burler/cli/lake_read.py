@@ -13,7 +13,7 @@ from burler.cli.lakes_common import lake_options, open_lake
 from burler.errors import BurlerError, UsageError
 
 if TYPE_CHECKING:
-    from burler.lake.replay_plan import Asked
+    from burler.lake.replay.plan import Asked
     from burler.lake.store import Store
 
 logger = logging.getLogger(__name__)
@@ -51,8 +51,8 @@ def read(
     \b
     burler lake read ./lake --state state.json | target-anything
     """
-    from burler.lake.reading_choice import window
-    from burler.lake.replay_plan import Asked
+    from burler.lake.reading.choice import window
+    from burler.lake.replay.plan import Asked
 
     asked = Asked(taps, streams, schema, window(since, until), _names(columns))
     given = common.read_catalog(catalog, properties)
@@ -76,7 +76,7 @@ def _names(columns: str | None) -> tuple[str, ...] | None:
 def _discover(store: Store, asked: Asked) -> int:
     import msgspec
 
-    from burler.lake.replay_catalog import discover
+    from burler.lake.replay.catalog import discover
     from burler.singer.messages import encode
 
     broken: dict[str, BurlerError] = {}
@@ -86,8 +86,8 @@ def _discover(store: Store, asked: Asked) -> int:
 
 
 def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | None) -> int:
-    from burler.lake.replay import Replay
-    from burler.lake.replay_plan import choose
+    from burler.lake.replay.plan import choose
+    from burler.lake.replay.replay import Replay
     from burler.runtime import logs
     from burler.runtime.signals import Stopper
     from burler.singer.catalog import catalog_from_wire

@@ -18,7 +18,7 @@ from burler.errors import UsageError
 
 if TYPE_CHECKING:
     from burler.lake.store import Store
-    from burler.lake.writer import LakeWriter
+    from burler.lake.writing.writer import LakeWriter
     from burler.runtime.signals import Stopper
     from burler.singer.messages import State
     from burler.sinks.stdout import LineWriter
@@ -79,7 +79,7 @@ def write_command(
     Without ``state_values`` among ``given`` they are messages. At the end the log says what was committed of each
     stream, also where an error ended it. One SIGTERM or SIGINT ends it as the end of input does.
     """
-    from burler.lake.ingest import ingest
+    from burler.lake.writing.ingest import ingest
     from burler.runtime.signals import Stopper
 
     if not tap_id:
@@ -129,8 +129,8 @@ def _writer_options(given: dict[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: a number that can't be.
     """
-    from burler.lake.lock import LockSettings
-    from burler.lake.roll import RollSettings
+    from burler.lake.locking.lock import LockSettings
+    from burler.target.roll import RollSettings
 
     compression = given.get("compression")
     return {
@@ -145,7 +145,7 @@ def _writer_options(given: dict[str, Any]) -> dict[str, Any]:
 def _writer(
     store: Store, tap_id: str, emit: Callable[[State], None], stopper: Stopper, wanted: dict[str, Any]
 ) -> LakeWriter:
-    from burler.lake.writer import LakeWriter
+    from burler.lake.writing.writer import LakeWriter
 
     return LakeWriter(store, tap_id, emit_state=emit, should_stop=lambda: stopper.requested, **wanted)
 

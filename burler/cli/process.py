@@ -28,6 +28,7 @@ GRACE_SECONDS = 2.0
 _OBJECTS_TO_COLLECT = 2000
 _FAILURES = 10  # of a stream, each with a line of its own
 _PLACE = 300  # characters of a failure's place
+_process: dict[str, bool] = {"ours": False}
 
 EXIT_CODES = (
     "Exit codes: 0 done, or stopped by one SIGTERM/SIGINT with the last STATE out; 1 a stream failed, input data "
@@ -39,6 +40,7 @@ EXIT_CODES = (
 def start() -> None:
     """Logs to stderr; without one they go nowhere, rather than into the next file that is opened. As PID 1, the
     first process of a container, SIGTERM ends it from here on."""
+    _process["ours"] = True
     if os.getpid() == 1:
         _end_at_sigterm()
     if sys.stderr is None:
@@ -99,7 +101,8 @@ def end_within(seconds: float, code: int) -> None:
 @contextlib.contextmanager
 def own_stdout() -> Iterator[LineWriter]:
     """A writer that owns stdout. Meanwhile whatever else prints there, child processes included, goes to
-    stderr, so that nothing can come between two messages.
+    stderr, so that nothing can come between two messages. In a process of burler's own (see ``start``) it goes there
+    to the end: a thread of the tap may still print.
 
     Raises:
         StorageError: stdout is closed.
@@ -120,8 +123,9 @@ def own_stdout() -> Iterator[LineWriter]:
         yield LineWriter(fd)
     finally:
         _flush(saved)
-        sys.stdout = saved
-        os.dup2(fd, 1)
+        if not _process["ours"]:
+            sys.stdout = saved
+            os.dup2(fd, 1)
         os.close(fd)
 
 

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from burler.lake.catalogue import read_catalogue, read_singerlake
 from burler.lake.clean import CleanCheck
-from burler.lake.ingest import ingest
-from burler.lake.lock import LockSettings
-from burler.lake.manifest import load, streams
-from burler.lake.parallel import LakeDriver
-from burler.lake.parts import PartWriter, WrittenFile
+from burler.lake.locking.lock import LockSettings
+from burler.lake.manifests.manifest import load, streams
 from burler.lake.reader import read_lines, schema_message
-from burler.lake.reading import LakeReading, Page, read
-from burler.lake.roll import RollSettings
+from burler.lake.reading.pages import LakeReading, Page, read
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.store import Store, StoredFile, open_store, probe
-from burler.lake.writer import LakeWriter
+from burler.lake.writing.ingest import ingest
+from burler.lake.writing.parallel import LakeDriver
+from burler.lake.writing.parts import PartWriter, WrittenFile
+from burler.lake.writing.writer import LakeWriter
+from burler.target.roll import RollSettings
 
 __all__ = [
     "CleanCheck",

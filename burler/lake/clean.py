@@ -25,8 +25,8 @@ import msgspec
 
 from burler.columns.plain import Plain, plain_record
 from burler.lake.clean_types import INT64, NeverClean, record_type
-from burler.lake.timestamps import is_normal
 from burler.singer.messages import Vouched
+from burler.target.timestamps import is_normal
 
 _encode_lines = msgspec.json.Encoder(decimal_format="number").encode_lines
 Decode = Callable[[bytes | bytearray], Any]

@@ -1,4 +1,4 @@
-"""The bytes of one data file: compress them going in, check and cut them into lines coming out.
+"""The bytes of one data file as a reader gets them: unpacked, checked, cut into lines.
 
 A data file is one SCHEMA line, then RECORD and ACTIVATE_VERSION lines of that stream, each ended by
 ``\\n`` (specs 1, rules 1 to 8). The package isal makes gzip several times faster; without it the same
@@ -13,11 +13,11 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, cast
 
 from burler.errors import LakeError
 from burler.lake.canonical import folder_mismatch
-from burler.lake.layout import parse_file_name
+from burler.lake.layout import folder_hash, parse_file_name
 from burler.lake.store import Store
 
 BLOCK_BYTES = 1 << 20
@@ -29,56 +29,6 @@ CURE_MISSING = (
     "If burler lake vacuum took it during this run: run again, and give vacuum a longer --older-than. Restore it from "
     "a copy otherwise; else run burler lake rebuild, which drops it, and extract that time again (docs/lake-care.md)."
 )
-_GZIP_WINDOW = 31  # zlib's way to say: 32 KiB window, gzip header and CRC
-_ISAL_LEVELS = range(4)
-
-
-class Compressor(Protocol):
-    """What zlib's, isal's and bz2's compressors have in common."""
-
-    def compress(self, data: bytes | bytearray | memoryview, /) -> bytes:
-        """Take bytes in, give what is ready."""
-
-    def flush(self) -> bytes:
-        """The end: give the rest."""
-
-
-class _Plain:
-    """No compression."""
-
-    def compress(self, data: bytes | bytearray | memoryview, /) -> bytes:
-        return bytes(data)
-
-    def flush(self) -> bytes:
-        return b""
-
-
-def compressor(compression: str | None, level: int) -> Compressor:
-    """A new compressor for one file: ``gz``, ``bz2`` or None.
-
-    ``level`` 0 to 3 is isal's scale where isal is installed; other levels, and any level without it, are
-    zlib's 0 to 9.
-    """
-    if compression is None:
-        return _Plain()
-    if compression == "bz2":
-        return bz2.BZ2Compressor(max(1, level))
-    if level in _ISAL_LEVELS:
-        try:
-            from isal import isal_zlib
-        except ModuleNotFoundError:
-            pass
-        else:
-            return cast(Compressor, isal_zlib.compressobj(level=level, wbits=_GZIP_WINDOW))
-    return cast(Compressor, zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW))
-
-
-def folder_hash(path: str) -> str:
-    """The schema hash a data file's path claims: the folder right below the stream's.
-
-    Deeper folders (partitions of other writers) are passed over.
-    """
-    return path.split("/")[3]
 
 
 def read_blocks(store: Store, path: str) -> Iterator[bytes]:

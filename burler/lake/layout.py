@@ -170,3 +170,11 @@ def case_twin(folder: str, others: Iterable[str]) -> str | None:
     """
     lowered = folder.lower()
     return next((other for other in others if other != folder and other.lower() == lowered), None)
+
+
+def folder_hash(path: str) -> str:
+    """The schema hash a data file's path claims: the folder right below the stream's.
+
+    Deeper folders (partitions of other writers) are passed over.
+    """
+    return path.split("/")[3]

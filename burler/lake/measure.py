@@ -12,12 +12,12 @@ from burler.errors import LakeError
 from burler.lake.clean import CleanCheck
 from burler.lake.datafile import CURE_DAMAGED, read_blocks
 from burler.lake.envelope import decode_outermost
+from burler.lake.head import head_of
 from burler.lake.layout import parse_file_name
-from burler.lake.reading_head import head_of
 from burler.lake.snapshot import FileStats
 from burler.lake.store import Store
-from burler.lake.timestamps import normalise_time
 from burler.singer.messages import format_time
+from burler.target.timestamps import normalise_time
 
 Damage = Literal["missing", "hash", "torn", "message"]
 

@@ -8,7 +8,7 @@ import msgspec
 
 from burler.errors import LakeError
 from burler.lake.datafile import read_blocks
-from burler.lake.reading_head import head_of
+from burler.lake.head import head_of
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Store
 from burler.singer.messages import Schema

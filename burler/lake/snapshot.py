@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from burler.lake.datafile import folder_hash
-from burler.lake.layout import SortKey, sort_key
-from burler.lake.timestamps import are_all_canonical, checked
+from burler.lake.layout import SortKey, folder_hash, sort_key
+from burler.target.timestamps import are_all_canonical, checked
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _STREAM_DEPTH = 3

@@ -176,7 +176,7 @@ def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any]
             there or must not be used; with ``must_exist``, no lake. MissingExtra: the store's package is missing.
         StorageError: the store does not answer.
     """
-    from burler.lake import store_urls
+    from burler.lake.stores import urls as store_urls
 
     return store_urls.opened(url, must_exist=must_exist, options=options or {})
 

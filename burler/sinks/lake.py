@@ -10,7 +10,7 @@ from burler.singer.messages import ActivateVersion, Message, Records, Schema, St
 from burler.sinks.base import Sink
 
 if TYPE_CHECKING:
-    from burler.lake.writer import LakeWriter
+    from burler.lake.writing.writer import LakeWriter
 
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class LakeSink:
 
     def write(self, message: Message) -> None:
         """Take a message."""
-        from burler.lake.lock import WaitStopped
+        from burler.lake.locking.lock import WaitStopped
 
         if self._stopped:
             return  # it would stand behind a hole

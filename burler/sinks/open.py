@@ -45,9 +45,9 @@ def open_sink(
 
 
 def _lake(url: str, states: Sink, tap_id: str, settings: Settings, should_stop: Callable[[], bool]) -> LakeSink:
-    from burler.lake.lock import LockSettings
+    from burler.lake.locking.lock import LockSettings
     from burler.lake.store import open_store
-    from burler.lake.writer import LakeWriter, RollSettings
+    from burler.lake.writing.writer import LakeWriter, RollSettings
 
     roll = RollSettings(
         max_file_bytes=settings.max_file_bytes,

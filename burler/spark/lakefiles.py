@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from burler.errors import LakeError, UsageError
-from burler.lake import manifest
 from burler.lake.datafile import read_blocks
+from burler.lake.manifests import manifest
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.store import Store
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from burler.lake.surrogates import unveil, veil
+from burler.target.surrogates import unveil, veil
 
 HOSTILE = [
     "", " ", " a ", '"', '""', ",", "|", "\t", "\x01", "\n", "\r", "\r\n", "a\nb", 'say "hi", you', "\\N", "\\.",

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from cloud_servers import AzureServer, GcsServer, azure_connection, serving
 
-from burler.lake import azure, gcs, s3
-from burler.lake.objects import ObjectStore
 from burler.lake.store import Store, probe
+from burler.lake.stores import azure, gcs, s3
+from burler.lake.stores.objects import ObjectStore
 from burler.testing import canary
 
 PATH = "raw/t/s/manifest.json"

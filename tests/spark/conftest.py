@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from burler.errors import BurlerError
-from burler.lake import layout, manifest_doc
+from burler.lake import layout
 from burler.lake.canonical import schema_hash, schema_line
+from burler.lake.manifests import document as manifest_doc
 from burler.lake.measure import measure
 from burler.lake.store import open_store
 from burler.singer.messages import Schema

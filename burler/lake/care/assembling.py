@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from burler.lake import manifest_doc as doc
 from burler.lake.care.places import Place, read_json
 from burler.lake.care.removing import pruned
 from burler.lake.layout import sort_key
+from burler.lake.manifests import document as doc
+from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import Measured
-from burler.lake.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats
 from burler.lake.store import StoredFile
 from burler.singer.messages import format_time

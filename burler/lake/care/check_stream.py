@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 
 from burler.errors import LakeError
-from burler.lake import layout, replaced
+from burler.lake import layout
 from burler.lake.care.check_names import leftovers
 from burler.lake.care.examining import Examined
 from burler.lake.care.findings import LEFT_OUT, Finding, finding
@@ -16,11 +16,12 @@ from burler.lake.care.listed import StreamListing
 from burler.lake.care.locks import LOCK, awaits_commit, dead_for, guarded
 from burler.lake.care.places import read_json, read_snapshot
 from burler.lake.care.rebuilding import stream_of
+from burler.lake.manifests import replaced
+from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import DamagedFile, Measured
-from burler.lake.replaced import Replacement
 from burler.lake.snapshot import FileStats, Snapshot
 from burler.lake.store import Store, StoredFile
-from burler.lake.timestamps import to_moment
+from burler.target.timestamps import to_moment
 
 _STAMPS = re.compile(r"\d{8}T\d{6}Z-\d{8}T\d{6}Z", re.ASCII)
 _TIMES = {"first", "last"}

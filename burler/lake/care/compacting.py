@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from burler.errors import LakeError, UsageError
-from burler.lake import manifest_doc as doc
 from burler.lake.care.merging import Merged, merge
 from burler.lake.care.places import Place, change_manifest, places, read_snapshot, warn_if_alone
 from burler.lake.care.removing import remove_unlisted
 from burler.lake.care.runs import Run, runs
+from burler.lake.manifests import document as doc
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.store import Store
-from burler.lake.timestamps import to_moment
 from burler.singer.messages import format_time
+from burler.target.timestamps import to_moment
 
 BELOW_BYTES = 64 * 1024 * 1024
 _FILES_A_COMMIT = 20
@@ -83,7 +83,7 @@ def compact(
     Args:
         below_bytes: the most that a new file may have before compression; files of half of it or more stay.
         older_than_seconds: files whose rows were committed later than that stay.
-        compression, compression_level: of the new files; see ``burler.lake.datafile.compressor``.
+        compression, compression_level: of the new files; see ``burler.target.compressor``.
         now: seconds since 1970.
         on_progress: called as each stream is done.
 

@@ -8,9 +8,9 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 from burler.errors import UsageError
-from burler.lake.local import LocalStore
 from burler.lake.measure import DamagedFile, Measured, examine
 from burler.lake.store import Store, StoredFile
+from burler.lake.stores.local import LocalStore
 
 _AT_ONCE = 512
 _WORTH_PROCESSES_BYTES = 64 * 1024 * 1024

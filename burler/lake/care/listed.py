@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from burler.lake import layout, replaced
+from burler.lake import layout
 from burler.lake.care.places import Place
+from burler.lake.manifests import replaced
 from burler.lake.store import Store, StoredFile
 
 _STREAM_DEPTH = 3

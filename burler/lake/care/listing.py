@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler.errors import LakeError
-from burler.lake import catalogue, replaced
+from burler.lake import catalogue
 from burler.lake.care.places import Place, places, read_snapshot
 from burler.lake.layout import parse_file_name
+from burler.lake.manifests import replaced
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.store import Store
 from burler.singer.messages import format_time

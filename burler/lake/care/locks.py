@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from burler.errors import BurlerError
-from burler.lake.lock_file import LockFile, this_machine
+from burler.lake.locking.lock_file import LockFile, this_machine
 from burler.lake.store import Store, StoredFile
-from burler.lake.timestamps import to_moment
+from burler.target.timestamps import to_moment
 
 LOCK = "singerlake.lock"
 _LEAST_SECONDS = 3600.0

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from burler.errors import LakeError
-from burler.lake import layout, replaced
+from burler.lake import layout
 from burler.lake.care.places import Place
 from burler.lake.care.runs import Run
-from burler.lake.datafile import compressor, read_blocks
+from burler.lake.datafile import read_blocks
 from burler.lake.envelope import decode_outermost
-from burler.lake.replaced import Replacement
+from burler.lake.manifests import replaced
+from burler.lake.manifests.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats
 from burler.lake.store import NewFile, OutcomeUnknown, Store
-from burler.lake.timestamps import to_moment
+from burler.target.compressor import compressor
+from burler.target.timestamps import to_moment
 
 _NUMBERS = 1_000_000_000 - replaced.FIRST_NUMBER
 

@@ -14,11 +14,11 @@ import msgspec
 
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
-from burler.lake import manifest_doc as doc
+from burler.lake.manifests import document as doc
+from burler.lake.manifests.whole_names import WholeNames
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Store
 from burler.lake.swap import swap
-from burler.lake.whole_names import WholeNames
 
 _log = logging.getLogger("burler.lake")
 

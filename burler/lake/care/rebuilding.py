@@ -16,14 +16,15 @@ from dataclasses import dataclass, field
 import msgspec
 
 from burler.errors import BurlerError, LakeError, UsageError
-from burler.lake import catalogue, layout, replaced
-from burler.lake import manifest_doc as doc
+from burler.lake import catalogue, layout
 from burler.lake.care.assembling import Found, assemble, is_newer, raised
 from burler.lake.care.examining import examined
 from burler.lake.care.places import Place, places, warn_if_alone
+from burler.lake.manifests import document as doc
+from burler.lake.manifests import replaced
+from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import DamagedFile, Measured
-from burler.lake.reading import head_by_hash
-from burler.lake.replaced import Replacement
+from burler.lake.reading.pages import head_by_hash
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Conflict, OutcomeUnknown, Store, StoredFile
 from burler.lake.swap import swap

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from burler.lake import manifest_doc as doc
-from burler.lake import replaced
 from burler.lake.care.places import Place, add_mark, change_manifest
 from burler.lake.layout import SortKey, sort_key
+from burler.lake.manifests import document as doc
+from burler.lake.manifests import replaced
 from burler.lake.store import Store
 from burler.lake.swap import swap
 from burler.singer.messages import format_time

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from burler.errors import LakeError, StorageError, UsageError
-from burler.lake import replaced
 from burler.lake.care.examining import look
 from burler.lake.care.listed import StreamListing, listed
 from burler.lake.care.locks import LOCK, awaits_commit, dead_for, guarded
 from burler.lake.care.places import places, read_snapshot, warn_if_alone
 from burler.lake.care.removing import forget, is_gone, remove_unlisted
+from burler.lake.manifests import replaced
 from burler.lake.measure import DamagedFile
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Conflict, OutcomeUnknown, Store, StoredFile

@@ -11,6 +11,7 @@ from typing import Any
 
 from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import catalogue, layout
+from burler.lake.manifests.whole_names import WholeNames
 from burler.lake.site.facts import Problem, Status, StreamFacts, StreamLine, TapFacts, Version
 from burler.lake.site.gather import Entry, plain, read_stream, stream_of_catalogue
 from burler.lake.site.names import Unlike, page_name
@@ -20,7 +21,6 @@ from burler.lake.site.render import STATIC, Pages
 from burler.lake.site.search import Index
 from burler.lake.site.tally import Series, Tally, moment, series_of
 from burler.lake.store import Store
-from burler.lake.whole_names import WholeNames
 
 _NOTES = ("owner", "description", "documentation")
 MOST_VERSIONS = 50

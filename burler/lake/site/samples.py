@@ -16,7 +16,7 @@ from burler.lake.site.facts import Sample
 from burler.lake.site.words import cut
 from burler.lake.snapshot import DataFile
 from burler.lake.store import Store
-from burler.lake.surrogates import unveil, veil
+from burler.target.surrogates import unveil, veil
 
 _MOST_FIELDS = 100
 _MOST_CHARACTERS = 300

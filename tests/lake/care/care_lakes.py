@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from burler.lake import manifest_doc, read_lines
+from burler.lake import read_lines
 from burler.lake.canonical import schema_hash, schema_line
+from burler.lake.manifests import document as manifest_doc
 from burler.singer.messages import ActivateVersion
 
 DAY = 86_400.0

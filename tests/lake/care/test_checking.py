@@ -16,7 +16,7 @@ from care_lakes import TEXT, document, fill, later, put, save
 from burler.errors import UsageError
 from burler.lake import care
 from burler.lake.care.findings import Kind
-from burler.lake.lock_file import LockFile
+from burler.lake.locking.lock_file import LockFile
 
 
 def kinds(lake: Any, **options: Any) -> list[str]:

@@ -10,7 +10,8 @@ import pytest
 from care_lakes import document, fill, later, lines, put, save
 
 from burler.errors import StorageError, UsageError
-from burler.lake import care, manifest
+from burler.lake import care
+from burler.lake.manifests import manifest
 from burler.lake.store import Conflict, OutcomeUnknown
 from burler.singer.messages import ActivateVersion
 

@@ -12,8 +12,8 @@ import pytest
 from care_lakes import TEXT, document, fill, put
 
 from burler.lake import care, layout, streams
-from burler.lake.replay import Replay
-from burler.lake.replay_plan import Asked, choose
+from burler.lake.replay.plan import Asked, choose
+from burler.lake.replay.replay import Replay
 
 LONG_TAP = "tap-" + "x" * 300
 

@@ -12,7 +12,7 @@ from faulty_store import FAULTS, WRITES, FaultyStore
 
 from burler.errors import BurlerError, StorageError
 from burler.lake import care
-from burler.lake.memory import MemoryStore
+from burler.lake.stores.memory import MemoryStore
 
 DEEDS = {
     "compact": care.compact,

@@ -10,7 +10,7 @@ import pytest
 from care_lakes import fill, later
 
 from burler.lake import care, open_store
-from burler.lake.lock_file import LockFile
+from burler.lake.locking.lock_file import LockFile
 
 KINDS = ("memory", "s3")
 

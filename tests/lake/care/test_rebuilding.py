@@ -13,7 +13,8 @@ import pytest
 from care_lakes import document, fill, lines, put, save
 
 from burler.errors import LakeError, LockLost
-from burler.lake import care, layout, manifest
+from burler.lake import care, layout
+from burler.lake.manifests import manifest
 from burler.lake.snapshot import FileStats
 
 ORDERS = "orders%20of%2Fus"

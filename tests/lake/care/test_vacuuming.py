@@ -16,10 +16,11 @@ from care_lakes import DAY, document, fill, later, lines, put
 from faulty_store import FaultyStore
 
 from burler.errors import LockLost, StorageError, UsageError
-from burler.lake import care, layout, manifest
-from burler.lake.lock_file import LockFile
-from burler.lake.parallel import LakeDriver, PartWriter
+from burler.lake import care, layout
+from burler.lake.locking.lock_file import LockFile
+from burler.lake.manifests import manifest
 from burler.lake.snapshot import FileStats
+from burler.lake.writing.parallel import LakeDriver, PartWriter
 
 TIME = "2024-01-02T12:00:00.000000Z"
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from burler.errors import StorageError
 from burler.lake import LakeWriter, RollSettings, care, open_store
-from burler.lake.lock import LockSettings
+from burler.lake.locking.lock import LockSettings
 from burler.singer.messages import Schema, State
 
 CALLS = ("write", "fsync", "link", "replace", "unlink", "mkdir")

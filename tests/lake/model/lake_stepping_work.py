@@ -9,10 +9,11 @@ from unittest import mock
 
 from lake_stepping import NOON, TTL_SECONDS, Run, name_of
 
-from burler.lake import LakeWriter, layout, manifest
+from burler.lake import LakeWriter, layout
 from burler.lake.canonical import schema_hash, schema_line
-from burler.lake.lock import LockSettings
-from burler.lake.locks import Locks
+from burler.lake.locking.lock import LockSettings
+from burler.lake.locking.locks import Locks
+from burler.lake.manifests import manifest
 from burler.lake.pace import Pace
 from burler.lake.snapshot import FileStats
 from burler.singer.messages import Schema, State, format_time

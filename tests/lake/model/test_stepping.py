@@ -205,6 +205,6 @@ def test_a_store_whose_create_is_not_exclusive_is_caught() -> None:
 
 
 def test_a_commit_without_a_fence_is_caught() -> None:
-    with mock.patch("burler.lake.manifest._fence"):
+    with mock.patch("burler.lake.manifests.manifest._fence"):
         found = search(writing(), writing()).all()
     assert "P3: a commit of an older epoch after one of a newer" in found.broken

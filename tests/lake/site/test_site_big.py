@@ -11,10 +11,10 @@ from typing import Any
 from site_demo import NOW
 from site_reading import make_site
 
-from burler.lake import manifest_doc as doc
 from burler.lake import open_store
 from burler.lake.canonical import schema_hash
 from burler.lake.layout import file_name
+from burler.lake.manifests import document as doc
 from burler.lake.snapshot import FileStats
 from burler.singer.messages import format_time
 

@@ -288,7 +288,7 @@ def test_the_same_lake_gives_the_same_bytes(demo, tmp_path):
 
 
 def test_a_lake_that_is_no_folder_is_described_as_well(site_of):
-    from burler.lake.memory import MemoryStore
+    from burler.lake.stores.memory import MemoryStore
 
     class Held:
         store = MemoryStore()

@@ -1,0 +1,164 @@
+"""Lakes on Azure Blob Storage: conditional requests through adlfs' own client; tags are ETags (specs 3).
+
+adlfs can create exclusively, and knows no way to replace under a condition: so the client that it holds is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, BinaryIO, TypeVar
+
+from burler.extras import require
+from burler.lake.store import StoredFile
+from burler.lake.stores.object_calls import ABSENT, MARK, Head, Piece, Verdict
+from burler.lake.stores.object_faults import filesystem
+
+Result = TypeVar("Result")
+
+_SECONDS = 60.0
+_SLOWEST_BYTES_A_SECOND = 50_000
+_WHOLE_BYTES = 16 << 20
+_PAGE = 5_000
+_ONCE = {"retry_total": 0}  # the client waits 15 seconds before it asks again, and tells nobody
+_EXISTS = ("BlobAlreadyExists", "ConditionNotMet", "TargetConditionNotMet")
+_BUSY = (408, 429)
+
+
+class AzureBucket:
+    """See ``Bucket``: a container."""
+
+    keeps_conditions = None
+    wrong_tag = '"0x1"'
+    in_order = True
+
+    def __init__(self, filesystem: Any, container: str) -> None:
+        self._fs, self._container = filesystem, container
+
+    def verdict(self, error: BaseException) -> Verdict:
+        """See ``Bucket.verdict``."""
+        status, code = getattr(error, "status_code", None), str(getattr(error, "error_code", "") or "")
+        if code == "ContainerNotFound":
+            return Verdict.WRONG
+        if status == 404 or isinstance(error, FileNotFoundError):
+            return Verdict.MISSING
+        if status == 412 or (status == 409 and code in _EXISTS) or isinstance(error, FileExistsError):
+            return Verdict.REFUSED
+        if status == 416:
+            return Verdict.EMPTY
+        if status in _BUSY or code == "ServerBusy":
+            return Verdict.BUSY
+        names = {kind.__name__ for kind in type(error).__mro__}
+        unanswered = names & {"ServiceRequestError", "ServiceResponseError", "FSTimeoutError", "IncompleteReadError"}
+        if (status or 0) >= 500 or unanswered or isinstance(error, ConnectionError | TimeoutError):
+            return Verdict.LOST
+        return Verdict.WRONG
+
+    def get(self, key: str, start: int, stop: int | None) -> Piece:
+        """See ``Bucket.get``."""
+        length = None if stop is None else stop - start
+
+        async def read(client: Any) -> Piece:
+            found = await client.download_blob(offset=start, length=length, **_ONCE)
+            about = found.properties
+            return Piece(await found.readall(), about.etag, int(about.size) if stop is None else _whole(about))
+
+        return self._ask(key, read, _WHOLE_BYTES if length is None else length)
+
+    def head(self, key: str) -> Head:
+        """See ``Bucket.head``."""
+
+        async def look(client: Any) -> Head:
+            found = await client.get_blob_properties(**_ONCE)
+            marks = {name.lower(): value for name, value in (found.metadata or {}).items()}
+            return Head(found.etag, found.size, marks.get(MARK, ""))
+
+        return self._ask(key, look)
+
+    def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
+        """See ``Bucket.put``. The client sends what is big in blocks, and the condition with the list of them."""
+        kept = {"overwrite": condition != ABSENT, **_unchanged(condition)}
+        body.seek(0)
+
+        async def write(client: Any) -> str:
+            done = await client.upload_blob(body, length=size_bytes, metadata={MARK: mark}, **kept, **_ONCE)
+            return str(done["etag"])
+
+        return self._ask(key, write, size_bytes)
+
+    def delete(self, key: str, *, condition: str | None) -> None:
+        """See ``Bucket.delete``."""
+
+        async def remove(client: Any) -> None:
+            await client.delete_blob(**_unchanged(condition), **_ONCE)
+
+        self._ask(key, remove)
+
+    def list(self, prefix: str, after: str) -> tuple[list[StoredFile], str]:
+        """See ``Bucket.list``."""
+
+        async def page() -> tuple[list[StoredFile], str]:
+            async with self._fs.service_client.get_container_client(self._container) as client:
+                found = client.list_blobs(
+                    name_starts_with=prefix, results_per_page=_PAGE, include=["metadata"], **_ONCE
+                )
+                pages = found.by_page(continuation_token=after or None)
+                files: list[StoredFile] = []
+                async for one in pages:
+                    files = [_stored(blob) async for blob in one if not _is_folder(blob)]
+                    break
+                return files, pages.continuation_token or ""
+
+        return self._run(page)
+
+    def folders(self, prefix: str) -> set[str]:
+        """See ``Bucket.folders``."""
+
+        async def walk() -> set[str]:
+            async with self._fs.service_client.get_container_client(self._container) as client:
+                found = client.walk_blobs(name_starts_with=prefix, delimiter="/", **_ONCE)
+                return {one.name[len(prefix) : -1] async for one in found if one.name.endswith("/")}
+
+        return self._run(walk)
+
+    def _ask(self, key: str, act: Callable[[Any], Awaitable[Result]], size: int = 0) -> Result:
+        async def asked() -> Result:
+            async with self._fs.service_client.get_blob_client(self._container, key) as client:
+                return await act(client)
+
+        return self._run(asked, size)
+
+    def _run(self, act: Callable[[], Awaitable[Result]], size: int = 0) -> Result:
+        from fsspec.asyn import sync
+
+        result: Result = sync(self._fs.loop, act, timeout=_SECONDS + size / _SLOWEST_BYTES_A_SECOND)
+        return result
+
+
+def _stored(blob: Any) -> StoredFile:
+    return StoredFile(blob.name, int(blob.size), blob.last_modified.timestamp())
+
+
+def _is_folder(blob: Any) -> bool:
+    """Accounts with a hierarchical namespace list folders as well."""
+    return (blob.metadata or {}).get("hdi_isfolder") == "true"
+
+
+def _unchanged(condition: str | None) -> dict[str, Any]:
+    """What the client is told so that a blob is changed only while it has a tag."""
+    if not condition:
+        return {}
+    core = require("azure.core", extra="azure", needed_for="a lake on Azure")
+    return {"etag": condition, "match_condition": core.MatchConditions.IfNotModified}
+
+
+def _whole(about: Any) -> int:
+    """The size of the blob that a part was read of."""
+    size = str(about.content_range or "").rpartition("/")[2]
+    return int(size) if size.isdigit() else int(about.size)
+
+
+def connect(url: str, options: Mapping[str, Any]) -> tuple[AzureBucket, str]:
+    """The container of an ``az://`` or ``abfs://`` URL, and the path in it. See ``objects.Connect``."""
+    opened, path = filesystem(url, {"use_listings_cache": False, **options})
+    container, _, inside = path.partition("/")
+    return AzureBucket(opened, container), inside.strip("/")

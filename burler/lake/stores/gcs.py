@@ -1,0 +1,166 @@
+"""Lakes on Google Cloud Storage: conditional requests through gcsfs; an object's generation is its tag (specs 3).
+
+gcsfs can create exclusively, and knows no way to replace under a condition: so the calls of the JSON API are made here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from burler.lake.store import StoredFile
+from burler.lake.stores.object_calls import MARK, Head, Piece, Verdict
+from burler.lake.stores.object_faults import filesystem
+
+PART_BYTES = 16 << 20
+"""What is sent at once of a data file, and held in memory: a multiple of 256 KiB."""
+_SECONDS = 60.0
+_SLOWEST_BYTES_A_SECOND = 50_000
+_BUSY = (408, 409, 429)
+_NONE = "0"  # the generation of what is not there
+_KIND = "application/octet-stream"
+_FIELDS = "nextPageToken,prefixes,items(name,size,updated)"
+
+
+class GcsBucket:
+    """See ``Bucket``. Tags are generations, as text."""
+
+    keeps_conditions = None
+    wrong_tag = "1"
+    in_order = True
+
+    def __init__(self, filesystem: Any, bucket: str) -> None:
+        self._fs, self._bucket = filesystem, bucket
+
+    def verdict(self, error: BaseException) -> Verdict:
+        """See ``Bucket.verdict``."""
+        if isinstance(error, FileNotFoundError):
+            return Verdict.MISSING
+        if isinstance(error, FileExistsError):  # what gcsfs makes of 412
+            return Verdict.REFUSED
+        code = int(getattr(error, "code", 0) or 0)
+        if code == 416:
+            return Verdict.EMPTY
+        if code in _BUSY:
+            return Verdict.BUSY
+        modules = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+        unanswered = isinstance(error, ConnectionError | TimeoutError) or modules & {"aiohttp", "requests"}
+        names = {kind.__name__ for kind in type(error).__mro__}
+        if code >= 500 or unanswered or names & {"FSTimeoutError", "ChecksumError"}:
+            return Verdict.LOST
+        return Verdict.WRONG
+
+    def get(self, key: str, start: int, stop: int | None) -> Piece:
+        """See ``Bucket.get``."""
+        part = {} if not start and stop is None else {"Range": f"bytes={start}-{'' if stop is None else stop - 1}"}
+        size = PART_BYTES if stop is None else stop - start
+        headers, data = self._call("GET", self._object, key, size=size, alt="media", headers=part)
+        whole = headers.get("Content-Range", "").rpartition("/")[2]
+        tag = headers.get("X-Goog-Generation") or self.head(key).tag  # imitations leave it out
+        return Piece(data, tag, int(whole) if whole.isdigit() else len(data))
+
+    def head(self, key: str) -> Head:
+        """See ``Bucket.head``."""
+        found = self._json("GET", self._object, key, fields="generation,size,metadata")
+        return Head(str(found["generation"]), int(found["size"]), (found.get("metadata") or {}).get(MARK, ""))
+
+    def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
+        """See ``Bucket.put``. A data file that is big goes in parts, under the condition with which it was begun."""
+        kept: dict[str, Any] = {} if condition is None else {"ifGenerationMatch": condition or _NONE}
+        about = json.dumps({"name": key, "contentType": _KIND, "metadata": {MARK: mark}})
+        body.seek(0)
+        if size_bytes <= PART_BYTES or condition:
+            edge = b"burler-" + mark.encode()
+            sent = b"\r\n".join([
+                b"--" + edge, b"Content-Type: application/json; charset=UTF-8", b"", about.encode(),
+                b"--" + edge, f"Content-Type: {_KIND}".encode(), b"", body.read(size_bytes),
+                b"--" + edge + b"--", b"",
+            ])  # fmt: skip
+            kind = {"Content-Type": f"multipart/related; boundary={edge.decode()}"}
+            done = self._json(
+                "POST", self._upload, size=size_bytes, uploadType="multipart", headers=kind, data=_Body(sent), **kept
+            )
+            return str(done["generation"])
+        return self._put_parts(about, body, size_bytes, kept)
+
+    def delete(self, key: str, *, condition: str | None) -> None:
+        """See ``Bucket.delete``."""
+        kept: dict[str, Any] = {} if condition is None else {"ifGenerationMatch": condition}
+        self._call("DELETE", self._object, key, **kept)
+
+    def list(self, prefix: str, after: str) -> tuple[list[StoredFile], str]:
+        """See ``Bucket.list``."""
+        page = self._json(
+            "GET", self._objects, prefix=prefix, fields=_FIELDS, **({"pageToken": after} if after else {})
+        )
+        files = [StoredFile(o["name"], int(o["size"]), _seconds_of(o["updated"])) for o in page.get("items") or ()]
+        return files, page.get("nextPageToken", "")
+
+    def folders(self, prefix: str) -> set[str]:
+        """See ``Bucket.folders``."""
+        names: set[str] = set()
+        more: dict[str, Any] = {}
+        while True:
+            page = self._json("GET", self._objects, prefix=prefix, delimiter="/", fields=_FIELDS, **more)
+            names |= {found[len(prefix) : -1] for found in page.get("prefixes") or ()}
+            if not page.get("nextPageToken"):
+                return names
+            more = {"pageToken": page["nextPageToken"]}
+
+    @property
+    def _objects(self) -> str:
+        return f"b/{self._bucket}/o"
+
+    @property
+    def _object(self) -> str:
+        return f"b/{self._bucket}/o/{{}}"
+
+    @property
+    def _upload(self) -> str:
+        return f"{self._fs._location}/upload/storage/v1/b/{self._bucket}/o"
+
+    def _put_parts(self, about: str, body: BinaryIO, size: int, kept: Mapping[str, Any]) -> str:
+        kind = {"Content-Type": "application/json; charset=UTF-8", "X-Upload-Content-Type": _KIND}
+        headers, _ = self._call("POST", self._upload, uploadType="resumable", headers=kind, data=about.encode(), **kept)
+        place, sent, answer = headers["Location"], 0, b""
+        while sent < size:
+            content = body.read(PART_BYTES)
+            part = {"Content-Range": f"bytes {sent}-{sent + len(content) - 1}/{size}", "Content-Type": _KIND}
+            headers, answer = self._call("PUT", place, size=len(content), headers=part, data=_Body(content))
+            sent += len(content)
+            taken = int(headers["Range"].rpartition("-")[2]) + 1 if "Range" in headers else sent
+            if taken != sent and sent < size:  # a part was taken in part
+                body.seek(taken)
+                sent = taken
+        return str(json.loads(answer)["generation"])
+
+    def _json(self, *args: Any, **more: Any) -> Any:
+        return json.loads(self._call(*args, **more)[1])
+
+    def _call(self, method: str, path: str, *args: str, size: int = 0, **more: Any) -> Any:
+        return self._fs.call(method, path, *args, timeout=_SECONDS + size / _SLOWEST_BYTES_A_SECOND, **more)
+
+
+class _Body(io.BytesIO):
+    """What is sent, perhaps again by gcsfs: the network library closes what it has sent once."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def connect(url: str, options: Mapping[str, Any]) -> tuple[GcsBucket, str]:
+    """The bucket of a ``gs://`` URL, and the path in it. See ``objects.Connect``."""
+    library = logging.getLogger("gcsfs")
+    if library.level == logging.NOTSET:  # it prints a traceback for each answer that is no success
+        library.setLevel(logging.CRITICAL)
+    opened, path = filesystem(url, {"use_listings_cache": False, **options})
+    bucket, _, inside = path.partition("/")
+    return GcsBucket(opened, bucket), inside.strip("/")
+
+
+def _seconds_of(text: str) -> float:
+    return dt.datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,258 @@
+"""Lakes in object stores: what S3, GCS, Azure and the stores of fsspec have in common (specs 3).
+
+An object is there whole or not at all, so there are no hidden names: a data file is kept here until it is whole, and
+then sent under the condition that its name is free. Where a store keeps no conditions, burler looks before it
+writes, and one writer alone may use the lake.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO
+
+from burler.errors import StorageError, UsageError
+from burler.lake.store import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
+from burler.lake.stores.object_calls import ABSENT, START_PATIENCE_SECONDS, Asking, Bucket, Head, Piece, Verdict
+from burler.lake.stores.object_faults import faults
+from burler.lake.stores.object_probe import PROBE_FOLDER, Held, probed
+from burler.lake.stores.object_reading import stream
+from burler.lake.stores.object_spool import SpooledFile
+
+Connect = Callable[[str, Mapping[str, Any]], tuple[Bucket, str]]
+"""(URL, options) -> the bucket, and the URL's path in it."""
+
+
+class ObjectStore:
+    """A lake in a bucket. A forked process connects anew, and so does one that a store is sent to.
+
+    Args:
+        url: of the lake's folder, without a slash at its end.
+        options: for the store's library.
+        connect: makes the bucket; nothing is asked for yet.
+        patience_seconds: how long one call is tried; None: the usual.
+    """
+
+    def __init__(
+        self, url: str, options: Mapping[str, Any], connect: Connect, *, patience_seconds: float | None = None
+    ) -> None:
+        self._url, self._options, self._connect, self._patience = url, dict(options), connect, patience_seconds
+        self._connected: tuple[int, Bucket, str, Asking] | None = None
+        self._held: Held | None = None
+        self._calls()
+
+    @property
+    def url(self) -> str:
+        """As it was given."""
+        return self._url
+
+    @property
+    def conditional(self) -> bool:
+        """See ``Store.conditional``. Found out by trying, once."""
+        if self._held is None:
+            bucket, _, asking = self._calls()
+            self._held = probed(bucket, asking, self._key(PROBE_FOLDER), self._url)
+        return self._held.writes
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._url!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ObjectStore, (self._url, self._options, self._connect), {"_held": self._held}
+
+    def check(self, *, must_exist: bool) -> None:
+        """Ask for something, so that what is wrong shows now.
+
+        Raises:
+            UsageError: no such bucket, no rights, or, with ``must_exist``, no lake. StorageError: no answer.
+        """
+        bucket, prefix, asking = self._calls()
+        early = Asking(asking.verdict, patience_seconds=min(asking.patience_seconds, START_PATIENCE_SECONDS))
+        with faults(self._url, "looked at", at_start=True):
+            page, after = early.ask(self._url, lambda: bucket.list(f"{prefix}raw/", ""))
+        if must_exist and not page and not after:
+            raise UsageError(
+                f"there is no lake at {self._url}: nothing is below 'raw/'. Is it spelled right?\n"
+                f"A new lake is made by: some-tap | burler lake write {self._url} --tap-id some-tap"
+            )
+
+    def read(self, path: str, /) -> Blob | None:
+        """A whole small file with its tag; None when there is none."""
+        try:
+            piece = self._fetch(path, 0, None)
+        except FileNotFoundError:
+            return None
+        return Blob(piece.data, piece.tag)
+
+    def create(self, path: str, data: bytes, /) -> str:
+        """Make an object, or raise FileExistsError; see ``Store.create``."""
+        return self._write(path, io.BytesIO(data), len(data), ABSENT)
+
+    def replace(self, path: str, data: bytes, /, *, tag: str) -> str:
+        """Compare and swap; see ``Store.replace``."""
+        return self._write(path, io.BytesIO(data), len(data), tag)
+
+    def delete(self, path: str, /, *, tag: str) -> None:
+        """Compare and delete; see ``Store.delete``."""
+        bucket, _, asking = self._calls()
+        key, place, lost = self._key(path), self.locate(path), False
+        condition = tag if self.conditional and self._held and self._held.deletes else None
+
+        def act() -> None:
+            nonlocal lost
+            try:
+                bucket.delete(key, condition=condition)
+            except Exception as error:
+                lost = lost or bucket.verdict(error) is Verdict.LOST
+                raise
+
+        with faults(place, "removed"):
+            # Stores differ in what they say where there is nothing to remove, and some keep no such condition.
+            if _tag(self._head(path)) != tag:
+                raise Conflict(place)
+            try:
+                asking.ask(place, act)
+            except Exception as error:
+                verdict = bucket.verdict(error)
+                if verdict in (Verdict.MISSING, Verdict.REFUSED):
+                    if self._head(path) is None:
+                        return  # by us: a reply got lost, perhaps one that the library has told nobody about
+                    raise Conflict(place) from None
+                if lost:
+                    raise OutcomeUnknown(
+                        f"{place}: no answer came, and nobody knows whether it was removed."
+                    ) from error
+                raise
+
+    def remove(self, path: str, /) -> None:
+        """Remove an object; fine if it is not there."""
+        bucket, _, asking = self._calls()
+        key, place = self._key(path), self.locate(path)
+        with faults(place, "removed"):
+            try:
+                asking.ask(place, lambda: bucket.delete(key, condition=None))
+            except Exception as error:
+                if bucket.verdict(error) is not Verdict.MISSING:
+                    raise
+
+    def walk(self, folder: str, /) -> Iterator[str]:
+        """Paths of all visible files below ``folder``, sorted: one paged listing."""
+        for file in self.files(folder):
+            yield file.path
+
+    def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
+        """See ``Store.files``."""
+        bucket, prefix, _ = self._calls()
+        found = self._listed(f"{self._key(folder)}/", hidden, self.locate(folder))
+        for file in found if bucket.in_order else sorted(found, key=lambda file: file.path):
+            yield StoredFile(file.path[len(prefix) :], file.size_bytes, file.modified)
+
+    def folders(self, folder: str, /) -> list[str]:
+        """Names of the visible folders directly inside ``folder``, sorted."""
+        bucket, _, asking = self._calls()
+        prefix, place = f"{self._key(folder)}/", self.locate(folder)
+        with faults(place, "listed"):
+            names = asking.ask(place, lambda: bucket.folders(prefix))
+        return sorted(name for name in names if name and not is_hidden(name))
+
+    def new_file(self, folder: str, /) -> SpooledFile:
+        """Begin a data file; it is kept here until it is published."""
+        self._key(folder)
+        return SpooledFile(self._publish, self._url)
+
+    def open(self, path: str, /) -> BinaryIO:
+        """An object for reading from its start; FileNotFoundError when there is none."""
+        place = self.locate(path)
+        return stream(
+            lambda start, stop: self._fetch(path, start, stop),
+            lambda: StorageError(f"{place} was replaced while it was read. Run again."),
+        )
+
+    def locate(self, path: str, /) -> str:
+        """The object's URL."""
+        check_path(path, self._url)
+        return f"{self._url}/{path}"
+
+    def hold(self, path: str, /) -> None:
+        """None: no store knows which processes live."""
+        self._key(path)
+
+    def _calls(self) -> tuple[Bucket, str, Asking]:
+        """The bucket of this process, what stands before each path, and how calls are made."""
+        if self._connected is None or self._connected[0] != os.getpid():
+            bucket, path = self._connect(self._url, self._options)
+            asking = Asking(bucket.verdict, patience_seconds=self._patience)
+            self._connected = (os.getpid(), bucket, f"{path}/" if path else "", asking)
+        return self._connected[1:]
+
+    def _key(self, path: str) -> str:
+        check_path(path, self._url)
+        return self._calls()[1] + path
+
+    def _fetch(self, path: str, start: int, stop: int | None) -> Piece:
+        bucket, _, asking = self._calls()
+        key, place = self._key(path), self.locate(path)
+        with faults(place, "read", missing_is_an_answer=True):
+            try:
+                return asking.ask(place, lambda: bucket.get(key, start, stop))
+            except Exception as error:
+                verdict = bucket.verdict(error)
+                if verdict is Verdict.MISSING:
+                    raise FileNotFoundError(place) from None
+                if verdict is not Verdict.EMPTY or start:
+                    raise
+            head = self._head(path)
+            if head is None:
+                raise FileNotFoundError(place)
+            return Piece(b"", head.tag, 0)
+
+    def _head(self, path: str) -> Head | None:
+        bucket, _, asking = self._calls()
+        try:
+            return asking.ask(self.locate(path), lambda: bucket.head(self._key(path)))
+        except Exception as error:
+            if bucket.verdict(error) is Verdict.MISSING:
+                return None
+            raise
+
+    def _write(self, path: str, body: BinaryIO, size: int, condition: str) -> str:
+        """Write under a condition; where the store keeps none, look first."""
+        bucket, _, asking = self._calls()
+        key, place = self._key(path), self.locate(path)
+
+        taken: Exception = FileExistsError(place) if condition == ABSENT else Conflict(place)
+        meant = {Verdict.REFUSED} if condition == ABSENT else {Verdict.REFUSED, Verdict.MISSING}
+        conditional = self.conditional
+        with faults(place, "written"):
+            if not conditional and _tag(self._head(path)) != condition:
+                raise taken
+            kept = condition if conditional else None
+            return asking.write(
+                place,
+                lambda mark: bucket.put(key, body, size, mark=mark, condition=kept),
+                lambda: self._head(path),
+                lambda verdict: taken if verdict in meant else None,
+            )
+
+    def _publish(self, path: str, body: BinaryIO, size: int) -> None:
+        self._write(path, body, size, ABSENT)
+
+    def _listed(self, begin: str, hidden: bool, place: str) -> Iterator[StoredFile]:
+        """Objects whose keys begin so, as they come; ``path`` is the key. Folders' own objects are left out."""
+        bucket, _, asking = self._calls()
+        after = ""
+        while True:
+            with faults(place, "listed"):
+                page, after = asking.ask(place, functools.partial(bucket.list, begin, after))
+            for file in page:
+                inside = file.path[len(begin) :]
+                if inside and not inside.endswith("/") and (hidden or not is_hidden(inside)):
+                    yield file
+            if not after:
+                return
+
+
+def _tag(head: Head | None) -> str:
+    return ABSENT if head is None else head.tag

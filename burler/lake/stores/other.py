@@ -1,0 +1,146 @@
+"""Lakes on whatever else fsspec reaches (SFTP, WebDAV, HDFS, ...): no conditions, so for a single writer.
+
+A file is written under a hidden name and moved to its own, so that readers see it whole. Tags are made from contents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import errno
+import hashlib
+import secrets
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from burler.errors import UsageError
+from burler.lake.store import StoredFile
+from burler.lake.stores.object_calls import Head, Piece, Verdict
+from burler.lake.stores.object_faults import filesystem
+
+_BLOCK_BYTES = 4 << 20
+_LOST = (ConnectionError, TimeoutError, EOFError)
+_TIMES = ("mtime", "LastModified", "last_modified", "modified", "updated", "created")
+
+
+class OtherBucket:
+    """See ``Bucket``: a folder of any store of fsspec's. Keys are paths."""
+
+    keeps_conditions = False
+    wrong_tag = "none"
+    in_order = False
+
+    def __init__(self, filesystem: Any) -> None:
+        self._fs = filesystem
+
+    def verdict(self, error: BaseException) -> Verdict:
+        """See ``Bucket.verdict``."""
+        if isinstance(error, FileNotFoundError):
+            return Verdict.MISSING
+        if isinstance(error, _LOST) or getattr(error, "errno", None) in (errno.ECONNRESET, errno.ETIMEDOUT):
+            return Verdict.LOST
+        return Verdict.WRONG
+
+    def get(self, key: str, start: int, stop: int | None) -> Piece:
+        """See ``Bucket.get``."""
+        size = int(self._fs.info(key)["size"])
+        data = self._fs.cat_file(key, start=start, end=size if stop is None else min(stop, size)) if size else b""
+        # Parts have no tag of their own: a file that is read in parts is a data file, and never changes.
+        return Piece(bytes(data), _tag(data) if stop is None else "", size)
+
+    def head(self, key: str) -> Head:
+        """See ``Bucket.head``."""
+        tag, size = hashlib.sha256(), 0
+        with self._fs.open(key, "rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                tag.update(block)
+                size += len(block)
+        return Head(tag.hexdigest(), size, "")
+
+    def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
+        """See ``Bucket.put``."""
+        folder, _, name = key.rpartition("/")
+        hidden, tag = f"{folder}/.tmp-{secrets.token_hex(12)}", hashlib.sha256()
+        body.seek(0)
+        try:
+            self._fs.makedirs(folder, exist_ok=True)
+            with self._fs.open(hidden, "wb") as file:
+                while block := body.read(_BLOCK_BYTES):
+                    file.write(block)
+                    tag.update(block)
+            self._move(hidden, key)
+        except NotImplementedError:
+            raise UsageError(f"this store can't be written to ({name}). Give another one, or a folder.") from None
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self._fs.rm_file(hidden)
+            raise
+        return tag.hexdigest()
+
+    def delete(self, key: str, *, condition: str | None) -> None:
+        """See ``Bucket.delete``."""
+        try:
+            self._fs.rm_file(key)
+        except FileNotFoundError:
+            raise
+        except Exception:  # each store says in its own way that there is nothing
+            self._fs.invalidate_cache()
+            if self._fs.exists(key):
+                raise
+            raise FileNotFoundError(key) from None
+
+    def list(self, prefix: str, after: str) -> tuple[list[StoredFile], str]:
+        """See ``Bucket.list``: one page, since such stores have no others."""
+        self._fs.invalidate_cache()
+        plain = prefix.strip("/")
+        files = []
+        for name, about in self._fs.find(prefix.rstrip("/"), detail=True).items():
+            inside = name[name.index(plain) + len(plain) :].strip("/")  # some lead with a slash of their own
+            if inside:
+                files.append(StoredFile(prefix + inside, int(about.get("size") or 0), _modified(about)))
+        return files, ""
+
+    def folders(self, prefix: str) -> set[str]:
+        """See ``Bucket.folders``."""
+        self._fs.invalidate_cache()
+        try:
+            found = self._fs.ls(prefix.rstrip("/"), detail=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        return {about["name"].rstrip("/").rpartition("/")[2] for about in found if about["type"] == "directory"}
+
+    def _move(self, hidden: str, key: str) -> None:
+        """Some stores rename over what is there, others only where nothing is."""
+        try:
+            self._fs.mv(hidden, key)
+        except (OSError, ValueError):
+            if not self._fs.exists(key) or not self._fs.exists(hidden):
+                raise
+            self._fs.rm_file(key)
+            self._fs.mv(hidden, key)
+        self._fs.invalidate_cache()
+
+
+def connect(url: str, options: Mapping[str, Any]) -> tuple[OtherBucket, str]:
+    """The store of a URL, and the path in it. See ``objects.Connect``."""
+    opened, path = filesystem(url, options)
+    return OtherBucket(opened), path.rstrip("/")
+
+
+def _tag(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _modified(about: Mapping[str, Any]) -> float:
+    """When a file was written, in seconds since 1970; 0 where a store does not say."""
+    for name in _TIMES:
+        found = about.get(name)
+        if isinstance(found, dt.datetime):
+            return (found if found.tzinfo else found.replace(tzinfo=dt.UTC)).timestamp()
+        if isinstance(found, int | float):
+            return float(found)
+        if isinstance(found, str):
+            with contextlib.suppress(ValueError):
+                parsed = dt.datetime.fromisoformat(found)
+                return (parsed if parsed.tzinfo else parsed.replace(tzinfo=dt.UTC)).timestamp()
+    return 0.0

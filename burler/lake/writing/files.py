@@ -1,0 +1,225 @@
+"""The files that one writer has open, at most one a stream: rows go in, files are ended when it is time.
+
+Nothing here knows of manifests, locks or STATEs: whoever uses it says what comes before a file and behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from burler.errors import MessageError, UsageError
+from burler.lake import layout
+from burler.lake.snapshot import FileStats
+from burler.lake.store import Store
+from burler.lake.writing.openfile import OpenFile, SchemaInUse
+from burler.singer.messages import Vouched, format_time
+from burler.target.roll import Clock, RollSettings, fitting
+
+COMPRESSIONS = ("gz", "bz2", None)
+_REMEMBERED_NAMES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How data files are compressed: ``gz``, ``bz2`` or None, and the level (see ``burler.target.compressor``).
+
+    Raises:
+        UsageError: another compression.
+    """
+
+    compression: str | None = "gz"
+    level: int = 1
+
+    def __post_init__(self) -> None:
+        if self.compression not in COMPRESSIONS:
+            raise UsageError(f"compression {self.compression!r} is unknown. Known: gz, bz2, none.")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What the user of ``OpenFiles`` does at each step of a file's life.
+
+    ``before(schema)``: the first byte of a file is about to be written. ``published(schema, name, stats)``: a file is
+    durable under its name, relative to the manifest; until this returns it counts as open. ``settled()``: such steps
+    are over, and all that is open is as it should be. ``taken(schema)``: names that no file may have, relative to the
+    manifest.
+    """
+
+    before: Callable[[SchemaInUse], object]
+    published: Callable[[SchemaInUse, str, FileStats], object]
+    settled: Callable[[], object]
+    taken: Callable[[SchemaInUse], Collection[str]]
+
+
+class OpenFiles:
+    """Open files by stream, for one thread at a time.
+
+    Attributes:
+        place: the number of the message that is being taken: whoever uses this counts it up.
+        schemas: the schema of each stream from here on.
+    """
+
+    def __init__(
+        self, store: Store, tap_id: str, *, owner: Owner, clock: Clock, settings: RollSettings, form: Form
+    ) -> None:
+        self.place = 0
+        self.schemas: dict[str, SchemaInUse] = {}
+        self._store, self._tap_id, self._owner = store, tap_id, owner
+        self._clock, self._settings, self._form = clock, settings, form
+        self._open: dict[str, OpenFile] = {}
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def begun(self) -> list[int]:
+        """The place of the first message of each open file."""
+        return [file.begun for file in self._open.values()]
+
+    @property
+    def next_due_seconds(self) -> float | None:
+        """Seconds until the oldest open file is due by age; None when no file is open. Safe from any thread."""
+        opened = min((file.opened for file in list(self._open.values())), default=None)
+        if opened is None:
+            return None
+        return max(0.0, opened + self._settings.max_file_age_seconds - self._clock.monotonic())
+
+    def of(self, stream: str) -> SchemaInUse:
+        """The schema of a stream.
+
+        Raises:
+            MessageError: none came yet.
+        """
+        try:
+            return self.schemas[stream]
+        except KeyError:
+            raise MessageError(
+                f"stream '{stream}': data came before its SCHEMA. The tap must send SCHEMA first."
+            ) from None
+
+    def is_open(self, key: tuple[str, str]) -> bool:
+        """Whether a file of (stream, hash) is open."""
+        file = self._open.get(key[0])
+        return file is not None and file.schema.key == key
+
+    def use(self, schema: SchemaInUse) -> None:
+        """The schema of its stream from here on; a file of another one is ended."""
+        file = self._open.get(schema.stream)
+        if file is not None:
+            self.end(file)
+            self._owner.settled()
+        self.schemas[schema.stream] = schema
+
+    def page(
+        self,
+        stream: str,
+        lines: bytes | bytearray,
+        count: int,
+        times: Sequence[str],
+        version: int | None,
+        vouched: Vouched | None = None,
+    ) -> None:
+        """Append ``count`` complete RECORD lines, to as many files as they need."""
+        settings = self._settings
+        start = done = 0
+        while done < count:
+            file = self._file(stream)
+            if version is None and file.activate_version is not None:
+                # Which rows without version an activation drops is told by files: those after it start one.
+                self._end_and_settle(file)
+                continue
+            end, taken = fitting(
+                lines,
+                start,
+                count - done,
+                room_bytes=settings.max_file_bytes - file.size,
+                room_records=None if settings.max_file_records is None else settings.max_file_records - file.records,
+                fresh=not file.records,
+            )
+            if taken:
+                chunk = lines if taken == count else bytes(memoryview(lines)[start:end])
+                part = times if len(times) == 1 else times[done : done + taken]
+                file.add_records(chunk, taken, min(part), max(part), version, vouched)
+                start, done = end, done + taken
+            if not taken or self._is_full(file):
+                self._end_and_settle(file)
+        self._make_room()
+
+    def activate_version(self, stream: str, line: bytes, version: int) -> None:
+        """Append an ACTIVATE_VERSION line."""
+        self._file(stream).add_activate_version(line, version)
+
+    def end_all(self) -> None:
+        """End every file, those that were begun first before the others."""
+        for file in sorted(self._open.values(), key=lambda file: file.begun):
+            self.end(file)
+
+    def end_old(self) -> None:
+        """End the files that are old enough."""
+        for file in [file for file in self._open.values() if self._is_old(file)]:
+            self.end(file)
+
+    def discard(self) -> None:
+        """Drop all that is not published."""
+        for file in self._open.values():
+            file.discard()
+        self._open.clear()
+
+    def end(self, file: OpenFile) -> None:
+        """Publish a file."""
+        written = format_time(self._clock.now())
+        name, stats = file.publish(self._tap_id, self._numbers, written, self._owner.taken(file.schema))
+        self._owner.published(file.schema, name, stats)
+        del self._open[file.schema.stream]
+        if len(self._numbers) > _REMEMBERED_NAMES:
+            self._numbers.clear()
+
+    def _end_and_settle(self, file: OpenFile) -> None:
+        self.end(file)
+        self._owner.settled()
+
+    def _file(self, stream: str) -> OpenFile:
+        """The open file of a stream, begun if there is none (or only one that is too old)."""
+        file = self._open.get(stream)
+        if file is not None and self._is_old(file):
+            self._end_and_settle(file)
+            file = None
+        return file or self._begin(self.of(stream))
+
+    def _begin(self, schema: SchemaInUse) -> OpenFile:
+        while len(self._open) >= self._settings.max_open_files:
+            self.end(min(self._open.values(), key=lambda file: file.begun))
+        self._owner.before(schema)
+        new_file = self._store.new_file(f"{layout.stream_folder(self._tap_id, schema.stream)}/{schema.hash}")
+        try:
+            file = OpenFile(
+                schema=schema,
+                new_file=new_file,
+                begun=self.place,
+                opened=self._clock.monotonic(),
+                received=format_time(self._clock.now()),
+                compression=self._form.compression,
+                level=self._form.level,
+            )
+        except BaseException:
+            new_file.discard()
+            raise
+        self._open[schema.stream] = file
+        return file
+
+    def _make_room(self) -> None:
+        """What open files keep in memory and on disk stays bounded: the greatest go first."""
+        if sum(file.stored for file in self._open.values()) <= self._settings.max_open_bytes:
+            return
+        while self._open and sum(file.stored for file in self._open.values()) > self._settings.max_open_bytes:
+            self.end(max(self._open.values(), key=lambda file: file.stored))
+        self._owner.settled()
+
+    def _is_old(self, file: OpenFile) -> bool:
+        return self._clock.monotonic() - file.opened >= self._settings.max_file_age_seconds
+
+    def _is_full(self, file: OpenFile) -> bool:
+        most = self._settings.max_file_records
+        return file.size >= self._settings.max_file_bytes or (most is not None and file.records >= most)

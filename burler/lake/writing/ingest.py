@@ -1,0 +1,109 @@
+"""Messages of any tap, as lines of bytes, into a lake (specs 1 rules 1 and 4; 11.24, 11.25).
+
+The bytes of each ``record`` go into the lake as they came, also those of files that a BATCH names. What is made uniform
+is around them: the type in upper case, ``time_extracted`` in UTC with six digits. A line that is no message ends the
+run with its number; what came before it is committed, and its STATE goes out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from burler.errors import MessageError
+from burler.lake.locking.lock import WaitStopped
+from burler.lake.writing.writer import LakeWriter
+from burler.singer.messages import format_time
+from burler.target.intake import blocks
+from burler.target.reader import BatchLine, Ingested, Reader
+from burler.target.roll import Clock, SystemClock
+
+_log = logging.getLogger("burler.lake")
+
+
+class _Stopped(Exception):
+    """Told to stop in the middle of a BATCH: what stands behind it is not looked at."""
+
+
+def ingest(
+    source: BinaryIO | int,
+    writer: LakeWriter,
+    *,
+    clock: Clock | None = None,
+    warn: Callable[[str], object] = _log.warning,
+    should_stop: Callable[[], bool] = lambda: False,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Ingested:
+    """Read messages until the end of ``source``, then close the writer.
+
+    Args:
+        source: a binary stream or a file descriptor. While a descriptor has nothing to read, files still roll by age.
+        clock: gives the received time to records that have none.
+        warn: gets one line for each kind of oddity, once.
+        should_stop: asked about once a second, between blocks and between pages of a BATCH; True ends the run as the
+            end of input does. Of a writer that waits for a lock its own is asked; what waits there is given up, and no
+            STATE covers it.
+        storage_options: for the library that reads the files of BATCH messages (credentials, an endpoint).
+
+    Raises:
+        MessageError: a line is no message, data came before its SCHEMA, or a BATCH can't be read (``BatchError``); with
+            the line's number. All before it is committed, and the STATE that covers it is out.
+        BurlerError: the lake can't be written; nothing uncommitted is covered by a STATE.
+    """
+    clock = clock or SystemClock()
+    batches = _Batches(writer, clock, warn, should_stop, storage_options)
+    reader = Reader(writer, clock, warn, batch=batches.take)
+    try:
+        stopped = False
+        try:
+            for block in blocks(source, tick=writer.tick, due=lambda: writer.next_due_seconds, stop=should_stop):
+                reader.take(block)
+        except _Stopped:
+            stopped = True
+        reader.finish(stopped=stopped or should_stop())
+    except MessageError:
+        writer.close()
+        raise
+    except WaitStopped as stop:
+        warn(str(stop))
+    except BaseException:
+        writer.abort()
+        raise
+    writer.close()
+    return reader.done
+
+
+class _Batches:
+    """Rows of BATCH files as RECORD lines of the lake."""
+
+    def __init__(
+        self,
+        writer: LakeWriter,
+        clock: Clock,
+        warn: Callable[[str], object],
+        should_stop: Callable[[], bool],
+        options: Mapping[str, Any] | None,
+    ) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._warn = warn
+        self._should_stop = should_stop
+        self._options = options
+
+    def take(self, message: BatchLine) -> int:
+        """The number of rows. A BATCH without ``time_extracted`` has the time at which it was received."""
+        from burler.batch.reading import read, record_lines
+
+        reading = read(message.line, message.schema, options=self._options, line=message.number, warn=self._warn)
+        batch = reading.batch
+        moment = batch.time_extracted or self._clock.now()
+        times, count = [format_time(moment)], 0
+        for page in reading.pages():
+            lines = record_lines(page.lines, batch.stream, moment, batch.version)
+            self._writer.page(batch.stream, lines, page.count, times, batch.version)
+            count += page.count
+            if self._should_stop():
+                raise _Stopped
+            self._writer.tick()
+        return count

@@ -1,0 +1,91 @@
+"""What a writer keeps up beside the data: the catalog of its tap, its entry in ``singerlake.json`` (specs 1)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from burler.errors import BurlerError, UsageError
+from burler.lake import catalogue, layout
+from burler.lake.pace import Pace
+from burler.lake.store import Store
+from burler.singer.messages import Schema, format_time
+from burler.target.roll import Clock
+
+_log = logging.getLogger("burler.lake")
+
+
+class Notes:
+    """The descriptive files of one tap, as a run of it goes on.
+
+    Args:
+        encoding: see ``catalogue.describe_lake``.
+    """
+
+    def __init__(
+        self, store: Store, tap_id: str, *, writer_id: str, clock: Clock, pace: Pace, encoding: str | None
+    ) -> None:
+        self._store, self._tap_id, self._writer_id = store, tap_id, writer_id
+        self._clock, self._pace, self._wanted = clock, pace, encoding
+        self._encoding: str | None = None
+        self._started = ""
+        self._new: dict[str, Schema] = {}
+
+    def begin(self) -> str:
+        """Make the lake known, once: the tap is running. How the lake spells schema hashes.
+
+        Raises:
+            UsageError: it does so by rules that were not asked for, or are unknown.
+        """
+        if self._encoding is None:
+            self._started = format_time(self._clock.now())
+            self._encoding = catalogue.describe_lake(
+                self._store, self._tap_id, encoding=self._wanted, status=self._status("running", None), pace=self._pace
+            )
+        return self._encoding
+
+    def add(self, schema: Schema) -> None:
+        """A schema that the catalog is to have."""
+        self._new[schema.stream] = schema
+
+    def describe(self, stream: str | None = None) -> None:
+        """Put what is new into the catalog: of one stream, or of all."""
+        new = [schema for name, schema in self._new.items() if stream in (None, name)]
+        if new:
+            catalogue.describe_streams(self._store, self._tap_id, new, pace=self._pace)
+            for schema in new:
+                del self._new[schema.stream]
+
+    def end(self, state: str) -> None:
+        """The run is over: ``complete`` or ``failed``. Where that can't be written, the run is what it is."""
+        if self._encoding is None:
+            return
+        try:
+            status = self._status(state, format_time(self._clock.now()))
+            catalogue.end_status(self._store, self._tap_id, status, pace=self._pace)
+        except BurlerError as error:
+            _log.warning("tap '%s': its status in the lake could not be written: %s", self._tap_id, error)
+
+    def _status(self, state: str, ended: str | None) -> dict[str, str | None]:
+        return {"state": state, "writer-id": self._writer_id, "started": self._started, "ended": ended, "link": None}
+
+
+def refuse_case_twin(store: Store, tap_id: str, stream: str, beside: Iterable[str]) -> None:
+    """Of two names that differ only in case the second is refused: see ``layout.case_twin``.
+
+    Args:
+        beside: further streams of this tap, which may have no folder yet.
+
+    Raises:
+        UsageError: the tap, or the stream, has such a twin.
+    """
+    names = ((layout.ROOT, tap_id, ()), (layout.tap_folder(tap_id), stream, beside))
+    for folder, name, others in names:
+        here = layout.component(name)
+        there = [*store.folders(folder), *map(layout.component, others)]
+        twin = layout.case_twin(here, there)
+        if twin is not None:
+            raise UsageError(
+                f"{store.url}: '{name}' and '{twin}' differ only in upper and lower case, and would be one "
+                "folder on many systems. Rename one of them in the tap."
+            )

@@ -1,0 +1,238 @@
+"""Lines of any tap as calls of a writer: blocks decoded in C, records of one stream kept together."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Protocol
+
+from msgspec import UNSET
+
+from burler.errors import MessageError
+from burler.singer.messages import ActivateVersion, Schema, State, encode, format_time
+from burler.target.lines import (
+    SHOWN_CHARACTERS,
+    Message,
+    Numbered,
+    bad,
+    decode_all,
+    exact,
+    one_by_one,
+    schema_of,
+    stream_of,
+)
+from burler.target.page import BarePage, RecordPage
+from burler.target.roll import Clock
+from burler.target.timestamps import normalise_time
+
+
+@dataclass(slots=True)
+class Ingested:
+    """What came in: lines, and RECORDs of each stream."""
+
+    lines: int = 0
+    records: dict[str, int] = field(default_factory=dict)
+
+    def count(self, stream: str, records: int) -> None:
+        """So many records more of a stream."""
+        self.records[stream] = self.records.get(stream, 0) + records
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """A BATCH message as it came. ``schema``: the stream's, the last SCHEMA before it."""
+
+    number: int
+    stream: str
+    line: bytes
+    schema: Schema
+
+
+class Taker(Protocol):
+    """Who gets the messages: a ``LakeWriter``, a ``BatchWriter``."""
+
+    def schema(self, message: Schema) -> None:
+        """A SCHEMA."""
+
+    def activate_version(self, message: ActivateVersion) -> None:
+        """An ACTIVATE_VERSION."""
+
+    def state(self, message: State) -> None:
+        """A STATE."""
+
+
+Rows = Callable[[str, bytes, int, dt.datetime | None, int | None], object]
+"""Takes bare rows: stream, lines, count, the earliest ``time_extracted`` (None: not known), version."""
+
+
+class Reader:
+    """Takes blocks of bytes, hands messages to a writer.
+
+    Args:
+        rows: gets the rows of RECORDs, bare; by default ``writer.page`` gets them as whole lines.
+        batch: gets BATCH messages, and gives the number of rows that it made of one.
+        other: gets a line of an unknown type with its stream, if it names one. By default those are skipped with a
+            warning.
+    """
+
+    def __init__(
+        self,
+        writer: Taker,
+        clock: Clock,
+        warn: Callable[[str], object],
+        *,
+        batch: Callable[[BatchLine], int],
+        rows: Rows | None = None,
+        other: Callable[[bytes, str | None], object] | None = None,
+    ) -> None:
+        self.done = Ingested()
+        self._writer = writer
+        self._clock = clock
+        self._warn = warn
+        self._batch = batch
+        self._rows = rows
+        self._unknown = other
+        self._warned: set[str] = set()
+        self._schemas: dict[str, Schema] = {}
+        self._begun: list[bytes] = []
+
+    def take(self, block: bytes) -> None:
+        """Work on all lines that end in this block.
+
+        Raises:
+            MessageError: see ``burler.lake.writing.ingest.ingest``.
+        """
+        cut = block.rfind(b"\n")
+        if cut < 0:
+            self._begun.append(block)
+            return
+        whole = b"".join((*self._begun, block[:cut]))
+        self._begun = [block[cut + 1 :]] if cut + 1 < len(block) else []
+        self._lines(whole)
+
+    def finish(self, *, stopped: bool) -> None:
+        """The end of input. A last line without a line end counts if it is whole.
+
+        ``stopped``: the reader was told to stop, so a line may be broken off, and is left alone.
+        """
+        last = b"".join(self._begun)
+        if last and not stopped:
+            self._lines(last)
+        self._begun = []
+
+    def _lines(self, whole: bytes) -> None:
+        lines = whole.split(b"\n")
+        first = self.done.lines + 1
+        messages = decode_all(whole, lines)
+        if messages is not None:
+            self._messages(zip(range(first, first + len(lines)), messages, lines, repeat(b""), strict=False))
+        else:
+            self._messages(one_by_one(first, lines))
+        self.done.lines += len(lines)
+
+    def _messages(self, messages: Iterable[Numbered]) -> None:
+        """Gather neighbouring RECORDs of one stream and version into a page; hand on the rest one by one."""
+        page: RecordPage | BarePage | None = None
+        received = format_time(self._clock.now())
+        try:
+            for number, message, line, extras in messages:
+                kind = message.type if message.type == "RECORD" else message.type.upper()
+                if kind != "RECORD":
+                    self._done_with(page)
+                    page = None
+                    self._other(kind, number, message, line)
+                    continue
+                if page is None or message.stream != page.stream or message.version != page.version:
+                    self._done_with(page)
+                    page = self._new_page(number, message, line)
+                self._add(page, number, message, line, extras, received)
+        except MessageError:
+            self._done_with(page)  # the records before the bad line are whole
+            raise
+        self._done_with(page)
+
+    def _new_page(self, number: int, message: Message, line: bytes) -> RecordPage | BarePage:
+        stream = stream_of(number, message, line)
+        if stream not in self._schemas:
+            raise bad(number, line, f"a RECORD of stream '{stream}' came before its SCHEMA")
+        kind = RecordPage if self._rows is None else BarePage
+        return kind(stream, message.version, number)
+
+    def _add(
+        self, page: RecordPage | BarePage, number: int, message: Message, line: bytes, extras: bytes, received: str
+    ) -> None:
+        text = message.time_extracted
+        if text is None and not page.bare:
+            text = received
+        if text is not None and text != page.text:
+            try:
+                time, assumed = normalise_time(text)
+            except ValueError as error:
+                raise bad(number, line, f"time_extracted: {error}") from None
+            if assumed:
+                self._warn_once("time_extracted without a zone is taken as UTC", number)
+            page.turn_to(text, time)
+        record = b"" if message.record is UNSET else bytes(message.record)
+        if record[:1] != b"{":
+            raise bad(number, line, "the 'record' of a RECORD must be a JSON object")
+        if extras and page.bare:
+            self._warn_once("keys of a RECORD that no Singer message has do not go into batch files", number)
+        page.add(record, extras, timed=text is not None)
+
+    def _done_with(self, page: RecordPage | BarePage | None) -> None:
+        """Give a page to the writer. An error of the writer's is about the lines of the page."""
+        if page is None or not page.count:
+            return
+        count, page.count = page.count, 0  # it is handed on once, whatever comes of it
+        try:
+            if self._rows is not None:
+                self._rows(page.stream, b"".join(page.parts), count, page.earliest, page.version)
+            else:
+                self._writer.page(page.stream, b"".join(page.parts), count, page.times, page.version)  # type: ignore[attr-defined]
+        except MessageError as error:
+            raise type(error)(f"lines {page.number} and after: {error}") from None
+        self.done.count(page.stream, count)
+
+    def _other(self, kind: str, number: int, message: Message, line: bytes) -> None:
+        if kind == "SCHEMA":
+            schema = schema_of(number, message, line)
+            try:
+                self._writer.schema(schema)
+            except MessageError as error:
+                raise bad(number, line, str(error)) from None
+            self._schemas[schema.stream] = schema
+        elif kind == "STATE":
+            self._state(number, message, line)
+        elif kind == "ACTIVATE_VERSION":
+            stream = stream_of(number, message, line)
+            if message.version is None:
+                raise bad(number, line, "an ACTIVATE_VERSION without 'version'")
+            if stream not in self._schemas:
+                raise bad(number, line, f"an ACTIVATE_VERSION of stream '{stream}' came before its SCHEMA")
+            self._writer.activate_version(ActivateVersion(stream, message.version))
+        elif kind == "BATCH":
+            stream = stream_of(number, message, line)
+            if stream not in self._schemas:
+                raise bad(number, line, f"a BATCH of stream '{stream}' came before its SCHEMA")
+            self.done.count(stream, self._batch(BatchLine(number, stream, line, self._schemas[stream])))
+        elif self._unknown is not None:
+            self._unknown(line, message.stream)
+        else:
+            self._warn_once(f"messages of the unknown type {message.type[:SHOWN_CHARACTERS]!r} are skipped", number)
+
+    def _state(self, number: int, message: Message, line: bytes) -> None:
+        if message.value is UNSET:
+            raise bad(number, line, "a STATE without 'value'")
+        value = exact(number, line, message.value)
+        try:
+            encode(value)
+        except UnicodeEncodeError:
+            raise bad(number, line, "a STATE that holds half of a surrogate pair, which UTF-8 can't hold") from None
+        self._writer.state(State(value))
+
+    def _warn_once(self, fact: str, number: int) -> None:
+        if fact not in self._warned:
+            self._warned.add(fact)
+            self._warn(f"line {number}: {fact}; further ones without a word")

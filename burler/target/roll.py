@@ -1,0 +1,75 @@
+"""When files roll, the time by which they do, and how much of a page still goes into one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from burler.errors import UsageError
+
+
+class Clock(Protocol):
+    """Time, as an argument, so that tests can turn it."""
+
+    def now(self) -> dt.datetime:
+        """The moment, aware."""
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+
+
+class SystemClock:
+    """This machine's time."""
+
+    def now(self) -> dt.datetime:
+        """The moment, in UTC."""
+        return dt.datetime.now(dt.UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class RollSettings:
+    """When a file is ended, committed, and the next one begun.
+
+    ``max_file_bytes``: uncompressed, the SCHEMA line included; one line may exceed it. ``max_file_records``:
+    None is no limit. ``max_file_age_seconds``: since its first message, also while nothing comes in.
+    ``max_open_files``: beyond it the oldest is ended (a process may hold only so many). ``max_open_bytes``: of all
+    open files, compressed, as they lie on disk or in memory; beyond it the greatest is ended.
+    """
+
+    max_file_bytes: int = 64 * 1024 * 1024
+    max_file_records: int | None = None
+    max_file_age_seconds: float = 60.0
+    max_open_files: int = 100
+    max_open_bytes: int = 1024 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is not None and not value > 0:  # so that NaN does not pass
+                raise UsageError(f"{name} is {value}; it must be greater than 0.")
+
+
+def fitting(
+    lines: bytes | bytearray, start: int, left: int, *, room_bytes: int, room_records: int | None, fresh: bool
+) -> tuple[int, int]:
+    """(end, count) of the lines from ``start`` on that still go into a file; a fresh file takes one at least.
+
+    ``left`` is the number of lines from ``start`` to the end of the page.
+    """
+    end, count = len(lines), left
+    if end - start > room_bytes:
+        end = lines.rfind(b"\n", start, start + max(0, room_bytes)) + 1
+        if end <= start:
+            return (lines.index(b"\n", start) + 1, 1) if fresh else (start, 0)
+        count = lines.count(b"\n", start, end)
+    if room_records is not None and count > room_records:
+        end, count = start, room_records
+        for _ in range(count):
+            end = lines.index(b"\n", end) + 1
+    return end, count

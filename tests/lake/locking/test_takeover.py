@@ -1,0 +1,257 @@
+"""A writer is paused for longer than its lock lives, another takes over, and the first wakes up.
+
+The whole of it with real processes: ``burler lake write``, SIGSTOP and SIGCONT, on a local disk and on an S3 server.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "model"))
+sys.path.append(str(Path(__file__).parents[2] / "runtime"))
+
+from lake_storm_store import s3_server as s3_server_of_its_own
+from lake_writers import Writing, until
+
+from burler.lake import load, open_store, read_lines
+
+SHORT = ("--lock-ttl-seconds", "0.6", "--lock-timeout-seconds", "60")
+LONG = ("--lock-ttl-seconds", "3600", "--lock-timeout-seconds", "60")
+
+
+@dataclass(frozen=True)
+class Somewhere:
+    """A lake, and how processes get there."""
+
+    url: str
+    environment: dict[str, str]
+    options: dict[str, Any] | None = None
+
+    def writing(self, *options: str, **more: Any) -> Writing:
+        return Writing(self.url, *options, environment=self.environment, **more)
+
+    def ids(self) -> list[int]:
+        """The rows that the manifest leads to."""
+        store = open_store(self.url, options=self.options)
+        lines = [line for file in load(store, "t", "s").files for line in list(read_lines(store, file.path))[1:]]
+        return sorted(json.loads(line)["record"]["id"] for line in lines)
+
+    def manifest(self) -> bytes:
+        blob = open_store(self.url, options=self.options).read("raw/t/s/manifest.json")
+        assert blob is not None
+        return blob.data
+
+    def locks(self) -> list[str]:
+        return [path for path in open_store(self.url, options=self.options).walk("raw") if path.endswith(".lock")]
+
+    def claim(self) -> dict[str, Any]:
+        (claim,) = json.loads(self.manifest())["writers"].values()
+        return claim
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    """An S3 server in a process of its own, that compares and writes in one step."""
+    pytest.importorskip("s3fs")
+    pytest.importorskip("moto")
+    with s3_server_of_its_own() as server:
+        yield server
+
+
+@pytest.fixture(params=["disk", "s3"])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Somewhere]:
+    if request.param == "disk":
+        yield Somewhere(str(tmp_path / "lake"), {})
+    else:
+        server = request.getfixturevalue("server")
+        yield Somewhere(server.url(tmp_path.name), {**server.environment, "NO_PROXY": "127.0.0.1"}, server.options)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Somewhere:
+    return Somewhere(str(tmp_path / "lake"), {})
+
+
+def test_who_is_taken_over_while_paused_fails_and_commits_nothing(lake: Somewhere) -> None:
+    """Paused with a row on its way; the other takes over, commits and is still there when the first wakes up."""
+    with lake.writing(*SHORT) as older, lake.writing(*SHORT) as newer:
+        older.commit(1, 2)
+        older.pause()
+        older.rows(3)
+        newer.commit(11)
+        before = lake.manifest()
+        assert json.loads(before)["writers"]
+        older.resume()
+        assert older.end() == 3
+        assert older.acked == [1, 2]
+        assert lake.manifest() == before
+        assert "Traceback" not in older.said
+        assert older.said.count("CRITICAL") == 1
+        assert "run again from the last STATE" in older.said
+        newer.commit(12)
+        assert newer.end() == 0
+    assert lake.ids() == [1, 2, 11, 12]
+    assert lake.locks() == []
+
+
+def test_who_is_taken_over_and_wakes_up_when_all_is_over_fails_too(disk: Somewhere) -> None:
+    """No lock is there any more when it wakes up: the claim tells."""
+    with disk.writing(*SHORT) as older, disk.writing(*SHORT) as newer:
+        older.commit(1)
+        older.pause()
+        newer.commit(11)
+        assert newer.end() == 0
+        before, claim = disk.manifest(), disk.claim()
+        assert disk.locks() == []
+        older.rows(2)
+        older.resume()
+        assert older.end() == 3
+        assert older.acked == [1]
+        assert disk.manifest() == before
+        assert claim["epoch"] == 2
+    assert disk.ids() == [1, 11]
+    assert disk.locks() == []
+
+
+def test_who_starts_again_after_that_brings_the_rows_once_more(disk: Somewhere) -> None:
+    with disk.writing(*SHORT) as older, disk.writing(*SHORT) as newer:
+        older.commit(1)
+        older.pause()
+        newer.commit(11)
+        assert newer.end() == 0
+        older.rows(2)
+        older.resume()
+        assert older.end() == 3
+    with disk.writing(*SHORT) as again:
+        again.commit(2, 3)
+        assert again.end() == 0
+    assert disk.ids() == [1, 2, 3, 11]
+    assert disk.claim()["epoch"] == 3
+
+
+def test_a_short_pause_is_waited_for_and_both_come_through(disk: Somewhere) -> None:
+    with disk.writing(*LONG) as older, disk.writing(*LONG) as newer:
+        older.commit(1)
+        newer.rows(11)
+        until(lambda: "waiting for the lock" in newer.said)
+        older.pause()
+        assert newer.quiet() == []
+        older.resume()
+        older.commit(2)
+        assert newer.quiet() == []
+        assert older.end() == 0
+        assert newer.state() == 11
+        assert newer.end() == 0
+    assert disk.ids() == [1, 2, 11]
+
+
+def test_a_dead_holder_on_this_machine_is_followed_at_once(disk: Somewhere) -> None:
+    """Its ttl is an hour."""
+    with disk.writing(*LONG) as older:
+        older.commit(1)
+        older.process.kill()
+        older.wait()
+    assert disk.locks()
+    with disk.writing(*LONG) as newer:
+        newer.commit(11)
+        assert newer.end() == 0
+    assert disk.ids() == [1, 11]
+    assert disk.locks() == []
+
+
+def test_a_dead_holder_elsewhere_is_followed_after_its_ttl(disk: Somewhere) -> None:
+    """A lock of another machine, as far as anybody can tell: it stands there and does not change."""
+    with disk.writing(*SHORT) as first:
+        first.commit(1)
+        assert first.end() == 0
+    (digest,) = json.loads(disk.manifest())["writers"]
+    store = open_store(disk.url, options=disk.options)
+    lock = {"writer-id": "gone", "acquired": "2024-01-02T12:00:00.000000Z", "updated": "2034-01-02T12:00:00.000000Z"}
+    store.create(f"raw/t/s/{digest}/singerlake.lock", json.dumps(lock).encode())
+    with disk.writing(*SHORT) as newer:
+        newer.commit(11)
+        assert newer.end() == 0
+        assert "waiting for the lock of gone" in newer.said
+    assert disk.ids() == [1, 11]
+    assert disk.locks() == []
+
+
+def test_who_waits_too_long_gives_up_and_names_the_holder(disk: Somewhere) -> None:
+    with disk.writing(*LONG) as older:
+        older.commit(1)
+        holder = disk.claim()["writer-id"]
+        with disk.writing("--lock-timeout-seconds", "0.5") as newer:
+            newer.rows(11)
+            assert newer.end() == 3
+            assert newer.acked == []
+            assert holder in newer.said
+            assert "lock_timeout_seconds" in newer.said
+        older.commit(2)
+        assert older.end() == 0
+    assert disk.ids() == [1, 2]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_ends_the_wait(disk: Somewhere, number: int) -> None:
+    with disk.writing(*LONG) as older, disk.writing(*LONG) as newer:
+        older.commit(1)
+        newer.rows(11)
+        until(lambda: "waiting for the lock" in newer.said)
+        newer.process.send_signal(number)
+        assert newer.wait() == 0, newer.said
+        assert newer.acked == []
+        assert "stopped while waiting" in newer.said
+        assert "Traceback" not in newer.said
+        older.commit(2)
+        assert older.end() == 0
+    assert disk.ids() == [1, 2]
+
+
+def test_two_schema_versions_of_one_stream_are_written_at_one_time(disk: Somewhere) -> None:
+    """Each has its own lock, so nobody waits; the manifest is theirs together, and forgets nothing."""
+    with disk.writing(*LONG) as one, disk.writing(*LONG, variant=1) as other:
+        for number in range(5):
+            one.rows(number)
+            other.rows(100 + number)
+        assert [one.state() for _ in range(5)] == [0, 1, 2, 3, 4]
+        assert [other.state() for _ in range(5)] == [100, 101, 102, 103, 104]
+        assert (one.end(), other.end()) == (0, 0)
+        assert "waiting" not in one.said + other.said
+    manifest = json.loads(disk.manifest())
+    assert sorted(manifest["versions"].values()) == ["v1", "v2"]
+    assert manifest["sequence"] == 10
+    assert disk.ids() == [*range(5), *range(100, 105)]
+
+
+def test_the_manifest_is_deleted_under_a_writer_that_holds_its_lock(disk: Somewhere) -> None:
+    """It is made anew from the files, and the writer goes on."""
+    with disk.writing(*LONG) as writer:
+        writer.commit(1, 2)
+        (Path(disk.url) / "raw/t/s/manifest.json").unlink()
+        writer.commit(3)
+        assert writer.end() == 0
+    assert disk.ids() == [1, 2, 3]
+
+
+def test_the_manifest_is_deleted_under_a_paused_writer_that_was_taken_over(disk: Somewhere) -> None:
+    """Nobody is named in the new manifest; the lock still tells that the first has lost it."""
+    with disk.writing(*SHORT) as older, disk.writing(*SHORT) as newer:
+        older.commit(1)
+        older.pause()
+        newer.commit(11)
+        older.rows(2)
+        (Path(disk.url) / "raw/t/s/manifest.json").unlink()
+        older.resume()
+        assert older.end() == 3
+        assert older.acked == [1]
+        newer.commit(12)
+        assert newer.end() == 0
+    assert set(disk.ids()) >= {1, 11, 12}

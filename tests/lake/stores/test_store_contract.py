@@ -1,0 +1,211 @@
+"""What every store promises, whatever it is made of (specs 3): the same tests for each."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from s3_lakes import azure_lake, gcs_lake, s3_lake
+
+from burler.errors import LakeError
+from burler.lake.store import Conflict, Store, open_store, probe
+from burler.lake.stores.local import LocalStore
+from burler.lake.stores.memory import MemoryStore
+from burler.lake.stores.objects import ObjectStore
+from burler.lake.stores.other import OtherBucket
+
+BIG = 5 << 20
+# Azure's client hands its bodies over in a way that aiohttp warns of.
+pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
+
+
+@pytest.fixture(params=["local", "memory", "s3", "gcs", "azure", "other"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    kind = request.param
+    if kind == "local":
+        yield LocalStore(tmp_path / "lake")
+    elif kind == "memory":
+        yield MemoryStore()
+    elif kind == "s3":
+        yield s3_lake(request.getfixturevalue("s3_server"), "some/lake")
+    elif kind == "other":
+        files = pytest.importorskip("fsspec.implementations.memory").MemoryFileSystem(skip_instance_cache=True)
+        files.store, files.pseudo_dirs = {}, [""]
+        yield ObjectStore("other://host/some/lake", {}, lambda url, options: (OtherBucket(files), "some/lake"))
+    else:
+        pytest.importorskip({"gcs": "gcsfs", "azure": "adlfs"}[kind])
+        with (gcs_lake if kind == "gcs" else azure_lake)("some/lake") as (lake, _):
+            yield lake
+
+
+def read(store: Store, path: str) -> bytes | None:
+    blob = store.read(path)
+    return None if blob is None else blob.data
+
+
+def _is_other(store: Store) -> bool:
+    return store.url.startswith("other:")
+
+
+def test_small_files_change_by_compare_and_swap(store: Store) -> None:
+    assert store.read("raw/a.json") is None
+    tag = store.create("raw/a.json", b"1")
+    blob = store.read("raw/a.json")
+    assert blob is not None and (blob.data, blob.tag) == (b"1", tag)
+    new = store.replace("raw/a.json", b"2", tag=tag)
+    assert new != tag and read(store, "raw/a.json") == b"2"
+    with pytest.raises(Conflict):
+        store.replace("raw/a.json", b"3", tag=tag)
+    with pytest.raises(Conflict):
+        store.delete("raw/a.json", tag=tag)
+    assert read(store, "raw/a.json") == b"2"
+    store.delete("raw/a.json", tag=new)
+    assert store.read("raw/a.json") is None
+
+
+def test_what_is_gone_can_be_neither_replaced_nor_deleted(store: Store) -> None:
+    tag = store.create("raw/a.json", b"1")
+    store.delete("raw/a.json", tag=tag)
+    with pytest.raises(Conflict):
+        store.replace("raw/a.json", b"2", tag=tag)
+    with pytest.raises(Conflict):
+        store.delete("raw/a.json", tag=tag)
+    assert store.read("raw/a.json") is None
+
+
+@pytest.mark.parametrize("content", [b"", b"1", b"x" * BIG], ids=["empty", "small", "big"])
+def test_creation_is_exclusive(store: Store, content: bytes) -> None:
+    store.create("raw/a.json", content)
+    for other in (b"", b"2", content):
+        with pytest.raises(FileExistsError):
+            store.create("raw/a.json", other)
+    assert read(store, "raw/a.json") == content
+
+
+def test_a_big_small_file_changes_by_compare_and_swap(store: Store) -> None:
+    tag = store.create("raw/manifest.json", b"1" * BIG)
+    new = store.replace("raw/manifest.json", b"2" * (4 * BIG), tag=tag)
+    with pytest.raises(Conflict):
+        store.replace("raw/manifest.json", b"3" * (4 * BIG), tag=tag)
+    blob = store.read("raw/manifest.json")
+    assert blob is not None and blob.tag == new and blob.data == b"2" * (4 * BIG)
+
+
+@pytest.mark.parametrize("size_bytes", [0, 7, BIG])
+def test_data_files_are_there_whole_or_not_at_all(store: Store, size_bytes: int) -> None:
+    content = (bytes(range(251)) * (size_bytes // 251 + 1))[:size_bytes]
+    one, two = store.new_file("raw/t/s/h"), store.new_file("raw/t/s/h")
+    for start in range(0, size_bytes, 1_000_003):
+        one.write(memoryview(content)[start : min(start + 1_000_003, size_bytes)])
+    two.write(b"two")
+    assert list(store.walk("raw")) == []
+    one.publish("raw/t/s/h/f.singer")
+    with pytest.raises(FileExistsError):
+        two.publish("raw/t/s/h/f.singer")
+    two.publish("raw/t/s/h/f-2.singer")
+    assert list(store.walk("raw")) == ["raw/t/s/h/f-2.singer", "raw/t/s/h/f.singer"]
+    with store.open("raw/t/s/h/f.singer") as stream:
+        assert stream.read() == content
+    one.discard()
+    two.discard()
+    assert len(list(store.walk("raw"))) == 2
+
+
+def test_what_is_discarded_never_was(store: Store) -> None:
+    file = store.new_file("raw/t")
+    file.write(bytearray(b"x" * BIG))
+    file.discard()
+    file.discard()
+    assert list(store.files("raw", hidden=True)) == []
+
+
+def test_a_listing_knows_size_and_time(store: Store) -> None:
+    before = time.time()
+    store.create("raw/b", b"12345")
+    store.create("raw/a/x", b"")
+    a, b = store.files("raw")
+    assert (a.path, a.size_bytes, b.path, b.size_bytes) == ("raw/a/x", 0, "raw/b", 5)
+    assert before - 2 <= b.modified <= time.time() + 2
+
+
+def test_listings_leave_hidden_things_out_unless_asked(store: Store) -> None:
+    for path in ("raw/b/x", "raw/a/x", "raw/a-b/x", "raw/.h/x", "raw/a/.h", "raw/a/deep/er/x", "raw/ab"):
+        store.create(path, b"")
+    seen = ["raw/a-b/x", "raw/a/deep/er/x", "raw/a/x", "raw/ab", "raw/b/x"]
+    assert list(store.walk("raw")) == [file.path for file in store.files("raw")] == seen
+    assert list(store.walk("raw/a")) == ["raw/a/deep/er/x", "raw/a/x"]
+    assert [file.path for file in store.files("raw", hidden=True)] == sorted([*seen, "raw/.h/x", "raw/a/.h"])
+    assert store.folders("raw") == ["a", "a-b", "b"]
+    assert store.folders("raw/a") == ["deep"]
+    assert list(store.walk("nothing")) == [] and store.folders("nothing") == []
+
+
+def test_removing_asks_for_nothing(store: Store) -> None:
+    store.create("raw/a", b"1")
+    store.remove("raw/a")
+    store.remove("raw/a")
+    store.remove("raw/none/at/all")
+    assert list(store.walk("raw")) == []
+
+
+def test_a_file_is_read_as_a_stream(store: Store) -> None:
+    lines = b"".join(b"%d,%s\n" % (n, b"x" * (n % 97)) for n in range(60_000))
+    store.create("raw/f", lines)
+    with store.open("raw/f") as stream:
+        assert stream.readline() == b"0,\n"
+        assert b"0,\n" + b"".join(iter(lambda: stream.read(100_001), b"")) == lines
+    with store.open("raw/f") as stream:
+        assert list(stream) == list(io.BytesIO(lines))
+    with store.open("raw/f") as stream:
+        assert stream.read(10) == lines[:10]  # and the rest is left
+    with pytest.raises(FileNotFoundError):
+        store.open("raw/none")
+
+
+@pytest.mark.parametrize("path", ["../x", "raw/../../x", "/etc/passwd", "raw//x", "raw/./x", "", "raw/\0"])
+def test_no_path_leads_out_of_the_lake(store: Store, path: str) -> None:
+    for act in (
+        lambda: store.read(path),
+        lambda: store.create(path, b""),
+        lambda: store.remove(path),
+        lambda: store.open(path),
+        lambda: list(store.files(path)),
+        lambda: store.locate(path),
+        lambda: store.hold(path),
+    ):
+        with pytest.raises(LakeError, match="leads out of it"):
+            act()
+
+
+def test_names_with_marks_in_them(store: Store) -> None:
+    paths = ["raw/t/%2Fx%23/a%00-1.singer", "raw/t/a b+c&d=e/f", "raw/t/ü/😀"]
+    for path in paths:
+        store.create(path, path.encode())
+    assert list(store.walk("raw")) == sorted(paths)
+    assert store.folders("raw/t") == ["%2Fx%23", "a b+c&d=e", "ü"]
+    for path in paths:
+        assert read(store, path) == path.encode()
+        with store.open(path) as stream:
+            assert stream.read() == path.encode()
+
+
+def test_conditions_hold_and_nothing_stays_of_the_probe(store: Store) -> None:
+    assert probe(store) is store.conditional is not _is_other(store)
+    assert list(store.files("raw", hidden=True)) == []
+
+
+def test_stores_of_one_url_are_one_lake(store: Store) -> None:
+    if isinstance(store, MemoryStore):
+        store = open_store("memory://one-lake")
+    store.create("raw/a", b"1")
+    again = store
+    if isinstance(store, LocalStore | MemoryStore):
+        again = open_store(store.url, must_exist=True)
+    elif not _is_other(store):
+        again = pickle.loads(pickle.dumps(store))
+    assert again.url == store.url and read(again, "raw/a") == b"1"
+    assert again.locate("raw/a") == store.locate("raw/a")

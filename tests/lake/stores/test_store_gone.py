@@ -1,0 +1,107 @@
+"""A store that is gone for good: the run ends soon, however many locks it holds."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from faulty_store import FaultyStore
+
+from burler.errors import StorageError
+from burler.lake.locking.lock import LockSettings
+from burler.lake.locking.locks import Locks
+from burler.lake.pace import LAST_SECONDS, briefly, patience_left
+from burler.lake.stores.memory import MemoryStore
+from burler.lake.stores.object_calls import Asking, Verdict
+from burler.lake.writing.parallel import LakeDriver
+
+STREAMS = 30
+
+
+class Patience:
+    """A store that notes how long each of its calls would be tried."""
+
+    def __init__(self) -> None:
+        self.store = FaultyStore(MemoryStore())
+        self.seconds: list[float] = []
+        self.store.before_call = lambda _call: self.seconds.append(patience_left())
+
+
+def test_after_a_failure_the_store_is_not_asked_once_a_lock(lake: Any, caplog: pytest.LogCaptureFixture) -> None:
+    seen = Patience()
+    lake.store = seen.store
+    writer = lake.writer()
+    for number in range(STREAMS):
+        writer.schema(lake.schema(f"stream {number}"))
+        writer.records(lake.page(f"stream {number}", 1))
+    assert set(seen.seconds) == {float("inf")}
+    seen.seconds.clear()
+    seen.store.fail("*", StorageError("gone"), times=-1)
+    with caplog.at_level(logging.WARNING, logger="burler.lake"), pytest.raises(StorageError, match="gone"):
+        writer.flush()
+    assert 0 < len(seen.seconds) < 5
+    assert seen.seconds[-1] == LAST_SECONDS and patience_left() == float("inf")
+    given_up = [one.getMessage() for one in caplog.records if "grow" in one.getMessage()]
+    assert len(given_up) == 2 and f"{STREAMS - 1} more locks" in given_up[1]
+    assert lake.states == []
+
+
+def test_a_run_that_ends_well_gives_its_locks_back_with_all_patience(lake: Any) -> None:
+    seen = Patience()
+    lake.store = seen.store
+    with lake.writer() as writer:
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", 1))
+    assert set(seen.seconds) == {float("inf")}
+    assert [path for path in seen.store.walk("raw") if path.endswith(".lock")] == []
+
+
+def test_a_driver_ends_soon_as_well(lake: Any) -> None:
+    seen = Patience()
+    with pytest.raises(StorageError, match="mine"), LakeDriver(seen.store, "tap-x", clock=lake.clock) as driver:
+        for number in range(STREAMS):
+            driver.begin(lake.schema(f"stream {number}"))
+        seen.seconds.clear()
+        seen.store.fail("*", StorageError("gone"), times=-1)
+        raise StorageError("mine")
+    assert seen.seconds == [LAST_SECONDS]
+
+
+def test_one_lock_that_is_slow_to_renew_does_not_starve_the_others(lake: Any) -> None:
+    for ttl_seconds, most in ((300.0, 10.0), (20.0, 2.0)):
+        seen = Patience()
+        locks = Locks(
+            seen.store, writer_id="me", settings=LockSettings(ttl_seconds), pace=lake.clock.pace(), heartbeat=False
+        )
+        for name in ("a", "b"):
+            locks.acquire(f"raw/t/{name}/h/singerlake.lock", name)
+        seen.seconds.clear()
+        seen.store.fail("replace", StorageError("slow"), path="*/a/*")
+        locks.beat()
+        assert set(seen.seconds) == {most} and len(seen.seconds) == 2
+        locks.check()
+        assert locks.release_all()
+
+
+def test_calls_of_an_object_store_are_tried_briefly_where_that_is_said() -> None:
+    clock = [0.0]
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    def gone() -> None:
+        raise ConnectionError("gone")
+
+    asking = Asking(lambda _error: Verdict.BUSY, patience_seconds=120, sleep=sleep, monotonic=lambda: clock[0])
+    took = []
+    for seconds in (None, 10.0, 1000.0):
+        clock[0] = 0.0
+        with pytest.raises(ConnectionError):
+            if seconds is None:
+                asking.ask("here", gone)
+            else:
+                with briefly(seconds):
+                    asking.ask("here", gone)
+        took.append(clock[0])
+    assert 120 <= took[0] < 130 and 10 <= took[1] < 20 and 120 <= took[2] < 130

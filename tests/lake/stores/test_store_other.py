@@ -1,0 +1,120 @@
+"""A lake on a store that knows no conditions, here a real FTP server: for a single writer, and told so."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burler.errors import StorageError, UsageError
+from burler.lake.store import Conflict, Store, open_store, probe
+
+pytest.importorskip("pyftpdlib")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The URL of a server, and the folder it serves; everybody may write."""
+    from pyftpdlib.authorizers import DummyAuthorizer
+    from pyftpdlib.handlers import FTPHandler
+    from pyftpdlib.servers import ThreadedFTPServer
+
+    folder = tmp_path_factory.mktemp("served")
+    authorizer = DummyAuthorizer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        authorizer.add_anonymous(str(folder), perm="elradfmwMT")
+    ftp = ThreadedFTPServer(("127.0.0.1", 0), type("Handler", (FTPHandler,), {"authorizer": authorizer}))
+    thread = threading.Thread(target=ftp.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"ftp://127.0.0.1:{ftp.address[1]}", folder
+    finally:
+        ftp.close_all()
+        thread.join(5)
+
+
+@pytest.fixture
+def served(server: tuple[str, Path], request: pytest.FixtureRequest) -> tuple[str, Path]:
+    """The same, with a folder of the test's own."""
+    return f"{server[0]}/{request.node.name}", server[1] / request.node.name
+
+
+@pytest.fixture
+def store(served: tuple[str, Path]) -> Store:
+    return open_store(f"{served[0]}/lake")
+
+
+def test_files_are_written_read_listed_and_removed(store: Store, served: tuple[str, Path]) -> None:
+    assert not probe(store) and store.hold("raw/x") is None
+    tag = store.create("raw/t/a.json", b"1")
+    with pytest.raises(FileExistsError):
+        store.create("raw/t/a.json", b"2")
+    new = store.replace("raw/t/a.json", b"22", tag=tag)
+    for act in (lambda: store.replace("raw/t/a.json", b"3", tag=tag), lambda: store.delete("raw/t/a.json", tag=tag)):
+        with pytest.raises(Conflict):
+            act()
+    blob = store.read("raw/t/a.json")
+    assert blob is not None and (blob.data, blob.tag) == (b"22", new)
+    file = store.new_file("raw/t/s/h")
+    file.write(bytes(3 << 20))
+    file.publish("raw/t/s/h/f")
+    with store.open("raw/t/s/h/f") as stream:
+        assert stream.read() == bytes(3 << 20)
+    assert [(f.path, f.size_bytes) for f in store.files("raw", hidden=True)] == [
+        ("raw/t/a.json", 2),
+        ("raw/t/s/h/f", 3 << 20),
+    ]
+    assert store.folders("raw") == ["t"] and store.folders("raw/t/s") == ["h"]
+    assert (served[1] / "lake/raw/t/a.json").read_bytes() == b"22"
+    store.delete("raw/t/a.json", tag=new)
+    store.remove("raw/t/s/h/f")
+    store.remove("raw/t/s/h/f")
+    assert list(store.walk("raw")) == [] and store.read("raw/t/a.json") is None
+    with pytest.raises(FileNotFoundError):
+        store.open("raw/t/a.json")
+
+
+def test_a_lake_that_is_not_there(store: Store, served: tuple[str, Path]) -> None:
+    with pytest.raises(UsageError, match="there is no lake at"):
+        open_store(f"{served[0]}/lake", must_exist=True)
+    store.create("raw/a", b"")
+    assert open_store(f"{served[0]}/lake", must_exist=True).locate("raw/a") == f"{served[0]}/lake/raw/a"
+
+
+def test_a_server_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("burler.lake.stores.objects.START_PATIENCE_SECONDS", 0.2)
+    with pytest.raises((StorageError, UsageError)) as caught:
+        open_store("ftp://127.0.0.1:9/lake")
+    assert "ftp://127.0.0.1:9/lake" in str(caught.value) and "--lake-options" not in str(caught.value)
+
+
+def test_a_scheme_that_nobody_knows() -> None:
+    with pytest.raises(UsageError, match="nowhere://") as caught:
+        open_store("nowhere://x/lake")
+    assert "batch" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["ftp://u:very-secret@h/x", "sftp://h/x?password=very-secret"])
+def test_credentials_in_a_url_are_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(UsageError, match="has credentials in it") as caught:
+        open_store(url)
+    assert "very-secret" not in str(caught.value)
+
+
+def test_a_whole_lake_by_a_single_writer(served: tuple[str, Path], lake: Any) -> None:
+    from burler.lake import load, read_lines
+
+    lake.store = open_store(f"{served[0]}/lake")
+    with lake.writer() as writer:
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", *range(10)))
+        writer.state(lake.state(1))
+    assert lake.ids() == list(range(10)) and lake.states == [{"at": 1}]
+    local = open_store(str(served[1] / "lake"))
+    assert [line for f in load(local, "tap-x", "users").files for line in read_lines(local, f.path)]

@@ -1,0 +1,191 @@
+"""Names that want to get out of the lake, on each kind of store; how folders spell schema hashes (specs 1, 18; 2)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from s3_lakes import s3_lake
+
+from burler.errors import UsageError
+from burler.lake import ingest, read_lines, read_singerlake, schema_message, streams
+from burler.lake.canonical import base85_alias, other_spelling, schema_hash, schema_line
+from burler.lake.catalogue import encoding_of
+from burler.lake.stores.memory import MemoryStore
+
+NAMES = [
+    "../../../escape",
+    "..",
+    ".",
+    "/etc/x",
+    "_x",
+    ".x",
+    "a\0b",
+    "a\nb",
+    "😀",
+    "n" * 300,
+    "ü" * 300,
+    "con",
+    "aux.txt",
+    "x.",
+    "x ",
+    "%2F",
+    "%2f..",
+    "a\\b",
+    "a?b#c*[d]",
+    "catalogue.json",
+    "manifest.json",
+    "singerlake.lock",
+    "x.singer.gz",
+    "-rf",
+    "s3://other/x",
+]
+
+
+@pytest.fixture(params=["local", "memory", "s3"])
+def any_lake(lake: Any, request: pytest.FixtureRequest) -> Any:
+    """The same lake on each kind of store."""
+    if request.param == "memory":
+        lake.store = MemoryStore()
+    elif request.param == "s3":
+        lake.store = s3_lake(request.getfixturevalue("s3_server"))
+    return lake
+
+
+def test_hostile_names_of_streams_stay_inside_and_come_back(any_lake: Any) -> None:
+    lake = any_lake
+    with lake.writer(max_open_files=3) as writer:
+        for number, name in enumerate(NAMES):
+            writer.schema(lake.schema(name))
+            writer.records(lake.page(name, number))
+    assert [lake.ids(name) for name in NAMES] == [[number] for number in range(len(NAMES))]
+    assert sorted(name for _, name in streams(lake.store)) == sorted(NAMES)
+    stored = [file.path for file in lake.store.files("raw", hidden=True)]
+    assert all(path.startswith("raw/tap-x/") for path in stored if path != "raw/singerlake.json" and "/." not in path)
+    parts = {part for path in stored for part in path.split("/")}
+    assert not parts & {"", ".", ".."}
+    assert max(len(part.encode()) for part in parts) <= 255
+    if not isinstance(lake.store, MemoryStore) and lake.path.exists():
+        assert sorted(path.name for path in lake.path.parent.iterdir()) == ["lake"]
+        assert [path.name for path in lake.path.iterdir()] == ["raw"]
+
+
+TAPS = ["../..", ".", "con", "%2F", "😀", "t" * 300, "a/b"]
+
+
+@pytest.mark.parametrize("tap_id", TAPS, ids=lambda name: ascii(name)[:12])
+def test_hostile_tap_ids_stay_inside(any_lake: Any, tap_id: str) -> None:
+    lake = any_lake
+    lake.tap_id = tap_id
+    with lake.writer() as writer:
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", 1))
+    assert lake.ids() == [1]
+    assert streams(lake.store) == [(tap_id, "users")]
+    assert [len(file.path.split("/")) for file in lake.store.files("raw") if file.path.endswith(".gz")] == [5]
+
+
+def test_of_two_names_that_differ_in_case_alone_the_second_is_refused(any_lake: Any) -> None:
+    lake = any_lake
+    writer = lake.writer()
+    writer.schema(lake.schema("Users"))
+    writer.records(lake.page("Users", 1))
+    with pytest.raises(UsageError, match="'users' and 'Users' differ only in upper and lower case"):
+        writer.schema(lake.schema("users"))
+    lake.tap_id = "TAP-X"
+    with pytest.raises(UsageError, match="'TAP-X' and 'tap-x'"):
+        lake.writer().schema(lake.schema())
+
+
+# --- base85
+
+
+def test_a_lake_that_spells_hashes_as_the_text_does(any_lake: Any) -> None:
+    lake = any_lake
+    with lake.writer(encoding="base85") as writer:
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", 1))
+    about = read_singerlake(lake.store)
+    assert about is not None
+    assert about["schema_hash"] == {
+        "function": "farmhash-fingerprint64",
+        "canonical": "burler-1",
+        "encoding": "base85",
+    }
+    assert encoding_of(lake.store) == "base85"
+    line = schema_line(lake.schema())
+    (file,) = lake.load().files
+    assert file.hash == base85_alias(line)
+    assert next(read_lines(lake.store, file.path))[:-1] == line
+    with lake.writer() as writer:  # without being told again
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", 2))
+    assert lake.ids() == [1, 2]
+    assert lake.load().versions == {base85_alias(line): "v1"}
+    assert schema_message(lake.store, lake.load(), base85_alias(line)) == lake.schema()
+    manifest = json.loads(lake.store.read("raw/tap-x/users/manifest.json").data)
+    assert manifest["schemas"][base85_alias(line)]["base85"] == base85_alias(line)
+
+
+def test_schemas_without_data_are_known_by_the_lakes_own_spelling(lake: Any) -> None:
+    with lake.writer(encoding="base85") as writer:
+        writer.schema(lake.schema())
+    assert list(lake.load().versions) == [base85_alias(schema_line(lake.schema()))]
+
+
+def test_a_lake_keeps_the_spelling_it_was_made_with(lake: Any) -> None:
+    with lake.writer() as writer:
+        writer.schema(lake.schema())
+    with pytest.raises(UsageError, match="you ask for base85"):
+        lake.writer(encoding="base85").schema(lake.schema())
+    with lake.writer(encoding="base58") as writer:
+        writer.schema(lake.schema())
+
+
+def test_where_singerlake_json_is_gone_the_folders_say_how_they_are_spelled(lake: Any) -> None:
+    with lake.writer(encoding="base85") as writer:
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", 1))
+    (lake.path / "raw" / "singerlake.json").unlink()
+    assert encoding_of(lake.store) == "base85"
+    with lake.writer() as writer:
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", 2))
+    assert lake.ids() == [1, 2]
+    assert len(lake.load().hashes) == 1
+
+
+def test_windows_has_no_folders_of_base85(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "win32")
+    with pytest.raises(UsageError, match="no folder on Windows"):
+        lake.writer(encoding="base85").schema(lake.schema())
+
+
+def test_an_unknown_spelling_is_named(lake: Any) -> None:
+    with pytest.raises(UsageError, match=r"encoding 'hex' is unknown\. Known: base58, base85"):
+        lake.writer(encoding="hex").schema(lake.schema())
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_each_spelling_leads_to_the_other(number: int) -> None:
+    line = b"%d" % number
+    here, there = schema_hash(line), schema_hash(line, "base85")
+    assert (other_spelling(here), other_spelling(there)) == (there, here)
+
+
+@pytest.mark.parametrize("text", ["", "users", "zzzzzzzzzzz", "~~~~~~~~~~", "a b c d e f", "GkZ4VgVbUrW0", "\x00" * 10])
+def test_what_is_no_hash_has_no_other_spelling(text: str) -> None:
+    assert other_spelling(text) is None
+
+
+def test_any_tap_writes_to_a_lake_of_base85(lake: Any, tmp_path: Any) -> None:
+    source = tmp_path / "in"
+    source.write_bytes(
+        json.dumps({"type": "SCHEMA", **lake.schema().to_wire()}).encode()
+        + b'\n{"type":"RECORD","stream":"users","record":{"id":1}}\n'
+    )
+    with source.open("rb") as opened:
+        ingest(opened, lake.writer(encoding="base85"))
+    assert lake.ids() == [1]
+    assert len(lake.load().files[0].hash) == 10
