@@ -102,15 +102,19 @@ class SecretSearch:
     After each phase of a test: its captured output and log, what it read of them itself, the output of processes that
     it ran to their end, messages and errors of ``run_tap``, the text of every error of burler's. A find fails the test.
     At the end of the session: all files below the base folder of temporary files, also inside of gzip, except those
-    that may hold secrets: ``config*.json``, and what a test has named with the fixture ``may_hold_secrets``.
+    that may hold secrets: ``config*.json``, and what a test has named with the fixture ``may_hold_secrets``. Where
+    tests run on several processes each searches its own folder, since it alone knows what its tests have named, and
+    hands its finds to the process that tells them.
     """
 
     MAY_HOLD = ("config*.json", ".config*.json.*.tmp")
     LEFT_OUT = (".git", "__pycache__", "site-packages", ".hypothesis")
     MOST_BYTES = 5 << 20
+    TOLD = "burler_secrets_in_files"
 
     def __init__(self):
         self.allowed = set()
+        self.others = False  # whether other processes run the tests
         self.finds = []  # of the phase that runs
         self.in_files = []
         self.undo = []
@@ -178,10 +182,19 @@ class SecretSearch:
         """Search the files."""
         factory = getattr(session.config, "_tmp_path_factory", None)
         base = getattr(factory, "_basetemp", None)  # None if no test has asked for a folder
-        if base is not None:
-            self.in_files = list(self.search(Path(base)))
-            if self.in_files and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if base is not None and not self.others:
+            self.in_files += self.search(Path(base))
+        told = getattr(session.config, "workeroutput", None)
+        if told is not None:
+            told[self.TOLD] = self.in_files
+        elif self.in_files and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        """Another process has ended: what it found."""
+        self.others = True
+        self.in_files += getattr(node, "workeroutput", {}).get(self.TOLD, ["a process ended without a search"])
 
     def pytest_terminal_summary(self, terminalreporter):
         """Say what stands in files."""

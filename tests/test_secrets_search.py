@@ -134,9 +134,10 @@ def test_what_shows_a_secret_fails(tmp_path, may_hold_secrets):
         assert place in done.stdout, (place, done.stdout)
 
 
-def test_what_stands_in_files_fails_the_session(tmp_path, may_hold_secrets):
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_what_stands_in_files_fails_the_session(tmp_path, may_hold_secrets, processes):
     may_hold_secrets(tmp_path)
-    done = inner_run(tmp_path, BODY, "test_inner.py::test_files")
+    done = inner_run(tmp_path, BODY, "test_inner.py::test_files", "-n", processes)
     assert done.returncode == 1, "though every test has passed"
     assert "1 passed" in done.stdout
     found = [line.partition(": ")[0] for line in done.stdout.splitlines() if "<secret token>" in line]
@@ -150,9 +151,14 @@ def test_a_test_that_fails_by_itself_is_left_as_it_is(tmp_path, may_hold_secrets
     assert shown.returncode == 1 and "assert 'plain' == 1" in shown.stdout
 
 
-def test_without_secrets_nothing_happens(tmp_path, may_hold_secrets):
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_without_secrets_nothing_happens(tmp_path, may_hold_secrets, processes):
     may_hold_secrets(tmp_path)
-    done = inner_run(tmp_path, BODY, "test_inner.py::test_nothing_to_see")
+    body = BODY + """
+def test_allowed(may_hold_secrets, tmp_path):
+    may_hold_secrets(tmp_path / "any").write_text(SECRET)
+"""
+    done = inner_run(tmp_path, body, "test_inner.py::test_nothing_to_see", "test_inner.py::test_allowed", "-n", processes)
     assert done.returncode == 0 and "secret" not in done.stdout
 
 

@@ -106,6 +106,31 @@ def test_stdout_has_messages_only(tmp_path: Path):
         assert json.loads(ended.stdout)["streams"][0]["tap_stream_id"] == "rows"
 
 
+def test_what_a_thread_prints_while_the_process_ends_is_no_message(tmp_path: Path):
+    source = """
+    import threading
+    import burler
+    tap = burler.tap("tap-x")
+
+    def chat():
+        while threading.main_thread().is_alive():
+            print("thread", flush=True)
+
+    @tap.sync("rows", schema={"type": "object", "properties": {"id": {"type": "integer"}}})
+    def rows():
+        threading.Thread(target=chat).start()
+        yield {"id": 1}
+
+    if __name__ == "__main__":
+        tap.cli()
+    """
+    path = write_tap(tmp_path, source)
+    for command in (["-m", "burler", "run", path], [path]):
+        ended = python(*command, cwd=tmp_path)
+        assert (ended.code, ended.messages[-1]["type"]) == (0, "STATE")
+        assert "thread" in ended.stderr
+
+
 SECRET = canary("config")
 LEAKY = """
 import logging, sys
