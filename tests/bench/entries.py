@@ -13,6 +13,8 @@ class Program:
         script: a file in ``programs``, run as ``script variant work rows``.
         environment: the name of its virtual environment (see ``environments``); None is the Python that runs this.
         does: what it does with a row, and what it leaves out: for the docs.
+        given: a file in ``programs`` that makes what this one reads, run as ``given folder rows`` once for each number
+            of rows and not measured; the folder is named by ``BENCH_GIVEN``.
     """
 
     name: str
@@ -20,6 +22,7 @@ class Program:
     does: str
     variant: str = "default"
     environment: str | None = None
+    given: str | None = None
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,7 @@ class Bench:
         self.environment: dict[str, str] = {}
         self._pythons: dict[str, str] = {}
         self._learned: dict[tuple[str, str, str], Path] = {}
+        self._made: dict[tuple[str, int], Path] = {}
 
     def python(self, program: Program) -> str:
         """The Python that runs a program.
@@ -179,7 +180,7 @@ class Bench:
         Raises:
             Failed: the program does.
         """
-        environment = {**ENVIRONMENT, **self.environment}
+        environment = {**ENVIRONMENT, **self.environment, **self._given(case, rows)}
         with tempfile.TemporaryFile(dir=self.folder) as out, self._errors() as errors:
             done = subprocess.run(
                 self._command(case, rows), env=environment, stdout=out, stderr=errors, cwd=self.folder, check=False
@@ -191,7 +192,7 @@ class Bench:
     def _start(self, case: Case, rows: int, more: dict[str, str], counted: Path | None = None) -> dict[str, Any]:
         side = self.folder / "side.json"
         side.unlink(missing_ok=True)
-        environment = {**ENVIRONMENT, **self.environment, "BENCH_SIDE": str(side), **more}
+        environment = {**ENVIRONMENT, **self.environment, **self._given(case, rows), "BENCH_SIDE": str(side), **more}
         command = self._command(case, rows)
         reading = [sys.executable, "-S", str(PROGRAMS / "reader.py"), *([str(counted)] if counted is not None else [])]
         reader = subprocess.Popen(reading, stdin=subprocess.PIPE)
@@ -208,6 +209,26 @@ class Bench:
         told: dict[str, Any] = json.loads(side.read_text())
         self.versions |= told["versions"]
         return {**told, "whole": whole}
+
+    def _given(self, case: Case, rows: int) -> dict[str, str]:
+        """What a program reads, made if it is not there yet; as the variable that names it.
+
+        Raises:
+            Failed: it can't be made.
+        """
+        script = case.program.given
+        if script is None:
+            return {}
+        if (script, rows) not in self._made:
+            folder = self.folder / f"given-{len(self._made)}"
+            command = [sys.executable, str(PROGRAMS / script), str(folder), str(rows)]
+            with self._errors() as errors:
+                done = subprocess.run(
+                    command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=errors, cwd=self.folder, check=False
+                )
+                _check(done.returncode, errors)
+            self._made[script, rows] = folder
+        return {"BENCH_GIVEN": str(self._made[script, rows])}
 
     def _command(self, case: Case, rows: int) -> list[str]:
         program = case.program

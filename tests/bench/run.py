@@ -5,6 +5,7 @@
     python tests/bench/run.py --row pages keyed      some rows of the table
     python tests/bench/run.py --profile pages        where the time of a row goes, by function
     python tests/bench/run.py --write-docs           the tables and the picture of docs/performance.md
+    python tests/bench/run.py --lake-plan [FILES]    which files of a lake to open: by manifest, and by listing a store
 
 Before anything is timed, burler's output is compared with the reference; a difference is an error (exit code 1).
 """
@@ -38,12 +39,14 @@ from results import Results
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 START_RUNS = 9
+PLAN_FILES, PLAN_ROUNDS = 100_000, 3
 ALL_NAMES = (*NAMES, *growth.NAMES)
 PROFILED = {row.name: row.case for row in RATES} | {row.name: row.case for row in growth.GROWTH}
 CHECKS = {
     **dict.fromkeys(growth_checks.CHECKED, growth_checks.check),
     **dict.fromkeys(batch_checks.CHECKED, batch_checks.check),
     **dict.fromkeys(lake_checks.CHECKED, lake_checks.check),
+    **dict.fromkeys(lake_checks.READ, lake_checks.check_reading),
 }
 AnyRow = TypeVar("AnyRow", RateRow, MemoryRow)
 
@@ -51,6 +54,10 @@ AnyRow = TypeVar("AnyRow", RateRow, MemoryRow)
 def main(args: list[str] | None = None) -> int:
     """Measure and print; gives the exit code."""
     given = _arguments(args)
+    if given.lake_plan:
+        import lake_plan_bench
+
+        return lake_plan_bench.main(["--files", str(given.lake_plan), "--rounds", str(min(given.runs, PLAN_ROUNDS))])
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         bench = Bench(Path(folder), peers=given.peers)
         if given.profile:
@@ -84,6 +91,14 @@ def _arguments(args: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="20,000 records and 3 rounds, unless said otherwise")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="burler and the floor alone")
     parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md and .svg")
+    parser.add_argument(
+        "--lake-plan",
+        nargs="?",
+        type=_above_0,
+        const=PLAN_FILES,
+        metavar="FILES",
+        help=f"plans for a lake of so many files ({PLAN_FILES:,}), and nothing else; needs moto",
+    )
     parser.add_argument("--profile", choices=PROFILED, help="profile burler in a row, by function")
     given = parser.parse_args(args)
     given.rows = given.rows or (ROWS // 10 if given.quick else ROWS)
