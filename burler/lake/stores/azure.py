@@ -93,13 +93,13 @@ class AzureBucket:
 
         self._ask(key, remove)
 
-    def list(self, prefix: str, after: str) -> tuple[list[StoredFile], str]:
+    def list(self, prefix: str, after: str, most: int | None = None) -> tuple[list[StoredFile], str]:
         """See ``Bucket.list``."""
 
         async def page() -> tuple[list[StoredFile], str]:
             async with self._fs.service_client.get_container_client(self._container) as client:
                 found = client.list_blobs(
-                    name_starts_with=prefix, results_per_page=_PAGE, include=["metadata"], **_ONCE
+                    name_starts_with=prefix, results_per_page=most or _PAGE, include=["metadata"], **_ONCE
                 )
                 pages = found.by_page(continuation_token=after or None)
                 files: list[StoredFile] = []

@@ -92,11 +92,12 @@ class GcsBucket:
         kept: dict[str, Any] = {} if condition is None else {"ifGenerationMatch": condition}
         self._call("DELETE", self._object, key, **kept)
 
-    def list(self, prefix: str, after: str) -> tuple[list[StoredFile], str]:
+    def list(self, prefix: str, after: str, most: int | None = None) -> tuple[list[StoredFile], str]:
         """See ``Bucket.list``."""
-        page = self._json(
-            "GET", self._objects, prefix=prefix, fields=_FIELDS, **({"pageToken": after} if after else {})
-        )
+        more: dict[str, Any] = {"pageToken": after} if after else {}
+        if most is not None:
+            more["maxResults"] = most
+        page = self._json("GET", self._objects, prefix=prefix, fields=_FIELDS, **more)
         files = [StoredFile(o["name"], int(o["size"]), _seconds_of(o["updated"])) for o in page.get("items") or ()]
         return files, page.get("nextPageToken", "")
 

@@ -99,9 +99,9 @@ class Bucket(Protocol):
     def delete(self, key: str, *, condition: str | None) -> None:
         """Remove an object."""
 
-    def list(self, prefix: str, after: str) -> tuple[list[StoredFile], str]:
+    def list(self, prefix: str, after: str, most: int | None = None) -> tuple[list[StoredFile], str]:
         """A page of the objects whose keys begin so (``path`` is the key), and what to give as ``after`` for the next
-        page; empty at first and at the end."""
+        page; empty at first and at the end. ``most``: no more of them are wanted; a store may send more."""
 
     def folders(self, prefix: str) -> set[str]:
         """What stands between ``prefix`` and the next ``/`` of the keys that have one."""

@@ -71,7 +71,7 @@ class ObjectStore:
         bucket, prefix, asking = self._calls()
         early = Asking(asking.verdict, patience_seconds=min(asking.patience_seconds, START_PATIENCE_SECONDS))
         with faults(self._url, "looked at", at_start=True):
-            page, after = early.ask(self._url, lambda: bucket.list(f"{prefix}raw/", ""))
+            page, after = early.ask(self._url, lambda: bucket.list(f"{prefix}raw/", "", 1))
         if must_exist and not page and not after:
             raise UsageError(
                 f"there is no lake at {self._url}: nothing is below 'raw/'. Is it spelled right?\n"

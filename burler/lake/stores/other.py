@@ -89,7 +89,7 @@ class OtherBucket:
                 raise
             raise FileNotFoundError(key) from None
 
-    def list(self, prefix: str, after: str) -> tuple[list[StoredFile], str]:
+    def list(self, prefix: str, after: str, most: int | None = None) -> tuple[list[StoredFile], str]:
         """See ``Bucket.list``: one page, since such stores have no others."""
         self._fs.invalidate_cache()
         plain = prefix.strip("/")

@@ -109,9 +109,11 @@ class S3Bucket:
         kept: dict[str, Any] = {} if condition is None else {"IfMatch": condition}
         self._call("delete_object", Key=key, **kept)
 
-    def list(self, prefix: str, after: str) -> tuple[list[StoredFile], str]:
+    def list(self, prefix: str, after: str, most: int | None = None) -> tuple[list[StoredFile], str]:
         """See ``Bucket.list``."""
         more: dict[str, Any] = {"ContinuationToken": after} if after else {}
+        if most is not None:
+            more["MaxKeys"] = most
         page = self._call("list_objects_v2", Prefix=prefix, **more)
         files = [StoredFile(o["Key"], o["Size"], o["LastModified"].timestamp()) for o in page.get("Contents") or ()]
         return files, page["NextContinuationToken"] if page.get("IsTruncated") else ""

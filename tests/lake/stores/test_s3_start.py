@@ -32,6 +32,15 @@ def test_no_lake_there(s3_server: Any) -> None:
         open_store(s3_server.url("lak"), must_exist=True, options=s3_server.options)
 
 
+def test_to_open_a_lake_costs_one_request_and_no_page_of_names(s3_server: Any) -> None:
+    s3_server.put("lake/raw/x", b"")
+    s3_server.put("lake/raw/y", b"")
+    before = len(s3_server.requests)
+    open_store(s3_server.url("lake"), must_exist=True, options=s3_server.options)
+    (asked,) = s3_server.requests[before:]
+    assert asked.startswith("GET ") and "max-keys=1&" in f"{asked}&"
+
+
 def test_a_bucket_that_is_not_there(s3_server: Any) -> None:
     with pytest.raises(UsageError, match="Is the name of the bucket right"):
         open_store("s3://no-such-bucket/lake", options=s3_server.options)
