@@ -21,6 +21,7 @@ from burler.lake.layout import folder_hash, parse_file_name
 from burler.lake.store import Store
 
 BLOCK_BYTES = 1 << 20
+_PIECE_BYTES = 128 << 10  # asked of a decompressor at once: what it makes of more leaves holes in the process's memory
 CURE_DAMAGED = (
     "Restore it from a copy. Else move it out of the lake, run burler lake rebuild, and extract that time again "
     "(docs/lake-care.md)."
@@ -40,19 +41,26 @@ def read_blocks(store: Store, path: str) -> Iterator[bytes]:
     Raises:
         LakeError: the file is missing, truncated, corrupt, or in the wrong folder; names it and the cure.
     """
-    with _reading(store, path), _open(store, path) as stream:
+    with _reading(store, path), _opened(store, path) as stream:
         first = stream.readline()
         _check_first_line(path, first)
         yield first
-        begun: list[bytes] = []  # the line the last block broke off in; a list, since a line may be huge
-        while block := stream.read(BLOCK_BYTES):
-            cut = block.rfind(b"\n") + 1
-            if cut:
-                yield b"".join((*begun, block[:cut]))
-                begun = []
-            if cut < len(block):
-                begun.append(block[cut:])
-        if begun:
+        waiting: list[bytes] = []  # a list, since a line may be huge
+        size = 0
+        while piece := stream.read(_PIECE_BYTES):
+            cut = piece.rfind(b"\n") + 1
+            if not cut or size + cut < BLOCK_BYTES:
+                waiting.append(piece)
+                size += len(piece)
+                continue
+            yield b"".join((*waiting, piece[:cut]))
+            waiting = [piece[cut:]]
+            size = len(piece) - cut
+        rest = b"".join(waiting)
+        cut = rest.rfind(b"\n") + 1
+        if cut:
+            yield rest[:cut]
+        if cut < len(rest):
             raise EOFError("its last line has no end")
 
 
@@ -78,15 +86,17 @@ def _corruption() -> tuple[type[Exception], ...]:
     return (*common, cast(type[Exception], isal_zlib.error))
 
 
-def _open(store: Store, path: str) -> BinaryIO:
-    raw = store.open(path)
+@contextlib.contextmanager
+def _opened(store: Store, path: str) -> Iterator[BinaryIO]:
+    """A file's bytes, decompressed."""
     parsed = parse_file_name(path.rpartition("/")[2])
     compression = parsed.compression if parsed else None
-    if compression == "bz2":
-        return cast(BinaryIO, _Owning(bz2.BZ2File(raw), raw))
-    if compression == "gz":
-        return cast(BinaryIO, _Owning(_gunzip(raw), raw))
-    return raw
+    with contextlib.closing(store.open(path)) as raw:
+        if compression is None:
+            yield raw
+            return
+        with bz2.BZ2File(raw) if compression == "bz2" else _gunzip(raw) as decompressed:
+            yield cast(BinaryIO, decompressed)
 
 
 def _gunzip(raw: BinaryIO) -> io.BufferedIOBase:
@@ -95,18 +105,6 @@ def _gunzip(raw: BinaryIO) -> io.BufferedIOBase:
     except ModuleNotFoundError:
         return gzip.GzipFile(fileobj=raw, mode="rb")
     return cast(io.BufferedIOBase, igzip.IGzipFile(fileobj=raw, mode="rb"))
-
-
-class _Owning(io.BufferedReader):
-    """A buffered reader that also closes the file below the decompressor."""
-
-    def __init__(self, decompressed: io.BufferedIOBase, raw: BinaryIO) -> None:
-        super().__init__(cast(io.RawIOBase, decompressed), BLOCK_BYTES)
-        self._below = raw
-
-    def close(self) -> None:
-        super().close()
-        self._below.close()
 
 
 def _check_first_line(path: str, line: bytes) -> None:

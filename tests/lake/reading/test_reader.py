@@ -15,7 +15,7 @@ import pytest
 
 from burler.errors import LakeError
 from burler.lake import read_lines, schema_message
-from burler.lake.canonical import base85_alias, schema_line
+from burler.lake.canonical import base85_alias, schema_hash, schema_line
 from burler.lake.datafile import read_blocks
 
 
@@ -44,6 +44,26 @@ def test_lines_come_back(lake: Any, file: Any) -> None:
     assert len(blocks) > 2
     assert all(block.endswith(b"\n") for block in blocks)
     assert b"".join(blocks) == b"".join(lines)
+
+
+LENGTHS = (1, 70_000, 131_070, 131_071, 131_072, 131_073, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3_000_000)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_end_with_lines_however_long_these_are(lake: Any, seed: int) -> None:
+    source = random.Random(seed)
+    line = schema_line(lake.schema()) + b"\n"
+    lines = [bytes([97 + n]) * (source.choice(LENGTHS) - 1) + b"\n" for n in range(12)]
+    path = lake.path / "raw/tap-x/users" / schema_hash(line[:-1]) / "users-20240102T120000Z-20240102T120000Z.singer.gz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(b"".join([line, *lines]), compresslevel=1))
+    first, *blocks = read_blocks(lake.store, str(path.relative_to(lake.path)))
+    assert first == line
+    assert all(block.endswith(b"\n") for block in blocks)
+    assert b"".join(blocks) == b"".join(lines)
+    longest = max(map(len, lines))
+    assert all(len(block) < (1 << 20) + 131_072 + longest for block in blocks)
+    assert all(len(block) >= 1 << 20 for block in blocks[:-1])
 
 
 def cut(data: bytes) -> bytes:
