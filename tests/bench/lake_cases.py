@@ -69,6 +69,8 @@ PROGRAMS = (BURLER, READING, READ_FLOOR, ZCAT, PLAIN_ROWS, EXACT_ROWS, SDK, SDK_
 _WRITE, _PLAIN = Case(BURLER, "lake"), Case(PLAIN, "jsonl")
 _READ = Case(READING, "readlines")
 _ZCAT = Case(ZCAT, "readlines")
+_ARROW_FLOOR = Case(READ_FLOOR, "readarrow")
+_EXACT = Case(EXACT_ROWS, "readrows", 0.5)
 
 RATES = (
     RateRow(
@@ -85,7 +87,7 @@ RATES = (
         "`lake read` to a pipe",
         _READ,
         Case(READ_FLOOR, "readlines"),
-        (),
+        (Bar(_ZCAT, 1.0, "1 x zcat"),),
         (_ZCAT, Case(SDK, "readlines", 0.2), Case(SDK_MSGSPEC, "readlines", 0.2)),
         needs="isal",
     ),
@@ -101,8 +103,8 @@ RATES = (
         "lake-arrow",
         "a lake as Arrow",
         Case(READING, "readarrow"),
-        Case(READ_FLOOR, "readarrow"),
-        (),
+        _ARROW_FLOOR,
+        (Bar(_ARROW_FLOOR, 0.7, "0.7 x pyarrow.json"),),
         needs="pyarrow",
     ),
     RateRow(
@@ -110,8 +112,8 @@ RATES = (
         "a lake as dicts, numbers exact",
         Case(READING, "readrows", 0.5),
         Case(READ_FLOOR, "readrows", 0.5),
-        (),
-        (Case(PLAIN_ROWS, "readrows", 0.5), Case(EXACT_ROWS, "readrows", 0.5), Case(DLT, "readrows", 0.5)),
+        (Bar(_EXACT, 1.0, "1 x gzip + json, Decimals"),),
+        (Case(PLAIN_ROWS, "readrows", 0.5), _EXACT, Case(DLT, "readrows", 0.5)),
         needs="isal",
     ),
 )

@@ -31,10 +31,12 @@ BLOCK_BYTES = 1 << 20
 
 def blocks(path: Path) -> Iterator[memoryview]:
     """What is in a file, a MiB at a time, in one buffer that is used again."""
-    from isal import igzip
-
+    try:
+        from isal import igzip as packed
+    except ModuleNotFoundError:
+        packed = gzip
     buffer = memoryview(bytearray(BLOCK_BYTES))
-    with igzip.open(path, "rb") as file:
+    with packed.open(path, "rb") as file:
         while length := file.readinto(buffer):
             yield buffer[:length]
 
