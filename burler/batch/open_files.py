@@ -16,6 +16,7 @@ from burler.batch.storage import Storage
 from burler.batch_config import BatchConfig
 from burler.errors import OutputClosed
 from burler.singer.messages import Message
+from burler.target.open_files import OpenFiles
 from burler.target.roll import Clock
 
 MOST_OPEN_FILES = 200
@@ -31,8 +32,8 @@ class Made:
     stored_bytes: int = 0
 
 
-class OpenFiles:
-    """Of one writer, which calls it by one thread at a time.
+class BatchFiles(OpenFiles[BatchFile]):
+    """Of one writer.
 
     Args:
         tap, run_id: stand in the names of files.
@@ -52,13 +53,12 @@ class OpenFiles:
         clock: Clock,
         run_id: str | None = None,
     ) -> None:
+        super().__init__(clock, most=MOST_OPEN_FILES, age_seconds=config.batch_age_seconds)
         self._storage = storage
         self._config = config
         self._tap = tap
         self._emit = emit
-        self._clock = clock
         self._run_id = run_id or secrets.token_hex(6)
-        self._open: dict[str, BatchFile] = {}
         self._numbers: dict[str, int] = {}
         self.made = Made()
 
@@ -66,19 +66,6 @@ class OpenFiles:
     def root(self) -> str:
         """Where files lie, as a URL."""
         return self._storage.root
-
-    @property
-    def begun(self) -> list[int]:
-        """The place, in the writer's sequence, of the first row of each open file."""
-        return [file.begun for file in self._open.values()]
-
-    @property
-    def next_due_seconds(self) -> float | None:
-        """Seconds until the oldest open file is due by age; None when no file is open."""
-        opened = min((file.opened for file in list(self._open.values())), default=None)
-        if opened is None:
-            return None
-        return max(0.0, opened + self._config.batch_age_seconds - self._clock.monotonic())
 
     def usable(self, stream: str, version: int | None) -> BatchFile | None:
         """The open file of a stream, if rows of a version may go into it. One that they may not is ended."""
@@ -94,8 +81,7 @@ class OpenFiles:
         Args:
             place: of its first row in the writer's sequence.
         """
-        while len(self._open) >= MOST_OPEN_FILES:
-            self.end(min(self._open.values(), key=lambda file: file.begun))
+        self._make_place()
         name = plain(stream)  # two streams may have the same in the names of files
         number = self._numbers[name] = self._numbers.get(name, 0) + 1
         file = BatchFile(
@@ -135,22 +121,6 @@ class OpenFiles:
         if stream in self._open:
             self.end(self._open[stream])
 
-    def end_old(self) -> None:
-        """End the files that are old enough."""
-        for file in [file for file in self._open.values() if self._is_old(file)]:
-            self.end(file)
-
-    def end_all(self) -> None:
-        """End every file, the oldest first."""
-        for file in sorted(self._open.values(), key=lambda file: file.begun):
-            self.end(file)
-
-    def discard(self) -> None:
-        """Give up what is open."""
-        for file in self._open.values():
-            file.discard()
-        self._open.clear()
-
     def _send(self, file: BatchFile) -> None:
         """The message of a file. Where it surely did not go out, the file is removed. After other errors the line may
         be out, or what is kept of it still get out (a disk has room again): then the file stays."""
@@ -167,6 +137,3 @@ class OpenFiles:
         except OutputClosed:  # nobody read the whole line, and nobody will
             file.withdraw()
             raise
-
-    def _is_old(self, file: BatchFile) -> bool:
-        return self._clock.monotonic() - file.opened >= self._config.batch_age_seconds

@@ -19,7 +19,7 @@ import msgspec
 
 from burler.batch.batch_file import BatchFile
 from burler.batch.encoders import Layout, layout_of
-from burler.batch.open_files import OpenFiles
+from burler.batch.open_files import BatchFiles
 from burler.batch.storage import Storage
 from burler.batch_config import BatchConfig
 from burler.errors import BatchError, BurlerError, MessageError
@@ -53,7 +53,7 @@ class BatchWriter:
     ) -> None:
         self.config = config
         self._emit = emit
-        self._files = OpenFiles(storage, config, tap=tap, emit=emit, clock=clock or SystemClock(), run_id=run_id)
+        self._files = BatchFiles(storage, config, tap=tap, emit=emit, clock=clock or SystemClock(), run_id=run_id)
         self._lock = threading.RLock()
         self._place = 0
         self._dead = False

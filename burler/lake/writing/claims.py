@@ -8,10 +8,9 @@ from collections.abc import Callable
 from burler.lake import layout
 from burler.lake.locking.locks import Locks
 from burler.lake.manifests import manifest
-from burler.lake.pace import Pace
 from burler.lake.snapshot import FileStats
-from burler.lake.store import Store
 from burler.lake.writing.openfile import SchemaInUse
+from burler.lake.writing.run import Run
 
 _log = logging.getLogger("burler.lake")
 Key = tuple[str, str]
@@ -24,15 +23,14 @@ class Claims:
     On a store whose conditions do not hold among processes there are no locks, and nothing fences: one warning says so.
 
     Args:
-        locks: None: no locks are taken.
         most: beyond so many locks, those that are not needed now are given back.
     """
 
-    def __init__(
-        self, store: Store, tap_id: str, *, writer_id: str, locks: Locks | None, pace: Pace, most: int = 1000
-    ) -> None:
-        self._store, self._tap_id, self._writer_id = store, tap_id, writer_id
-        self._locks, self._pace, self._most = locks, pace, most
+    def __init__(self, run: Run, *, most: int = 1000) -> None:
+        self._run, self._store, self._most = run, run.store, most
+        self._locks: Locks | None = Locks(
+            run.store, writer_id=run.writer_id, settings=run.locks, pace=run.pace, should_stop=run.should_stop
+        )
         self._claims: dict[Key, manifest.Claim] = {}
         self._checked = False
 
@@ -91,7 +89,7 @@ class Claims:
             files,
             schema_line=schema.line,
             confirm=lambda: self._confirm(schema.key),
-            pace=self._pace,
+            pace=self._run.pace,
         )
         self._claims[schema.key] = done.claim
         return done
@@ -112,12 +110,12 @@ class Claims:
     def _claim(self, schema: SchemaInUse) -> manifest.Claim:
         claim = manifest.claim(
             self._store,
-            self._tap_id,
+            self._run.tap_id,
             schema.stream,
             hash=schema.hash,
-            writer_id=self._writer_id,
+            writer_id=self._run.writer_id,
             standing=self._claims.get(schema.key),
-            pace=self._pace,
+            pace=self._run.pace,
         )
         self._claims[schema.key] = claim
         return claim
@@ -132,7 +130,7 @@ class Claims:
 
     def _path(self, key: Key) -> str:
         stream, digest = key
-        return layout.lock_path(self._tap_id, stream, digest)
+        return layout.lock_path(self._run.tap_id, stream, digest)
 
     def _check_store(self) -> None:
         self._checked = True

@@ -14,6 +14,7 @@ from burler.lake.snapshot import FileStats
 from burler.lake.store import Store
 from burler.lake.writing.openfile import OpenFile, SchemaInUse
 from burler.singer.messages import Vouched, format_time
+from burler.target.open_files import OpenFiles
 from burler.target.roll import Clock, RollSettings, fitting
 
 COMPRESSIONS = ("gz", "bz2", None)
@@ -38,7 +39,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What the user of ``OpenFiles`` does at each step of a file's life.
+    """What the user of ``LakeFiles`` does at each step of a file's life.
 
     ``before(schema)``: the first byte of a file is about to be written. ``published(schema, name, stats)``: a file is
     durable under its name, relative to the manifest; until this returns it counts as open. ``settled()``: such steps
@@ -52,8 +53,8 @@ class Owner:
     taken: Callable[[SchemaInUse], Collection[str]]
 
 
-class OpenFiles:
-    """Open files by stream, for one thread at a time.
+class LakeFiles(OpenFiles[OpenFile]):
+    """The data files of one tap that are open.
 
     Attributes:
         place: the number of the message that is being taken: whoever uses this counts it up.
@@ -63,28 +64,12 @@ class OpenFiles:
     def __init__(
         self, store: Store, tap_id: str, *, owner: Owner, clock: Clock, settings: RollSettings, form: Form
     ) -> None:
+        super().__init__(clock, most=settings.max_open_files, age_seconds=settings.max_file_age_seconds)
         self.place = 0
         self.schemas: dict[str, SchemaInUse] = {}
         self._store, self._tap_id, self._owner = store, tap_id, owner
-        self._clock, self._settings, self._form = clock, settings, form
-        self._open: dict[str, OpenFile] = {}
+        self._settings, self._form = settings, form
         self._numbers: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-    @property
-    def begun(self) -> list[int]:
-        """The place of the first message of each open file."""
-        return [file.begun for file in self._open.values()]
-
-    @property
-    def next_due_seconds(self) -> float | None:
-        """Seconds until the oldest open file is due by age; None when no file is open. Safe from any thread."""
-        opened = min((file.opened for file in list(self._open.values())), default=None)
-        if opened is None:
-            return None
-        return max(0.0, opened + self._settings.max_file_age_seconds - self._clock.monotonic())
 
     def of(self, stream: str) -> SchemaInUse:
         """The schema of a stream.
@@ -151,22 +136,6 @@ class OpenFiles:
         """Append an ACTIVATE_VERSION line."""
         self._file(stream).add_activate_version(line, version)
 
-    def end_all(self) -> None:
-        """End every file, those that were begun first before the others."""
-        for file in sorted(self._open.values(), key=lambda file: file.begun):
-            self.end(file)
-
-    def end_old(self) -> None:
-        """End the files that are old enough."""
-        for file in [file for file in self._open.values() if self._is_old(file)]:
-            self.end(file)
-
-    def discard(self) -> None:
-        """Drop all that is not published."""
-        for file in self._open.values():
-            file.discard()
-        self._open.clear()
-
     def end(self, file: OpenFile) -> None:
         """Publish a file."""
         written = format_time(self._clock.now())
@@ -189,8 +158,7 @@ class OpenFiles:
         return file or self._begin(self.of(stream))
 
     def _begin(self, schema: SchemaInUse) -> OpenFile:
-        while len(self._open) >= self._settings.max_open_files:
-            self.end(min(self._open.values(), key=lambda file: file.begun))
+        self._make_place()
         self._owner.before(schema)
         new_file = self._store.new_file(f"{layout.stream_folder(self._tap_id, schema.stream)}/{schema.hash}")
         try:
@@ -216,9 +184,6 @@ class OpenFiles:
         while self._open and sum(file.stored for file in self._open.values()) > self._settings.max_open_bytes:
             self.end(max(self._open.values(), key=lambda file: file.stored))
         self._owner.settled()
-
-    def _is_old(self, file: OpenFile) -> bool:
-        return self._clock.monotonic() - file.opened >= self._settings.max_file_age_seconds
 
     def _is_full(self, file: OpenFile) -> bool:
         most = self._settings.max_file_records

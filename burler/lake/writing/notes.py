@@ -7,26 +7,18 @@ from collections.abc import Iterable
 
 from burler.errors import BurlerError, UsageError
 from burler.lake import catalogue, layout
-from burler.lake.pace import Pace
 from burler.lake.store import Store
+from burler.lake.writing.run import Run
 from burler.singer.messages import Schema, format_time
-from burler.target.roll import Clock
 
 _log = logging.getLogger("burler.lake")
 
 
 class Notes:
-    """The descriptive files of one tap, as a run of it goes on.
+    """The descriptive files of one tap, as a run of it goes on."""
 
-    Args:
-        encoding: see ``catalogue.describe_lake``.
-    """
-
-    def __init__(
-        self, store: Store, tap_id: str, *, writer_id: str, clock: Clock, pace: Pace, encoding: str | None
-    ) -> None:
-        self._store, self._tap_id, self._writer_id = store, tap_id, writer_id
-        self._clock, self._pace, self._wanted = clock, pace, encoding
+    def __init__(self, run: Run) -> None:
+        self._run, self._store, self._tap_id, self._pace = run, run.store, run.tap_id, run.pace
         self._encoding: str | None = None
         self._started = ""
         self._new: dict[str, Schema] = {}
@@ -38,9 +30,13 @@ class Notes:
             UsageError: it does so by rules that were not asked for, or are unknown.
         """
         if self._encoding is None:
-            self._started = format_time(self._clock.now())
+            self._started = format_time(self._run.clock.now())
             self._encoding = catalogue.describe_lake(
-                self._store, self._tap_id, encoding=self._wanted, status=self._status("running", None), pace=self._pace
+                self._store,
+                self._tap_id,
+                encoding=self._run.encoding,
+                status=self._status("running", None),
+                pace=self._pace,
             )
         return self._encoding
 
@@ -61,13 +57,19 @@ class Notes:
         if self._encoding is None:
             return
         try:
-            status = self._status(state, format_time(self._clock.now()))
+            status = self._status(state, format_time(self._run.clock.now()))
             catalogue.end_status(self._store, self._tap_id, status, pace=self._pace)
         except BurlerError as error:
             _log.warning("tap '%s': its status in the lake could not be written: %s", self._tap_id, error)
 
     def _status(self, state: str, ended: str | None) -> dict[str, str | None]:
-        return {"state": state, "writer-id": self._writer_id, "started": self._started, "ended": ended, "link": None}
+        return {
+            "state": state,
+            "writer-id": self._run.writer_id,
+            "started": self._started,
+            "ended": ended,
+            "link": None,
+        }
 
 
 def refuse_case_twin(store: Store, tap_id: str, stream: str, beside: Iterable[str]) -> None:

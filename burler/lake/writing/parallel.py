@@ -31,15 +31,15 @@ from burler.lake import layout
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.locking.lock import LockSettings
-from burler.lake.locking.locks import Locks, new_writer_id
 from burler.lake.pace import LAST_SECONDS, Pace, briefly
 from burler.lake.store import Store
 from burler.lake.writing.claims import Claims
 from burler.lake.writing.notes import Notes, refuse_case_twin
 from burler.lake.writing.openfile import SchemaInUse
 from burler.lake.writing.parts import PartWriter, WrittenFile
+from burler.lake.writing.run import Run
 from burler.singer.messages import Schema
-from burler.target.roll import Clock, SystemClock
+from burler.target.roll import Clock
 
 __all__ = ["LakeDriver", "PartWriter", "WrittenFile"]
 
@@ -69,14 +69,9 @@ class LakeDriver:
         should_stop: Callable[[], bool] = lambda: False,
         pace: Pace | None = None,
     ) -> None:
-        layout.component(tap_id)
-        self._store, self._tap_id, self._pace, self._tail = store, tap_id, pace or Pace(), tail
-        writer_id = writer_id or new_writer_id()
-        owned = Locks(store, writer_id=writer_id, settings=locks, pace=self._pace, should_stop=should_stop)
-        self._claims = Claims(store, tap_id, writer_id=writer_id, locks=owned, pace=self._pace)
-        self._notes = Notes(
-            store, tap_id, writer_id=writer_id, clock=clock or SystemClock(), pace=self._pace, encoding=encoding
-        )
+        self._run = Run.of(store, tap_id, writer_id, clock, pace, locks, tail, should_stop, encoding)
+        self._store, self._tap_id = store, tap_id
+        self._claims, self._notes = Claims(self._run), Notes(self._run)
         self._begun: dict[tuple[str, str], SchemaInUse] = {}
         self._lock = threading.RLock()
 
@@ -125,7 +120,7 @@ class LakeDriver:
                 self._claims.take(self._begun[key], before_wait=lambda: None)  # it may have been given back meanwhile
                 self._claims.commit(self._begun[key], [(file.name, file.stats) for file in group])
                 self._notes.describe(key[0])
-                if self._tail:
+                if self._run.tail:
                     self._claims.release(key)
 
     def close(self) -> None:

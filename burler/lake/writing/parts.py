@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from burler.lake import catalogue
-from burler.lake.canonical import schema_hash, schema_line
-from burler.lake.clean import CleanCheck
 from burler.lake.manifests import manifest
 from burler.lake.snapshot import FileStats
 from burler.lake.store import Store
-from burler.lake.writing.files import Form, OpenFiles, Owner
+from burler.lake.writing.files import Form
+from burler.lake.writing.inlet import Inlet
 from burler.lake.writing.openfile import SchemaInUse
-from burler.singer.messages import ActivateVersion, Records, Schema, format_time, to_line
-from burler.target.roll import Clock, RollSettings, SystemClock
+from burler.target.roll import Clock, RollSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +52,7 @@ class WrittenFile:
         return cls(**texts, schema_line=str(wire["schema_line"]).encode(), stats=FileStats.from_wire(wire["stats"]))
 
 
-class PartWriter:
+class PartWriter(Inlet):
     """Makes files of some of a tap's rows, for a driver to commit: no lock, no claim, no commit, no STATE.
 
     Args:
@@ -78,74 +73,10 @@ class PartWriter:
         compression: str | None = "gz",
         compression_level: int = 1,
     ) -> None:
-        self._store, self._tap_id = store, tap_id
+        super().__init__(store, tap_id, clock=clock, settings=settings, form=Form(compression, compression_level))
         self._encoding: str | None = None
-        self._lock = threading.RLock()
         self._done: list[WrittenFile] = []
-        self._taken: dict[tuple[str, str], frozenset[str]] = {}
-        owner = Owner(lambda _schema: None, self._published, settled=lambda: None, taken=self._taken_names)
-        self._files = OpenFiles(
-            store,
-            tap_id,
-            owner=owner,
-            clock=clock or SystemClock(),
-            settings=settings or RollSettings(),
-            form=Form(compression, compression_level),
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._end()
-        else:
-            self.abort()
-
-    def schema(self, message: Schema) -> None:
-        """The schema of a stream from here on; another one than before begins another file.
-
-        Raises:
-            MessageError: it has no exact JSON text.
-        """
-        with self._lock:
-            line = schema_line(message)
-            known = self._files.schemas.get(message.stream)
-            if known is not None and known.line == line:
-                return
-            if self._encoding is None:
-                self._encoding = catalogue.encoding_of(self._store)
-            digest = schema_hash(line, self._encoding)
-            self._files.use(SchemaInUse(message.stream, line, digest, CleanCheck(message.schema)))
-
-    def records(self, page: Records) -> None:
-        """A page of complete RECORD lines as burler makes them."""
-        with self._lock:
-            times = [format_time(page.time_extracted)]
-            self._files.page(page.stream, page.lines, page.count, times, page.version, page.vouched)
-
-    def record_line(self, stream: str, line: bytes, time_extracted: dt.datetime, version: int | None = None) -> None:
-        """See ``LakeWriter.record_line``."""
-        self.page(stream, line, 1, [format_time(time_extracted)], version)
-
-    def page(
-        self, stream: str, lines: bytes | bytearray, count: int, times: Sequence[str], version: int | None = None
-    ) -> None:
-        """See ``LakeWriter.page``."""
-        with self._lock:
-            self._files.page(stream, lines, count, times, version)
-
-    def activate_version(self, message: ActivateVersion) -> None:
-        """See ``LakeWriter.activate_version``."""
-        with self._lock:
-            self._files.activate_version(message.stream, to_line(message), message.version)
-
-    def tick(self) -> None:
-        """End the files that are old enough."""
-        with self._lock:
-            self._files.end_old()
+        self._names: dict[tuple[str, str], frozenset[str]] = {}
 
     def drain(self) -> list[WrittenFile]:
         """Files that are done and were not handed out yet: for a driver that commits as it goes."""
@@ -155,7 +86,7 @@ class PartWriter:
 
     def close(self) -> list[WrittenFile]:
         """End all files; those that ``drain`` did not hand out."""
-        self._end()
+        self._finish()
         return self.drain()
 
     def abort(self) -> None:
@@ -163,7 +94,7 @@ class PartWriter:
         with self._lock:
             self._files.discard()
 
-    def _end(self) -> None:
+    def _finish(self) -> None:
         with self._lock:
             try:
                 self._files.end_all()
@@ -171,12 +102,23 @@ class PartWriter:
                 self._files.discard()
                 raise
 
-    def _taken_names(self, schema: SchemaInUse) -> frozenset[str]:
-        """As the manifest says when the first file is done: the driver has begun by then."""
-        if schema.key not in self._taken:
-            names = manifest.taken_names(self._store, self._tap_id, schema.stream, schema.hash)
-            self._taken[schema.key] = names
-        return self._taken[schema.key]
+    def _encoding_for(self, stream: str) -> str:
+        if self._encoding is None:
+            self._encoding = catalogue.encoding_of(self._store)
+        return self._encoding
+
+    def _before(self, schema: SchemaInUse) -> None:
+        """Locks are the driver's."""
 
     def _published(self, schema: SchemaInUse, name: str, stats: FileStats) -> None:
         self._done.append(WrittenFile(self._tap_id, schema.stream, schema.hash, schema.line, name, stats))
+
+    def _settled(self) -> None:
+        """So are STATEs."""
+
+    def _taken(self, schema: SchemaInUse) -> frozenset[str]:
+        """As the manifest says when the first file is done: the driver has begun by then."""
+        if schema.key not in self._names:
+            names = manifest.taken_names(self._store, self._tap_id, schema.stream, schema.hash)
+            self._names[schema.key] = names
+        return self._names[schema.key]

@@ -19,7 +19,7 @@ KINDS = ("memory", "s3")
 def away(request: pytest.FixtureRequest, lake: Any) -> Iterator[Any]:
     """The lake of the tests, in another store."""
     if request.param == "memory":
-        store = open_store("memory://care")
+        store = open_store("memory://care-of-other-stores")
     else:
         from s3_lakes import s3_lake
 

@@ -1,0 +1,51 @@
+"""What a run that commits is given: the lake, its own name, how it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from burler.lake import layout
+from burler.lake.locking.lock import LockSettings
+from burler.lake.locking.locks import new_writer_id
+from burler.lake.pace import Pace
+from burler.lake.store import Store
+from burler.target.roll import Clock, SystemClock
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a tap into a lake, by a ``LakeWriter`` or a ``LakeDriver``: see their arguments."""
+
+    store: Store
+    tap_id: str
+    writer_id: str
+    clock: Clock
+    pace: Pace
+    locks: LockSettings | None
+    tail: bool
+    should_stop: Callable[[], bool]
+    encoding: str | None
+
+    @classmethod
+    def of(
+        cls,
+        store: Store,
+        tap_id: str,
+        writer_id: str | None,
+        clock: Clock | None,
+        pace: Pace | None,
+        locks: LockSettings | None,
+        tail: bool,
+        should_stop: Callable[[], bool],
+        encoding: str | None,
+    ) -> Self:
+        """With what goes without saying for each None.
+
+        Raises:
+            UsageError: the tap's name can't be a folder's.
+        """
+        layout.component(tap_id)
+        writer_id, clock, pace = writer_id or new_writer_id(), clock or SystemClock(), pace or Pace()
+        return cls(store, tap_id, writer_id, clock, pace, locks, tail, should_stop, encoding)
