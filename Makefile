@@ -62,7 +62,7 @@ soak: $(VENV)/.for-test
 	$(RUN) tests/bench/tail_soak.py --minutes $(or $(MINUTES),60)
 
 # Other programs live in environments of their own in .venv-bench, made by the script: what they need does not go
-# together. ARGS="--quick --no-peers" and the like are handed on.
+# together. ARGS="--quick --no-peers", ARGS=--lake-plan and the like are handed on.
 bench: $(VENV)/.for-test
 	@$(RUN) tests/bench/run.py $(ARGS)
 
