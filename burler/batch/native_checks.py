@@ -10,12 +10,12 @@ import msgspec
 
 from burler.batch.csv_cut import Blocks
 from burler.batch.csv_options import reading_options
-from burler.batch.file_urls import local_path
 from burler.batch.native import BatchFiles
 from burler.batch.native_head import MOST_BYTES, STEP_BYTES, Head, open_file, size_of
 from burler.errors import BatchError, FileError
 from burler.extras import require
 from burler.files.names import shown
+from burler.target.file_urls import local_path
 
 _BOM = b"\xef\xbb\xbf"
 _PARQUET_MAGIC = b"PAR1"

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from burler.batch.file_urls import local_path
 from burler.batch.packing import ZSTD_MARKS, unpacked
 from burler.errors import BatchError, BurlerError, FileError
 from burler.files.names import shown
+from burler.target.file_urls import local_path
 
 STEP_BYTES = 1 << 16
 MOST_BYTES = 1 << 24

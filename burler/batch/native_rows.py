@@ -9,7 +9,6 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
-from burler.batch.file_urls import local_path
 from burler.batch.native import BatchFiles
 from burler.batch.native_checks import NativeFile, checked, shown_name
 from burler.batch.native_head import open_file, opened_as
@@ -24,6 +23,7 @@ from burler.files.parquet_pages import parquet_batches
 from burler.files.unpacking import Unpacked, seekable_copy
 from burler.pipeline.pages import JsonPage
 from burler.singer.messages import Batch
+from burler.target.file_urls import local_path
 
 _MOST_LINE_BYTES = 1 << 28
 _MOST_UNPACKED_BYTES = 1 << 36

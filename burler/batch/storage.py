@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from burler.batch.file_urls import local_path
 from burler.batch.naming import is_plain
 from burler.batch_config import BatchStorage
 from burler.config.secrets import hide, raw_secrets
 from burler.errors import ConfigError
+from burler.target.file_urls import local_path
 
 logger = logging.getLogger("burler")
 
@@ -196,7 +196,7 @@ def check_prefix(prefix: str, name: str = "batch_config.storage.prefix") -> None
 
 def root_path(url: str, name: str = "storage") -> Path | None:
     """The absolute path that a root of this machine means; None for a URL of another store. Of ``file:`` URLs see
-    ``file_urls``, paths are as they are; links in them stay.
+    ``burler.target.file_urls``, paths are as they are; links in them stay.
 
     Raises:
         ConfigError: neither a path nor a URL: ``s3:/bucket``, a ``file:`` URL of another machine.

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
-from burler.batch.file_urls import local_path
 from burler.batch.storage import hide_options
 from burler.batch.store_faults import AGAIN, is_about_options, open_filesystem, said
 from burler.config.secrets import hide
 from burler.errors import BatchError, BurlerError
 from burler.files import names
+from burler.target.file_urls import local_path
 
 _PIECE_BYTES = 1 << 20
 _BLOCK_BYTES = 4 << 20

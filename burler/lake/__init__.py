@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from burler.lake.catalogue import read_catalogue, read_singerlake
 from burler.lake.clean import CleanCheck
+from burler.lake.datafile import read_lines
+from burler.lake.head import schema_message
 from burler.lake.locking.lock import LockSettings
 from burler.lake.manifests.manifest import load, streams
-from burler.lake.reader import read_lines, schema_message
 from burler.lake.reading.pages import LakeReading, Page, read
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.store import Store, StoredFile, open_store, probe

@@ -6,27 +6,21 @@ it leaves as it is. On disk the Singerlake spelling is used; in code it is a cat
 
 from __future__ import annotations
 
-import json
 import secrets
 import sys
-from collections.abc import Callable, Iterable
-from decimal import Decimal
+from collections.abc import Iterable
 from typing import Any
-
-import msgspec
 
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
 from burler.lake.canonical import CANONICAL_FORM, ENCODINGS, is_base85_hash, is_schema_hash
+from burler.lake.json_file import Document, change_json, parse_json
 from burler.lake.pace import Pace
 from burler.lake.store import Store
-from burler.lake.swap import swap
-from burler.singer.messages import Schema, encode
+from burler.singer.messages import Schema
 
 LAKE_FORMAT = 1
 _TAP_NOTES = ("owner", "description", "documentation", "status")
-
-Document = dict[str, Any]
 
 
 def read_catalogue(store: Store, tap_id: str) -> Document | None:
@@ -68,7 +62,7 @@ def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, pa
             entries[at] = _entry(schema, entries[at])
         return {**catalog, "streams": entries}
 
-    _change(store, path, change, as_catalogue, pace)
+    change_json(store, path, change, as_catalogue, pace)
 
 
 def stream_named(entry: Document) -> str | None:
@@ -121,7 +115,7 @@ def describe_lake(
             taps[tap_id]["status"] = {**status, "link": _link(taps[tap_id])}
         return lake
 
-    _change(store, path, change, _mended if mend else _lake, pace)
+    change_json(store, path, change, _mended if mend else _lake, pace)
     return found[0]
 
 
@@ -177,7 +171,7 @@ def end_status(store: Store, tap_id: str, status: Document, *, pace: Pace | None
         tap["status"] = {**status, "link": _link(tap)}
         return document
 
-    _change(store, layout.singerlake_path(), change, _lake, pace)
+    change_json(store, layout.singerlake_path(), change, _lake, pace)
 
 
 def note_tap(store: Store, tap_id: str, notes: Document, *, link: str | None = None, pace: Pace | None = None) -> None:
@@ -201,7 +195,7 @@ def note_tap(store: Store, tap_id: str, notes: Document, *, link: str | None = N
             tap["status"] = {**(status if isinstance(status, dict) else {"state": status}), "link": link or None}
         return document
 
-    _change(store, layout.singerlake_path(), change, _lake, pace)
+    change_json(store, layout.singerlake_path(), change, _lake, pace)
 
 
 def _link(tap: Document) -> Any:
@@ -229,41 +223,8 @@ def _entry(schema: Schema, known: Document) -> Document:
     }
 
 
-def _change(
-    store: Store,
-    path: str,
-    change: Callable[[Document | None], Document | None],
-    parse: Callable[[bytes, str], Document],
-    pace: Pace | None = None,
-) -> None:
-    """Compare-and-swap of a JSON file; not written when nothing changes, or ``change`` gives None."""
-
-    def changed(data: bytes | None, _again: bool) -> bytes | None:
-        document = None if data is None else parse(data, store.locate(path))
-        wanted = change(document)
-        if wanted is None:
-            return None
-        try:
-            new = msgspec.json.format(encode(wanted), indent=1) + b"\n"
-        except (UnicodeEncodeError, RecursionError) as error:  # half of a surrogate pair; nested too deeply
-            raise LakeError(f"{store.locate(path)} can't be changed: {error}. Repair it, or move it away.") from None
-        return None if new == data else new
-
-    swap(store, path, changed, pace=pace)
-
-
-def _parse(data: bytes, place: str) -> Document:
-    try:
-        document = json.loads(data, parse_float=Decimal)  # keeps the digits of numbers it does not understand
-    except (ValueError, RecursionError) as error:
-        raise LakeError(f"{place} is no valid JSON: {error}. Repair it, or move it away: it can be spared.") from None
-    if not isinstance(document, dict):
-        raise LakeError(f"{place} is no JSON object. Repair it, or move it away: it can be spared.")
-    return document
-
-
 def _lake(data: bytes, place: str) -> Document:
-    document = _parse(data, place)
+    document = parse_json(data, place)
     taps = document.get("taps", {})
     fits = isinstance(taps, dict) and all(notes is None or isinstance(notes, dict) for notes in taps.values())
     if not fits and document.get("format", LAKE_FORMAT) == LAKE_FORMAT:
@@ -276,7 +237,7 @@ def _lake(data: bytes, place: str) -> Document:
 def _mended(data: bytes, place: str) -> Document:
     """What can be used of it."""
     try:
-        document = _parse(data, place)
+        document = parse_json(data, place)
     except LakeError:
         return {}
     if document.get("format", LAKE_FORMAT) == LAKE_FORMAT:
@@ -299,7 +260,7 @@ def as_catalogue(data: bytes, place: str) -> Document:
     Raises:
         LakeError: it is no JSON object with a list of streams.
     """
-    document = _parse(data, place)
+    document = parse_json(data, place)
     streams = document.get("streams")
     if not isinstance(streams, list) or not all(isinstance(entry, dict) for entry in streams):
         raise LakeError(f"{place} is no Singer catalog. Repair it, or move it away: it can be spared.")

@@ -12,7 +12,7 @@ import contextlib
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import BinaryIO, cast
 
 from burler.errors import LakeError
@@ -32,7 +32,7 @@ CURE_MISSING = (
 )
 
 
-def read_blocks(store: Store, path: str) -> Iterator[bytes]:
+def read_blocks(store: Store, path: str) -> Generator[bytes, None, None]:
     """The file's lines in blocks of about a MiB, each block ending with a line end.
 
     The first block is line 1 alone, and has been checked: it is a SCHEMA message, and it hashes to the folder's
@@ -62,6 +62,21 @@ def read_blocks(store: Store, path: str) -> Iterator[bytes]:
             yield rest[:cut]
         if cut < len(rest):
             raise EOFError("its last line has no end")
+
+
+def read_lines(store: Store, path: str) -> Generator[bytes, None, None]:
+    """The lines of one data file, each with its line end: SCHEMA first, then as they were written.
+
+    Raises:
+        LakeError: the file is missing, truncated, corrupt, or not what its folder says; names it and the cure.
+    """
+    for block in read_blocks(store, path):
+        yield from block.splitlines(keepends=True) if b"\r" not in block else _split(block)
+
+
+def _split(block: bytes) -> Iterator[bytes]:
+    """Lines by line feeds alone: a carriage return between tokens of JSON is no line end."""
+    yield from (line + b"\n" for line in block[:-1].split(b"\n"))
 
 
 @contextlib.contextmanager

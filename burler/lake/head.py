@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from msgspec import Raw
 
 from burler.errors import LakeError, MessageError
-from burler.lake.datafile import CURE_DAMAGED
+from burler.lake.datafile import CURE_DAMAGED, read_blocks
+from burler.lake.snapshot import Snapshot
+from burler.lake.store import Store
 from burler.singer.messages import Schema, to_line
 from burler.target.lines import one_by_one, schema_of
 
@@ -47,3 +50,24 @@ def head_of(line: bytes, place: str) -> Head:
     # Readers compare the type as it is, and ask for key_properties even where there are none.
     keys = found.key_properties
     return Head(text, message, found.type == "SCHEMA" and isinstance(keys, Raw) and bytes(keys)[:1] == b"[")
+
+
+def head_by_hash(store: Store, stream: Snapshot, digest: str) -> Head:
+    """The SCHEMA of one schema version: from the manifest, else from line 1 of a file of that version.
+
+    Raises:
+        LakeError: neither has it, or it can't be read.
+    """
+    line = stream.schema_lines.get(digest)
+    if line is not None:
+        return head_of(line, f"{stream.folder}: schema {digest}")
+    path = next((file.path for file in stream.files if file.hash == digest), None)
+    if path is None:
+        raise LakeError(f"{stream.folder}: nothing in the lake says what schema {digest} is.")
+    with contextlib.closing(read_blocks(store, path)) as blocks:
+        return head_of(next(blocks), store.locate(path))
+
+
+def schema_message(store: Store, stream: Snapshot, digest: str) -> Schema:
+    """What ``head_by_hash`` says, numbers with a point or an exponent as Decimals."""
+    return head_by_hash(store, stream, digest).message

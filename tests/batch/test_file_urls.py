@@ -1,4 +1,4 @@
-"""Where a ``file:`` URL points: one rule for roots, for what taps pass on, and for what is read."""
+"""Where a ``file:`` URL points: one rule for roots, for what taps pass on, for what is read, and for lakes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from burler.batch.file_urls import local_path
 from burler.batch.native_head import open_file
 from burler.batch.storage import root_path
 from burler.batch.urls import open_url
-from burler.errors import BurlerError
+from burler.errors import BurlerError, UsageError
+from burler.lake import open_store
+from burler.target.file_urls import local_path
 
 
 @pytest.mark.parametrize(
@@ -44,11 +45,31 @@ def test_roots_and_readers_take_the_same_file_for_a_url(tmp_path: Path, name: st
     (folder / "x.jsonl").write_bytes(b"{}")
     url = f"file://{tmp_path}/a%20b"
     assert root_path(url) == folder
+    assert open_store(url).url == str(folder)
     with open_url(f"{url}/x.jsonl") as one, open_file(f"{url}/x.jsonl", {}) as other:
         assert isinstance(one, io.BufferedReader) and one.read() == other.read() == b"{}"
 
 
-@pytest.mark.parametrize("url", ["file://other/x", "file:x", "file:///x?y", "file:///x#y"])
-def test_a_root_is_a_folder_of_this_machine(url: str) -> None:
-    with pytest.raises(BurlerError, match="names no folder of this machine"):
+@pytest.mark.parametrize("start", ["file://", "file:", "FILE://localhost"])
+def test_lakes_and_roots_take_the_same_spellings(tmp_path: Path, start: str) -> None:
+    """Also of a folder that is still to be made."""
+    url = f"{start}{tmp_path}/new%41%3F"
+    assert root_path(url) == tmp_path / "newA?"
+    assert open_store(url).url == f"{tmp_path}/newA?"
+
+
+@pytest.mark.parametrize(
+    ("url", "lake"),
+    [
+        ("file://other/x", "names another machine"),
+        ("file:x", "names no folder of this machine"),
+        ("file:///x?y", "must be written as %3F"),
+        ("file:///x#y", "must be written as %3F"),
+        ("file:///x%00y", "is empty or no path"),
+    ],
+)
+def test_a_root_or_a_lake_is_a_folder_of_this_machine(url: str, lake: str) -> None:
+    with pytest.raises(BurlerError, match=r"names no folder of this machine|is empty or no path"):
         root_path(url)
+    with pytest.raises(UsageError, match=lake):
+        open_store(url)

@@ -5,11 +5,11 @@ import datetime as dt
 import msgspec
 import pytest
 
-from burler.batch.file_urls import local_path
 from burler.batch.native import batch_files
 from burler.batch_config import CSV_DEFAULTS
 from burler.config.secrets import masked
 from burler.errors import DeclarationError
+from burler.target.file_urls import local_path
 from burler.testing import canary
 
 

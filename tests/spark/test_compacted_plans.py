@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from burler.lake import care, open_store
-from burler.lake.reader import read_lines
+from burler.lake import care, open_store, read_lines
 from burler.spark.lakefiles import LakeStream, load_stream
 from burler.spark.plan import Plan, decide, last_activation
 

@@ -20,11 +20,11 @@ from burler.lake import catalogue, layout
 from burler.lake.care.assembling import Found, assemble, is_newer, raised
 from burler.lake.care.examining import examined
 from burler.lake.care.places import Place, places, warn_if_alone
+from burler.lake.head import head_by_hash
 from burler.lake.manifests import document as doc
 from burler.lake.manifests import replaced
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import DamagedFile, Measured
-from burler.lake.reading.pages import head_by_hash
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import Conflict, OutcomeUnknown, Store, StoredFile
 from burler.lake.swap import swap
@@ -270,7 +270,7 @@ def _described(store: Store, place: Place, snapshot: Snapshot | None) -> list[st
         known = catalogue.read_catalogue(store, place.tap_id) or {"streams": []}
         if place.stream not in map(catalogue.stream_named, known["streams"]) and snapshot.hashes:
             newest = snapshot.files[-1].hash if snapshot.files else snapshot.hashes[-1]
-            schema = head_by_hash(store, snapshot, newest).message  # digit for digit, which reader.py's is not
+            schema = head_by_hash(store, snapshot, newest).message
             catalogue.describe_streams(store, place.tap_id, [schema])
     except (LakeError, UsageError) as error:
         problems.append(str(error))

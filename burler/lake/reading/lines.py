@@ -64,7 +64,7 @@ class FileLines:
     def __init__(self, store: Store, file: DataFile) -> None:
         self._place = store.locate(file.path)
         self._file = file
-        self._blocks: Any = read_blocks(store, file.path)
+        self._blocks = read_blocks(store, file.path)
         self.skipped: dict[str, int] = {}
         self.head: Head = head_of(next(self._blocks), self._place)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.errors import LakeError, UsageError
-from burler.lake.head import Head, head_of
+from burler.lake.head import head_by_hash, head_of
 from burler.lake.manifests import manifest
 from burler.lake.reading.choice import Choice, newest, no_such_version, versions_wanted, window
 from burler.lake.reading.cut import cut_of
@@ -193,22 +193,6 @@ def properties_of(message: Schema) -> dict[str, Any]:
     """The fields that a schema declares."""
     found = message.schema.get("properties")
     return found if isinstance(found, dict) else {}
-
-
-def head_by_hash(store: Store, snapshot: Snapshot, digest: str) -> Head:
-    """The SCHEMA of a schema version: from the manifest, else from line 1 of a file of it.
-
-    Raises:
-        LakeError: neither has it, or it can't be read.
-    """
-    line = snapshot.schema_lines.get(digest)
-    if line is not None:
-        return head_of(line, snapshot.folder)
-    file = next((one for one in snapshot.files if one.hash == digest), None)
-    if file is None:
-        raise LakeError(f"{snapshot.folder}: nothing in the lake says what schema {digest} is.")
-    with FileLines(store, file) as opened:
-        return opened.head
 
 
 def _row(line: bytes) -> Any:

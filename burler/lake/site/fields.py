@@ -250,7 +250,7 @@ def _limits_of(node: Mapping[str, Any]) -> Iterator[str]:
         value = node.get(key)
         if value is True:  # draft 4: a word beside minimum
             yield f"{words} its limit, not equal"
-        elif isinstance(value, int | float) and not isinstance(value, bool):
+        elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             yield f"{words} {_shown(value)}"
 
 
@@ -258,7 +258,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, str | Decimal):
         return _cut(str(value))
     try:
-        return _cut(json.dumps(value, ensure_ascii=False, default=str))
+        return _cut(json.dumps(value, ensure_ascii=False, default=float))
     except RecursionError:
         return "a value too deep to show"
 

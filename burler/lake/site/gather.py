@@ -8,9 +8,9 @@ from typing import Any
 
 from burler.errors import LakeError, StorageError
 from burler.lake import layout
+from burler.lake.head import schema_message
 from burler.lake.manifests import document as doc
 from burler.lake.manifests.replaced import data_files
-from burler.lake.reader import schema_message
 from burler.lake.site.changes import View, compare
 from burler.lake.site.facts import Problem, Sample, StreamFacts, Version
 from burler.lake.site.fields import fields_of

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from burler.errors import LakeError
-from burler.lake.reader import read_lines
+from burler.lake.datafile import read_lines
 from burler.lake.site.facts import Sample
 from burler.lake.site.words import cut
 from burler.lake.snapshot import DataFile
@@ -41,7 +41,7 @@ def newest_samples(store: Store, files: Sequence[DataFile], most: int) -> tuple[
         if file.stats is not None and not file.stats.records:
             continue
         found: list[Sample] = []
-        with contextlib.closing(read_lines(store, file.path)) as lines:  # type: ignore[type-var]  # a generator
+        with contextlib.closing(read_lines(store, file.path)) as lines:
             for line in lines:
                 if (sample := _sample(line, file.path)) is not None:
                     found.append(sample)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import enum
 import logging
-import random
 import secrets
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol, TypeVar
 
 from burler.batch.storage_s3 import PATIENCE_SECONDS
-from burler.lake.pace import patience_left
+from burler.lake.pace import Pace, patience_left
 from burler.lake.store import OutcomeUnknown, StoredFile
 
 logger = logging.getLogger("burler")
@@ -113,7 +111,7 @@ class Asking:
     Args:
         verdict: of an error.
         patience_seconds: for one call with all its tries.
-        sleep, monotonic, jitter: time and chance, for tests.
+        pace: time and chance; the system's by default.
     """
 
     def __init__(
@@ -121,13 +119,11 @@ class Asking:
         verdict: Callable[[BaseException], Verdict],
         *,
         patience_seconds: float | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-        monotonic: Callable[[], float] = time.monotonic,
-        jitter: Callable[[float, float], float] = random.uniform,
+        pace: Pace | None = None,
     ) -> None:
         self.verdict = verdict
         self.patience_seconds = PATIENCE_SECONDS if patience_seconds is None else patience_seconds
-        self.sleep, self.monotonic, self.jitter = sleep, monotonic, jitter
+        self.pace = pace or Pace()
 
     def ask(self, place: str, call: Callable[[], Result]) -> Result:
         """What ``call`` gives, which may be made any number of times.
@@ -192,11 +188,11 @@ class _Tries:
 
     def __init__(self, asking: Asking, place: str) -> None:
         self._asking, self._place = asking, place
-        self._begun, self._count, self._told = asking.monotonic(), 0, False
+        self._begun, self._count, self._told = asking.pace.monotonic(), 0, False
 
     def wait(self) -> bool:
         """Wait before the next try; False: patience has ended, and there is none."""
-        asking, past = self._asking, self._asking.monotonic() - self._begun
+        asking, past = self._asking, self._asking.pace.monotonic() - self._begun
         patience = min(asking.patience_seconds, patience_left())
         if past >= patience:
             return False
@@ -205,7 +201,7 @@ class _Tries:
             logger.warning("%s: no good answer for %.0f seconds; given up after %g.", self._place, past, patience)
         longest = min(_LONGEST_WAIT_SECONDS, _SHORTEST_WAIT_SECONDS * 2 ** min(self._count, 20))
         self._count += 1
-        asking.sleep(asking.jitter(longest / 2, longest))
+        asking.pace.sleep(asking.pace.uniform(longest / 2, longest))
         return True
 
 

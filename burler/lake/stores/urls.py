@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from burler.config.secrets import raw_secrets
 from burler.errors import UsageError
 from burler.lake.store import Store
+from burler.target.file_urls import local_path
 
 OPTIONS = "--lake-options"
 
@@ -97,13 +97,17 @@ def _local(url: str, must_exist: bool, options: Mapping[str, Any]) -> Store:
 
 
 def _local_path(url: str) -> Path:
-    if not url or "\0" in url:
+    """See ``burler.target.file_urls``: the lake and BATCH have one rule."""
+    try:
+        path = local_path(url)
+    except OSError:
+        raise UsageError(f"{url} names another machine. Give a folder, such as ./lake, or a file:///... URL.") from None
+    if not url or "\0" in str(path or url):
         raise UsageError("the lake's path is empty or no path. Give a folder, such as ./lake.")
-    if not _SCHEME.match(url):
+    if path is None:
         return Path(url)
-    parts = urlsplit(url)
-    if parts.netloc not in ("", "localhost"):
-        raise UsageError(f"{url} names another machine. Give a folder, such as ./lake, or a file:///... URL.")
-    if parts.query or parts.fragment:
+    if "?" in url or "#" in url:
         raise UsageError(f"{url}: '?' and '#' must be written as %3F and %23 in a file URL; or give the plain path.")
-    return Path(unquote(parts.path))
+    if not path.is_absolute():
+        raise UsageError(f"{url} names no folder of this machine. Give file:///folder, or the path.")
+    return path

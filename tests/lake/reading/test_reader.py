@@ -8,6 +8,7 @@ import json
 import random
 import zlib
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,19 @@ def test_schema_message(lake: Any, file: Any) -> None:
     assert schema_message(lake.store, lake.load(), file.hash) == message
     with pytest.raises(LakeError, match="nothing in the lake says"):
         schema_message(lake.store, stream, "1" * 11)
+
+
+def test_a_schema_keeps_the_digits_of_its_numbers(lake: Any) -> None:
+    """Also where a float would not have them, and wherever it is read from."""
+    fine = Decimal("0.10000000000000000001")
+    with lake.writer() as writer:
+        writer.schema(lake.schema(price={"type": "number", "multipleOf": fine, "minimum": 1.5}))
+        writer.records(lake.page("users", 1))
+    (digest,) = lake.load().hashes
+    for _ in range(2):
+        price = schema_message(lake.store, lake.load(), digest).schema["properties"]["price"]
+        assert (price["multipleOf"], price["minimum"]) == (fine, Decimal("1.5"))
+        lake.manifest_path().unlink(missing_ok=True)
 
 
 def test_zlib_reads_what_isal_wrote(lake: Any, file: Any) -> None:

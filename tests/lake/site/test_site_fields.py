@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal
 
 import pytest
 
@@ -89,6 +90,13 @@ def test_limits_and_descriptions_are_said():
     assert by_name["c"].limits == ("always x", "default x")
     assert by_name["old"].limits == ("at least 1", "more than its limit, not equal")
     assert len(by_name["broken"].limits[0]) < 140
+
+
+def test_limits_are_said_of_exact_numbers_too():
+    """As a lake gives them: numbers with a point are Decimals."""
+    node = {"exclusiveMinimum": Decimal("0.5"), "multipleOf": Decimal("0.1"), "enum": [{"a": Decimal("1.5")}]}
+    (field,) = fields_of({"properties": {"n": node}}).fields
+    assert field.limits == ('one of {"a": 1.5}', "a multiple of 0.1", "more than 0.5")
 
 
 def test_references_are_resolved_and_those_that_lead_nowhere_are_told():

@@ -10,6 +10,7 @@ import pytest
 from s3_lakes import BIG, CONFLICT, PATH, Backend, Once, content, s3_lake, s3_lake_of_small_parts
 
 from burler.errors import StorageError
+from burler.lake.pace import Pace
 from burler.lake.store import Conflict, OutcomeUnknown, probe
 from burler.lake.stores.objects import ObjectStore
 
@@ -153,7 +154,7 @@ def test_busy_for_good_is_no_unknown_outcome(s3_server: Any, store: ObjectStore)
 def test_the_wait_is_said_once(s3_server: Any, store: ObjectStore, caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     asking = store._calls()[2]
-    asking.monotonic, asking.sleep = (lambda: now[0]), (lambda seconds: now.__setitem__(0, now[0] + 15))
+    asking.pace = Pace(monotonic=lambda: now[0], sleep=lambda _seconds: now.__setitem__(0, now[0] + 15))
     with caplog.at_level(logging.WARNING), s3_server.failing(Once("GET", *[(503, "ServiceUnavailable")] * 5)):
         assert store.read(PATH) is None
     assert [r.getMessage() for r in caplog.records] == [

@@ -11,7 +11,7 @@ from faulty_store import FaultyStore
 from burler.errors import StorageError
 from burler.lake.locking.lock import LockSettings
 from burler.lake.locking.locks import Locks
-from burler.lake.pace import LAST_SECONDS, briefly, patience_left
+from burler.lake.pace import LAST_SECONDS, Pace, briefly, patience_left
 from burler.lake.stores.memory import MemoryStore
 from burler.lake.stores.object_calls import Asking, Verdict
 from burler.lake.writing.parallel import LakeDriver
@@ -93,7 +93,8 @@ def test_calls_of_an_object_store_are_tried_briefly_where_that_is_said() -> None
     def gone() -> None:
         raise ConnectionError("gone")
 
-    asking = Asking(lambda _error: Verdict.BUSY, patience_seconds=120, sleep=sleep, monotonic=lambda: clock[0])
+    pace = Pace(sleep=sleep, monotonic=lambda: clock[0])
+    asking = Asking(lambda _error: Verdict.BUSY, patience_seconds=120, pace=pace)
     took = []
     for seconds in (None, 10.0, 1000.0):
         clock[0] = 0.0
