@@ -154,10 +154,13 @@ def test_a_test_that_fails_by_itself_is_left_as_it_is(tmp_path, may_hold_secrets
 @pytest.mark.parametrize("processes", ["0", "2"])
 def test_without_secrets_nothing_happens(tmp_path, may_hold_secrets, processes):
     may_hold_secrets(tmp_path)
-    body = BODY + """
+    body = (
+        BODY
+        + """
 def test_allowed(may_hold_secrets, tmp_path):
     may_hold_secrets(tmp_path / "any").write_text(SECRET)
 """
+    )
     names = ("test_nothing_to_see", "test_allowed")
     done = inner_run(tmp_path, body, *(f"test_inner.py::{name}" for name in names), "-n", processes)
     assert done.returncode == 0 and "secret" not in done.stdout
