@@ -8,12 +8,10 @@ from burler.singer.messages import encode
 from burler.target.timestamps import to_moment
 
 
-class RecordPage:
-    """RECORD lines as the lake writes them. ``number``: the line of the first one in the input."""
+class _Page:
+    """What both kinds have. ``number``: the line of the first one in the input."""
 
-    __slots__ = ("_prefix", "_suffix", "_time", "count", "number", "parts", "stream", "text", "times", "version")
-    bare = False
-    earliest = None
+    __slots__ = ("_time", "count", "number", "parts", "stream", "text", "times", "version")
 
     def __init__(self, stream: str, version: int | None, number: int) -> None:
         self.stream = stream
@@ -24,6 +22,17 @@ class RecordPage:
         self.times: list[str] = []
         self.text: str | None = None
         self._time = ""
+
+
+class RecordPage(_Page):
+    """RECORD lines as the lake writes them."""
+
+    __slots__ = ("_prefix", "_suffix")
+    bare = False
+    earliest = None
+
+    def __init__(self, stream: str, version: int | None, number: int) -> None:
+        super().__init__(stream, version, number)
         self._prefix = b'{"type":"RECORD","stream":' + encode(stream) + b',"record":'
         self._suffix = b""
 
@@ -40,21 +49,15 @@ class RecordPage:
         self.count += 1
 
 
-class BarePage:
+class BarePage(_Page):
     """Rows as batch files hold them. Only the earliest of their times is kept: a BATCH has one."""
 
-    __slots__ = ("_earliest", "_time", "count", "number", "parts", "stream", "text", "times", "version")
+    __slots__ = ("_earliest",)
     bare = True
 
     def __init__(self, stream: str, version: int | None, number: int) -> None:
-        self.stream = stream
-        self.version = version
-        self.number = number
-        self.count = 0
-        self.parts: list[bytes] = []
-        self.times: list[str] = []
-        self.text: str | None = None
-        self._time = self._earliest = ""
+        super().__init__(stream, version, number)
+        self._earliest = ""
 
     def turn_to(self, text: str, time: str) -> None:
         """See ``RecordPage``."""
