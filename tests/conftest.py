@@ -36,11 +36,21 @@ def the_log_is_as_it_was():
     """Commands set the level and the handlers of burler's log; what one test leaves there must not reach the next."""
     log = logging.getLogger("burler")
     level, propagate, handlers = log.level, log.propagate, list(log.handlers)
+    formatters = [(handler, handler.formatter) for handler in logging.root.handlers]
     yield
     log.setLevel(level)
     log.propagate = propagate
     log.handlers[:] = handlers
+    # pytest hands its handler to loggers that do not propagate, and those of pyspark make it write JSON from then on.
+    for handler, formatter in formatters:
+        handler.setFormatter(formatter)
+    for other in list(logging.root.manager.loggerDict.values()):
+        if type(other).__name__ == "PySparkLogger":
+            other.propagate = True
 
+
+# No test trains an archive of Spark's classes behind the others' backs; those of the archive turn it on themselves.
+os.environ.setdefault("BURLER_SPARK_ARCHIVE", "off")
 
 _LONG = ("tests/test_demo.py", "tests/runtime", "tests/bench", "tests/spark", "tests/peers", "examples", "tests/lake")
 """Where the files are that take long: they go first, so that no process waits for another in the end."""

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import checks
 import standard
-from cases import FLOOR, Case
+from cases import Case
 from checks import CHECKED_ROWS, Wrong
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ def check(bench: Bench, case: Case) -> int:
         Wrong: there is a difference.
         Failed: a program ends with an error.
     """
-    reference = bench.output(Case(FLOOR, "arrow" if case.work == "tables" else "pages"), CHECKED_ROWS)
-    wanted = [message["record"] for message in checks.parse(reference)]
+    wanted = checks.reference(bench, "arrow" if case.work == "tables" else "pages", CHECKED_ROWS)
     kept = bench.folder / "kept"
     bench.environment["BENCH_FILES"] = str(kept)
     try:

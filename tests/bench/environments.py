@@ -33,9 +33,21 @@ def python_of(name: str) -> str:
     if not stamp.exists() or stamp.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         print(f"making .venv-bench/{name}", file=sys.stderr)
-        _run([sys.executable, "-m", "venv", str(folder)])
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "-q"]
-        _run([*pip, *PACKAGES[name]])
+        python = str(folder / "bin" / "python")
+        _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
+        _run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "--disable-pip-version-check",
+                "--python",
+                python,
+                "install",
+                "-q",
+                *PACKAGES[name],
+            ]
+        )
         stamp.write_text(wanted)
     return str(folder / "bin" / "python")
 

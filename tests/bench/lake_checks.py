@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import batch_checks
 import checks
 import standard
-from cases import FLOOR, Case
+from cases import Case
 from checks import CHECKED_ROWS, Wrong
 from lake_cases import RATES
 
@@ -31,7 +31,7 @@ def check(bench: Bench, case: Case) -> int:
         Wrong: there is a difference.
         Failed: the program ends with an error.
     """
-    wanted = [message["record"] for message in checks.parse(bench.output(Case(FLOOR, "pages"), CHECKED_ROWS))]
+    wanted = checks.reference(bench, "pages", CHECKED_ROWS)
     kept = bench.folder / "kept"
     bench.environment["BENCH_FILES"] = str(kept)
     try:
@@ -78,7 +78,7 @@ def check_reading(bench: Bench, case: Case) -> int:
         Wrong: there is a difference.
         Failed: a program ends with an error.
     """
-    wanted = [message["record"] for message in checks.parse(bench.output(Case(FLOOR, "pages"), CHECKED_ROWS))]
+    wanted = checks.reference(bench, "pages", CHECKED_ROWS)
     [row] = [row for row in RATES if row.case.work == case.work]
     bench.environment["BENCH_SHOW"] = "1"
     try:

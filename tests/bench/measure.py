@@ -114,6 +114,7 @@ class Bench:
         self._pythons: dict[str, str] = {}
         self._learned: dict[tuple[str, str, str], Path] = {}
         self._made: dict[tuple[str, int], Path] = {}
+        self.references: dict[tuple[str, int], list[dict[str, Any]]] = {}
 
     def python(self, program: Program) -> str:
         """The Python that runs a program.
@@ -137,7 +138,7 @@ class Bench:
         return self._pythons[name]
 
     def learn(self, case: Case) -> None:
-        """Note what a case imports, with a short run. Done once for each kind, and not measured.
+        """Note what a case imports, with a short run, unless one for ``output`` has. Once for each kind; not measured.
 
         Raises:
             Failed: the program does.
@@ -145,7 +146,7 @@ class Bench:
         """
         key = _key(case)
         if key not in self._learned:
-            learned = self.folder / f"modules-{len(self._learned)}"
+            learned = self._modules(case)
             self._start(case, _LEARN_ROWS if case.work != "big" else 3, {"BENCH_LEARN": str(learned)})
             self._learned[key] = learned
 
@@ -175,19 +176,28 @@ class Bench:
         return target
 
     def output(self, case: Case, rows: int) -> bytes:
-        """What a case writes to stdout, in a run that is not measured.
+        """What a case writes to stdout, in a run that is not measured. What it imports is noted: see ``learn``.
 
         Raises:
             Failed: the program does.
         """
         environment = {**ENVIRONMENT, **self.environment, **self._given(case, rows)}
+        key, learned = _key(case), self._modules(case)
+        # A program that shows what it has read imports what shows it.
+        if learning := key not in self._learned and "BENCH_SHOW" not in self.environment:
+            environment["BENCH_LEARN"] = str(learned)
         with tempfile.TemporaryFile(dir=self.folder) as out, self._errors() as errors:
             done = subprocess.run(
                 self._command(case, rows), env=environment, stdout=out, stderr=errors, cwd=self.folder, check=False
             )
             _check(done.returncode, errors)
+            if learning:
+                self._learned[key] = learned
             out.seek(0)
             return out.read()
+
+    def _modules(self, case: Case) -> Path:
+        return self.folder / "-".join(("modules", *_key(case)))
 
     def _start(self, case: Case, rows: int, more: dict[str, str], counted: Path | None = None) -> dict[str, Any]:
         side = self.folder / "side.json"

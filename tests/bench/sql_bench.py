@@ -169,15 +169,17 @@ class Bench:
             raise SystemExit(f"{command[:2]} failed:\n{(self.folder / 'stderr').read_text()[-2000:]}")
         runs.walls.append(time.perf_counter() - begun)
         copied = _COPIED.search(last)
-        rows = int(copied[1]) if copied else records + int(self.ask_files(COUNT))
+        rows = int(copied[1]) if copied else records + int(self.ask_files(COUNT) or 0)
         if rows != runs.rows:
             raise SystemExit(f"{command[:2]} gave {rows:,} rows, not {runs.rows:,}")
         runs.cpus.append(used.ru_utime + used.ru_stime)
         runs.peak = max(runs.peak, used.ru_maxrss * 1024)
 
     def ask_files(self, script: str) -> bytes:
-        """What a script says of all BATCH files, whose paths it is given."""
-        paths = map(str, sorted(self.files.glob("*.parquet")))
+        """What a script says of all BATCH files, whose paths it is given; of none there is nothing to say."""
+        paths = [str(path) for path in sorted(self.files.glob("*.parquet"))]
+        if not paths:
+            return b""
         return subprocess.run([sys.executable, "-c", script, *paths], check=True, capture_output=True).stdout
 
 

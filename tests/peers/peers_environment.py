@@ -72,7 +72,9 @@ def _installed(folder: Path, packages: list[str]) -> Path:
     if not stamp.exists() or stamp.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        pip = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "-q", *packages]
+        # Bytecode is made of what is used, which is little.
+        pip = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
+        pip += ["install", "-q", "--no-compile", *packages]
         done = subprocess.run(pip, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotInstalled(done.stderr.strip()[-300:])

@@ -224,7 +224,7 @@ UNION = {
 
 
 @settings(
-    max_examples=400, derandomize=os.environ.get("CI") == "true", deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=200, derandomize=os.environ.get("CI") == "true", deadline=None, suppress_health_check=list(HealthCheck)
 )
 @given(case=cases())
 @example(case=(OPEN, [{"id": 1, "o": {"a": 1, "more": 2}, "other": 3}], {("properties", "other"): {"selected": False}}))

@@ -854,7 +854,7 @@ def top_union(draw, schema):
 
 
 EXAMPLES = settings(
-    max_examples=int(os.environ.get("BURLER_EXAMPLES", "2000")),
+    max_examples=int(os.environ.get("BURLER_EXAMPLES", "1000")),
     # Always the same examples, unless somebody asks for a number of others: two parts of a schema that close an object
     # to each other's fields (a pattern beside a property, say) are rare here, and burler keeps the fields of both.
     derandomize="BURLER_EXAMPLES" not in os.environ,

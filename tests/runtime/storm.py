@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -162,11 +163,11 @@ def _continued(seed: int, folder: Path, run: dict[str, Any], state: dict[str, An
     return ids_of(messages_of(out))
 
 
-def storm(runs: int, folder: Path, first: int = 0, workers: int = 3) -> Counter[str]:
-    """So many runs; how often which kind came."""
+def storm(seeds: Iterable[int], folder: Path, workers: int = 3) -> Counter[str]:
+    """A run for each seed; how often which kind came."""
     write_tap(folder, SOURCE, "tap_storm.py")
     with ThreadPoolExecutor(workers) as pool:
-        return Counter(pool.map(lambda seed: one_run(seed, folder), range(first, first + runs)))
+        return Counter(pool.map(lambda seed: one_run(seed, folder), seeds))
 
 
 def main() -> None:
@@ -175,7 +176,7 @@ def main() -> None:
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        for kind, count in sorted(storm(runs, Path(folder), first).items()):
+        for kind, count in sorted(storm(range(first, first + runs), Path(folder)).items()):
             print(f"{count:5}  {kind}")
     print(f"{runs} runs, {time.monotonic() - begun:.0f} s, all clean")
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from burler.testing import run_tap
 
 RANDOM = st.randoms(use_true_random=False)
-# The same cases each time; with BURLER_RANDOM set, others.
+# The same cases each time; with BURLER_RANDOM set, others and more.
 THOROUGH = settings(
-    max_examples=150,
+    max_examples=100 if "BURLER_RANDOM" not in os.environ else 500,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize="BURLER_RANDOM" not in os.environ,

@@ -148,18 +148,25 @@ def steps_of(shape: Shape) -> int:
     return fault.steps
 
 
-@pytest.mark.parametrize("page", [1, 7, 1000])
+IN_ROWS = [
+    Shape(buffer=1),
+    Shape(twins=2),
+    Shape(order="none", buffer=2),
+    Shape(strategy="every_n(1)", buffer=1),
+    Shape(strategy="every_n(2)", order="none"),
+]
+IN_PAGES = [
+    Shape(strategy="every_n(3)", twins=3, form="pages", buffer=2),
+    Shape(strategy="every_n(4)", form="iterators", buffer=4),
+]
+
+
 @pytest.mark.parametrize("kind", ["raise", "bad", "stop"])
 @pytest.mark.parametrize(
-    "shape",
+    ("shape", "page"),
     [
-        Shape(buffer=1),
-        Shape(twins=2),
-        Shape(order="none", buffer=2),
-        Shape(strategy="every_n(1)", buffer=1),
-        Shape(strategy="every_n(3)", twins=3, form="pages", buffer=2),
-        Shape(strategy="every_n(4)", form="iterators", buffer=4),
-        Shape(strategy="every_n(2)", order="none"),
+        *((shape, page) for shape in IN_ROWS for page in (1, 1000)),
+        *((shape, page) for shape in IN_PAGES for page in (1, 7, 1000)),  # 7: amid what the author gives in one go
     ],
     ids=str,
 )

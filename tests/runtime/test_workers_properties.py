@@ -85,7 +85,7 @@ def test_eight_workers_on_partitions_give_what_one_gives(
         states = both([line], config, {"partition_workers": 1}, {"partition_workers": 8}, states)
 
 
-@THOROUGH
+@settings(THOROUGH, max_examples=60)  # up to thirty runs each
 @given(rng=RANDOM, count=st.integers(1, 5), shares=st.lists(SHARES, min_size=1, max_size=3))
 def test_streams_that_run_at_a_time_give_what_they_give_one_after_the_other(
     rng: random.Random, count: int, shares: list[float]
