@@ -86,9 +86,13 @@ class ColumnsOutput(Output):
             made = self._direct.batch(rows)
         if made is None:
             return super().append(rows, further, vouched)
-        self.flush()  # lines of rows before these
-        self._give(made)
+        self.give(made)
         return len(rows)
+
+    def give(self, made: pa.RecordBatch) -> None:
+        """Hand on columns, behind the lines of rows before them."""
+        self.flush()
+        self._give(made)
 
     def flush(self) -> None:
         """See ``Output.flush``."""

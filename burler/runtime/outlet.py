@@ -168,7 +168,7 @@ class Outlet:
             rows = rows[:left]
         with self.page(repeats=repeats) as output:
             if self.planned.spec.post_transform is None:
-                page = self._shaper.shape_to(rows, output)
+                page = self.files.straight(rows, output, self._shaper) or self._shaper.shape_to(rows, output)
                 taken = without(range(page.taken), page.skipped) if page.skipped else None
                 if repeats is not None:
                     self.comparing.rows(repeats, output, page, rows)

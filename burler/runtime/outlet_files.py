@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from burler.pipeline.shape import ShapedPage, Shaper
 from burler.pipeline.shape_lines import Output
 from burler.singer.messages import ArrowPage
 from burler.sinks.base import Batching, Sink, batch_config_of
 
 if TYPE_CHECKING:
+    from burler.pipeline.dicts_direct import DictsDirect
     from burler.pipeline.rows_direct import RowsDirect
     from burler.runtime.outlet import Given, Outlet
 
@@ -25,6 +27,7 @@ class OutletFiles:
         self._outlet = outlet
         self._sink = sink
         self._direct: RowsDirect | None = None
+        self._straight: DictsDirect | None = None
 
     def columns(self) -> Any:
         """The columns of the files that the rows go into, as an Arrow schema."""
@@ -43,6 +46,25 @@ class OutletFiles:
         if self._direct is None:
             self._direct = RowsDirect(schema, self.columns())
         return ColumnsOutput(buffer, spill, direct=self._direct, give=partial(self.write_columns, moment=moment))
+
+    def straight(self, rows: list[dict[str, Any]], output: Output, shaper: Shaper) -> ShapedPage | None:
+        """Write a page as columns without shaping it first, where that surely comes to the same; None: shape it."""
+        if self._outlet.form != "columns":
+            return None
+        from burler.pipeline.dicts_direct import DictsDirect
+        from burler.pipeline.rows_direct import ColumnsOutput
+
+        if not isinstance(output, ColumnsOutput):
+            return None
+        if self._straight is None:
+            held = shaper.rules.check_constraints
+            self._straight = DictsDirect(shaper.schema, self.columns(), key=shaper.key, check_constraints=held)
+        found = self._straight.page(rows)
+        if found is None:
+            return None
+        batch, keys = found
+        output.give(batch)
+        return ShapedPage(batch.num_rows, keys)
 
     def write_columns(self, table: Any, moment: dt.datetime | None = None) -> None:
         """Write rows that are such columns already, extracted now or at a ``moment``."""
