@@ -70,6 +70,14 @@ class Registry:
         self.discover: UserFunction | None = None
         self.classes: set[type] = set()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is declared, for another process: no lock."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
     def set_function(self, part: str, function: UserFunction) -> None:
         """A function of the tap itself (``client`` or ``discover``); one of each."""
         self.check_open(function.place)

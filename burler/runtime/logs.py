@@ -24,7 +24,7 @@ logger = logging.getLogger("burler")
 _LINES, _CHARACTERS = 3, 600  # of an exception of somebody else's; it may quote a whole page of HTML
 
 
-def _mask_records() -> None:
+def mask_records() -> None:
     """Mask every record where it is made: handlers may be replaced later on (importing singer-python does that)."""
     make = logging.getLogRecordFactory()
     if getattr(make, "masks", False):
@@ -49,7 +49,7 @@ def configure(level: str | None = None) -> None:
     ``BURLER_LOG_LEVEL`` sets the level; INFO by default. What the tap's own loggers say comes in the same
     form, unless something has set up the root logger already.
     """
-    _mask_records()
+    mask_records()
     logging.captureWarnings(True)
     conf_file = os.environ.get("LOGGING_CONF_FILE")
     if conf_file:

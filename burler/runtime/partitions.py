@@ -6,8 +6,11 @@ that are finished collapse into the stream's bookmark, as soon as all before the
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.context import StreamRun
@@ -90,6 +93,52 @@ class One:
         if self._ended is not None:
             self.save(self._ended)
             forget_others(self._ended, self._sync.engine.state)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The one partition of a run that is a part of another one (``runtime/away``), which knows the others, chose the
+    ``versions`` of full tables and says when they count. ``ended`` is told how it went."""
+
+    partition: Mapping[str, Any]
+    key: str
+    versions: Mapping[str, int]
+    ended: Callable[[SyncRun, Unit], None]
+
+
+class Only:
+    """The only unit of a run that is a part: a partition that somebody else has found. What it has reached stands in
+    the partition's own entry; where partitions rise, it is that somebody who lets entries collapse."""
+
+    def __init__(self, sync: SyncRun, given: Given) -> None:
+        self._sync, self._given = sync, given
+        self.exhausted = False
+
+    def next(self) -> Unit | UnitBroken | None:
+        """The unit, once; ``UnitBroken`` where it can't begin."""
+        if self.exhausted:
+            return None
+        self.exhausted = True
+        try:
+            return self._sync.unit(partition=copy.deepcopy(dict(self._given.partition)), key=self._given.key)
+        except StreamError as error:
+            return UnitBroken(0, f"partition {self._given.key}", error)
+
+    def broken(self, number: int) -> None:
+        """There is none behind it."""
+
+    def save(self, unit: Unit) -> None:
+        """Into the partition's entry."""
+        if self._sync.engine.limit is None:
+            save(unit, self._sync.engine.state)
+
+    def ended(self, unit: Unit) -> None:
+        """Save it, and say how it went."""
+        self.save(unit)
+        self._given.ended(self._sync, unit)
+
+    def finish(self) -> None:
+        """Whether all have come whole is known elsewhere."""
 
 
 class Partitions:

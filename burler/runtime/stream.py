@@ -24,7 +24,7 @@ from burler.runtime.lane import Lane
 from burler.runtime.line import Line
 from burler.runtime.logs import short
 from burler.runtime.outlet import Outlet
-from burler.runtime.partitions import One, Partitions, Units, own_run
+from burler.runtime.partitions import One, Only, Partitions, Units, own_run
 from burler.runtime.plan import PlannedRun, PlannedStream
 from burler.runtime.unit import Unit
 from burler.runtime.walking import FATAL
@@ -100,7 +100,7 @@ class SyncRun:
         self._reported: dict[str, int] = {}
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
         self.whole_pages = isinstance(self.spec.strategy, OnPage)
-        self.units: Units = One(self) if self.spec.partitions is None else Partitions(self)
+        self.units: Units = self._units()
         root = self.line.planned.get(self.name)
         self.resumable = root is not None and root.resume_key is not None
         specs = [stream.spec for stream in planned.streams]
@@ -127,6 +127,16 @@ class SyncRun:
         if self.kept is not None:
             self.kept.outlets[name] = made
         return made
+
+    def _units(self) -> Units:
+        if self.spec.partitions is None:
+            return One(self)
+        if self.engine.part is None:
+            return Partitions(self)
+        for name, version in self.engine.part.versions.items():
+            if name in self.outlets:
+                self.outlets[name].versions.belong_to(version)
+        return Only(self, self.engine.part)
 
     def unit(self, **partition: Any) -> Unit:
         """A unit of this stream."""
@@ -215,7 +225,7 @@ class SyncRun:
     def _run_lanes(self) -> None:
         engine = self.engine
         crew = Crew(lambda: engine.stopper.requested or self.is_cut, name=f"burler-{self.name}")
-        if self.spec.partitions is not None and engine.limit is None:
+        if self.spec.partitions is not None and engine.limit is None and engine.part is None:
             for _ in range(1, engine.settings.partition_workers or self.spec.workers):
                 lane = Lane(self, Undisturbed())
                 self.lanes.append(lane)

@@ -26,6 +26,7 @@ from burler.runtime.batch_settings import batch_enabled
 from burler.runtime.clock import Clock
 from burler.runtime.kept import Kept
 from burler.runtime.outlet import schema_of
+from burler.runtime.partitions import Given
 from burler.runtime.plan import PlannedRun, PlannedStream
 from burler.runtime.report import Report
 from burler.runtime.session import Session
@@ -62,7 +63,7 @@ class SyncResult:
 
 
 class Engine:
-    """Runs a plan into a sink."""
+    """Runs a plan into a sink; ``part``: one partition alone, of the only stream of the plan, for another run."""
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class Engine:
         report: Report | None = None,
         watch: TailWatch | None = None,
         replan: Callable[[], tuple[tuple[PlannedRun, ...], Catalog]] | None = None,
+        part: Given | None = None,
     ) -> None:
         self.session = session
         self.plan = plan
@@ -93,6 +95,7 @@ class Engine:
         self.limit = limit
         self.watch = watch
         self.replan = replan
+        self.part = part
         self.tail: Tail | None = None
         self.lock = threading.RLock()
         self.changed = threading.Condition()
@@ -267,8 +270,7 @@ class Engine:
                     self.tail.pass_time()
 
     def client_of(self, stream: str) -> tuple[int, Any]:
-        """The client that a stream's round began with, while it runs, and its number: what its functions say to each
-        other through the client must not be said to another one."""
+        """The client that a stream's round began with, while it runs, and its number: its functions have one."""
         run = next((run for run in tuple(self.running) if stream in run.line.names), None)
         if run is None or not run.client_numbers:
             return self.session.clients.get()

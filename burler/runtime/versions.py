@@ -53,6 +53,7 @@ class Versions:
         self.rows_before = 0  # those of earlier tries
         self.only_with_rows = False  # a table without rows is none
         self.activated = False
+        self.in_parts = False  # rows of other runs make up the table, too
         self.done = False  # nothing more is to be said of it in this run
         # Rows of a log belong to the whole table that came before them: targets that drop rows by their version would
         # keep those without one for ever.
@@ -60,6 +61,11 @@ class Versions:
         self.now: int | None = self._previous if self._belongs else None
         if planned.versions:
             self.now = interrupted or self._next()
+
+    def belong_to(self, version: int) -> None:
+        """The run is a part of another one: its rows are of the ``version`` that was chosen there, and it is there that
+        the version counts once all parts are whole."""
+        self.now, self._shown, self.in_parts = version, True, True
 
     def _next(self) -> int:
         """A version of now. A clock that was set back must not make one that targets take for an older one."""
@@ -119,7 +125,7 @@ class Versions:
         """All rows are out: the version that they make up counts from here on. Not where the source said that nothing
         has changed: that there are no rows does not mean that there are none."""
         whole = self._planned.versions and not self._by_block and not self.not_modified
-        if whole and (rows or not self.only_with_rows):
+        if whole and not self.in_parts and (rows or not self.only_with_rows):
             self.begin()
             self._activate()
         self.done = self.continued or not self.not_modified

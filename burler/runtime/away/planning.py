@@ -1,0 +1,214 @@
+"""What there is to run elsewhere: the streams of a plan, and the parts of each, found as a local run finds them."""
+
+from __future__ import annotations
+
+import contextvars
+import copy
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from burler.config.loading import Loaded
+from burler.declare.strategies import Manual
+from burler.declare.tap import Tap
+from burler.errors import CatalogError
+from burler.runtime.away.parts import Line, Part, Table
+from burler.runtime.outlet import schema_of
+from burler.runtime.partition_source import PartitionSource
+from burler.runtime.plan import PlannedRun, make_plan
+from burler.runtime.run import close, prepare
+from burler.runtime.stream import SyncRun
+from burler.runtime.sync import Engine
+from burler.settings import Settings
+from burler.singer import state as st
+from burler.singer.catalog import catalog_from_wire
+from burler.singer.messages import Message, Schema
+
+logger = logging.getLogger(__name__)
+
+
+class Planning:
+    """The plan of a run whose parts are run elsewhere. Safe among threads.
+
+    Args:
+        config, catalog, state, select: as those of ``burler.runtime.run.run``.
+        settings: in place of those that the config holds.
+
+    Attributes:
+        tap_id: the name that the tap goes by.
+        state: what the run begins with; what can't be gone on with is taken out as the parts of a stream are found.
+
+    Raises:
+        UsageError: config, catalog, state or the tap's declarations are wrong.
+    """
+
+    def __init__(
+        self,
+        tap: Tap,
+        config: Mapping[str, Any] | Loaded,
+        *,
+        catalog: Any = None,
+        state: Mapping[str, Any] | None = None,
+        select: str | None = None,
+        settings: Callable[[Settings], Settings] = lambda settings: settings,
+    ) -> None:
+        session, own = prepare(tap, config)
+        self._session = session
+        try:
+            # A part comes to its end; whoever runs it knows of no tail.
+            self.settings = replace(settings(own), tail=False)
+            given = None if catalog is None else catalog_from_wire(catalog)
+            found = session.catalog()
+            started = st.check_state(copy.deepcopy(dict(state)) if state is not None else None)
+            plan = make_plan(
+                session.specs,
+                found,
+                given=given,
+                select=select,
+                state=started,
+                versions=self.settings.full_table_versions,
+            )
+        except BaseException:
+            close(session)
+            raise
+        self._plan = {planned.spec.tap_stream_id: planned for planned in plan}
+        self._engine = Engine(session, plan, _Nowhere(), catalog=given or found, state=started, settings=self.settings)
+        self._lock = threading.Lock()
+        self.tap_id = self.settings.tap_id or tap.name
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the run begins with."""
+        return self._engine.state
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The config that was checked."""
+        return self._session.config
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams whose functions are called first, in the order of a local run."""
+        return tuple(self._plan)
+
+    def schemas(self, stream: str) -> list[Schema]:
+        """SCHEMA of each selected stream that comes in the run of this one."""
+        return [schema_of(planned) for planned in self._plan[stream].streams]
+
+    def parts(self, stream: str) -> list[Part]:
+        """The parts of a stream, in the order of a local run; one for a stream without partitions.
+
+        Raises:
+            StreamError: its partitions function failed, or gave what is none.
+        """
+        planned = self._of(stream)
+        with self._lock:
+            run = SyncRun(self._engine, planned)
+            self._warn(run)
+            if run.spec.partitions is None:
+                return [Part(stream, None, None, 0, 1, _line(run))]
+            run._state_at_start = msgspec.json.encode(self._engine.state)
+            # The function is bound to its stream: in a context of its own, which goes with it.
+            found = contextvars.copy_context().run(_all_of, PartitionSource(run))
+            line = _line(run)
+        return [Part(stream, partition, key, number, len(found), line) for number, (partition, key) in enumerate(found)]
+
+    def close(self) -> None:
+        """Close the client, if the partitions functions have made one."""
+        close(self._session)
+
+    def _of(self, stream: str) -> PlannedRun:
+        found = self._plan.get(stream)
+        if found is None:
+            inner = next((one for one in self._plan.values() if stream in _names(one)), None)
+            hint = f" It comes in the run of '{inner.spec.tap_stream_id}'." if inner is not None else ""
+            raise CatalogError(
+                f"stream '{stream}' is none that is selected and called by itself.{hint} "
+                f"Streams: {', '.join(self._plan) or 'none'}."
+            )
+        return found
+
+    def _warn(self, run: SyncRun) -> None:
+        if run.spec.acknowledge is not None:
+            logger.warning(
+                "stream '%s': its acknowledge function is not called where its parts run elsewhere", run.name
+            )
+
+
+def parts_of(
+    tap: Tap,
+    stream: str,
+    *,
+    config: Mapping[str, Any] | Loaded,
+    catalog: Any = None,
+    state: Mapping[str, Any] | None = None,
+    select: str | None = None,
+) -> list[Part]:
+    """The parts of one stream, in the order of a local run; one for a stream without partitions.
+
+    Raises:
+        UsageError: config, catalog, state or the tap's declarations are wrong; there is no such stream.
+        StreamError: its partitions function failed.
+    """
+    planning = Planning(tap, config, catalog=catalog, state=state, select=select)
+    try:
+        return planning.parts(stream)
+    finally:
+        planning.close()
+
+
+def _all_of(source: PartitionSource) -> list[tuple[dict[str, Any], str]]:
+    found = []
+    while (one := source.next()) is not None:
+        found.append(one)
+    return found
+
+
+def _names(planned: PlannedRun) -> list[str]:
+    return [stream.tap_stream_id for stream in planned.streams]
+
+
+def _line(run: SyncRun) -> Line:
+    """What has to be known of a stream's line. Parts of a full table share one version, that of now."""
+    line, spec = run.line, run.spec
+    root, tables = line.planned.get(line.root), {}
+    if spec.partitions is not None:
+        for name, outlet in run.outlets.items():
+            if outlet.planned.versions and outlet.versions.now is not None:
+                tables[name] = Table(outlet.planned.stream, outlet.versions.now)
+    return Line(
+        root=line.root,
+        names=line.names,
+        selected=line.selected,
+        keys={name: planned.bookmark_key for name, planned in line.planned.items()},
+        root_key=root.bookmark_key if root is not None else spec.bookmark_key,
+        flat=run.flat.get(run.name),
+        textual=line.textual(line.root),
+        rises=spec.partitions is not None and spec.partition_order == "asc",
+        resume=spec.resume,
+        manual=isinstance(spec.strategy, Manual),
+        on_unsorted=spec.on_unsorted,
+        tables=tables,
+        asks_state=line.asks_for("state"),
+    )
+
+
+class _Nowhere:
+    """The sink of an engine that plans alone: nothing is written."""
+
+    def write(self, message: Message) -> None:
+        raise AssertionError(f"a plan writes nothing: {type(message).__name__}")
+
+    def flush(self) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def tick(self) -> None: ...
+
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None: ...
+
+    def close(self, *, complete: bool) -> None: ...

@@ -1,0 +1,140 @@
+"""One part, run where it was sent: the engine of a local run, restricted to it."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from burler.config.loading import Loaded
+from burler.declare.tap import Tap
+from burler.errors import CatalogError
+from burler.pipeline.bookmark import key_text
+from burler.runtime import entries
+from burler.runtime.away.ends import PartEnd, errors_of
+from burler.runtime.away.parts import Part
+from burler.runtime.partitions import Given
+from burler.runtime.plan import make_plan
+from burler.runtime.run import check_limit, close, prepare
+from burler.runtime.signals import Stopper
+from burler.runtime.stream import SyncRun
+from burler.runtime.sync import Engine, SyncResult
+from burler.runtime.unit import Unit
+from burler.settings import Settings
+from burler.singer import state as st
+from burler.singer.catalog import catalog_from_wire
+from burler.sinks.base import Sink
+
+
+def run_part(
+    tap: Tap,
+    part: Part,
+    *,
+    config: Mapping[str, Any] | Loaded,
+    catalog: Any = None,
+    state: Mapping[str, Any] | None = None,
+    select: str | None = None,
+    sink: Sink,
+    limit: int | None = None,
+    settings: Settings | None = None,
+    stopper: Stopper | None = None,
+) -> PartEnd:
+    """Run one part into a sink, which is closed; STATEs that come on the way speak of this part alone.
+
+    Args:
+        config, catalog, state, select, limit: as those of ``burler.runtime.run.run``, and the same for which the parts
+            were found.
+        settings: in place of those that the config holds.
+
+    Raises:
+        UsageError: config, catalog, state or the tap's declarations are wrong; nothing was written.
+        OutputClosed, StorageError, DataError: the sink failed. Errors of the stream stand in ``PartEnd.errors``.
+    """
+    check_limit(limit)
+    session, own = prepare(tap, config)
+    begun = time.monotonic()
+    unit: list[tuple[SyncRun, Unit]] = []
+    try:
+        found = session.catalog()
+        given = None if catalog is None else catalog_from_wire(catalog)
+        settings = replace(settings or own, tail=False)
+        plan = make_plan(session.specs, found, given=given, select=select, versions=settings.full_table_versions)
+        planned = next((one for one in plan if one.spec.tap_stream_id == part.stream), None)
+        if planned is None:
+            raise CatalogError(
+                f"stream '{part.stream}' is not here, though the plan had it. Do all processes see the same tap, "
+                "config and catalog?"
+            )
+        engine = Engine(
+            session,
+            (planned,),
+            sink,
+            catalog=given or found,
+            state=st.check_state(copy.deepcopy(dict(state)) if state is not None else None),
+            settings=settings,
+            stopper=stopper,
+            limit=limit,
+            part=_given(part, unit),
+        )
+        result = engine.run()
+        return _end(part, result, unit, time.monotonic() - begun)
+    finally:
+        close(session)
+
+
+def _given(part: Part, unit: list[tuple[SyncRun, Unit]]) -> Given | None:
+    if part.key is None:
+        return None
+    versions = {name: table.version for name, table in part.line.tables.items()}
+    return Given(part.partition or {}, part.key, versions, lambda run, one: unit.append((run, one)))
+
+
+def _end(part: Part, result: SyncResult, unit: list[tuple[SyncRun, Unit]], seconds: float) -> PartEnd:
+    names, state = part.line.names, result.state
+    errors = errors_of(result.errors)
+    if part.key is None:
+        return PartEnd(
+            part,
+            entries={name: entries.entry_of(state, name, None) or None for name in names},
+            versions={},
+            rows=result.rows,
+            seconds=seconds,
+            errors=errors,
+            behind=frozenset(result.errors) | (set(names) if _stopped(result) else set()),
+        )
+    said: dict[str, Any] = {}
+    behind = frozenset(result.errors) if unit else frozenset(names)
+    versions: dict[str, int] = {}
+    for run, one in unit:
+        behind |= one.behind | (set(names) if one.error is not None else set())
+        tracker = one.trackers.get(part.stream)
+        said = {
+            "least": None if one.least is None else key_text(one.least[1]),
+            "greatest": None if one.greatest is None else key_text(one.greatest[1]),
+            "safe": None if tracker is None else msgspec.to_builtins(tracker.safe),
+            "kept": frozenset(name for name, outlet in run.outlets.items() if outlet.versions.not_modified),
+        }
+        versions = {
+            name: version
+            for name, outlet in run.outlets.items()
+            if outlet.versions.activated and (version := st.get_version(state, name)) is not None
+        }
+    return PartEnd(
+        part,
+        entries={name: entries.entry_of(state, name, part.key) or None for name in names},
+        versions=versions,
+        rows=result.rows,
+        seconds=seconds,
+        errors=errors,
+        behind=behind,
+        begun=bool(unit),
+        **said,
+    )
+
+
+def _stopped(result: SyncResult) -> bool:
+    return result.stopped_by is not None

@@ -1,0 +1,120 @@
+"""A tap named so that another process finds it, or sent by value."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import burler
+from burler.errors import AppError, UsageError
+from burler.runtime.away import AppRef
+
+TAP = """
+import threading
+import burler
+
+tap = burler.tap("tap-sent")
+lock = threading.Lock()
+
+class Client:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.rows = [{"id": 1}, {"id": 2}]
+
+@tap.client
+def client():
+    return Client()
+
+@tap.sync("rows", key_properties="id", schema={"properties": {"id": {"type": "integer"}}})
+def rows(client):
+    with client.lock:
+        return client.rows
+"""
+LOAD = """
+import pickle, sys
+from burler.testing import run_tap
+ref = pickle.load(open(sys.argv[1], "rb"))
+print([row["id"] for row in run_tap(ref.load()).records("rows")])
+"""
+
+
+def elsewhere(ref: AppRef, folder: Path) -> str:
+    """What another process, which starts in another folder, gets of the tap."""
+    sent = folder / "ref"
+    sent.write_bytes(pickle.dumps(ref))
+    other = folder / "other"
+    other.mkdir()
+    done = subprocess.run([sys.executable, "-c", LOAD, str(sent)], cwd=other, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_file_is_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "tap_sent.py").write_text(TAP)
+    monkeypatch.chdir(tmp_path)
+    ref = AppRef.of("tap_sent.py")
+    assert ref.text == str(tmp_path / "tap_sent.py")
+    assert elsewhere(ref, tmp_path) == "[1, 2]"
+
+
+def test_a_tap_of_a_module_goes_by_its_name_with_the_folder_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "tap_named.py").write_text(TAP)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import tap_named  # type: ignore[import-not-found]
+
+    ref = AppRef.of(tap_named.tap)
+    assert (ref.text, ref.value) == ("tap_named:tap", b"")
+    assert elsewhere(ref, tmp_path) == "[1, 2]"
+
+
+@pytest.mark.spark
+def test_a_tap_of_a_script_goes_by_value(tmp_path: Path):
+    pytest.importorskip("pyspark")
+    script = tmp_path / "script.py"
+    send = """
+    import pickle
+    from burler.runtime.away import AppRef
+    ref = AppRef.of(tap)
+    assert not ref.text
+    pickle.dump(ref, open("sent", "wb"))
+    """
+    script.write_text(TAP + dedent(send))
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert elsewhere(pickle.loads((tmp_path / "sent").read_bytes()), tmp_path) == "[1, 2]"
+
+
+@pytest.mark.spark
+def test_a_function_that_holds_a_lock_is_refused_with_the_cure():
+    pytest.importorskip("pyspark")
+    lock = threading.Lock()
+    tap = burler.tap("tap-held")
+
+    @tap.sync("rows", schema={"properties": {"id": {"type": "integer"}}})
+    def rows():
+        with lock:
+            return []
+
+    with pytest.raises(UsageError, match=r"(?s)tap-held .*can't be sent.*lock.*Make it in the @tap\.client"):
+        AppRef.of(tap)
+
+
+def test_what_is_no_app_is_said_at_once(tmp_path: Path):
+    with pytest.raises(AppError, match="no file, module or installed tap"):
+        AppRef.of("tap_nowhere_at_all")
+
+
+def test_a_tap_can_be_pickled_after_it_was_used():
+    import away_taps  # beside this file
+
+    from burler.testing import run_tap
+
+    run_tap(away_taps.tap)
+    again = pickle.loads(pickle.dumps(away_taps.tap))
+    assert run_tap(again).records("rows") == run_tap(away_taps.tap).records("rows")
