@@ -17,7 +17,9 @@ class Scalar:
 
     ``string`` also stands for everything without a narrower type: a JSON string is kept as its text,
     any other value as its JSON source text. ``json`` is text as well, of any value its JSON source text, so that
-    nothing is lost; ``record_type`` never gives it.
+    nothing is lost; ``record_type`` never gives it. ``open`` stands for any JSON value while types are made, and
+    becomes ``string`` or ``variant`` (Spark's type for any JSON value; text to Arrow). ``wide`` is a double whose
+    values are integers in one version of the schema: one that no double holds exactly does not fit.
     """
 
     name: str
@@ -60,6 +62,7 @@ FieldType = Scalar | DecimalOf | ListOf | MapOf | StructOf
 BIGINT, DOUBLE, BOOLEAN, STRING, TIMESTAMP, DATE, BINARY, NULL, JSON = map(
     Scalar, ("bigint", "double", "boolean", "string", "timestamp", "date", "binary", "null", "json")
 )
+OPEN, VARIANT, WIDE = Scalar("open"), Scalar("variant"), Scalar("wide")
 
 
 def widen(left: FieldType, right: FieldType) -> FieldType | None:
@@ -79,3 +82,27 @@ def widen(left: FieldType, right: FieldType) -> FieldType | None:
     if scales and BIGINT in pair and DIGITS - scales[0] >= 19:  # 2^63 has 19 digits
         return DecimalOf(scales[0])
     return None
+
+
+def replaced(kind: FieldType, old: FieldType, new: FieldType) -> FieldType:
+    """``kind`` with ``new`` wherever it has ``old``, at any depth."""
+    if kind == old:
+        return new
+    match kind:
+        case StructOf(fields):
+            return StructOf(tuple((name, replaced(inner, old, new)) for name, inner in fields))
+        case ListOf(item):
+            return ListOf(replaced(item, old, new))
+        case MapOf(value):
+            return MapOf(replaced(value, old, new))
+    return kind
+
+
+def holds(kind: FieldType, wanted: FieldType) -> bool:
+    """Whether ``wanted`` stands anywhere in ``kind``."""
+    match kind:
+        case StructOf(fields):
+            return any(holds(inner, wanted) for _, inner in fields)
+        case ListOf(inner) | MapOf(inner):
+            return holds(inner, wanted)
+    return kind == wanted

@@ -18,6 +18,7 @@ from burler.columns.kinds import (
     DIGITS,
     DOUBLE,
     NULL,
+    OPEN,
     STRING,
     TIMESTAMP,
     DecimalOf,
@@ -26,6 +27,7 @@ from burler.columns.kinds import (
     MapOf,
     Scalar,
     StructOf,
+    replaced,
     widen,
 )
 from burler.errors import BurlerError, DataError
@@ -39,7 +41,13 @@ _SINGER_DECIMAL_SCALE = 18
 _NEEDED_FOR = "a file with columns (Parquet, Arrow)"
 
 
-def record_type(schema: Mapping[str, Any], *, stream: str = "", error: type[BurlerError] = DataError) -> StructOf:
+def record_type(
+    schema: Mapping[str, Any],
+    *,
+    stream: str = "",
+    error: type[BurlerError] = DataError,
+    open_as: Scalar = STRING,
+) -> StructOf:
     """The columns of a stream's rows.
 
     The top level is always a struct of the declared properties, also where ``additionalProperties`` is
@@ -47,6 +55,7 @@ def record_type(schema: Mapping[str, Any], *, stream: str = "", error: type[Burl
 
     Args:
         error: what to raise.
+        open_as: the type of a value that may be any JSON, or one of types that no other type holds.
 
     Raises:
         error: no properties, a recursive schema or a ``$ref`` (resolve references first).
@@ -55,7 +64,8 @@ def record_type(schema: Mapping[str, Any], *, stream: str = "", error: type[Burl
     if not isinstance(properties, Mapping) or not properties:
         raise error(f"stream '{stream}': its schema declares no properties, so there are no columns to make")
     try:
-        return StructOf(tuple((name, _describe(node, (name,))) for name, node in properties.items()))
+        described = ((name, _describe(node, (name,))) for name, node in properties.items())
+        return StructOf(tuple((name, replaced(kind, OPEN, open_as)) for name, kind in described))
     except RecursionError:
         raise error(f"stream '{stream}': its schema is recursive; a table can't be") from None
     except _Refused as refused:
@@ -96,6 +106,7 @@ def _arrow_scalar(arrow: Any, name: str) -> Any:
     return {
         "bigint": arrow.int64(),
         "double": arrow.float64(),
+        "wide": arrow.float64(),
         "boolean": arrow.bool_(),
         "timestamp": arrow.timestamp("us", tz="UTC"),
         "date": arrow.date32(),
@@ -110,7 +121,7 @@ class _Refused(Exception):
 def _describe(node: Any, path: tuple[str, ...]) -> FieldType:
     """The type of one schema node."""
     if not isinstance(node, Mapping):
-        return STRING  # true: anything
+        return OPEN  # true: anything
     if "$ref" in node:
         raise _Refused(f"field '{'.'.join(path)}' holds a $ref; resolve references first")
     if len(path) > 200:
@@ -121,7 +132,7 @@ def _describe(node: Any, path: tuple[str, ...]) -> FieldType:
         return _union([_describe({**without_branches(node), **part}, path) for part in parts])
     names = type_names(node)
     if not names:
-        return STRING
+        return OPEN
     if "number" in names:
         names = names - {"integer"}  # every integer is a number: the number rule holds (specs 12)
     return _union([_one(name, node, path, alone=names <= {name, "null"}) for name in sorted(names)])
@@ -142,7 +153,7 @@ def _one(name: str, node: Mapping[str, Any], path: tuple[str, ...], *, alone: bo
     if name == "array":
         items = node.get("items")
         if "prefixItems" in node or not isinstance(items, Mapping):
-            return STRING
+            return OPEN
         return ListOf(_describe(items, (*path, "[]")))
     if name == "object":
         return _object(node, path)
@@ -199,21 +210,22 @@ def _object(node: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
     if properties is not None and not isinstance(properties, Mapping):
         raise _Refused(f"field '{'.'.join(path)}' has 'properties' that are no object")
     if "patternProperties" in node or (properties and more is not False):
-        return STRING  # open, or open beside named fields
+        return OPEN  # open, or open beside named fields
     if properties:
         return StructOf(tuple((name, _describe(inner, (*path, name))) for name, inner in properties.items()))
     if isinstance(more, Mapping) and more:
         return MapOf(_describe(more, (*path, "{}")))
-    return STRING
+    return OPEN
 
 
 def _union(kinds: list[FieldType]) -> FieldType:
-    """What holds all of a node's types; text where they do not widen (specs 12)."""
+    """What holds all of a node's types; any JSON where they do not widen (specs 12)."""
     united: FieldType = NULL
     for kind in kinds:
-        wider = widen(united, kind)
+        nested = any(not isinstance(one, Scalar | DecimalOf) or one == OPEN for one in (united, kind))
+        wider = None if nested and NULL not in (united, kind) and united != kind else widen(united, kind)
         if wider is None:
-            return STRING
+            return OPEN
         united = wider
     return united
 

@@ -2,7 +2,8 @@
 
 A converter takes the bytes of one JSON value, never ``null``. Nothing is rounded: what a type can't hold
 raises ``Misfit``. Only two things are let go, both counted: fields that the schema does not declare, and digits
-of a second beyond the sixth.
+of a second beyond the sixth. What is the same value in another spelling (``1.0`` for an integer) is counted as
+repaired.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import base64
 import binascii
 import datetime as dt
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Context, Decimal, DecimalException
 from typing import Any
 
@@ -27,10 +29,11 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Counts by field path: undeclared fields dropped, times cut to microseconds."""
+    """Counts by field path: undeclared fields dropped, times cut to microseconds, values in an odd spelling."""
 
     dropped: Counter[str]
     truncated: Counter[str]
+    repaired: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Report) -> None:
         """Count what another has counted."""
@@ -38,9 +41,12 @@ class Report:
             self.dropped.update(other.dropped)
         if other.truncated:
             self.truncated.update(other.truncated)
+        if other.repaired:
+            self.repaired.update(other.repaired)
 
 
 Convert = Callable[[bytes, Report], Any]
+WANTED_WIDE = "an integer that a double holds exactly, since the column has numbers with fractions too"
 
 
 class Misfit(Exception):
@@ -65,6 +71,8 @@ _MOMENT = re.compile(
     r"(?:[Tt ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII,
 )
+_PLAIN_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+"""RFC 3339 with at most six digits: each reader takes it."""
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ]00:00(?::00(?:\.0+)?)?(?:[Zz]|[+-]00:?00)?)?", re.ASCII)
 
 
@@ -174,6 +182,8 @@ def _decimal(scale: int, path: Path) -> Convert:
 
 
 def _bigint(path: Path) -> Convert:
+    where = ".".join(path)
+
     def convert(raw: bytes, report: Report) -> int:
         if not _is_number(raw):
             raise Misfit(path, raw, "an integer")
@@ -184,7 +194,21 @@ def _bigint(path: Path) -> Convert:
         whole = int(number)
         if not -(2**63) <= whole < 2**63:
             raise Misfit(path, raw, "an integer of 64 bits")
+        if not raw.removeprefix(b"-").isdigit():
+            report.repaired[where] += 1
         return whole
+
+    return convert
+
+
+def _whole_double(path: Path) -> Convert:
+    whole = _bigint(path)
+
+    def convert(raw: bytes, report: Report) -> float:
+        number = whole(raw, report)
+        if int(float(number)) != number:
+            raise Misfit(path, raw, WANTED_WIDE)
+        return float(number)
 
     return convert
 
@@ -224,6 +248,40 @@ def _json(path: Path) -> Convert:
     return convert
 
 
+def _variant(path: Path) -> Convert:
+    def convert(raw: bytes, report: Report) -> str:
+        if len(raw) > _VARIANT_BYTES:
+            raise Misfit(path, raw, f"a VARIANT of at most {_VARIANT_BYTES:,} bytes")
+        text = _parsed(_valid, raw, path, "JSON") and raw.decode("utf-8")
+        try:
+            json.loads(text, parse_int=_variant_number, parse_float=_variant_number, object_pairs_hook=_once)
+        except (ValueError, RecursionError) as error:
+            raise Misfit(path, raw, f"what a VARIANT holds ({error})") from None
+        return text
+
+    return convert
+
+
+_VARIANT_BYTES = 16_000_000
+_valid = msgspec.json.Decoder(msgspec.Raw)
+
+
+def _variant_number(text: str) -> str:
+    """A number that Spark's VARIANT takes as it is: 38 digits, or a finite double in the notation of one."""
+    if sum(map(str.isdigit, text)) > DIGITS if "e" not in text.lower() else math.isinf(float(text)):
+        raise ValueError(f"the number {text[:_SHOWN]} does not fit")
+    return text
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    names = {name for name, _ in pairs}
+    if len(names) < len(pairs):
+        raise ValueError("a key comes twice")
+
+
+_SHOWN = 50
+
+
 def _timestamp(path: Path) -> Convert:
     where = ".".join(path)
 
@@ -235,18 +293,26 @@ def _timestamp(path: Path) -> Convert:
             raise Misfit(path, raw, "an RFC 3339 date-time in years 1 to 9999") from None
         if cut:
             report.truncated[where] += 1
+        elif _PLAIN_MOMENT.fullmatch(text) is None:
+            report.repaired[where] += 1
         return moment
 
     return convert
 
 
 def _date(path: Path) -> Convert:
+    where = ".".join(path)
+
     def convert(raw: bytes, report: Report) -> dt.date:
-        match = _MIDNIGHT.fullmatch(_parsed(_string, raw, path, "a date"))
+        text = _parsed(_string, raw, path, "a date")
+        match = _MIDNIGHT.fullmatch(text)
         try:
-            return dt.date.fromisoformat(match.group(1) if match else "")
+            day = dt.date.fromisoformat(match.group(1) if match else "")
         except ValueError:
             raise Misfit(path, raw, "a date (YYYY-MM-DD)") from None
+        if match is not None and match.group(1) != text:
+            report.repaired[where] += 1
+        return day
 
     return convert
 
@@ -270,4 +336,6 @@ _SCALARS: dict[str, Callable[[Path], Convert]] = {
     "date": _date,
     "binary": _binary,
     "json": _json,
+    "variant": _variant,
+    "wide": _whole_double,
 }

@@ -18,6 +18,8 @@ from burler.columns.kinds import (
     JSON,
     STRING,
     TIMESTAMP,
+    VARIANT,
+    WIDE,
     DecimalOf,
     ListOf,
     MapOf,
@@ -157,3 +159,64 @@ def test_undeclared_fields_are_dropped_and_counted_at_every_depth():
 
     assert value == [{"a": {"b": 1}}, {"a": {}}, {}]
     assert dropped == {"x.[].a.c": 2, "x.[].z": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "odd"),
+    [
+        (BIGINT, "7", False),
+        (BIGINT, "-7", False),
+        (BIGINT, "7.0", True),
+        (BIGINT, "7e0", True),
+        (TIMESTAMP, '"2024-01-02T12:00:00Z"', False),
+        (TIMESTAMP, '"2024-01-02T12:00:00.123456-02:00"', False),
+        (TIMESTAMP, '"2024-01-02 12:00:00Z"', True),
+        (TIMESTAMP, '"2024-01-02T12:00:00"', True),
+        (TIMESTAMP, '"2024-01-02"', True),
+        (DATE, '"2024-01-02"', False),
+        (DATE, '"2024-01-02T00:00:00Z"', True),
+        (ListOf(BIGINT), "[1,2.0]", True),
+    ],
+)
+def test_odd_spellings_are_counted(kind, text, odd):
+    report = Report(Counter(), Counter())
+
+    converter(kind, ("x",))(text.encode(), report)
+
+    assert report.repaired.total() == odd
+
+
+@pytest.mark.parametrize("text", ["9007199254740993", "-9007199254740993", "1.5", '"1"', "9223372036854775808"])
+def test_an_integer_that_no_double_holds_is_not_rounded(text):
+    with pytest.raises(Misfit):
+        held(WIDE, text)
+
+
+@pytest.mark.parametrize("text", ["9007199254740992", "9007199254740994", "-1", "9223372036854774784"])
+def test_an_integer_that_a_double_holds_is_one(text):
+    value, _, _ = held(WIDE, text)
+
+    assert isinstance(value, float)
+    assert int(value) == int(text)
+
+
+@pytest.mark.parametrize("text", ['{"a":[1.10,null,"x"]}', '"text"', "1e300", "9" * 38, "-0.5", "true"])
+def test_a_variant_is_its_json_text(text):
+    assert held(VARIANT, text) == (text, {}, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9" * 39,
+        "[1e999]",
+        '{"a":1,"a":2}',
+        '{"a":{"b":1,"b":1}}',
+        '"' + "x" * 16_000_001 + '"',
+        "[" * 2_000 + "]" * 2_000,
+    ],
+    ids=["39-digits", "overflow", "twice", "twice-inside", "too-big", "too-deep"],
+)
+def test_what_a_variant_would_bend_does_not_fit(text):
+    with pytest.raises(Misfit):
+        held(VARIANT, text)
