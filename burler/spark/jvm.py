@@ -22,10 +22,14 @@ from pathlib import Path
 
 from burler.errors import UsageError
 from burler.extras import require
+from burler.spark.archive import Archive
 from burler.spark.java import Java
+
+_log = logging.getLogger("burler.spark")
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 10.0
+_TRAINING_SECONDS = 600.0
 
 # The JDK internals that Spark 4 reflects into; without them Java 17+ refuses.
 _OPENS = [
@@ -76,8 +80,13 @@ logger.quiet4.level = off
 _started: list[tuple[int, subprocess.Popen[bytes]]] = []
 
 
+def is_ours() -> bool:
+    """Whether this process has started a JVM itself."""
+    return any(owner == os.getpid() and process.poll() is None for owner, process in _started)
+
+
 @contextlib.contextmanager
-def gateway(java: Java, spark_home: str, conf: Mapping[str, str]) -> Iterator[None]:
+def gateway(java: Java, spark_home: str, conf: Mapping[str, str], archive: Archive | None = None) -> Iterator[None]:
     """Start a JVM and have pyspark connect to it while the context is open.
 
     The JVM ends with this process, however that ends: it reads its stdin to the end, and the kernel
@@ -86,11 +95,23 @@ def gateway(java: Java, spark_home: str, conf: Mapping[str, str]) -> Iterator[No
 
     Args:
         conf: Spark's confs; memory, Java options and class path of the driver count here.
+        archive: a class-data archive to start with. Where the JVM ends at once it is started again without, and if
+            it lives then, the archive is removed.
 
     Raises:
         UsageError: the JVM ended or did not answer within two minutes.
     """
-    port, secret = _launch(java, spark_home, conf)
+    try:
+        port, secret = _launch(java, spark_home, conf, archive)
+    except _NotStarted as error:
+        if archive is None or error.timed_out:
+            raise UsageError(str(error)) from None
+        try:
+            port, secret = _launch(java, spark_home, conf, None)
+        except _NotStarted as second:
+            raise UsageError(str(second)) from None
+        _log.debug("the JVM did not start with %s, and did without; removed", archive.path)
+        archive.remove()
     os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
     try:
         yield
@@ -99,12 +120,33 @@ def gateway(java: Java, spark_home: str, conf: Mapping[str, str]) -> Iterator[No
         os.environ.pop("PYSPARK_GATEWAY_SECRET", None)
 
 
-def command(java: Java, spark_home: str, conf: Mapping[str, str], log4j: Path) -> list[str]:
+class _NotStarted(Exception):
+    """A JVM that ended, or did not answer, at its start."""
+
+    def __init__(self, java: Java, code: int | None) -> None:
+        state = "did not answer" if code is None else f"ended with exit code {code}"
+        super().__init__(
+            f"Spark's JVM ({java.executable}, Java {java.version}) {state} at start; its own words stand above. "
+            "Check spark.driver.memory, spark.driver.extraJavaOptions and the free memory"
+        )
+        self.timed_out = code is None
+
+
+def class_path(spark_home: str, conf: Mapping[str, str]) -> list[str]:
+    """The driver's class path: what the user adds, folders with settings of Spark and Hadoop, Spark's JARs."""
+    folders = [os.environ.get("SPARK_CONF_DIR") or str(Path(spark_home) / "conf")]
+    folders += [os.environ.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR")]
+    there = [folder for folder in folders if folder and Path(folder).is_dir()]
+    return [part for part in (conf.get("spark.driver.extraClassPath", ""), *there, f"{spark_home}/jars/*") if part]
+
+
+def command(
+    java: Java, spark_home: str, conf: Mapping[str, str], log4j: Path, archive: Archive | None = None
+) -> list[str]:
     """The command line of the driver JVM."""
-    conf_folder = os.environ.get("SPARK_CONF_DIR") or str(Path(spark_home) / "conf")
-    class_path = [conf.get("spark.driver.extraClassPath", ""), conf_folder, f"{spark_home}/jars/*"]
+    parts = class_path(spark_home, conf)
     options = shlex.split(conf.get("spark.driver.extraJavaOptions", ""))
-    if not any("log4j2.configurationFile" in option for option in options) and not _has_log4j(conf_folder):
+    if not any("log4j2.configurationFile" in option for option in options) and not _has_log4j(parts):
         options.insert(0, f"-Dlog4j2.configurationFile={log4j.as_uri()}")
     if not any(re.fullmatch(r"-XX:\+Use\w*GC", option) for option in options):
         # A tenth less CPU than G1 in a one-shot export, no loss in a long one (Spark facts A).
@@ -112,10 +154,11 @@ def command(java: Java, spark_home: str, conf: Mapping[str, str], log4j: Path) -
     return [
         java.executable,
         "-cp",
-        os.pathsep.join(part for part in class_path if part),
+        os.pathsep.join(parts),
         f"-Xmx{conf.get('spark.driver.memory', '1g').lower().removesuffix('b')}",  # Spark also takes 1gb
         # Options that only some Java versions know must not stop the others.
         "-XX:+IgnoreUnrecognizedVMOptions",
+        *(archive.options() if archive is not None else []),
         *(f"--add-opens={name}=ALL-UNNAMED" for name in _opens(java.version)),
         "--enable-native-access=ALL-UNNAMED",
         *(["--sun-misc-unsafe-memory-access=allow"] if java.version >= 23 else []),
@@ -140,11 +183,11 @@ def _opens(version: int) -> list[str]:
     return _OPENS + (_OPENS_BEFORE_24 if version < 24 else [])
 
 
-def _has_log4j(conf_folder: str) -> bool:
-    return any(Path(conf_folder).glob("log4j2.*"))
+def _has_log4j(parts: list[str]) -> bool:
+    return any(any(Path(part).glob("log4j2.*")) for part in parts if Path(part).is_dir())
 
 
-def _launch(java: Java, spark_home: str, conf: Mapping[str, str]) -> tuple[int, str]:
+def _launch(java: Java, spark_home: str, conf: Mapping[str, str], archive: Archive | None) -> tuple[int, str]:
     """Start the JVM; return its gateway's port and secret."""
     serializers = require("pyspark.serializers", extra="spark", needed_for="burler.spark")
     with tempfile.TemporaryDirectory(prefix="burler-jvm-") as folder:
@@ -159,7 +202,7 @@ def _launch(java: Java, spark_home: str, conf: Mapping[str, str]) -> tuple[int, 
             "JAVA_HOME": java.home,
         }
         process = subprocess.Popen(
-            command(java, spark_home, conf, write_log4j(folder)),
+            command(java, spark_home, conf, write_log4j(folder), archive),
             env=environ,
             stdin=subprocess.PIPE,
             stdout=2,  # our stdout may carry messages: whatever the JVM prints goes to stderr
@@ -174,17 +217,17 @@ def _launch(java: Java, spark_home: str, conf: Mapping[str, str]) -> tuple[int, 
 
 
 def _wait_for(process: subprocess.Popen[bytes], info: Path, java: Java) -> None:
-    """Return when the JVM has written its gateway's address (it renames the finished file)."""
+    """Return when the JVM has written its gateway's address (it renames the finished file).
+
+    Raises:
+        _NotStarted: it ended, or two minutes have passed.
+    """
     deadline = time.monotonic() + _START_SECONDS
     while not info.is_file():
         code = process.poll()
         if code is not None or time.monotonic() > deadline:
             process.kill()
-            state = "did not answer" if code is None else f"ended with exit code {code}"
-            raise UsageError(
-                f"Spark's JVM ({java.executable}, Java {java.version}) {state} at start; its own words stand above. "
-                "Check spark.driver.memory, spark.driver.extraJavaOptions and the free memory"
-            )
+            raise _NotStarted(java, code)
         time.sleep(0.01)
 
 
@@ -204,7 +247,13 @@ def _stop_all() -> None:
                 process.stdin.close()
     for process in mine:
         try:
-            process.wait(_STOP_SECONDS)
+            process.wait(_TRAINING_SECONDS if _is_training(process) else _STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _is_training(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the JVM writes an archive of its classes when it ends, which takes its time."""
+    words = process.args if isinstance(process.args, list) else []
+    return any(str(word).startswith(("-XX:ArchiveClassesAtExit=", "-XX:AOTCacheOutput=")) for word in words)

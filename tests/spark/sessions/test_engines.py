@@ -1,0 +1,137 @@
+"""One export, by burler's own session in this process, by Spark Connect and by Sail in theirs: equal tables.
+
+pyspark holds classic sessions or Connect's in one process, never both: hence a process for each of the others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from burler.spark import export, export_options
+from tests.spark.conftest import Lake
+
+EXPORT = """
+import json, sys
+from burler.spark import export, export_options, remote, session
+from burler.spark.session import existing_session
+
+export_options.SMALL_ROWS = 0  # the engine is to do all of it
+kind, out, conf, lakes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4:]
+spark = session("engines", conf, remote=kind)
+can = remote.capabilities(spark)
+assert existing_session() is spark and session() is spark
+for lake in lakes:
+    results = export(spark, lake, out)
+    print(json.dumps([[one.stream, one.rows_read, one.rows_written, one.version] for one in results]))
+timezone = spark.conf.get("spark.sql.session.timeZone")
+print(json.dumps([can.kind, can.is_local, can.has_metadata, can.has_observe, can.has_corrupt_record, timezone]))
+spark.stop()
+assert existing_session() is None
+"""
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "name": {"type": ["null", "string"]},
+        "price": {"type": ["null", "number"], "multipleOf": 0.01},
+        "score": {"type": ["null", "number"]},
+        "born": {"type": ["null", "string"], "format": "date"},
+        "updated_at": {"type": ["null", "string"], "format": "date-time"},
+        "address": {"type": ["null", "object"], "properties": {"city": {"type": "string"}}},
+        "tags": {"type": ["null", "array"], "items": {"type": "integer"}},
+        "open": {"type": ["null", "object"]},
+    },
+}
+STREAMS = ("users", "log", "full")
+
+
+def row(number, name, second):
+    return {
+        "id": number,
+        "name": name,
+        "price": number + 0.25,
+        "score": number / 3,
+        "born": f"19{number:02}-01-31",
+        "updated_at": f"2024-01-01T00:00:{second:02}.{number:06}Z",
+        "address": {"city": f"ö{number}"},
+        "tags": [number, -number],
+        "open": {"b": [1, None], "a": "x"},
+    }
+
+
+@pytest.fixture(scope="module")
+def lakes(tmp_path_factory):
+    """A lake before and after more came: keys with ties, rows without keys, a full table that was made anew."""
+    root = tmp_path_factory.mktemp("engines") / "lake"
+    lake = Lake(root)
+    order = {"schema": SCHEMA, "bookmarks": ("updated_at",)}
+    lake.commit("users", [row(n % 20, f"first {n}", 1) for n in range(30, 60)], **order)
+    lake.commit("users", [row(n, "second", n % 3) for n in range(30)], **order)
+    lake.commit("log", [row(n % 4, str(n), 0) for n in range(10)], keys=(), **order)
+    lake.commit("full", [row(n, "old", 0) for n in range(5)], version=1, activate=1, **order)
+    before = root.with_name("before")
+    subprocess.run(["cp", "-r", str(root), str(before)], check=True)
+    lake.commit("users", [row(n, None, 9) for n in range(25, 35)], **order)
+    lake.commit("log", [row(n, "more", 0) for n in range(3)], keys=(), **order)
+    lake.commit("full", [row(n, "new", 0) for n in range(3)], version=2, activate=2, **order)
+    return [str(before), str(root)]
+
+
+def content(out, stream):
+    """What DeltaLake's own reader finds: column names and types, and the rows but for the time of the export."""
+    import deltalake
+
+    table = deltalake.DeltaTable(str(out / "tap-x" / stream)).to_pyarrow_table()
+    kept = table.drop_columns(["_sdc_batched_at"])
+    types = [(field.name, str(field.type)) for field in kept.schema]
+    return types, sorted(map(repr, kept.to_pylist()))
+
+
+@pytest.fixture(scope="module")
+def classic(spark, lakes, tmp_path_factory):
+    """Each stream's content by the classic session, and what the exports said."""
+    out = tmp_path_factory.mktemp("classic")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export_options, "SMALL_ROWS", 0)
+        said = [
+            [[one.stream, one.rows_read, one.rows_written, one.version] for one in export(spark, lake, str(out))]
+            for lake in lakes
+        ]
+    return {stream: content(out, stream) for stream in STREAMS}, said
+
+
+CONF = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.driver.memory": "1g"}
+CAN = {
+    "local[2]": ["connect", True, True, True, True, "UTC"],
+    "sail": ["sail", True, False, False, False, "UTC"],
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", CAN)
+def test_another_engine_makes_the_same_tables(kind, classic, lakes, tmp_path):
+    conf = CONF if kind != "sail" else {}
+    done = subprocess.run(
+        [sys.executable, "-c", EXPORT, kind, str(tmp_path), json.dumps(conf), *lakes],
+        env={**os.environ, "BURLER_LOG_LEVEL": "ERROR"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+
+    assert done.returncode == 0, done.stderr
+    *said, can = map(json.loads, done.stdout.splitlines())
+    assert can == CAN[kind]
+    tables, expected = classic
+    assert said == expected
+    for stream in STREAMS:
+        types, rows = content(tmp_path, stream)
+        assert types == tables[stream][0]
+        assert rows == tables[stream][1], stream
+    assert len(tables["users"][1]) == 35 and len(tables["full"][1]) == 3 and len(tables["log"][1]) == 13
