@@ -1,10 +1,15 @@
-"""What Parquet files say about themselves: rows and column statistics from their footers, for the Delta log."""
+"""What Parquet files say about themselves: rows, column statistics and partition values, read from the files.
+
+Source: Spark facts E. Statistics let readers of a Delta table skip files; partition values are taken from a file's
+first row, never from the name of its folder, so that null, empty text and ``a/b=c`` stay what they are.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +17,36 @@ from burler.extras import require
 
 _LONGEST_TEXT = 64
 """Longer texts get no min and max: their cut form would have to be made larger than every value."""
+_NEEDED_FOR = "burler export"
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One Parquet file: path relative to its table, bytes, time of change (ms since 1970), rows, Delta's statistics."""
+    """One Parquet file: path relative to its table, bytes, time of change (ms since 1970), rows, Delta's statistics,
+    and the Python value of each partition column."""
 
     path: str
     size: int
     modified_ms: int
     rows: int
     stats: dict[str, Any]
+    partition: Mapping[str, Any] = field(default_factory=dict)
 
 
-def data_files(folder: Path, table: Path) -> list[DataFile]:
-    """The Parquet files that Spark wrote to ``folder``, without empty ones and without Hadoop's checksums.
+def data_files(folder: Path, table: Path, partition_by: Sequence[str] = ()) -> list[DataFile]:
+    """The Parquet files below ``folder``, sorted, without empty ones and without Hadoop's checksums.
 
-    What is not part of the table (``.crc``, ``_SUCCESS``, files of no rows) is removed.
+    What is not part of the table (``.crc``, ``_SUCCESS``, files of no rows) is removed. A folder that is not there
+    holds none.
+
+    Args:
+        table: paths are relative to it.
+        partition_by: columns of which each file holds one value.
     """
     found = []
-    for path in sorted(folder.iterdir()):
-        file = _data_file(path, table) if path.suffix == ".parquet" and not path.name.startswith(".") else None
+    for path in _files(folder):
+        parquet = path.suffix == ".parquet" and not path.name.startswith(".")
+        file = _data_file(path, table, partition_by) if parquet else None
         if file is None or not file.rows:
             path.unlink()
         else:
@@ -40,27 +54,37 @@ def data_files(folder: Path, table: Path) -> list[DataFile]:
     return found
 
 
-def _data_file(path: Path, table: Path) -> DataFile:
-    parquet = require("pyarrow.parquet", extra="spark", needed_for="burler export")
-    footer, about = parquet.read_metadata(path), path.stat()
+def _files(folder: Path) -> Iterator[Path]:
+    return iter(sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else [])
+
+
+def _data_file(path: Path, table: Path, partition_by: Sequence[str]) -> DataFile:
+    parquet = require("pyarrow.parquet", extra="spark", needed_for=_NEEDED_FOR)
+    with parquet.ParquetFile(path) as file:
+        footer, about = file.metadata, path.stat()
+        values: dict[str, Any] = {}
+        if partition_by and footer.num_rows:
+            first = next(file.iter_batches(batch_size=1, columns=list(partition_by)))
+            values = {name: first.column(name)[0].as_py() for name in partition_by}
     return DataFile(
         path=path.relative_to(table).as_posix(),
         size=about.st_size,
         modified_ms=int(about.st_mtime * 1000),
         rows=footer.num_rows,
-        stats=_statistics(footer),
+        stats=_statistics(footer, set(partition_by)),
+        partition=values,
     )
 
 
-def _statistics(footer: Any) -> dict[str, Any]:
+def _statistics(footer: Any, without: set[str]) -> dict[str, Any]:
     """``numRecords``, and for top-level plain columns ``minValues``, ``maxValues`` and ``nullCount``."""
     lows: dict[str, Any] = {}
     highs: dict[str, Any] = {}
     nulls: dict[str, int] = {}
     for at in range(footer.num_columns):
         column = footer.schema.column(at)
-        if column.max_repetition_level or column.max_definition_level > 1:
-            continue  # inside an object, list or map
+        if column.max_repetition_level or column.max_definition_level > 1 or column.name in without:
+            continue  # inside an object, list or map; or told by the partition
         groups = [footer.row_group(group).column(at).statistics for group in range(footer.num_row_groups)]
         if any(one is None or not one.has_null_count for one in groups):
             continue

@@ -1,0 +1,44 @@
+"""What columns a table can't have, whatever its format; told before rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from burler.columns.kinds import VARIANT, DecimalOf, Scalar, StructOf, holds
+from burler.errors import ExportError
+
+_GOOD = ("bigint", "string", "boolean", "timestamp", "date")
+
+
+def check_variants(columns: StructOf, place: str, kind: str) -> None:
+    """Refuse VARIANT columns for a format that has no such type, or whose library here knows none.
+
+    Raises:
+        ExportError: there is one.
+    """
+    for name, column in columns.fields:
+        if holds(column, VARIANT):
+            raise ExportError(
+                f"{place}: column '{name}' is a VARIANT, which burler can't write to format {kind}. Nothing was "
+                "published.\nUse --open-types text (JSON text), or --format parquet"
+            )
+
+
+def check_partitions(partition_by: Sequence[str], columns: StructOf, place: str) -> None:
+    """Refuse partition columns that can't be.
+
+    Raises:
+        ExportError: one that is no column, or of a type whose values have no exact short text.
+    """
+    for name in partition_by:
+        kind = columns.get(name)
+        if kind is None:
+            raise ExportError(f"{place}: there is no column '{name}' to partition by. Nothing was published.")
+        if not (isinstance(kind, DecimalOf) or (isinstance(kind, Scalar) and kind.name in _GOOD)):
+            told = kind.name if isinstance(kind, Scalar) else "list, map or object"
+            raise ExportError(
+                f"{place}: column '{name}' ({told}) can't partition a table. Nothing was published.\n"
+                "Choose columns of text, integers, decimals, booleans, dates or timestamps"
+            )
+    if partition_by and len(set(partition_by)) >= len(columns.fields):
+        raise ExportError(f"{place}: at least one column must be left beside those that partition the table")

@@ -1,0 +1,68 @@
+"""Tables of every format: each test that asks for ``format`` runs for all of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_HERE = Path(__file__).parent
+for _folder in (str(_HERE), str(_HERE.parents[1] / "sql")):
+    if _folder not in sys.path:
+        sys.path.append(_folder)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Any]:
+    """A PostgreSQL server. In CI it must be there."""
+    import os
+
+    import pgserver
+
+    try:
+        block = pgserver.running()
+        started = block.__enter__()
+    except pgserver.Missing as missing:
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(f"CI must run the PostgreSQL tests: {missing}")
+        pytest.skip(str(missing))
+    yield started
+    block.__exit__(None, None, None)
+
+
+@pytest.fixture
+def database(server: Any) -> str:
+    return str(server.new_database())
+
+
+@pytest.fixture
+def format(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """The format that ``pytest.mark.parametrize(..., indirect=True)`` names."""
+    from format_places import Format
+
+    from burler.spark.formats.opening import place_of
+
+    kind = request.param
+    out = tmp_path / "out é +x"
+    if kind == "postgres":
+        import pgserver
+
+        server, database = request.getfixturevalue("server"), request.getfixturevalue("database")
+        url = f"postgresql://burler@127.0.0.1:{server.port}/{database}"
+        place = place_of("jdbc", url, "tap-x", "things", "tap-x", "things")
+        yield Format("jdbc", place, {"password": pgserver.PASSWORD}, out, lambda text: server.ask(text, database))
+        return
+    if kind == "rest":
+        from iceberg_rest import rest_catalog
+
+        out.mkdir()
+        place = place_of("iceberg", str(out), "tap-x", "things", "tap-x", "things")
+        with rest_catalog(f"sqlite:///{tmp_path}/rest.db", f"file://{out}", "rest-token-4711") as url:
+            yield Format("iceberg", place, {"type": "rest", "uri": url, "token": "rest-token-4711"}, out)
+        return
+    # Readers here may be slower than many publications.
+    options = {"keep_versions": "1000"} if kind == "parquet" else {}
+    yield Format(kind, place_of(kind, str(out), "tap-x", "things", "tap-x", "things"), options, out)
