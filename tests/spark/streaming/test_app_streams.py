@@ -1,0 +1,252 @@
+"""``readStream.format("burler")``: the tap runs into a spool, and batches are ranges of that: exact, and never lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from burler.errors import BurlerError, ExportError, StreamError, UsageError
+from burler.spark.streaming import appstream
+
+
+def state_of(offset):
+    return json.loads(offset).get("state", {}).get("bookmarks", {}).get("numbers", {}).get("n")
+
+
+def numbers(query, ranges):
+    return [row["n"] for start, end in ranges for row in query.rows(start, end)]
+
+
+def ended(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def wait_for(condition, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+
+
+def test_batches_are_ranges_of_the_spool_and_the_offset_is_the_state(app_query, upto, tmp_path):
+    upto(100)
+    first = app_query(maxRowsPerTrigger=40)
+    ranges = first.run()
+    assert numbers(first, ranges) == list(range(101))
+    assert state_of(ranges[-1][1]) == 100
+    for start, end in ranges:  # no state is ahead of the rows up to it
+        out = max(numbers(first, [(ranges[0][0], end)]))
+        assert (state_of(end) or 0) <= out and (start == ranges[0][0] or state_of(start) is not None)
+
+    upto(130)
+    second = app_query()
+    news = second.run(ranges[-1][1])
+    assert numbers(second, news) == list(range(100, 131))  # resumption is inclusive
+    assert state_of(news[-1][1]) == 130
+    third = app_query()
+    assert [numbers(third, [one]) for one in ranges] == [numbers(first, [one]) for one in ranges]  # a replay
+    third.reader.stop()
+
+
+def test_a_tap_that_fails_has_its_rows_taken_before_the_query_fails(app_query, upto, tmp_path, capfd):
+    upto(100)
+    query = app_query(config=json.dumps({"upto": str(tmp_path / "upto"), "password": "hunter2-secret", "fail_at": 60}))
+    query.reader.prepareForTriggerAvailableNow()
+    at, got = query.initial(), []
+    with pytest.raises(StreamError) as caught:
+        while True:
+            end = query.latest(at)
+            got += numbers(query, [(at, end)])
+            at = end
+    query.reader.stop()
+    assert "numbers" in str(caught.value) and "the source broke at 60" in str(caught.value)
+    assert got == list(range(60))
+    assert state_of(at) < 60
+    assert "hunter2" not in str(caught.value) + capfd.readouterr().err + repr(query.reader.follower.options)
+    healed = app_query()
+    assert sorted(set(got + numbers(healed, healed.run(at)))) == list(range(101))
+
+
+def test_wrong_options_and_spools(app_query, upto, tmp_path):
+    upto(3)
+    for options, said in (
+        ({"spool": None}, "spool"),
+        ({"limit": 3}, "spark.read alone"),
+        ({"spol": "x"}, "Did you mean 'spool'"),
+        ({"stream": "nothing"}, "no stream is called"),
+        ({"keep_hours": "long"}, "a number, 0 or more"),
+        ({"bad": "skip"}, "fail or keep"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            app_query(**options)
+    query = app_query()
+    query.run()
+    with pytest.raises(UsageError, match=r"holds stream 'numbers' of tap-counting, not 'others'"):
+        app_query(stream="others")
+
+
+def test_two_queries_can_not_have_one_spool(app_query, upto, monkeypatch):
+    monkeypatch.setattr(appstream, "_HOLD_SECONDS", 0.0)
+    upto(3)
+    one, other = app_query(), app_query()
+    assert one.reader.follower.store
+    try:
+        with pytest.raises(UsageError, match="belongs to another query"):
+            other.latest(other.initial())
+    finally:
+        one.reader.stop()
+    assert numbers(other, other.run()) == [0, 1, 2, 3]
+
+
+def test_what_is_committed_goes_and_nobody_misses_it_in_silence(app_query, upto, tmp_path):
+    upto(30)
+    query = app_query(keep_hours=0)
+    ranges = query.run()
+    end = ranges[-1][1]
+    files = lambda: len(list((tmp_path / "spool").rglob("*.singer.gz")))  # noqa: E731
+    assert files() > 0
+    query.reader.commit(json.loads(end))
+    query.reader.stop()
+    assert files() == 0
+    upto(40)
+    again = app_query(keep_hours=0)
+    news = again.run(end)
+    assert numbers(again, news) == list(range(30, 41))
+    with pytest.raises(UsageError, match=r"no longer holds[\s\S]*another checkpoint"):
+        app_query().run()
+    with pytest.raises(UsageError, match="no longer holds"):
+        app_query().rows(*ranges[0])
+
+
+def test_a_lost_spool_costs_no_row(app_query, upto, tmp_path):
+    upto(30)
+    ranges = app_query().run()
+    start, end = ranges[-1]
+    upto(50)
+    other = app_query(spool=tmp_path / "spool2")
+    news = other.run(end)
+    assert numbers(other, news) == list(range(30, 51))  # from the state in the checkpoint
+    torn = app_query(spool=tmp_path / "spool3")  # the batch (start, end) was in flight, and its rows are gone
+    assert torn.rows(start, end) == []
+    assert numbers(torn, torn.run(end)) == list(range(51))
+
+
+def test_a_tap_with_a_new_field_goes_on_in_the_same_spool(app_query, upto, tmp_path):
+    upto(20)
+    end = app_query().run()[-1][1]
+    upto(25)
+    config = {"upto": str(tmp_path / "upto"), "with_square": True}
+    query = app_query(config=json.dumps(config))
+    assert query.schema.fieldNames()[:3] == ["id", "n", "square"]
+    first = query.initial()
+    assert {row["square"] for row in query.rows(first, end)} == {None}  # a batch that Spark repeats at the start
+    news = [row for one in query.run(end) for row in query.rows(*one)]
+    assert [(row["n"], row["square"]) for row in news] == [(n, n * n) for n in range(20, 26)]
+    assert {row["square"] for row in query.rows(first, end)} == {None}
+    # A query that began before the change, and runs still:
+    query.reader.schema = type(query.schema)([one for one in query.schema if one.name != "square"])
+    assert len(query.rows(first, end)) == 21
+    with pytest.raises(ExportError, match=r"new field 'square'"):
+        query.rows(end, query.latest(end))
+
+
+def test_a_foreign_tap(app_query, tmp_path):
+    program = tmp_path / "tap-foreign"
+    program.write_text(
+        textwrap.dedent(
+            f"""\
+            #!{sys.executable}
+            import json, sys
+            args = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+            schema = {{"type": "object", "properties": {{"id": {{"type": "integer"}}}}}}
+            if "--discover" in sys.argv:
+                print(json.dumps({{"streams": [{{"tap_stream_id": "users", "stream": "users", "schema": schema,
+                    "key_properties": ["id"], "metadata": []}}]}}))
+                sys.exit()
+            if "--help" in sys.argv:
+                sys.exit(print("--config --catalog --state"))
+            start = json.load(open(args["--state"]))["at"] if "--state" in args else 0
+            print(json.dumps({{"type": "SCHEMA", "stream": "users", "schema": schema, "key_properties": ["id"]}}))
+            for at in range(start + 1, start + 4):
+                print(json.dumps({{"type": "RECORD", "stream": "users", "record": {{"id": at}}}}))
+            print(json.dumps({{"type": "STATE", "value": {{"at": start + 3}}}}))
+            """
+        )
+    )
+    program.chmod(0o755)
+    given = {"app": None, "config": None, "exec": str(program), "stream": "users"}
+    query = app_query(**given)
+    ranges = query.run()
+    assert [row["id"] for one in ranges for row in query.rows(*one)] == [1, 2, 3]
+    assert json.loads(ranges[-1][1])["state"] == {"at": 3}
+    again = app_query(**given)
+    assert [row["id"] for one in again.run(ranges[-1][1]) for row in again.rows(*one)] == [4, 5, 6]
+    broken = app_query(**given)
+    program.write_text("#!/bin/sh\necho no key >&2\nexit 4\n")
+    with pytest.raises(BurlerError, match="tap-foreign"):
+        broken.run(ranges[-1][1])
+
+
+def test_a_query_that_goes_on_sees_new_rows_once_and_its_tap_ends_with_it(app_query, upto):
+    upto(10)
+    query = app_query(poll_seconds=0.2)
+    at, got = query.initial(), []
+
+    def take():
+        nonlocal at
+        end = query.latest(at)
+        got.extend(numbers(query, [(at, end)]))
+        at = end
+        return got
+
+    wait_for(lambda: take() == list(range(11)))
+    upto(25)
+    wait_for(lambda: take() == list(range(26)))  # the row at the bookmark does not come again
+    wait_for(lambda: take() and state_of(at) == 25)
+    pump = query.reader.follower._pumping._process.pid
+    query.reader.stop()
+    wait_for(lambda: ended(pump))
+
+
+_DRIVER = """
+import json, sys, time
+from burler.spark.streaming.appstream import stream_reader, stream_schema
+given = json.loads(sys.argv[1])
+reader = stream_reader(given, stream_schema(given))
+at = reader.initialOffset()
+while True:
+    end = reader.latestOffset(at, None)
+    if end != at:
+        print(json.dumps([end, reader.follower._pumping._process.pid]), flush=True)
+        at = end
+    time.sleep(0.02)
+"""
+
+
+def test_a_killed_driver_leaves_no_tap_behind_and_loses_nothing(app_query, upto):
+    upto(50)
+    given = dict(app_query(poll_seconds=0.2).reader.follower.options.given)
+    with subprocess.Popen([sys.executable, "-c", _DRIVER, json.dumps(given)], stdout=subprocess.PIPE) as driver:
+        end, pump = json.loads(driver.stdout.readline())
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+    wait_for(lambda: ended(pump))
+    upto(60)
+    query = app_query()
+    start = query.initial()
+    before = numbers(query, [(start, json.dumps(end))])
+    after = numbers(query, query.run(json.dumps(end)))
+    assert set(before + after) == set(range(61))
+    assert before == list(range(before[-1] + 1))
