@@ -1,0 +1,193 @@
+"""``burler extract``."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from burler.cli import common, process
+from burler.cli.lakes_common import lake_options, read_lake_options
+from burler.cli.options import CONFIG
+from burler.config.loading import Loaded, load, load_config
+from burler.declare.tap import Tap
+from burler.errors import UsageError
+from burler.runtime.apps import load_app
+from burler.runtime.signals import Stopper
+from burler.settings import Settings
+from burler.singer.messages import State
+from burler.sinks.base import Sink
+from burler.sinks.stdout import LineWriter, StdoutSink
+from burler.sinks.touched import TouchedStates
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 3
+"""How often Spark tries a task in a session of ours: a worker may be killed, a disk full for a moment."""
+_CONFS = {
+    "spark.driver.memory": "1g",  # rows never come to the driver
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # nor is there anything for the JVM to become quick at
+}
+
+
+@click.command(epilog=process.EXIT_CODES)
+@click.argument("names", nargs=-1, metavar="[APP] LAKE")
+@click.option("--exec", "command", metavar="COMMAND", help="Any other Singer tap in place of APP: one task a stream.")
+@click.option("-c", "--config", multiple=True, metavar="FILE", help=CONFIG)
+@click.option("--catalog", metavar="FILE", help="Catalog that says which streams and fields are wanted.")
+@click.option("-p", "--properties", metavar="FILE", help="Legacy form of --catalog.")
+@click.option("-s", "--state", metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines.")
+@click.option("--select", metavar="PATTERNS", help="Streams and fields: 'contacts,contacts.name,!contacts.email'.")
+@click.option("--tap-id", metavar="ID", help="Folder of this tap in the lake; by default its name.")
+@click.option(
+    "--slots", type=click.IntRange(min=1), metavar="N", help="Tasks at a time: sources wait, so more than cores. [8]"
+)
+@click.option("--master", metavar="URL", help="Spark master; local[N,3] with N slots by default.")
+@click.option("--remote", metavar="URL", help="Spark Connect server instead of a master: sc://host:15002.")
+@lake_options
+@click.option("-o", "--out-file", metavar="FILE", help="File that always holds the latest state.")
+def extract(names: tuple[str, ...], **options: Any) -> int:
+    """Extract APP into LAKE on Spark: each partition of a stream is a task, and a commit. STATE lines go to stdout.
+
+    \b
+    burler extract tap_crm.py ./lake --config config.json --slots 16 > states.jsonl
+    burler extract ./lake --exec "tap-gitlab" --config config.json
+    """
+    return extract_command(names, Asked(**options))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the command line asks of an extraction: its options, by their names. ``command``: that of a foreign tap."""
+
+    command: str | None = None
+    config: Sequence[str] = ()
+    catalog: str | None = None
+    properties: str | None = None
+    state: str | None = None
+    select: str | None = None
+    tap_id: str | None = None
+    slots: int | None = None
+    master: str | None = None
+    remote: str | None = None
+    lake_options: str | None = None
+    out_file: str | None = None
+
+
+def extract_command(names: Sequence[str], asked: Asked) -> int:
+    """Extract; the exit code.
+
+    Raises:
+        UsageError: options that contradict each other, or what they name is wrong.
+    """
+    from burler.spark import extraction
+
+    app, lake = _names(names, asked)
+    files = [("--catalog", asked.catalog), ("--properties", asked.properties)]
+    common.keep_apart("--out-file", asked.out_file, [*(("--config", path) for path in asked.config), *files])
+    stopper = Stopper()
+    stopper.owns_process = True
+    with process.own_stdout() as writer:
+        tap = load_app(app) if app is not None else None
+        loaded = _config(tap, asked.config)
+        merged = loaded.config.get("state_scope") == "touched"
+        start = common.read_state(asked.state, merge=merged)
+        catalog = common.read_catalog(asked.catalog, asked.properties)
+        emit = _states(writer, asked.out_file, start, touched=merged)
+        _open_store(lake, asked)
+        theirs = _running()
+        spark = session_for(asked.slots, asked.master, asked.remote)
+        result = extraction.extract(
+            spark,
+            app,
+            lake,
+            exec=asked.command,
+            tap_id=asked.tap_id,
+            config=loaded,
+            catalog=catalog,
+            state=start,
+            select=asked.select,
+            slots=asked.slots,
+            emit=emit,
+            settings=_settings(asked),
+            stopper=stopper,
+        )
+        code = process.report_errors(result)
+        if result.stopped_by is not None:  # tasks may sit in a source that does not answer
+            process.end_within(process.GRACE_SECONDS, code)
+        if not theirs:
+            spark.stop()
+    return code
+
+
+def session_for(slots: int | None, master: str | None, remote: str | None) -> SparkSession:
+    """The session of an extraction: one of ours has as many task slots as are wanted, on however many cores."""
+    from burler import spark
+    from burler.spark.extraction.extracting import DEFAULT_SLOTS
+
+    if master is not None or remote is not None:
+        return spark.session("burler extract", master=master, remote=remote)
+    wanted = f"local[{slots or DEFAULT_SLOTS},{_ATTEMPTS}]"
+    return spark.session("burler extract", _CONFS, master=wanted)
+
+
+def _running() -> bool:
+    """Whether this process has a session already: that is not ours to stop."""
+    from burler.spark.session import existing_session
+
+    return existing_session() is not None
+
+
+def _names(names: Sequence[str], asked: Asked) -> tuple[str | None, str]:
+    if asked.command is not None and len(names) == 1:
+        return None, names[0]
+    if asked.command is None and len(names) == 2:
+        return names[0], names[1]
+    if asked.command is not None:
+        raise UsageError("with --exec there is no APP: burler extract LAKE --exec COMMAND")
+    raise UsageError(
+        "say what to extract, and where to: burler extract APP LAKE, or burler extract LAKE --exec COMMAND"
+    )
+
+
+def _config(tap: Tap | None, files: Sequence[str]) -> Loaded:
+    if tap is not None:
+        return load(files, environment=os.environ, tap_name=tap.name, form=tap.config_form)
+    return Loaded(load_config(files, environment={}, tap_name="exec"))
+
+
+def _settings(asked: Asked) -> Callable[[Settings], Settings]:
+    options = read_lake_options(asked.lake_options) if asked.lake_options is not None else None
+
+    def change(settings: Settings) -> Settings:
+        return settings if options is None else dataclasses.replace(settings, lake_options=options)
+
+    return change
+
+
+def _open_store(lake: str, asked: Asked) -> None:
+    """What is wrong with the lake's place shows before Spark is started."""
+    from burler.cli.lakes_common import open_lake
+
+    open_lake(lake, asked.lake_options)
+
+
+def _states(
+    writer: LineWriter, out_file: str | None, given: dict[str, Any] | None, *, touched: bool
+) -> Callable[[dict[str, Any]], None]:
+    """What prints a STATE at once, and keeps ``--out-file``."""
+    stdout = StdoutSink(writer, common.state_file(out_file) if out_file is not None else None)
+    sink: Sink = TouchedStates(stdout, given) if touched else stdout
+
+    def emit(value: dict[str, Any]) -> None:
+        sink.write(State(value))
+        sink.flush()
+
+    return emit

@@ -1,0 +1,209 @@
+"""The driver of an extraction: it holds locks and claims, commits what tasks have written, and says STATE.
+
+One thread does all of that, in this order for each task that has ended: its files enter the manifest, its end goes into
+the state, the STATE goes out. A driver that is killed in between leaves files that no manifest names, or rows that come
+once more; no STATE was ever ahead of the manifest.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from burler.errors import BurlerError, StreamError
+from burler.lake.locking.lock import WaitStopped
+from burler.lake.writing.parallel import LakeDriver
+from burler.runtime.logs import short
+from burler.runtime.signals import Stopper
+from burler.runtime.sync import SyncResult
+from burler.singer.messages import ActivateVersion, Message, Schema
+from burler.spark.extraction.jobs import Result, Slots, TaskLost
+from burler.spark.extraction.saying import Saying
+from burler.spark.extraction.tasks import Done, Refused, Target
+from burler.spark.extraction.work import Work, with_syncing
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.2
+_LAST_SECONDS = 2.0  # for results that are on their way when a run is told to stop
+
+
+@dataclass(slots=True)
+class _Open:
+    """A stream whose tasks run: how many have not ended."""
+
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The name of the result that says which tasks a stream has."""
+
+    stream: str
+
+
+@dataclass
+class Extraction:
+    """One run.
+
+    Attributes:
+        slots: where tasks run. lake: commits. target: where files go.
+        names_stream: says in STATE which stream the run is in (``currently_syncing``).
+    """
+
+    work: Work
+    slots: Slots
+    lake: LakeDriver
+    target: Target
+    saying: Saying
+    stopper: Stopper
+    names_stream: bool = True
+    _open: dict[str, _Open] = field(default_factory=dict)
+    _ended: set[str] = field(default_factory=set)
+
+    def run(self) -> SyncResult:
+        """Extract every stream; one that fails does not stop the others.
+
+        Raises:
+            LockLost: another writer has the lake, or took it over. StorageError: the lake can't be written.
+            UsageError: the tap can't be run where the tasks are.
+        """
+        finder = threading.Thread(target=self._find_all, name="burler-find", daemon=True)
+        finder.start()
+        try:
+            while len(self._ended) < len(self.work.streams) and not self.stopper.requested:
+                try:
+                    result = self.slots.results.get(timeout=_LOOK_SECONDS)
+                except queue.Empty:
+                    self.lake.check()
+                    continue
+                self._take(result)
+            if self.stopper.requested:
+                self._stop()
+        except WaitStopped as stop:
+            logger.warning("%s", stop)
+            self._stop()
+        except BaseException:
+            self.slots.cancel()
+            raise
+        finally:
+            self.slots.close()
+        self._say(now=True)
+        return SyncResult(
+            rows=dict(self.work.rows),
+            errors=dict(self.work.errors),
+            state=with_syncing(self.work.state, self._syncing()),
+            stopped_by=self.stopper.signal,
+        )
+
+    # ---- in the finder's thread -------------------------------------------------------------------------------
+
+    def _find_all(self) -> None:
+        """Ask each stream for its tasks, while those of others run."""
+        for stream in self.work.streams:
+            if self.stopper.requested:
+                return
+            try:
+                found = self.work.find(stream)
+            except Exception as error:
+                self.slots.results.put(Result(_Found(stream), error=error))
+            else:
+                self.slots.results.put(Result(_Found(stream), found))
+
+    # ---- in the driver's thread ---------------------------------------------------------------------------------
+
+    def _take(self, result: Result) -> None:
+        name = result.name
+        if isinstance(name, _Found):
+            self._begin(name.stream, result)
+            return
+        stream = name.stream
+        if isinstance(result.value, Refused):
+            raise result.value.to_error()
+        if result.error is not None:
+            if not isinstance(result.error, TaskLost):
+                raise result.error
+            logger.warning("stream '%s': %s: %s", stream, getattr(name, "where", "") or "all of it", result.error)
+            self.work.lost(name, str(result.error))
+        else:
+            self._commit(name, result.value)
+        opened = self._open[stream]
+        opened.left -= 1
+        if not opened.left:
+            self._finish(stream)
+        self._say()
+
+    def _begin(self, stream: str, result: Result) -> None:
+        if result.error is not None:
+            error = result.error
+            if not isinstance(error, BurlerError):
+                error = StreamError(stream, f"stream '{stream}': its parts can't be found: {short(error)}")
+            self.work.failed(stream, error)
+            self._ended.add(stream)
+            return
+        for schema in self.work.schemas(stream):
+            self.lake.begin(schema)
+        if self.work.begin(stream):
+            self._say(now=True)
+        tasks: Sequence[Any] = result.value
+        logger.info("stream '%s': start (extract), %d task(s)", stream, len(tasks))
+        self._open[stream] = _Open(len(tasks))
+        for name, make in tasks:
+            self.slots.submit(name, make)
+        if not tasks:
+            self._finish(stream)
+            self._say()
+
+    def _commit(self, name: Any, done: Done) -> None:
+        self.lake.commit(done.files)
+        self.saying.committed(sum(file.stats.bytes for file in done.files))
+        logger.info("%s, %d file(s) committed", self.work.add(name, done.end), len(done.files))
+
+    def _finish(self, stream: str) -> None:
+        schemas, messages = self.work.finish(stream)
+        if messages:
+            self.lake.commit(_files_of(self.target, schemas, messages))
+        del self._open[stream]
+        self._ended.add(stream)
+
+    def _stop(self) -> None:
+        """The run was told to end: what is done already counts, the rest comes with the next run."""
+        self.slots.cancel()
+        until = time.monotonic() + _LAST_SECONDS
+        while any(one.left for one in self._open.values()) and (left := until - time.monotonic()) > 0:
+            try:
+                result = self.slots.results.get(timeout=min(left, _LOOK_SECONDS))
+            except queue.Empty:
+                continue
+            if isinstance(result.value, Done):
+                self._take(result)
+        logger.info("stopped: what was not done comes with the next run")
+
+    def _say(self, *, now: bool = False) -> None:
+        self.saying.say(with_syncing(self.work.state, self._syncing()), now=now)
+
+    def _syncing(self) -> str | None:
+        """The first stream that has not come to its end."""
+        if not self.names_stream:
+            return None
+        return next((stream for stream in self.work.streams if stream not in self._ended), None)
+
+
+def _files_of(target: Target, schemas: Sequence[Schema], messages: Sequence[Message]) -> Any:
+    """Files with these messages alone."""
+    with target.writer() as writer:
+        for schema in schemas:
+            writer.schema(schema)
+        for message in messages:
+            if isinstance(message, ActivateVersion):
+                writer.activate_version(message)
+        return writer.close()
+
+
+Emit = Callable[[dict[str, Any]], object]
+"""Takes the value of a STATE whose data is committed."""

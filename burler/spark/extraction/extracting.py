@@ -1,0 +1,145 @@
+"""``burler.spark.extract``: from a tap's name to rows in a lake and a state."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burler.config.loading import Loaded
+from burler.declare.tap import Tap
+from burler.errors import UsageError
+from burler.lake.locking.lock import LockSettings
+from burler.lake.store import open_store
+from burler.lake.writing.parallel import LakeDriver
+from burler.runtime.away import AppRef, Planning
+from burler.runtime.signals import Stopper
+from burler.runtime.sync import SyncResult
+from burler.settings import Settings
+from burler.spark.extraction.driving import Emit, Extraction
+from burler.spark.extraction.jobs import Slots
+from burler.spark.extraction.saying import Saying
+from burler.spark.extraction.tasks import Target
+from burler.spark.extraction.work import AppWork, Work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_SLOTS = 8
+
+
+def extract(
+    spark: SparkSession,
+    app: str | Path | Tap | None,
+    lake: str | Path,
+    *,
+    exec: str | None = None,
+    tap_id: str | None = None,
+    config: Mapping[str, Any] | Loaded | None = None,
+    catalog: Any = None,
+    state: Mapping[str, Any] | None = None,
+    select: str | None = None,
+    slots: int | None = None,
+    emit: Emit = lambda state: None,
+    settings: Callable[[Settings], Settings] = lambda settings: settings,
+    stopper: Stopper | None = None,
+) -> SyncResult:
+    """Extract a burler app into a lake: each partition of a stream is a Spark task, as is each stream without.
+
+    Args:
+        spark: the session whose executors do the work, classic or Connect.
+        app: the tap itself, or APP as the command line takes it; None with ``exec``.
+        exec: the command of any other Singer tap instead: each of its streams is a task.
+        tap_id: the tap's folder in the lake; by default the app's name, or the command's.
+        lake: folder or URL, which driver and executors reach alike.
+        config, catalog, state, select: as in a run. ``state`` is a state's value.
+        slots: tasks at a time; by default as many as the session has slots for (``task_slots``).
+        emit: gets the value of each STATE once its data is committed.
+        settings: changes the settings that the config holds.
+        stopper: what ends the run early; by default SIGTERM and SIGINT do.
+
+    Returns the rows, errors and last state of the run. A stream that fails stands in ``errors``; the others go on.
+
+    Raises:
+        UsageError: app, config, catalog or state are wrong. LockLost: another writer has the lake.
+        StorageError: the lake can't be written.
+    """
+    given = Loaded(dict(config or {})) if not isinstance(config, Loaded) else config
+    with contextlib.ExitStack() as closing:
+        if exec is not None:
+            from burler.spark.extraction.foreign import ExecWork
+
+            if app is not None:
+                raise UsageError("give app or exec, not both: an app of burler's, or any other tap's command.")
+            own = settings(Settings())
+            target = Target(str(lake), tap_id or own.tap_id or name_of(exec), own)
+            work: Work = ExecWork(
+                exec, target, config=given.config or None, catalog=catalog, state=state, select=select
+            )
+        elif app is None:
+            raise UsageError("give an app, or the command of a tap as exec.")
+        else:
+            named = settings if tap_id is None else lambda own: replace(settings(own), tap_id=tap_id)
+            ref = AppRef.of(app)
+            tap = app if isinstance(app, Tap) else ref.load()
+            planning = Planning(tap, given, catalog=catalog, state=state, select=select, settings=named)
+            closing.callback(planning.close)
+            target = Target(str(lake), planning.tap_id, planning.settings)
+            work = AppWork(ref, planning, target, config=dict(given.config), catalog=catalog, select=select)
+        return run_work(spark, work, target, state=state, slots=slots, emit=emit, stopper=stopper)
+
+
+def name_of(command: str) -> str:
+    """A foreign tap's name: that of its program."""
+    try:
+        words = shlex.split(command) or [""]
+    except ValueError as error:
+        raise UsageError(f"--exec can't be split into words: {error}.") from None
+    return Path(words[0]).name
+
+
+def run_work(
+    spark: SparkSession,
+    work: Work,
+    target: Target,
+    *,
+    state: Mapping[str, Any] | None,
+    slots: int | None,
+    emit: Emit,
+    stopper: Stopper | None,
+) -> SyncResult:
+    """Run what there is to extract, see ``extract``."""
+    count = slots if slots is not None else task_slots(spark)
+    if count < 1:
+        raise UsageError(f"slots must be a number above 0, not {count}.")
+    stopper, settings = stopper or Stopper(), target.settings
+    lake = LakeDriver(
+        open_store(target.url, options=settings.lake_options),
+        target.tap_id,
+        encoding=settings.lake_encoding,
+        locks=LockSettings(settings.lock_ttl_seconds, settings.lock_timeout_seconds),
+        should_stop=lambda: stopper.requested,
+    )
+    with lake, stopper.installed():
+        return Extraction(
+            work,
+            Slots(spark, count),
+            lake,
+            target,
+            Saying(emit, state or {}),
+            stopper,
+            names_stream=settings.currently_syncing,
+        ).run()
+
+
+def task_slots(spark: SparkSession) -> int:
+    """How many tasks a session runs at a time, as far as it says so."""
+    with contextlib.suppress(Exception):  # Connect has no context
+        return max(1, int(spark.sparkContext.defaultParallelism))
+    master = str(spark.conf.get("spark.master", "") or "")
+    match = re.fullmatch(r"local\[(\d+)(?:,\s*\d+)?\]", master)
+    return int(match[1]) if match else DEFAULT_SLOTS

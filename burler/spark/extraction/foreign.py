@@ -1,0 +1,253 @@
+"""Any Singer tap's command, one task a stream: its messages into files of the lake, on an executor.
+
+Its catalog goes back to it as it came, with that one stream selected (``burler.spark.source.foreign``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from burler.errors import MessageError, UsageError
+from burler.lake.writing.ingest import ingest
+from burler.lake.writing.parts import PartWriter, WrittenFile
+from burler.lake.writing.writer import LakeWriter
+from burler.runtime.away import PartError
+from burler.runtime.away.ends import as_errors
+from burler.runtime.logs import clean, hide
+from burler.singer import state as st
+from burler.singer.catalog import catalog_from_wire
+from burler.singer.messages import Message, Schema, State
+from burler.singer.select import apply_select, parse_select
+from burler.singer.selection import stream_selected
+from burler.spark.extraction.tasks import Done, Target, Task
+from burler.spark.extraction.work import Named
+from burler.spark.source import foreign
+from burler.spark.source.command import CONFIG, STATE, Command, Running, find
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The name of a task: a stream of a foreign tap."""
+
+    stream: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecEnd:
+    """How a foreign tap's run of one stream ended. ``state`` is the value of its last STATE, which speaks of nothing
+    that is not in the files; None if there was none."""
+
+    rows: Mapping[str, int]
+    state: Mapping[str, Any] | None
+    seconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecTask:
+    """One stream of a foreign tap."""
+
+    text: str = field(repr=False)
+    stream: str
+    flags: tuple[str, ...]
+    target: Target
+    catalog: Mapping[str, Any] = field(repr=False)
+    config: Mapping[str, Any] | None = field(default=None, repr=False)
+    state: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    def run(self) -> Done:
+        """See ``Task.run``. A tap that fails has said what it has said: that counts, up to its last STATE, as it does
+        where a tap is piped into ``burler lake write``."""
+        hide(dict(self.config or {}))
+        begun = time.monotonic()
+        writer: _Collecting = self.target.writer(_Collecting)
+        with _about_the_option():
+            command = find(self.text)
+        files = {CONFIG: self.config, **dict.fromkeys(self.flags, self.catalog), STATE: self.state or None}
+        with Running(command, files=files, config=self.config or {}) as tap:
+            error = ""
+            try:
+                ingest(tap.fd, cast(LakeWriter, writer), warn=logger.warning)
+            except MessageError as wrong:
+                error = clean(str(wrong))
+            else:
+                code = tap.end()
+                if code:
+                    error = (
+                        f"command '{command.name}' ended with code {code}. It said last: "
+                        f"{tap.last_words() or 'nothing'}"
+                    )
+        rows: dict[str, int] = {}
+        for file in writer.done:
+            rows[file.stream] = rows.get(file.stream, 0) + file.stats.records
+        return Done(ExecEnd(rows, writer.last, time.monotonic() - begun, error), tuple(writer.done))
+
+
+class _Collecting(PartWriter):
+    """Keeps the files and the last STATE of a tap's run; as far as ``ingest`` needs it, a ``LakeWriter``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.last: dict[str, Any] | None = None
+        self.done: list[WrittenFile] = []
+
+    def state(self, message: State) -> None:
+        """Every row before it is in a file once the run has ended, or the run counts for nothing."""
+        self.last = message.whole
+
+    @property
+    def next_due_seconds(self) -> float | None:
+        """Seconds until a file is due by age."""
+        return self._files.next_due_seconds
+
+    def close(self) -> list[WrittenFile]:
+        """End all files."""
+        self.done += super().close()
+        return self.done
+
+
+class ExecWork:
+    """The streams of a foreign tap that are selected."""
+
+    def __init__(
+        self,
+        text: str,
+        target: Target,
+        *,
+        config: Mapping[str, Any] | None,
+        catalog: Mapping[str, Any] | None,
+        state: Mapping[str, Any] | None,
+        select: str | None,
+    ) -> None:
+        hide(dict(config or {}))
+        with _about_the_option():
+            self._command = find(text)
+            self._catalog, self._flags = foreign.look(self._command, config, catalog)
+        self._chosen, self._select = catalog is not None, select
+        self._target, self._config = target, config
+        self._begun: dict[str, Any] = copy.deepcopy(dict(state or {}))
+        self.state: dict[str, Any] = copy.deepcopy(self._begun)
+        st.set_currently_syncing(self.state, None)
+        self.rows: dict[str, int] = {}
+        self._errors: list[PartError] = []
+        self._failed: dict[str, BaseException] = {}
+        self.streams = tuple(_selected(self._catalog, chosen=self._chosen, select=select, command=self._command))
+        if not self.streams:
+            logger.warning(
+                "%s: no stream is selected. Select some in the catalog or with --select.", self._command.name
+            )
+
+    @property
+    def errors(self) -> dict[str, BaseException]:
+        """See ``Work.errors``."""
+        return {**as_errors(self._errors), **self._failed}
+
+    def find(self, stream: str) -> list[Named]:
+        """See ``Work.find``."""
+        patterns = _fields_of(stream, self._select)
+        changed, _ = foreign.select(
+            self._catalog, stream, patterns, chosen=self._chosen, source=f"command '{self._command.name}'"
+        )
+
+        def task() -> Task:
+            return ExecTask(
+                self._command.text, stream, self._flags, self._target, changed, self._config, self._begun or None
+            )
+
+        return [(Whole(stream), task)]
+
+    def schemas(self, stream: str) -> Iterable[Schema]:
+        """See ``Work.schemas``: what discovery says. The tap may send another one; this one makes sure that the stream
+        has a manifest before the first file of it: files that stand there without one would be taken for its data."""
+        entry = catalog_from_wire(self._catalog, source=f"command '{self._command.name}'").entries[stream]
+        return (Schema(entry.emitted_name, dict(entry.schema), tuple(entry.key_properties)),)
+
+    def begin(self, stream: str) -> bool:
+        """See ``Work.begin``."""
+        return False
+
+    def add(self, name: Whole, end: ExecEnd) -> str:
+        """See ``Work.add``."""
+        for stream, rows in end.rows.items():
+            self.rows[stream] = self.rows.get(stream, 0) + rows
+        if end.error:
+            self._errors.append(PartError(name.stream, "", end.error))
+        if end.state is not None:
+            take_over(self.state, self._begun, end.state)
+        how = "failed" if end.error else "done"
+        return f"stream '{name.stream}': {how}, {sum(end.rows.values())} row(s), {end.seconds:.1f} s"
+
+    def lost(self, name: Whole, reason: str) -> None:
+        """See ``Work.lost``."""
+        self._errors.append(PartError(name.stream, "", reason))
+
+    def failed(self, stream: str, error: BaseException) -> None:
+        """See ``Work.failed``."""
+        self._failed[stream] = error
+
+    def finish(self, stream: str) -> tuple[list[Schema], list[Message]]:
+        """See ``Work.finish``: the tap has sent its own ACTIVATE_VERSION."""
+        return [], []
+
+    def close(self) -> None:
+        """See ``Work.close``."""
+
+
+def take_over(state: dict[str, Any], begun: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Put into a state what a tap's run of one stream has changed. Nothing is taken away: a tap that was shown one
+    stream may have left the others out of its state."""
+    for key, value in after.items():
+        before = begun.get(key)
+        if key == "currently_syncing" or value == before:
+            continue
+        if key == "bookmarks" and isinstance(value, Mapping):
+            earlier = before if isinstance(before, Mapping) else {}
+            held = state.get("bookmarks")
+            bookmarks = state["bookmarks"] = held if isinstance(held, dict) else {}
+            for stream, entry in value.items():
+                if entry != earlier.get(stream):
+                    bookmarks[stream] = copy.deepcopy(entry)
+        else:
+            state[key] = copy.deepcopy(value)
+
+
+def _selected(wire: Mapping[str, Any], *, chosen: bool, select: str | None, command: Command) -> Iterator[str]:
+    """The streams to extract: those that ``--select`` or the user's catalog says, else all."""
+    entries = catalog_from_wire(wire, source=f"command '{command.name}'").entries
+    metadata = {name: entry.metadata for name, entry in entries.items()}
+    if select is not None:
+        schemas = {name: entry.schema for name, entry in entries.items()}
+        metadata = apply_select(parse_select(select), schemas, metadata, over=chosen)
+    everything = not chosen and select is None
+    for name in entries:
+        if stream_selected(metadata[name], stream=name, default=everything):
+            yield name
+
+
+def _fields_of(stream: str, select: str | None) -> list[str]:
+    """What ``--select`` says of a stream's fields."""
+    found = []
+    for rule in parse_select(select) if select is not None else ():
+        pattern = rule.field_of(stream)
+        if pattern:
+            found.append(pattern if rule.keep else f"!{pattern}")
+    return found
+
+
+@contextlib.contextmanager
+def _about_the_option() -> Iterator[None]:
+    """What is wrong with the command is told of the option that named it."""
+    try:
+        yield
+    except UsageError as error:
+        text = str(error).replace("format 'burler': option 'exec'", "--exec").replace("option 'catalog'", "--catalog")
+        raise UsageError(text) from None

@@ -1,0 +1,146 @@
+"""What there is to extract, and what has become of it: the side of the tap. ``driving`` runs and commits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from burler.runtime.away import AppRef, Merge, Part, PartEnd, Planning
+from burler.singer import state as st
+from burler.singer.messages import Message, Schema
+from burler.spark.extraction.tasks import PartTask, Target, Task
+
+Named = tuple[Any, Callable[[], Task]]
+"""A task's name, for whoever hears of its end, and what makes it."""
+
+
+class Work(Protocol):
+    """The streams of one run.
+
+    Attributes:
+        streams: in the order of a local run.
+        state: what is safe to say now, of what was committed.
+    """
+
+    streams: tuple[str, ...]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state that covers what is committed."""
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Rows of each stream that were committed."""
+
+    @property
+    def errors(self) -> dict[str, BaseException]:
+        """The error of each stream that has one."""
+
+    def find(self, stream: str) -> list[Named]:
+        """The tasks of a stream; called in a thread of its own.
+
+        Raises:
+            BurlerError: they can't be found; the other streams go on.
+        """
+
+    def schemas(self, stream: str) -> Iterable[Schema]:
+        """The schemas that files of a stream will have, as far as they are known."""
+
+    def begin(self, stream: str) -> bool:
+        """The tasks of a stream follow. True if the state has changed by that, and must be said."""
+
+    def add(self, name: Any, end: Any) -> str:
+        """What a task gave is committed; one line about it."""
+
+    def lost(self, name: Any, reason: str) -> None:
+        """A task has come to nothing."""
+
+    def failed(self, stream: str, error: BaseException) -> None:
+        """A stream could not begin."""
+
+    def finish(self, stream: str) -> tuple[list[Schema], list[Message]]:
+        """All tasks of a stream have ended: messages that must be committed before ``state`` is said, and the schemas
+        that they need."""
+
+    def close(self) -> None:
+        """The end."""
+
+
+class AppWork:
+    """The parts of a burler app."""
+
+    def __init__(
+        self, ref: AppRef, planning: Planning, target: Target, *, config: Any, catalog: Any, select: Any
+    ) -> None:
+        self._ref, self._planning, self._target = ref, planning, target
+        self._given = {"config": config, "catalog": catalog, "select": select}
+        self._merge = Merge(planning.state)
+        self._parts: dict[str, list[Part]] = {}
+        self._errors: dict[str, BaseException] = {}
+        self.streams = planning.streams
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """See ``Work.state``."""
+        return self._merge.state
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """See ``Work.rows``."""
+        return self._merge.rows
+
+    @property
+    def errors(self) -> dict[str, BaseException]:
+        """See ``Work.errors``."""
+        return {**self._merge.errors, **self._errors}
+
+    def find(self, stream: str) -> list[Named]:
+        """See ``Work.find``."""
+        parts = self._parts[stream] = self._planning.parts(stream)
+        begun = self._planning.state
+
+        def task(part: Part) -> Callable[[], Task]:
+            return lambda: PartTask(self._ref, part, self._target, state=part.state_for(begun), **self._given)
+
+        return [(part, task(part)) for part in parts]
+
+    def schemas(self, stream: str) -> Iterable[Schema]:
+        """See ``Work.schemas``."""
+        return self._planning.schemas(stream)
+
+    def begin(self, stream: str) -> bool:
+        """See ``Work.begin``."""
+        parts = self._parts[stream]
+        return bool(parts) and self._merge.begin(parts[0].line, self._planning.state)
+
+    def add(self, name: Part, end: PartEnd) -> str:
+        """See ``Work.add``."""
+        self._merge.add(end)
+        rows = sum(end.rows.values())
+        how = "failed" if end.errors else "done"
+        return f"stream '{name.stream}': {name.where or 'all of it'}: {how}, {rows} row(s), {end.seconds:.1f} s"
+
+    def lost(self, name: Part, reason: str) -> None:
+        """See ``Work.lost``."""
+        self._merge.lost(name, reason)
+
+    def failed(self, stream: str, error: BaseException) -> None:
+        """See ``Work.failed``."""
+        self._errors[stream] = error
+
+    def finish(self, stream: str) -> tuple[list[Schema], list[Message]]:
+        """See ``Work.finish``."""
+        messages = self._merge.finish(stream)
+        wanted = {message.stream for message in messages}
+        return [one for one in self._planning.schemas(stream) if one.stream in wanted], list(messages)
+
+    def close(self) -> None:
+        """See ``Work.close``."""
+        self._planning.close()
+
+
+def with_syncing(state: dict[str, Any], stream: str | None) -> dict[str, Any]:
+    """A copy of a state that says which stream a run is in."""
+    said = dict(state)
+    st.set_currently_syncing(said, stream)
+    return said

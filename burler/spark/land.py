@@ -1,0 +1,168 @@
+"""From a tap to tables in one call: its rows into a lake, then the lake into tables (specs 11.23).
+
+The lake stays between the two, as the truth: STATE is out once rows are committed there, and whatever becomes of the
+tables, a further run goes on from both.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burler.config.loading import Loaded
+from burler.declare.tap import Tap
+from burler.errors import BurlerError, ExportError, StorageError, UsageError
+from burler.lake.store import open_store
+from burler.runtime.signals import Stopper
+from burler.runtime.sync import SyncResult
+from burler.settings import Settings
+from burler.spark.export import export
+from burler.spark.export_run import StreamResult
+from burler.spark.extraction.driving import Emit
+from burler.spark.extraction.extracting import extract
+from burler.spark.lakefiles import find_streams
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+LAKE = "_lake"
+"""The lake's folder inside of OUT, where none is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What came of it: ``extracted`` with rows, errors and last state; ``tables``, one result a stream."""
+
+    extracted: SyncResult
+    tables: list[StreamResult]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The last state: of what is committed in the lake."""
+        return self.extracted.state
+
+
+def land(
+    spark: SparkSession,
+    app: str | Path | Tap | None,
+    out: str | Path,
+    *,
+    lake: str | Path | None = None,
+    exec: str | None = None,
+    tap_id: str | None = None,
+    config: Mapping[str, Any] | Loaded | None = None,
+    catalog: Any = None,
+    state: Mapping[str, Any] | None = None,
+    select: str | None = None,
+    slots: int | None = None,
+    emit: Emit = lambda state: None,
+    settings: Callable[[Settings], Settings] = lambda settings: settings,
+    stopper: Stopper | None = None,
+    **export_options: Any,
+) -> Landed:
+    """Extract a tap into a lake, on the session's executors, and bring the tables of it up to date.
+
+    Args:
+        out: where tables go, see ``burler.spark.export``; so do ``export_options`` (format, mode, ...).
+        lake: folder or URL; by default the folder ``_lake`` in ``out``.
+        others: see ``burler.spark.extract``.
+
+    A stream whose extraction failed stands in ``extracted.errors``; what came of it is in its table. Where the run was
+    told to stop, ``tables`` is empty: the next run makes them.
+
+    Raises:
+        ExportError: rows are in the lake, ``emit`` has had their STATE, and a table could not be made of them. The next
+            run, or ``burler.spark.export``, goes on.
+        UsageError, LockLost, StorageError: see ``burler.spark.extract``.
+    """
+    place = lake_of(out, lake, kind=str(export_options.get("format", "delta")))
+    used: list[tuple[str, Settings]] = []
+
+    def noted(own: Settings) -> Settings:
+        used.append((own.tap_id or "", settings(own)))
+        return used[-1][1]
+
+    name = tap_id or _name(app, exec)
+    done = extract(
+        spark,
+        app,
+        place,
+        exec=exec,
+        tap_id=tap_id,
+        config=config,
+        catalog=catalog,
+        state=state,
+        select=select,
+        slots=slots,
+        emit=emit,
+        settings=noted,
+        stopper=stopper,
+    )
+    if done.stopped_by is not None:
+        return Landed(done, [])
+    own = used[-1][1]
+    tables = make_tables(
+        spark, place, out, tap_id=tap_id or own.tap_id or name, lake_options=own.lake_options, **export_options
+    )
+    return Landed(done, tables)
+
+
+def make_tables(
+    spark: SparkSession | None,
+    lake: str | Path,
+    out: str | Path,
+    *,
+    tap_id: str,
+    lake_options: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> list[StreamResult]:
+    """Export what a tap has landed.
+
+    Raises:
+        ExportError: see ``land``; it says that the lake is right, and how to go on.
+    """
+    store = open_store(str(lake), must_exist=True, options=lake_options)
+    if not any(tap == tap_id for tap, _stream in find_streams(store)):
+        logger.info("%s: nothing has landed yet, so there is no table to make", tap_id)
+        return []
+    try:
+        return export(spark, lake, out, taps=[tap_id], lake_options=lake_options, **options)
+    except UsageError:
+        raise
+    except BurlerError as error:
+        kind = StorageError if isinstance(error, StorageError) else ExportError
+        raise kind(
+            f"{error}\n  The rows are in the lake and their STATE is out; only tables are behind. "
+            f"Run again, or: burler export {lake} {out}"
+        ) from error
+
+
+def lake_of(out: str | Path, lake: str | Path | None, *, kind: str = "delta") -> str:
+    """The lake to land in.
+
+    Raises:
+        UsageError: none is named, and ``out`` is no folder that could hold one.
+    """
+    if lake is not None:
+        return str(lake)
+    if kind in ("delta", "parquet") and not str(out).startswith("jdbc:"):
+        return f"{str(out).rstrip('/')}/{LAKE}"
+    raise UsageError(f"format '{kind}' has no folder of its own at {out}: say where the lake is to be (lake=, --lake).")
+
+
+def _name(app: str | Path | Tap | None, exec: str | None) -> str:
+    """The folder that a tap lands in, where neither caller nor config name one."""
+    from burler.runtime.away import AppRef
+    from burler.spark.extraction.extracting import name_of
+
+    if exec is not None:
+        return name_of(exec)
+    if app is None:
+        return ""  # ``extract`` says what is missing
+    tap: Tap = app if isinstance(app, Tap) else AppRef.of(app).load()
+    return str(tap.name)

@@ -1,0 +1,106 @@
+"""From a tap to tables in one call, with the lake between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from extracted import PARTS, app, rows_of
+
+from burler.cli.main import cli
+from burler.cli.process import click_exit
+from burler.errors import UsageError
+from burler.spark.land import lake_of, land
+
+CONFIG = {"token": "x"}
+
+
+def ids(out: Path, stream: str = "rows") -> list[int]:
+    """The table's keys, as another program reads it."""
+    from deltalake import DeltaTable
+
+    return sorted(DeltaTable(str(out / "tap-parts" / stream)).to_pyarrow_table().column("id").to_pylist())
+
+
+def test_rows_land_in_a_lake_and_in_tables(spark: Any, tmp_path: Path):
+    path, out = app(tmp_path, PARTS, "tap_parts_land"), tmp_path / "out"
+    states: list[dict[str, Any]] = []
+    landed = land(spark, path, out, config=CONFIG, select="rows,plain", emit=states.append)
+    assert {table.stream for table in landed.tables} == {"rows", "plain"}
+    assert ids(out) == sorted([*range(1, 40), *range(100, 130), 7])
+    assert len(rows_of(out / "_lake", "tap-parts", "rows")) == 70
+    assert states[-1] == landed.state
+    again = land(spark, path, out, config=CONFIG, select="rows,plain", state=landed.state)
+    assert len(rows_of(out / "_lake", "tap-parts", "rows")) == 73
+    assert ids(out) == sorted([*range(1, 40), *range(100, 130), 7]), "what comes twice is there once"
+    assert again.extracted.errors == {}
+
+
+def test_a_table_that_can_not_be_made_leaves_lake_and_state_right(spark: Any, tmp_path: Path):
+    path, out, lake = app(tmp_path, PARTS, "tap_parts_stuck"), tmp_path / "out", tmp_path / "lake"
+    out.mkdir()
+    (out / "tap-parts").write_text("a file stands where the tables' folder must be")
+    states: list[dict[str, Any]] = []
+    with pytest.raises(
+        Exception, match=r"(?s)The rows are in the lake and their STATE is out.*burler export"
+    ) as raised:
+        land(spark, path, out, lake=lake, config=CONFIG, select="rows", emit=states.append)
+    assert not isinstance(raised.value, UsageError)
+    assert states[-1]["bookmarks"]["rows"]["partitions"]['{"account":"a"}'] == {"id": 39}
+    (out / "tap-parts").unlink()
+    land(spark, path, out, lake=lake, config=CONFIG, select="rows", state=states[-1])
+    assert len(ids(out)) == 70
+
+
+def test_the_sink_of_a_run(spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: Any):
+    path, out, config = app(tmp_path, PARTS, "tap_parts_sink"), tmp_path / "out", tmp_path / "config.json"
+    config.write_text(json.dumps(CONFIG))
+
+    def run(*more: Any) -> int:
+        args = ["run", path, "-c", config, "--select", "rows", "--sink", f"spark:{out}", *more]
+        return click_exit(cli, [str(one) for one in args], "burler")
+
+    assert run() == 0
+    state = [json.loads(line) for line in capfd.readouterr().out.splitlines()][-1]
+    assert state["type"] == "STATE"
+    assert len(ids(out)) == 70
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    assert run("--state", tmp_path / "state.json", "--lake", tmp_path / "elsewhere") == 0
+    assert len(rows_of(tmp_path / "elsewhere", "tap-parts", "rows")) == 3
+    assert run("--limit", "2") == 2
+    assert "--limit is a look at a few rows" in caplog.text
+
+
+def test_a_table_that_can_not_be_made_ends_a_run_with_1(spark: Any, tmp_path: Path, capfd: Any, caplog: Any):
+    path, out, config = app(tmp_path, PARTS, "tap_parts_broken"), tmp_path / "out", tmp_path / "config.json"
+    config.write_text(json.dumps(CONFIG))
+    out.mkdir()
+    (out / "tap-parts").write_text("in the way")
+    args = ["run", path, "-c", config, "--select", "rows", "--sink", f"spark:{out}"]
+    assert click_exit(cli, [str(one) for one in args], "burler") == 1
+    assert json.loads(capfd.readouterr().out.splitlines()[-1])["value"]["bookmarks"]["rows"]
+    assert "The rows are in the lake and their STATE is out" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("sink", "more", "says"),
+    [
+        ("spark:", [], "needs the folder"),
+        ("stdout", ["--lake", "x"], "--lake is for --sink spark:OUT"),
+        ("spark:out", ["--test"], "--test is a look at a few rows"),
+    ],
+    ids=["no-out", "lake-alone", "test"],
+)
+def test_what_does_not_go_together(tmp_path: Path, caplog: Any, sink: str, more: list[str], says: str):
+    path = app(tmp_path, PARTS, "tap_parts_refused")
+    assert click_exit(cli, ["run", str(path), "--sink", sink, *more], "burler") == 2
+    assert says in caplog.text
+
+
+def test_where_the_lake_is():
+    assert lake_of("out/", None) == "out/_lake"
+    assert lake_of("out", "s3://x/lake") == "s3://x/lake"
+    with pytest.raises(UsageError, match="say where the lake is to be"):
+        lake_of("jdbc:postgresql://host/db", None, kind="jdbc")
