@@ -2,7 +2,7 @@
 # make test   everything that tests need, then all tests
 # make storm  a thousand runs that signals and kills meet at random moments (an hour)
 # make soak   a tail of an hour: memory, open files, threads, each row once
-# make bench  how fast burler is, beside a floor and other programs
+# make bench  how fast burler is, beside a floor and other programs; make bench-spark: tables, sources and extraction
 #
 # They make a virtual environment in .venv and install what they need; nothing else has to be done before.
 # Tests run on up to four processes, a file at a time: make test ARGS="-n 0 -k lake" runs some, in one.
@@ -19,7 +19,7 @@ JAVA_EXTRA = $(if $(filter yes,$(JAVA)),,$(comma)java)
 comma := ,
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
-.PHONY: demo test storm soak bench check lint types docs clean
+.PHONY: demo test storm soak bench bench-spark check lint types docs clean
 .DELETE_ON_ERROR:
 
 # A Python that is there but can't make environments (Debian without python3-venv) is caught by the line's end.
@@ -57,6 +57,13 @@ storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/batch_storm.py --s3 $(or $(RUNS),30)
 	$(RUN) tests/runtime/lake_storm.py --seconds $(or $(SECONDS_),300)
 	$(RUN) tests/runtime/lake_storm.py --s3 --seconds $(or $(SECONDS_),300)
+	$(RUN) tests/spark/export_storm.py $(or $(RUNS),100)
+	$(RUN) tests/spark/formats/formats_storm.py $(or $(RUNS),100)
+	$(RUN) tests/spark/extract/extract_storm.py $(or $(RUNS),100)
+	$(RUN) tests/spark/extract/extract_speculation.py
+	$(RUN) tests/spark/streaming/streaming_storm.py --rounds $(or $(RUNS),100)
+	$(RUN) tests/spark/sessions/cluster_run.py
+	$(RUN) tests/spark/pipelines/running.py 3
 
 soak: $(VENV)/.for-test
 	$(RUN) tests/bench/tail_soak.py --minutes $(or $(MINUTES),60)
@@ -65,6 +72,9 @@ soak: $(VENV)/.for-test
 # together. ARGS="--quick --no-peers", ARGS=--lake-plan and the like are handed on.
 bench: $(VENV)/.for-test
 	@$(RUN) tests/bench/run.py $(ARGS)
+
+bench-spark: $(VENV)/.for-test
+	@$(RUN) tests/bench/spark/spark_bench.py $(ARGS)
 
 lint: $(VENV)/.for-check
 	$(RUN) -m ruff format --check burler tests examples docs

@@ -10,10 +10,13 @@ import burler
 from burler.cli import process
 from burler.cli.batch_clean import clean
 from burler.cli.batches import batch
+from burler.cli.extracts import extract
 from burler.cli.infer import infer
 from burler.cli.lakes import lake
 from burler.cli.new import new
 from burler.cli.options import CONFIG, FORMS, CommandWithSettings, run_options
+from burler.cli.options_export import export_options
+from burler.cli.spark_cli import spark
 
 
 @click.group(
@@ -34,7 +37,8 @@ def discover(app: str, config: tuple[str, ...]) -> int:
 
     APP is a file (tap_crm.py), a module (tap_crm), module:attribute, or an installed tap's command.
     """
-    from burler.cli import apps, running
+    from burler.cli import running
+    from burler.runtime import apps
 
     return running.discover_command(lambda: apps.load_app(app), config)
 
@@ -49,7 +53,8 @@ def run(app: str, **options: Any) -> int:
     burler run tap_crm.py --config config.json | target-anything
     burler run tap_crm.py --config config.json --sink lake:./lake > state.jsonl
     """
-    from burler.cli import apps, running
+    from burler.cli import running
+    from burler.runtime import apps
 
     return running.run_command(lambda: apps.load_app(app), **options)
 
@@ -59,7 +64,8 @@ def run(app: str, **options: Any) -> int:
 @click.option("--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="How it is shown.")
 def about(app: str, form: str) -> int:
     """Say what APP is: its config, settings, streams, and what each delivers."""
-    from burler.cli import apps, running
+    from burler.cli import running
+    from burler.runtime import apps
 
     return running.about_command(lambda: apps.load_app(app), form)
 
@@ -67,13 +73,17 @@ def about(app: str, form: str) -> int:
 @cli.command()
 @click.argument("lake_path", metavar="LAKE")
 @click.argument("out")
-@click.option("--stream", "streams", multiple=True, metavar="NAME", help="Only this stream; may be given again.")
-@click.option("--tap-id", "taps", multiple=True, metavar="ID", help="Only this tap; may be given again.")
-@click.option("--master", metavar="URL", help="Spark master; local[*] by default.")
+@export_options
 def export(lake_path: str, out: str, **options: Any) -> int:
-    """Make Delta tables in OUT of a lake, with Spark: the latest row of each key.
+    """Make tables in OUT of a lake, with Spark: the latest row of each key.
 
-    Only what is new since the last export is read.
+    LAKE is a lake's folder or URL, or a file of Singer messages with BATCH. Only what is new since the last export is
+    read; readers of a table see the old version or the new one.
+
+    \b
+    burler export ./lake ./tables
+    burler export ./lake ./tables --streams commits --mode append --partition-by branch
+    burler export ./lake jdbc:postgresql://db/crm --format jdbc --option user=crm
     """
     from burler.cli import exports
 
@@ -82,9 +92,11 @@ def export(lake_path: str, out: str, **options: Any) -> int:
 
 batch.add_command(clean)
 cli.add_command(batch)
+cli.add_command(extract)
 cli.add_command(infer)
 cli.add_command(lake)
 cli.add_command(new)
+cli.add_command(spark)
 
 
 def main(args: list[str] | None = None) -> None:

@@ -27,7 +27,10 @@ _OPTIONS = (
         "-s", "--state", metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines."
     ),
     click.option("--select", metavar="PATTERNS", help="Streams and fields: 'contacts,contacts.name,!contacts.email'."),
-    click.option("--sink", default="stdout", show_default=True, metavar="SINK", help="stdout or lake:URL."),
+    click.option(
+        "--sink", default="stdout", show_default=True, metavar="SINK", help="stdout, lake:URL, or spark:OUT (tables)."
+    ),
+    click.option("--lake", metavar="URL", help="With --sink spark:OUT, the lake that rows land in. [OUT/_lake]"),
     lake_options,
     click.option("-o", "--out-file", metavar="FILE", help="File that always holds the latest state."),
     click.option(

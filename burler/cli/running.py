@@ -12,6 +12,7 @@ from typing import Any
 from burler.cli import common, process
 from burler.cli.flags import remarks, with_flags
 from burler.cli.lakes_common import read_lake_options
+from burler.cli.landing import landing_of
 from burler.cli.reporting import Ending
 from burler.config.loading import Loaded, load
 from burler.declare.tap import Tap
@@ -70,7 +71,8 @@ class Asked:
     """What the command line asks of a run: the options of ``burler.cli.options``, by their names.
 
     ``report``: the file for the report of the run. ``test``: "records" for a few rows of each stream, "schema" for
-    SCHEMA messages alone. ``limit``: rows of each stream. ``lake_options``: JSON, or a file that holds it.
+    SCHEMA messages alone. ``limit``: rows of each stream. ``lake``: where rows land on their way to
+    tables. ``lake_options``: JSON, or a file that holds it.
     ``flags``: settings, with their values or text; they win.
     """
 
@@ -80,6 +82,7 @@ class Asked:
     state: str | None = None
     select: str | None = None
     sink: str = "stdout"
+    lake: str | None = None
     lake_options: str | None = None
     out_file: str | None = None
     report: str | None = None
@@ -144,6 +147,7 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
     """
     asked = Asked(**options)
     asked.check()
+    landing = landing_of(asked.sink, asked.lake, look=asked.look)
     ending = Ending(asked.report, limit=asked.rows, schemas_only=asked.test == "schema")
     with ending.watching() as watched, process.own_stdout() as writer:
         tap = load_tap()
@@ -156,7 +160,7 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
         tap_id = settings.tap_id or tap.name
         stopper = _stopper(writer)
         target = open_sink(
-            asked.sink,
+            asked.sink if landing is None else landing.sink,
             stdout,
             tap_id=tap_id,
             settings=settings,
@@ -178,6 +182,8 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
                 watching=ending.seeing(settings, tap_id=tap_id),
             )
     code = ending.of(result)
+    if landing is not None:
+        code = landing.tables(result, settings, tap_id=tap_id, code=code)
     if result.stopped_by is not None or settings.tail:  # a thread that is blocked may be left behind
         process.end_within(process.GRACE_SECONDS, code)
     return code

@@ -13,8 +13,9 @@ from burler.sinks.batch import BatchSink
 from burler.sinks.lake import LakeSink
 from burler.sinks.stdout import StdoutSink
 from burler.sinks.touched import TouchedStates
+from burler.target.roll import RollSettings
 
-KINDS = "stdout, lake:URL"
+KINDS = "stdout, lake:URL, spark:OUT"
 
 
 def open_sink(
@@ -47,27 +48,36 @@ def open_sink(
 def _lake(url: str, states: Sink, tap_id: str, settings: Settings, should_stop: Callable[[], bool]) -> LakeSink:
     from burler.lake.locking.lock import LockSettings
     from burler.lake.store import open_store
-    from burler.lake.writing.writer import LakeWriter, RollSettings
+    from burler.lake.writing.writer import LakeWriter
 
-    roll = RollSettings(
-        max_file_bytes=settings.max_file_bytes,
-        max_file_records=settings.max_file_records,
-        max_file_age_seconds=settings.max_file_age_seconds,
-        max_open_files=settings.max_open_files,
-        max_open_bytes=settings.max_open_bytes,
-    )
     writer = LakeWriter(
         open_store(url, options=settings.lake_options),
         tap_id,
         emit_state=states.write,
-        settings=roll,
-        compression=None if settings.lake_compression == "none" else settings.lake_compression,
+        settings=roll_of(settings),
+        compression=compression_of(settings),
         encoding=settings.lake_encoding,
         locks=LockSettings(settings.lock_ttl_seconds, settings.lock_timeout_seconds),
         tail=settings.tail,
         should_stop=should_stop,
     )
     return LakeSink(writer, states)
+
+
+def roll_of(settings: Settings) -> RollSettings:
+    """When files of a lake roll."""
+    return RollSettings(
+        max_file_bytes=settings.max_file_bytes,
+        max_file_records=settings.max_file_records,
+        max_file_age_seconds=settings.max_file_age_seconds,
+        max_open_files=settings.max_open_files,
+        max_open_bytes=settings.max_open_bytes,
+    )
+
+
+def compression_of(settings: Settings) -> str | None:
+    """How files of a lake are compressed."""
+    return None if settings.lake_compression == "none" else settings.lake_compression
 
 
 def with_batches(sink: Sink, settings: Settings, *, tap: str) -> Sink:

@@ -11,34 +11,56 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from burler.spark.export import StreamResult, export
+    from burler.spark.export import export
+    from burler.spark.export_run import StreamResult
+    from burler.spark.extraction import extract
     from burler.spark.java import Java, find_java
+    from burler.spark.land import Landed, land
+    from burler.spark.remote import Capabilities, capabilities
     from burler.spark.session import session
+    from burler.spark.source import read, reference
+    from burler.spark.streaming.upsert import upsert
     from burler.spark.table import table
     from burler.spark.types import arrow_schema, record_type, spark_schema
 
 _HOME = {
+    "Capabilities": "remote",
     "Java": "java",
-    "StreamResult": "export",
+    "Landed": "land",
+    "StreamResult": "export_run",
     "arrow_schema": "types",
+    "capabilities": "remote",
     "export": "export",
+    "extract": "extraction",
     "find_java": "java",
+    "land": "land",
+    "read": "source",
     "record_type": "types",
+    "reference": "source",
     "session": "session",
     "spark_schema": "types",
     "table": "table",
+    "upsert": "streaming.upsert",
 }
 
 __all__ = [
+    "Capabilities",
     "Java",
+    "Landed",
     "StreamResult",
     "arrow_schema",
+    "capabilities",
     "export",
+    "extract",
     "find_java",
+    "land",
+    "read",
     "record_type",
+    "reference",
     "session",
     "spark_schema",
     "table",
+    "upsert",
 ]
 
 
@@ -55,9 +77,9 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps ``burler.spark.export`` (and session, table) the function, whatever is imported when.
+    """Keeps ``burler.spark.export`` (and land, session, table) the function, whatever is imported when.
 
-    Python binds each imported submodule to its package; three of ours are named like what they offer.
+    Python binds each imported submodule to its package; some of ours are named like what they offer.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -35,6 +35,17 @@ ADDED = StructOf(
 )
 ORDER = StructOf(((RANK, BIGINT), (BLOCK, BIGINT), (LINE, BIGINT)))
 
+STAGED = StructOf(
+    (
+        (EXTRACTED_AT, TIMESTAMP),
+        (VERSION, BIGINT),
+        (SEQUENCE, BIGINT),
+        (SOURCE_FILE, STRING),
+        *ORDER.fields,
+    )
+)
+"""What stands after the stream's columns in rows that were read and are not yet a table's."""
+
 
 def table_columns(record: StructOf, stream: str) -> StructOf:
     """A table's columns: the stream's, then the ``_sdc_*`` ones.

@@ -1,67 +1,61 @@
-"""Rows of files that are not clean: read in Python, line by line, each value exact or an error.
+"""Rows of lake files read in Python: each value exact, or its row is named as bad. No Spark.
 
-Spark's JSON reader would null, cut or drop some of these values in silence (Spark facts C2). Here every value is
-taken from its source text and becomes exactly what specs 12 says; the rows go to a Parquet file in a
-staging folder, which Spark reads and unites with the clean part.
+Spark's JSON reader would null, cut or drop some values in silence (Spark facts C2), so files that are not clean, and
+small increments, are read here: blocks of lines a column at a time (``burler.batch.columnar_rows``), and a block with a
+value that does not fit row by row.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.columns.kinds import BIGINT, STRING, TIMESTAMP, StructOf
-from burler.columns.values import Convert, Misfit, Report, converter, parse_moment
-from burler.errors import ExportError, LakeError
+from burler.batch.columnar import half_pair
+from burler.batch.columnar_rows import Splitter
+from burler.batch.columnar_values import uncertain
+from burler.columns.kinds import TIMESTAMP, StructOf
+from burler.columns.types import arrow_type
+from burler.columns.values import Misfit, Report, converter
+from burler.errors import LakeError
 from burler.extras import require
 from burler.lake.datafile import read_blocks
 from burler.lake.store import Store
-from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION
+from burler.spark.columns import STAGED
 from burler.spark.lakefiles import LakeFile
+from burler.spark.quarantine import BadRow, bad_row
+from burler.spark.readoptions import ReadOptions
+from burler.spark.refit import Refit, refit
 from burler.spark.types import arrow_schema
-from burler.spark.unite import restrict
+from burler.spark.united import United
 
-_BATCH_ROWS = 10_000
+if TYPE_CHECKING:
+    import pyarrow
 
-STAGED = (
-    (EXTRACTED_AT, TIMESTAMP),
-    (VERSION, BIGINT),
-    (SEQUENCE, BIGINT),
-    (SOURCE_FILE, STRING),
-    (RANK, BIGINT),
-    (BLOCK, BIGINT),
-    (LINE, BIGINT),
-)
-"""What stands after the stream's columns in a staged file, in the order of ``scan.scan``."""
+_TIME = ("time_extracted",)
 
 
-@dataclass(slots=True)
-class Exact:
-    """What the exact path made: a Parquet file, its rows, and what had to be dropped or cut on the way.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the lines of one batch.
 
-    ``activated`` maps a file's rank to the last version it activates.
+    ``rows``: rows in the batch. ``repaired``: values in an odd spelling (``1.0`` for an integer). ``bad``: rows that
+    are not in it. ``truncated``: times cut to microseconds, ``dropped``: fields that no schema declares; both by field.
+    ``activated``: version of the last ACTIVATE_VERSION of the file so far.
     """
 
-    path: Path
     rows: int = 0
-    report: Report = field(default_factory=lambda: Report(Counter(), Counter()))
-    activated: dict[int, int] = field(default_factory=dict)
-
-    def notes(self) -> tuple[str, ...]:
-        """One line per field that lost something, for the user."""
-        dropped = (
-            f"field '{path}' is not in the schema: dropped from {n} row(s)" for path, n in self.report.dropped.items()
-        )
-        cut = (f"field '{path}': {n} time(s) cut to microseconds" for path, n in self.report.truncated.items())
-        return (*dropped, *cut)
+    repaired: int = 0
+    bad: tuple[BadRow, ...] = ()
+    truncated: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    activated: int | None = None
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     """A line's envelope; the record stays source text."""
 
     type: str
@@ -70,72 +64,43 @@ class _Line(msgspec.Struct):
     version: int | None = None
 
 
-def stage(
-    files: Sequence[LakeFile],
-    record: StructOf,
-    own: Mapping[str, StructOf],
-    folder: Path,
-    *,
-    store: Store,
-    stream: str,
-) -> Exact:
-    """Write the rows of ``files`` to one Parquet file in ``folder`` (made if missing).
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A RECORD line; ``number`` counts all lines of the file from 1."""
 
-    Args:
-        record: the united columns. own: each schema version's columns, by hash; a field that a file's own
-            version does not declare is dropped and counted.
+    number: int
+    line: _Line
+
+
+_decode = msgspec.json.Decoder(_Line)
+_BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def exact_batches(
+    store: Store, file: LakeFile, united: United, *, stream: str, options: ReadOptions
+) -> Iterator[tuple[pyarrow.RecordBatch, Outcome]]:
+    """The rows of one file, in its order; batches of some thousand rows.
+
+    Their columns are those of ``united.record``, then ``columns.STAGED``. VARIANT columns hold JSON text.
 
     Raises:
-        ExportError: a value that its column can't hold exactly; names stream, file, line, field and value.
-        LakeError: a damaged file, a line that is no message, or not the rows that the manifest says.
+        LakeError: the file is missing, truncated or corrupt, or has not the rows that the manifest says.
+        ExportError: the file's schema is none of the united ones.
     """
-    parquet = require("pyarrow.parquet", extra="spark", needed_for="burler.spark")
-    arrow = require("pyarrow", extra="spark", needed_for="burler.spark")
-    folder.mkdir(parents=True, exist_ok=True)
-    done = Exact(folder / "exact.parquet")
-    schema = arrow_schema(StructOf(record.fields + STAGED))
-    batch: list[dict[str, Any]] = []
-    with parquet.ParquetWriter(done.path, schema) as writer:
-        for file in files:
-            convert = converter(restrict(record, own[file.hash]), ())
-            for row in _rows(file, convert, done, store, stream):
-                batch.append(row)
-                if len(batch) >= _BATCH_ROWS:
-                    writer.write_batch(arrow.RecordBatch.from_pylist(batch, schema=schema))
-                    batch.clear()
-        if batch:
-            writer.write_batch(arrow.RecordBatch.from_pylist(batch, schema=schema))
-    return done
-
-
-def _rows(file: LakeFile, convert: Convert, done: Exact, store: Store, stream: str) -> Iterator[dict[str, Any]]:
-    """The rows of one file as Python values."""
-    rows = 0
-    for number, line in _messages(file, store, stream):
-        kind = line.type.upper()
-        if kind == "ACTIVATE_VERSION" and line.version is not None:
-            done.activated[file.rank] = line.version
-        if kind != "RECORD":
-            continue
-        try:
-            row = convert(bytes(line.record), done.report)
-            row[EXTRACTED_AT] = None if line.time_extracted is None else parse_moment(line.time_extracted)[0]
-        except Misfit as misfit:
-            raise _fatal(stream, file, number, misfit.path, misfit.text, misfit.wanted) from None
-        except ValueError:
-            raise _fatal(
-                stream, file, number, ("time_extracted",), line.time_extracted or "", "RFC 3339 time"
-            ) from None
-        rows += 1
-        row |= {VERSION: line.version, SEQUENCE: file.sequence, SOURCE_FILE: file.name}
-        row |= {RANK: file.rank, BLOCK: 0, LINE: number}
-        yield row
-    if file.records is not None and rows != file.records:
+    require("pyarrow", extra="spark", needed_for="burler.spark")
+    reader = _Reader(file, united)
+    rows = bad = 0
+    blocks = _blocks(store, file, stream)
+    for block in blocks:
+        batch, outcome = reader.block(block)
+        rows += outcome.rows
+        bad += len(outcome.bad)
+        yield batch, outcome
+    if file.records is not None and rows + bad != file.records:
         raise LakeError(
-            f"stream '{stream}': {file.path} holds {rows} rows, its manifest says {file.records}. "
-            "Restore it from a copy; burler lake rebuild takes it as it is."
+            f"stream '{stream}': {file.path} holds {rows + bad} rows, its manifest says {file.records}. Nothing was "
+            "published.\nRestore it from a copy; burler lake rebuild takes it as it is."
         )
-    done.rows += rows
 
 
 def numbered_lines(store: Store, lake_path: str) -> Iterator[tuple[int, bytes]]:
@@ -152,30 +117,160 @@ def numbered_lines(store: Store, lake_path: str) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def _messages(file: LakeFile, store: Store, stream: str) -> Iterator[tuple[int, _Line]]:
-    decoder = msgspec.json.Decoder(_Line)
-    lines = numbered_lines(store, file.lake_path)
-    while True:
-        try:
-            number, line = next(lines)
-        except StopIteration:
-            return
-        except LakeError as error:
-            raise LakeError(f"stream '{stream}': {error}\nNothing was published.") from None
-        try:
-            yield number, decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise LakeError(
-                f"stream '{stream}': {file.path} line {number} is no Singer message ({error}): "
-                f"{line[:80].decode('utf-8', 'replace')}\nNothing was published. Move the file out of the lake, "
-                "and the manifest too: the next write makes a new one from the data files"
-            ) from None
+def _blocks(store: Store, file: LakeFile, stream: str) -> Iterator[bytes]:
+    try:
+        yield from read_blocks(store, file.lake_path)
+    except LakeError as error:
+        raise LakeError(f"stream '{stream}': {error}\nNothing was published.") from None
 
 
-def _fatal(stream: str, file: LakeFile, line: int, path: tuple[str, ...], text: str, wanted: str) -> ExportError:
-    place = ".".join(path) or "record"
-    return ExportError(
-        f"stream '{stream}': {file.path} line {line}, field '{place}': {text[:80]} can't be held exactly; "
-        f"the schema wants {wanted}.\nNothing was published. Correct the schema or the value in the tap. Then move the "
-        "file out of the lake, remove the stream's manifest.json (it is made anew), and extract again"
-    )
+class _Reader:
+    """Reads the blocks of one file, in order."""
+
+    def __init__(self, file: LakeFile, united: United) -> None:
+        mapped = united.mapped(file.hash)
+        self._file = file
+        self._own: StructOf = mapped.own
+        self._split = Splitter(mapped.own, ())
+        self._convert = converter(mapped.own, ())
+        self._refit: Refit = refit(united.record, mapped)
+        self._own_schema = arrow_schema(mapped.own)
+        self._schema = arrow_schema(StructOf(united.record.fields + STAGED.fields))
+        self._unsure: tuple[type[Exception], ...] = (Misfit, *uncertain())
+        self._line = 0
+        self._activated: int | None = None
+
+    def block(self, block: bytes) -> tuple[pyarrow.RecordBatch, Outcome]:
+        """Complete lines, each with its end."""
+        bad: list[BadRow] = []
+        rows = self._rows(block, bad)
+        report = Report(Counter(), Counter())
+        arrays = self._quick(rows, report)
+        if arrays is None:
+            report = Report(Counter(), Counter())
+            rows, arrays = self._one_by_one(rows, bad, report)
+        batch = self._batch(rows, arrays)
+        outcome = Outcome(
+            batch.num_rows,
+            report.repaired.total(),
+            tuple(bad),
+            dict(report.truncated),
+            dict(report.dropped),
+            self._activated,
+        )
+        return batch, outcome
+
+    def _rows(self, block: bytes, bad: list[BadRow]) -> list[_Row]:
+        """The RECORD lines; what is no message goes to ``bad``."""
+        lines = block[:-1].split(b"\n")
+        first, self._line = self._line + 1, self._line + len(lines)
+        found: list[_Row] = []
+        for number, text in enumerate(lines, first):
+            if not text or text.isspace():
+                continue
+            try:
+                line = _decode.decode(text)
+            except _BROKEN as error:
+                bad.append(_no_message(self._file.name, number, text, error))
+                continue
+            kind = line.type.upper()
+            if kind == "RECORD":
+                found.append(_Row(number, line))
+            elif kind == "ACTIVATE_VERSION" and line.version is not None:
+                self._activated = line.version
+        return found
+
+    def _quick(self, rows: list[_Row], report: Report) -> list[Any] | None:
+        """The arrays of the file's own columns and of the times; None where some row wants a closer look."""
+        import pyarrow as pa
+
+        if not rows:
+            return None
+        data = b"\n".join([bytes(row.line.record) for row in rows]) + b"\n"
+        try:
+            arrays, _ = self._split.arrays(data, report, lines=True)
+            times = _times([row.line.time_extracted for row in rows])
+            versions = pa.array([row.line.version for row in rows], pa.int64())
+        except self._unsure:
+            return None
+        # Splitter passes over blank records; an empty one would put all others out of place.
+        if any(len(array) != len(rows) for array in arrays):
+            return None
+        return [*arrays, times, versions]
+
+    def _one_by_one(self, rows: list[_Row], bad: list[BadRow], report: Report) -> tuple[list[_Row], list[Any]]:
+        """The rows that fit, and their arrays; the others go to ``bad``."""
+        import pyarrow as pa
+
+        good: list[_Row] = []
+        values: list[dict[str, Any]] = []
+        for row in rows:
+            found = Report(Counter(), Counter())
+            record = bytes(row.line.record)
+            try:
+                value = self._convert(record, found)
+                _extracted(row.line)
+            except Misfit as misfit:
+                bad.append(bad_row(self._file.name, row.number, misfit.path, misfit.text, misfit.wanted, record))
+                continue
+            except _BROKEN as error:
+                bad.append(bad_row(self._file.name, row.number, (), _shown(record), f"valid JSON ({error})", record))
+                continue
+            report.add(found)
+            good.append(row)
+            values.append(value)
+        bad.sort(key=lambda one: one.line)
+        batch = pa.RecordBatch.from_pylist(values, schema=self._own_schema)
+        times = pa.array([_extracted(row.line) for row in good], arrow_type(TIMESTAMP))
+        versions = pa.array([row.line.version for row in good], pa.int64())
+        return good, [*batch.columns, times, versions]
+
+    def _batch(self, rows: list[_Row], arrays: list[Any]) -> pyarrow.RecordBatch:
+        import pyarrow as pa
+
+        count, file = len(rows), self._file
+        own, times, versions = arrays[:-2], arrays[-2], arrays[-1]
+        staged = [
+            times,
+            versions,
+            pa.repeat(pa.scalar(file.sequence, pa.int64()), count),
+            pa.repeat(pa.scalar(file.name, pa.string()), count),
+            pa.repeat(pa.scalar(file.rank, pa.int64()), count),
+            pa.repeat(pa.scalar(0, pa.int64()), count),
+            pa.array([row.number for row in rows], pa.int64()),
+        ]
+        return pa.RecordBatch.from_arrays([*self._refit(own, count), *staged], schema=self._schema)
+
+
+_moment = converter(TIMESTAMP, _TIME)
+
+
+def _extracted(line: _Line) -> Any:
+    if line.version is not None and not -(2**63) <= line.version < 2**63:
+        raise Misfit(("version",), str(line.version).encode(), "an integer of 64 bits")
+    if line.time_extracted is None:
+        return None
+    return _moment(msgspec.json.encode(line.time_extracted), Report(Counter(), Counter()))
+
+
+def _times(texts: list[str | None]) -> Any:
+    """The times of a block: few different ones."""
+    import pyarrow as pa
+
+    nothing = Report(Counter(), Counter())
+    known = {text: text and _moment(msgspec.json.encode(text), nothing) for text in set(texts)}
+    return pa.array([known[text] for text in texts], arrow_type(TIMESTAMP))
+
+
+def _no_message(name: str, number: int, text: bytes, error: Exception) -> BadRow:
+    path = half_pair(text)
+    if path is None:
+        return bad_row(name, number, (), _shown(text), f"a Singer message ({error})", text)
+    return bad_row(name, number, path[1:], _shown(text), "text without half of a surrogate pair", text)
+
+
+def _shown(text: bytes) -> str:
+    return text[:200].decode("utf-8", "replace")
+
+
+__all__ = ["Outcome", "exact_batches", "numbered_lines"]

@@ -1,30 +1,29 @@
-"""From a lake to tables: each stream's new rows become one new, whole version of a Delta table.
+"""From a lake to tables: each stream's new rows become one new, whole version of a table.
 
 Source: specs 11.20, 11.24, 11.26, 11.30, 11.31; Spark facts E. For each stream: one snapshot of its manifest, a plan
-(``plan.decide``), one Spark job that reads and writes (``rows``), proof that nothing was lost, one atomic
-commit (``delta.commit``). A stream that fails leaves its table as it was and does not stop the others.
+(``plan.decide``), its rows with or without Spark (``export_run``), one atomic commit by the table's format
+(``formats``). A stream that fails leaves its table as it was and does not stop the others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError, ExportError
 from burler.lake.store import Store, open_store
-from burler.spark.delta import DeltaState, commit, data_folder, open_state, remove_leftovers, staging_of
-from burler.spark.exact import Exact, stage
-from burler.spark.lakefiles import LakeStream, find_streams, load_stream
-from burler.spark.parquet import data_files
-from burler.spark.plan import Plan, decide, last_activation
-from burler.spark.rows import make, write
-from burler.spark.scan import spark_failure
-from burler.spark.session import job_confs
+from burler.spark import batches_in
+from burler.spark.export_options import ExportOptions, checked
+from burler.spark.export_run import StreamResult, StreamRun
+from burler.spark.export_staging import Staging, staging
+from burler.spark.formats.opening import check_format, open_target, place_of
+from burler.spark.lakefiles import find_streams, load_stream
 from burler.spark.session import session as start_session
 
 if TYPE_CHECKING:
@@ -33,60 +32,76 @@ if TYPE_CHECKING:
 _log = logging.getLogger("burler.spark")
 
 
-@dataclass(frozen=True, slots=True)
-class StreamResult:
-    """What an export did for one stream.
-
-    ``rows_read``: RECORD lines read from the lake in this run. ``rows_written``: rows in the Parquet files that
-    this run added. ``seconds``: wall time, without the start of Spark. ``version``: the table's version now, None
-    if there is no table. ``skipped``: it was up to date and nothing was read. ``notes``: what the exact path
-    had to drop or cut, one line a field. ``error``: set if the stream failed; its table is as it was.
-    """
-
-    tap_id: str
-    stream: str
-    rows_read: int
-    rows_written: int
-    seconds: float
-    version: int | None
-    skipped: bool
-    table: str
-    notes: tuple[str, ...] = ()
-    error: BurlerError | None = None
-
-
 def export(
     spark: SparkSession | None,
-    lake: str,
-    out: str,
+    lake: str | Path | batches_in.Messages,
+    out: str | Path,
     *,
     streams: Sequence[str] | None = None,
     taps: Sequence[str] | None = None,
+    mode: str | None = None,
+    format: str = "delta",
+    options: Mapping[str, str] | None = None,
+    since: dt.datetime | dt.date | str | None = None,
+    partition_by: Sequence[str] | str = (),
+    file_bytes: int | None = None,
+    max_bad_rows: int = 0,
+    timestamps: str = "micros",
+    open_types: str = "text",
+    engine: str = "burler",
+    lake_options: Mapping[str, Any] | None = None,
     on_progress: Callable[[StreamResult], None] | None = None,
 ) -> list[StreamResult]:
     """Bring the tables under ``out`` up to date with a lake.
 
     Streams with keys keep the latest row of each key, others every row. Only files that are new to a table are
     read; a lake of another generation, changed keys or changed column types make the table anew, in one commit.
+    Up to 50,000 new rows are done without Spark where the format allows.
 
     Args:
         spark: the session to work in; None starts one (``burler.spark.session``) when the first stream needs it.
-        lake: the lake's folder. out: where tables go, as ``out/<tap_id>/<stream>``.
-        streams, taps: names to export; all when left out.
+        lake: the lake's folder or URL; or a file of Singer messages with BATCH, or such messages in a list. Those are
+            exported whole each time.
+        out: where tables go, as ``out/<tap_id>/<stream>``; for catalogs and databases, what the format says.
+        streams, taps: names to export; all when left out. With messages: one name, that of their tap.
+        mode: ``append`` keeps every row that the lake has, also of older table versions; ``upsert`` is for streams
+            with keys alone.
+        format: delta, parquet, iceberg, jdbc, or any that Spark can write. options: for that format.
+        since: files whose rows were all extracted before are not read.
+        partition_by: columns that the table's files are split by. file_bytes: size to aim at for one of them.
+        max_bad_rows: so many rows of a stream may hold a value that its column can't, and go to quarantine.
+        timestamps: ``micros``, or ``text`` to keep date-times as they were written.
+        open_types: ``text``, or ``variant`` for what has no narrower type (Spark 4).
+        engine: ``session`` writes with the Delta or Iceberg of the session itself.
+        lake_options: for the library that reaches the lake's store, or the files of BATCH messages.
         on_progress: called once for each stream as it ends, failed ones too.
 
     Raises:
-        UsageError: no such lake, tap or stream. MissingExtra: pyspark or deltalake is not installed.
+        UsageError: no such lake, tap or stream; an option that can't be. MissingExtra: a package is not installed.
         ExportError, LakeError, StorageError: a stream failed. Raised when all others are done; for several
             failed streams an ExportError with one line for each.
     """
-    store = open_store(lake, must_exist=True)
-    exporter = _Exporter(spark, store, Path(out).absolute())
-    results: list[StreamResult] = []
-    for tap_id, stream in find_streams(store, taps=taps, streams=streams):
-        results.append(exporter.run(tap_id, stream))
-        if on_progress is not None:
-            on_progress(results[-1])
+    wanted = checked(
+        mode=mode,
+        format=format,
+        options=options,
+        since=since,
+        partition_by=partition_by,
+        file_bytes=file_bytes,
+        max_bad_rows=max_bad_rows,
+        timestamps=timestamps,
+        open_types=open_types,
+        engine=engine,
+    )
+    check_format(wanted.kind, wanted.options)
+    with _opened(lake, out, wanted, taps, lake_options) as (store, stage):
+        exporter = _Exporter(spark, store, str(out), wanted, stage)
+        results: list[StreamResult] = []
+        chosen = None if batches_in.is_messages(lake) else taps
+        for tap_id, stream in find_streams(store, taps=chosen, streams=streams):
+            results.append(exporter.run(tap_id, stream))
+            if on_progress is not None:
+                on_progress(results[-1])
     failed = [result for result in results if result.error is not None]
     if len(failed) == 1 and failed[0].error is not None:
         raise failed[0].error
@@ -95,98 +110,77 @@ def export(
     return results
 
 
+@contextlib.contextmanager
+def _opened(
+    lake: str | Path | batches_in.Messages,
+    out: str | Path,
+    options: ExportOptions,
+    taps: Sequence[str] | None,
+    lake_options: Mapping[str, Any] | None,
+) -> Iterator[tuple[Store, Staging]]:
+    """The lake, or messages laid as one, and the export's staging."""
+    with staging(_folder(out, options)) as stage:
+        if isinstance(lake, str | Path) and not batches_in.is_messages(lake):
+            yield open_store(str(lake), must_exist=True, options=lake_options), stage
+        else:
+            tap_id = taps[0] if taps else batches_in.tap_of(lake)
+            url = batches_in.lay(lake, stage.folder("messages"), tap_id, lake_options)
+            yield open_store(url, must_exist=True), stage
+
+
+def _folder(out: str | Path, options: ExportOptions) -> Path | None:
+    """OUT as a folder that the tables lie in; None where it is a database."""
+    return None if options.kind == "jdbc" else Path(out).absolute()
+
+
 class _Exporter:
     """One export run: the session, started when it is first needed, and where things lie."""
 
-    def __init__(self, spark: SparkSession | None, store: Store, out: Path) -> None:
+    def __init__(
+        self, spark: SparkSession | None, store: Store, out: str, options: ExportOptions, staging: Staging
+    ) -> None:
         self._spark = spark
         self._store = store
+        self._options = options
+        folder = _folder(out, options)
         self._out = out
+        # Where OUT is no folder, what no column can hold is kept in the folder that the export runs in.
+        self._quarantine = Path("burler-quarantine").absolute() if folder is None else folder / "_quarantine"
+        self._staging = staging
         self._batched_at = dt.datetime.now(dt.UTC)
         self._start_seconds = 0.0
 
     def run(self, tap_id: str, stream: str) -> StreamResult:
         """Export one stream; its error, if it has one, is in the result."""
         started, self._start_seconds = time.monotonic(), 0.0
-        path = ""
+        place = ""
         try:
             lake = load_stream(self._store, tap_id, stream)
-            path = str(table_path(self._out, lake))
-            result = self._export(lake, Path(path))
+            place = place_of(self._options.kind, self._out, *lake.folders, tap_id, stream)
+            target = open_target(
+                self._options.kind,
+                place,
+                source=f"{tap_id}/{stream}",
+                options=self._options.options,
+                spark=self._session,
+            )
+            result = StreamRun(
+                lake,
+                target,
+                self._options,
+                self._session,
+                lambda: self._staging.folder(*lake.folders),
+                self._quarantine,
+                self._batched_at,
+            ).run()
         except BurlerError as error:
             _log.debug("stream '%s' failed", stream, exc_info=True)
-            result = StreamResult(tap_id, stream, 0, 0, 0.0, None, False, path, error=error)
+            result = StreamResult(tap_id, stream, 0, 0, 0.0, None, False, place, error=error)
         except Exception as error:  # a value or a file that nobody thought of: this stream fails, the others go on
             _log.debug("stream '%s' failed", stream, exc_info=True)
             told = ExportError(f"stream '{stream}': {type(error).__name__}: {error}. Nothing was published.")
-            result = StreamResult(tap_id, stream, 0, 0, 0.0, None, False, path, error=told)
-        return _timed(result, time.monotonic() - started - self._start_seconds)
-
-    def _export(self, lake: LakeStream, path: Path) -> StreamResult:
-        state = open_state(path, f"{lake.tap_id}/{lake.stream}")
-        remove_leftovers(state)
-        plan = decide(lake, state)
-        if plan.kind == "skip":
-            return StreamResult(lake.tap_id, lake.stream, 0, 0, 0.0, state.version, True, str(path))
-        with data_folder(path) as folder:
-            rows_read, exact, transactions = self._write(lake, plan, state, folder)
-            files = data_files(folder, path) if folder.is_dir() else []
-            metadata = {
-                "burler.data": folder.name,
-                "burler.source": state.source,
-                "burler.generation": lake.generation or "",
-                "burler.sequence": str(lake.sequence),
-            }
-            version = commit(
-                state, files, plan.schema, append=plan.kind == "append", transactions=transactions, metadata=metadata
-            )
-        rows_written = sum(file.rows for file in files)
-        notes = exact.notes() if exact else ()
-        return StreamResult(lake.tap_id, lake.stream, rows_read, rows_written, 0.0, version, False, str(path), notes)
-
-    def _write(
-        self, lake: LakeStream, plan: Plan, state: DeltaState, folder: Path
-    ) -> tuple[int, Exact | None, dict[str, int]]:
-        """Write the plan's rows to ``folder``; rows read, the exact path's outcome, the commit's transactions."""
-        odd = [file for file in plan.files if not file.clean]
-        exact = None
-        if odd:
-            exact = stage(odd, plan.record, plan.own, staging_of(folder), store=self._store, stream=lake.stream)
-        cut = [key for key in plan.keys if exact is not None and exact.report.truncated.get(key)]
-        if cut:
-            raise ExportError(
-                f"stream '{lake.stream}': date-times in its key {', '.join(cut)} have more than six digits; cut, "
-                "different ones would become equal. Nothing was published. Declare the key as plain text."
-            )
-        active = last_activation(plan.files, exact.activated if exact else {}, plan.active)
-        transactions = dict(plan.transactions)
-        if active is not None and lake.generation:
-            transactions[f"burler-active:{lake.generation}"] = active.version
-        if not plan.files and plan.kind != "upsert":
-            return 0, exact, transactions  # an empty table, or new columns only
-        spark = self._session()
-        clean = [file for file in plan.files if file.clean]
-        failure: BurlerError | None = None
-        with job_confs(spark):
-            try:
-                made = make(
-                    spark,
-                    plan,
-                    state,
-                    store=self._store,
-                    stream=lake.stream,
-                    exact=exact,
-                    active=active,
-                    batched_at=self._batched_at,
-                )
-                write(made.rows, folder)
-            except Exception as error:  # Spark raises many kinds; all become one clear error
-                failure = spark_failure(error, clean, self._store, lake.stream)
-        if failure is not None:
-            # Raised out here so that py4j's exception is not kept with it: freed once the JVM is gone, it would
-            # print a traceback of its own.
-            raise failure
-        return made.verify() + (exact.rows if exact else 0), exact, transactions
+            result = StreamResult(tap_id, stream, 0, 0, 0.0, None, False, place, error=told)
+        return replace(result, seconds=round(time.monotonic() - started - self._start_seconds, 3))
 
     def _session(self) -> SparkSession:
         if self._spark is None:
@@ -197,15 +191,3 @@ class _Exporter:
             self._start_seconds = time.monotonic() - started
             _log.info("Spark started in %.1f s; the first job takes longer than the others", self._start_seconds)
         return self._spark
-
-
-def table_path(out: Path, lake: LakeStream) -> Path:
-    """Where a stream's table lies: the lake's own folder names under ``out``.
-
-    ``~`` stands for the ``%`` of an escaped character: delta-rs takes no ``%`` in a table's path.
-    """
-    return out.joinpath(*(folder.replace("%", "~") for folder in lake.folders))
-
-
-def _timed(result: StreamResult, seconds: float) -> StreamResult:
-    return replace(result, seconds=round(seconds, 3))

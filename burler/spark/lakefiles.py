@@ -28,7 +28,7 @@ class LakeFile:
     file it replaces. ``committed`` is the commit that added the file itself, and ``replaces`` the names and commits of
     the files whose rows it holds. ``rank`` is its place in replay order, from 0. ``records`` counts its RECORD lines,
     ``bytes`` is its size uncompressed; both None when no manifest knows them. ``versions`` are the table versions of
-    its rows.
+    its rows. ``last`` is the greatest ``time_extracted``, RFC 3339 UTC with six digits.
     """
 
     path: str
@@ -44,6 +44,7 @@ class LakeFile:
     versions: tuple[int, ...] | None
     committed: int
     replaces: Mapping[str, int] | None = None
+    last: str | None = None
 
     def is_older_than(self, version: int) -> bool:
         """Whether no row of the file can belong to table version ``version`` or a later one (11.31)."""
@@ -67,7 +68,8 @@ class LakeStream:
 
     ``files`` in replay order, ``versions`` in order of first commit (at least one). ``folders`` are the lake's own
     spelling of tap and stream. ``generation`` is None where there is no manifest. ``replaced`` are files that are still
-    there although their rows stand in one of ``files``, by name.
+    there although their rows stand in one of ``files``, by name. ``snapshot`` is the picture that all of it was made
+    from; ``continues``: the manifests that this one was made from, by generation with the sequence of each.
     """
 
     store: Store
@@ -79,6 +81,12 @@ class LakeStream:
     files: tuple[LakeFile, ...]
     versions: tuple[SchemaVersion, ...]
     replaced: Mapping[str, LakeFile] = field(default_factory=dict)
+    snapshot: Snapshot | None = field(default=None, repr=False)
+
+    @property
+    def continues(self) -> Mapping[str, int]:
+        """See above; empty without a manifest."""
+        return self.snapshot.continues if self.snapshot is not None else {}
 
 
 def find_streams(
@@ -106,7 +114,15 @@ def load_stream(store: Store, tap_id: str, stream: str) -> LakeStream:
     Raises:
         LakeError: the manifest is broken, or the first line of a schema version's file is.
     """
-    snapshot = manifest.load(store, tap_id, stream)
+    return lake_stream(store, manifest.load(store, tap_id, stream))
+
+
+def lake_stream(store: Store, snapshot: Snapshot) -> LakeStream:
+    """The same of a snapshot that the caller has.
+
+    Raises:
+        LakeError: the first line of a schema version's file is broken.
+    """
     below = len(snapshot.folder) + 1
     _, tap_folder, stream_folder = snapshot.folder.split("/")
     # Ranked together: replaced files take the places at which their rows stand.
@@ -114,14 +130,15 @@ def load_stream(store: Store, tap_id: str, stream: str) -> LakeStream:
     ranked = {file.path: _file(store, file, rank, below) for rank, file in enumerate(both)}
     return LakeStream(
         store=store,
-        tap_id=tap_id,
-        stream=stream,
+        tap_id=snapshot.tap_id,
+        stream=snapshot.stream,
         folders=(tap_folder, stream_folder),
         generation=snapshot.generation,
         sequence=snapshot.sequence,
         files=tuple(ranked[file.path] for file in snapshot.files),
         versions=tuple(_versions(store, snapshot)),
         replaced={file.path[below:]: ranked[file.path] for file in snapshot.replaced},
+        snapshot=snapshot,
     )
 
 
@@ -141,6 +158,7 @@ def _file(store: Store, file: DataFile, rank: int, below: int) -> LakeFile:
         versions=stats.versions if stats else None,
         committed=file.sequence,
         replaces=stats.replaces if stats else None,
+        last=stats.last if stats else None,
     )
 
 
@@ -176,4 +194,4 @@ def _all_known(what: str, wanted: Sequence[str] | None, known: set[str], store: 
         raise UsageError(f"{store.url}: no {what} '{unknown[0]}' in this lake. It has: {', '.join(sorted(known))}")
 
 
-__all__ = ["LakeFile", "LakeStream", "SchemaVersion", "find_streams", "load_stream"]
+__all__ = ["LakeFile", "LakeStream", "SchemaVersion", "find_streams", "lake_stream", "load_stream"]

@@ -1,34 +1,47 @@
 """What an export has to do for one stream: a pure decision from a lake snapshot and a table's state.
 
-Source: specs 11.20, 11.30, 11.31. What a table has taken in is told by numbers that its commits carry:
+Source: specs 11.20, 11.30, 11.31. What a table has taken in is told by the numbers that each publication carries:
 
-``burler:<generation>``            the manifest sequence up to which files are in the table
-``burler-plan:<generation>:<d>``   the same number; ``d`` is a digest of keys and order, so that a stream
-                                   whose keys changed is made anew
-``burler-active:<generation>``     the table version of the stream that is active (11.31)
+``burler:<generation>``   the manifest sequence up to which files are in the table
+``burler-plan``           a digest of the generation and of all that decides which rows a table has (mode, keys,
+                          order): a table of another plan is made anew
+``burler-active``         the table version of the stream that is active (11.31)
+``burler-since``          microseconds since 1970: files wholly before that moment were passed over
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from burler.columns.kinds import ListOf, MapOf, StructOf
+from burler.columns.kinds import StructOf
 from burler.errors import ExportError
 from burler.spark.columns import table_columns
-from burler.spark.delta import DeltaState
+from burler.spark.export_options import ExportOptions
+from burler.spark.formats.base import TableState
+from burler.spark.formats.checking import check_partitions
 from burler.spark.lakefiles import LakeFile, LakeStream
-from burler.spark.types import record_type, spark_schema
-from burler.spark.unite import VersionType, unite_versions
+from burler.spark.plan_columns import (
+    as_the_table_has_them,
+    grown_columns,
+    key_columns,
+    united_columns,
+)
+from burler.spark.plan_news import news
+from burler.spark.readoptions import ReadOptions
+from burler.spark.types import spark_schema
+from burler.spark.united import United
 
-_FORMAT = 1
+_FORMAT = 2
 """Raise it when tables made by older code must be made anew."""
+_NONE = -(2**63) + 1
+"""Stands for no activation, or no ``since``, in a table's numbers."""
 
 Kind = Literal["skip", "append", "upsert", "rebuild"]
-
 
 # Ranks of what an earlier export took in, below those of all files: the activation, then the rows it left standing.
 SEEN_RANK, TABLE_RANK = -2, -1
@@ -46,159 +59,176 @@ class Activation:
 class Plan:
     """What to do with a stream.
 
-    ``files`` are the lake files to read. ``record`` are the stream's own columns, ``schema`` is Delta's JSON form of
-    all columns, ``own`` each schema version's columns by hash. ``active`` is what is known before reading.
+    ``files`` are the lake files to read, in the way that ``read`` and ``united`` say. ``columns`` are all columns of
+    the table, ``schema`` the same in Spark's JSON form. ``keys`` is empty where every row is kept, ``order`` says which
+    row of a key is the latest. ``before`` is the activation that the table has seen, ``active`` what is known before
+    reading, ``versioned`` whether rows of older table versions go. ``numbers`` go with the rows into the table.
     """
 
     kind: Kind
     files: tuple[LakeFile, ...]
-    record: StructOf
+    read: ReadOptions
+    united: United
     columns: StructOf
     schema: Mapping[str, Any]
-    own: Mapping[str, StructOf]
     keys: tuple[str, ...]
     order: tuple[str, ...]
+    versioned: bool
+    before: Activation | None
     active: Activation | None
-    transactions: Mapping[str, int]
+    numbers: Mapping[str, int]
+    partition_by: tuple[str, ...]
+
+    @property
+    def rows(self) -> int | None:
+        """RECORD lines in the files; None where that is not known."""
+        counts = [file.records for file in self.files]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    @property
+    def bytes(self) -> int:
+        """Uncompressed bytes of the files, as far as they are known."""
+        return sum(file.bytes or 0 for file in self.files)
+
+    def activated(self, learned: Mapping[int, int]) -> Plan:
+        """The plan once the files were read: ``learned`` maps a file's rank to the last version that it activates."""
+        active = self.active
+        for rank, version in sorted(learned.items()):
+            if active is None or rank >= active.rank:
+                active = Activation(version, rank)
+        if active is None or not self.versioned:
+            return self
+        return replace(self, active=active, numbers={**self.numbers, "burler-active": active.version})
 
 
-def decide(lake: LakeStream, state: DeltaState) -> Plan:
+def decide(lake: LakeStream, state: TableState, options: ExportOptions) -> Plan:
     """The plan for one stream.
 
     Raises:
-        ExportError: schemas that can't be united, keys that are no columns, names that clash.
+        ExportError: schemas that can't be united, keys that are no columns, columns to partition by that are none.
     """
     if not lake.versions:
         raise ExportError(f"stream '{lake.stream}': the lake knows no schema of it, so there is no table to make")
-    own = {
-        one.hash: VersionType(one.hash, one.version, record_type(one.schema, stream=lake.stream))
-        for one in lake.versions
-    }
-    keys = lake.versions[-1].key_properties
-    united = unite_versions(lake.stream, list(own.values()))
-    _check_keys(keys, united, lake.stream)
-    # A lake keeps a schema's properties sorted by name: keys first is all the order there is to give.
-    record = StructOf(tuple(sorted(united.fields, key=lambda field: _place(field[0], keys))))
+    read, united = united_columns(lake, state, options)
+    record = united.record
+    keys = key_columns(lake, united, options)
+    # A stream asked for with all its history keeps the rows of older table versions too.
+    versioned = options.mode != "append"
     columns = table_columns(record, lake.stream)
-    schema = json.loads(spark_schema(columns).json())
-    order = tuple(name for name in lake.versions[-1].bookmark_properties if record.get(name) is not None)
+    check_partitions(options.partition_by, columns, f"stream '{lake.stream}'")
+    newest = lake.versions[-1]
+    order = tuple(filter(None, (united.column(newest.hash, name) for name in newest.bookmark_properties)))
 
-    main = f"burler:{lake.generation}"
-    mark = f"burler-plan:{lake.generation}:{_digest(keys, order)}"
-    taken = _taken(lake, state, main, mark)
-    kind, files = _kind(lake, state, schema, taken, upsert=bool(keys))
+    files = tuple(_since(lake.files, options.since))
+    taken = _taken(lake, state, keys, order, options)
+    grown = None if state.schema is None else grown_columns(state.schema, _json(columns))
+    kind, files = _kind(lake, files, taken, grown, options, upsert=bool(keys))
     before = None
-    if kind != "rebuild":
-        stored = state.transaction(f"burler-active:{lake.generation}")
-        before = None if stored is None else Activation(stored, SEEN_RANK)
-    active = last_activation(files, {}, before)
-    if kind == "append" and active != before:
-        kind, files = "rebuild", lake.files  # rows of the old version go: no mere append
+    if kind != "rebuild" and versioned:
+        stored = state.numbers.get("burler-active", _NONE)
+        before = None if stored == _NONE else Activation(stored, SEEN_RANK)
+    active = last_activation(files, before) if versioned else None
+    if kind == "append" and files and active != before:
+        kind, files = "rebuild", tuple(_since(lake.files, options.since))  # rows of the old version go
     if active is not None:
         files = tuple(one for one in files if one.rank > active.rank or not one.is_older_than(active.version))
+    if kind != "rebuild":
+        columns = as_the_table_has_them(columns, state)
     return Plan(
         kind=kind,
         files=files,
-        record=record,
+        read=read,
+        united=united,
         columns=columns,
-        schema=schema,
-        own={digest: one.record for digest, one in own.items()},
+        schema=_json(columns),
         keys=keys,
         order=order,
+        versioned=versioned,
+        before=before,
         active=active,
-        # Without a manifest there is no generation: nothing to go on from, every export is a whole one.
-        transactions={main: lake.sequence, mark: lake.sequence} if lake.generation else {},
+        numbers=_numbers(lake, state, kind, active, options, _digest(lake.generation or "", keys, order, options)),
+        partition_by=options.partition_by,
     )
 
 
-def last_activation(
-    files: Iterable[LakeFile], learned: Mapping[int, int], before: Activation | None
-) -> Activation | None:
-    """The last ACTIVATE_VERSION in replay order: by the manifest, by ``learned`` (rank -> version), else ``before``."""
+def last_activation(files: Iterable[LakeFile], before: Activation | None) -> Activation | None:
+    """The last ACTIVATE_VERSION in replay order, as far as the manifest knows; else ``before``."""
     last = before
     for file in files:
-        version = learned.get(file.rank, file.activate_version)
-        if version is not None:
-            last = Activation(version, file.rank)
+        if file.activate_version is not None:
+            last = Activation(file.activate_version, file.rank)
     return last
 
 
-def _taken(lake: LakeStream, state: DeltaState, main: str, mark: str) -> int | None:
+def _taken(
+    lake: LakeStream, state: TableState, keys: tuple[str, ...], order: tuple[str, ...], options: ExportOptions
+) -> int | None:
     """The manifest sequence that the table holds; None when it must be made anew."""
-    if state.version is None or not lake.generation:
+    if state.version is None or not lake.generation or state.partition_by != options.partition_by:
         return None
-    taken = state.transaction(main)
-    if taken is None or state.transaction(mark) != taken or taken > lake.sequence:
-        return None  # another generation, other keys, or a lake restored from an older copy
-    return taken
+    since = state.numbers.get("burler-since", _NONE)
+    if _micros(options.since) < since:
+        return None  # files that it passed over are wanted now
+    # Up to its last commit, a manifest that this one was made from counts the same commits.
+    for generation, last in ((lake.generation, lake.sequence), *lake.continues.items()):
+        taken = state.numbers.get(f"burler:{generation}")
+        if state.numbers.get("burler-plan") == _digest(generation, keys, order, options):
+            return taken if taken is not None and taken <= min(last, lake.sequence) else None
+    return None  # another generation, other keys, another mode
 
 
 def _kind(
-    lake: LakeStream, state: DeltaState, schema: Mapping[str, Any], taken: int | None, *, upsert: bool
+    lake: LakeStream,
+    files: tuple[LakeFile, ...],
+    taken: int | None,
+    grown: bool | None,
+    options: ExportOptions,
+    *,
+    upsert: bool,
 ) -> tuple[Kind, tuple[LakeFile, ...]]:
     """The kind of work, and the files that are new to the table."""
-    grown = None if state.schema is None else _grown(state.schema, schema)
     if taken is None or grown is None:
-        return "rebuild", lake.files
-    new = _new(lake, taken, upsert=upsert)
+        return "rebuild", files
+    new = news(lake, taken, upsert=upsert)
     if new is None or any(file.records is None for file in lake.files):
         # A compacted file whose old rows can't be told from the new, or a file of which the manifest knows nothing.
-        return "rebuild", lake.files
+        return "rebuild", files
+    new = tuple(_since(new, options.since))
     if not new:
         return ("append" if grown else "skip"), ()
     return ("upsert" if upsert else "append"), new
 
 
-def _new(lake: LakeStream, taken: int, *, upsert: bool) -> tuple[LakeFile, ...] | None:
-    """The files with the rows that the table lacks, in replay order; None if that can't be told (specs 11.20)."""
-    found: list[LakeFile] = []
-    for file in lake.files:
-        known = _had(file, taken)
-        if known == "some":
-            names = [name for name, sequence in (file.replaces or {}).items() if sequence > taken]
-            parts = [lake.replaced[name] for name in names if name in lake.replaced]
-            if len(parts) == len(names) and all(part.records is not None for part in parts):
-                found += parts
-                continue
-            if not upsert:
-                return None
-        if known != "all":
-            found.append(file)  # to an upsert rows that the table has already are no harm
-    return tuple(sorted(found, key=lambda file: file.rank))
+def _since(files: Iterable[LakeFile], since: dt.datetime | None) -> Iterator[LakeFile]:
+    """The files that hold a row extracted at ``since`` or later, and those of which nobody knows."""
+    text = None if since is None else f"{since:%Y-%m-%dT%H:%M:%S.%fZ}".rjust(27, "0")
+    return (file for file in files if text is None or not file.last or file.last >= text)
 
 
-def _had(file: LakeFile, taken: int) -> Literal["all", "none", "some"]:
-    """How many of a file's rows a table has that holds everything up to commit ``taken``."""
-    parts = (file.replaces or {}).values()
-    if file.committed <= taken or (parts and max(parts) <= taken):
-        return "all"
-    return "some" if parts and min(parts) <= taken else "none"
+def _numbers(
+    lake: LakeStream, state: TableState, kind: Kind, active: Activation | None, options: ExportOptions, digest: int
+) -> dict[str, int]:
+    if not lake.generation:
+        return {}  # without a manifest there is nothing to go on from: every export is a whole one
+    since = _micros(options.since) if kind == "rebuild" else state.numbers.get("burler-since", _NONE)
+    return {
+        f"burler:{lake.generation}": lake.sequence,
+        "burler-plan": digest,
+        "burler-active": _NONE if active is None else active.version,
+        "burler-since": since,
+    }
 
 
-def _grown(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool | None:
-    """Whether ``new`` has more columns than ``old``; None when it is no mere growth (types changed, columns gone)."""
-    before = {one["name"]: one for one in old["fields"]}
-    after = {one["name"]: one for one in new["fields"]}
-    if any(after.get(name) != one for name, one in before.items()):
-        return None
-    return len(after) > len(before)
+def _micros(moment: dt.datetime | None) -> int:
+    if moment is None:
+        return _NONE
+    return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
 
 
-def _place(name: str, keys: tuple[str, ...]) -> int:
-    return keys.index(name) if name in keys else len(keys)
+def _json(columns: StructOf) -> Mapping[str, Any]:
+    return json.loads(spark_schema(columns).json())  # type: ignore[no-any-return]
 
 
-def _check_keys(keys: tuple[str, ...], record: StructOf, stream: str) -> None:
-    for key in keys:
-        kind = record.get(key)
-        if kind is None:
-            raise ExportError(
-                f"stream '{stream}': its key '{key}' is no field of its schema, so rows can't be told apart. "
-                "Correct key_properties in the tap, or select the field"
-            )
-        if isinstance(kind, ListOf | MapOf | StructOf):
-            raise ExportError(f"stream '{stream}': its key '{key}' is an object or a list; a key must be a plain value")
-
-
-def _digest(keys: tuple[str, ...], order: tuple[str, ...]) -> str:
-    return hashlib.sha256(json.dumps([_FORMAT, keys, order]).encode()).hexdigest()[:16]
+def _digest(generation: str, keys: tuple[str, ...], order: tuple[str, ...], options: ExportOptions) -> int:
+    said = json.dumps([_FORMAT, generation, keys, order, options.mode == "append"])
+    return int(hashlib.sha256(said.encode()).hexdigest()[:15], 16)

@@ -6,13 +6,12 @@ Source: specs 11.26 (which row is the latest), 11.30, 11.31; Spark facts E.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
-from pathlib import Path
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from burler.columns.kinds import DOUBLE, StructOf
+from burler.columns.kinds import DOUBLE
 from burler.errors import ExportError
-from burler.lake.store import Store
 from burler.spark.columns import (
     BATCHED_AT,
     BLOCK,
@@ -22,135 +21,124 @@ from burler.spark.columns import (
     RANK,
     ROW_NUMBER,
     SEQUENCE,
+    SOURCE_FILE,
     VERSION,
     named,
 )
-from burler.spark.delta import DeltaState
-from burler.spark.exact import STAGED, Exact
+from burler.spark.lakefiles import LakeFile
 from burler.spark.plan import TABLE_RANK, Activation, Plan
-from burler.spark.scan import Scan, escape, scan
-from burler.spark.table import delta_rows
 from burler.spark.types import spark_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-_FILE_BYTES = 128 << 20
-"""Uncompressed lake bytes for each file of a table (about 20 MB of Parquet)."""
-_PARQUET_RATIO = 5
-"""How much smaller a table's Parquet is than the lake's JSON lines, for the same guess."""
+    from burler.spark.scan import Field, Watch
 
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """Rows to write, and what proves afterwards that they are all there."""
-
-    rows: DataFrame
-    scan: Scan | None
-    keyless: Observation | None
-    stream: str
-    keys: tuple[str, ...]
-
-    def verify(self) -> int:
-        """Rows read by Spark from the lake, once ``rows`` has been written.
-
-        Raises:
-            LakeError: see ``Scan.verify``. ExportError: rows without a key. They would replace each
-                other, and all but one be lost in silence; the Singer texts say that a key is never null.
-        """
-        read = self.scan.verify() if self.scan else 0
-        keyless = self.keyless.get["keyless"] if self.keyless else 0
-        if keyless:
-            raise ExportError(
-                f"stream '{self.stream}': {keyless} row(s) have no value in the key ({', '.join(self.keys)}), so only "
-                "one of them could be kept. Nothing was published.\n"
-                "Correct key_properties in the tap; then move the files that hold them out of the lake, remove the "
-                "stream's manifest.json (it is made anew), and extract again."
-            )
-        if self.keyless and self.keyless.get["blurred"]:
-            raise ExportError(
-                f"stream '{self.stream}': key numbers from 2^53 on stand in a field of type number, where "
-                f"different ones become equal ({', '.join(self.keys)}). Nothing was published. "
-                "Declare the key as integer or string."
-            )
-        return read
-
-
-_EXACT = 2**53
+_MOST_IN_PLAN = 5_000
+"""More files than this are joined to their rows; fewer stand in the plan itself."""
+EXACT = 2**53
 """Below it a double holds each whole number; at it two of them are one."""
 
 
-def make(
-    spark: SparkSession,
-    plan: Plan,
-    state: DeltaState,
-    *,
-    store: Store,
-    stream: str,
-    exact: Exact | None,
-    active: Activation | None,
-    batched_at: dt.datetime,
-) -> Made:
-    """The rows to write for ``plan``; lazy."""
-    from pyspark.sql import Observation
+def key_error(stream: str, keys: Sequence[str], keyless: int, blurred: int) -> ExportError | None:
+    """The error for so many rows without a key, or with a key that a double can't tell from another."""
+    if keyless:
+        return ExportError(
+            f"stream '{stream}': {keyless} row(s) have no value in the key ({', '.join(keys)}), so only "
+            "one of them could be kept. Nothing was published.\n"
+            "Correct key_properties in the tap; then move the files that hold them out of the lake, remove the "
+            "stream's manifest.json (it is made anew), and extract again. Or keep every row: mode append"
+        )
+    if blurred:
+        return ExportError(
+            f"stream '{stream}': key numbers from 2^53 on stand in a field of type number, where "
+            f"different ones become equal ({', '.join(keys)}). Nothing was published. "
+            "Declare the key as integer or string."
+        )
+    return None
+
+
+def watch(plan: Plan) -> Watch | None:
+    """Conditions on the lake's rows that tell of keys at fault: for ``read_rows``; then ``key_error``.
+
+    Rows without a key would replace each other, and all but one be lost in silence; the Singer texts say that a key is
+    never null.
+    """
     from pyspark.sql import functions as f
 
-    names = [name for name, _ in plan.columns.fields + ORDER.fields]
-    parts: list[DataFrame] = []
-    clean = [file for file in plan.files if file.clean]
-    scanned = scan(spark, clean, plan.record, store=store, stream=stream) if clean else None
+    if not plan.keys:
+        return None
+
+    def conditions(column: Field) -> dict[str, Column]:
+        keyless, blurred = f.lit(False), f.lit(False)
+        for key in plan.keys:
+            keyless = keyless | column(key).isNull()
+            if plan.columns.get(key) is DOUBLE:
+                blurred = blurred | f.coalesce(f.abs(column(key)) >= EXACT, f.lit(False))
+        counts = _counts(plan.active, column)
+        return {"keyless": keyless & counts, "blurred": blurred & counts}
+
+    return conditions
+
+
+def make(read: DataFrame | None, old: DataFrame | None, plan: Plan, *, batched_at: dt.datetime) -> DataFrame:
+    """The rows to write for ``plan``, with its columns in order; lazy.
+
+    Args:
+        read: the lake's rows as ``readrows`` gives them. old: the table's rows, where it is written whole from both.
+            One of the two is there.
+        plan: with the last activation that the read files have.
+    """
+    from pyspark.sql import functions as f
+
     stamp = f.timestamp_micros(f.lit(int(batched_at.timestamp() * 1_000_000)))
-    for new in (scanned.rows if scanned else None, _staged(spark, exact.path, plan.record) if exact else None):
-        if new is not None:
-            parts.append(new.withColumn(BATCHED_AT, stamp).select(*map(named, names)))
-    if plan.kind == "upsert":
-        parts.append(_table_rows(spark, state, plan.columns))
-    rows = parts[0]
-    for part in parts[1:]:
-        rows = rows.union(part)
-    if active is not None:
-        rows = rows.where(_belongs(active))
-    keyless = None
+    names = [name for name, _ in plan.columns.fields]
+    if old is None and read is not None and plan.keys:
+        # Only what is needed to choose goes through the shuffle; what follows from a row's file is added after it.
+        carried = [name for name in names if name not in (BATCHED_AT, SEQUENCE, SOURCE_FILE)]
+        order = [EXTRACTED_AT, RANK, *([BLOCK] if _is_split(plan.files) else []), LINE]
+        rows = read.where(_counts(plan.active)).select(*map(named, (*carried, *order[1:])))
+        rows = _of_its_file(_latest(rows, plan, order), plan.files).withColumn(BATCHED_AT, stamp)
+        return rows.select(*map(named, names))
+    parts = []
+    if read is not None:
+        parts.append(read.withColumn(BATCHED_AT, stamp).select(*map(named, (*names, *ORDER_NAMES))))
+    if old is not None:
+        parts.append(_table_rows(old, plan))
+    rows = parts[0] if len(parts) == 1 else parts[0].union(parts[1])
+    rows = rows.where(_counts(plan.active))
     if plan.keys:
-        keyless = Observation()
-        missing = f.greatest(*(named(key).isNull().cast("int") for key in plan.keys), f.lit(0), f.lit(0))
-        wide = [f.abs(named(key)) >= _EXACT for key in plan.keys if plan.record.get(key) is DOUBLE]
-        blurred = f.greatest(*(one.cast("int") for one in wide), f.lit(0), f.lit(0))
-        rows = rows.observe(
-            keyless,
-            f.count(f.when(missing == 1, 1)).alias("keyless"),
-            f.count(f.when(blurred == 1, 1)).alias("blurred"),
-        )
-        rows = _latest(rows, plan)
-    rows = rows.select(*(named(name) for name, _ in plan.columns.fields))
-    return Made(rows.coalesce(_file_count(plan, state)), scanned, keyless, stream, plan.keys)
+        rows = _latest(rows, plan, [EXTRACTED_AT, SEQUENCE, RANK, BLOCK, LINE])
+    return rows.select(*map(named, names))
 
 
-def write(rows: DataFrame, folder: Path) -> None:
-    """Write Parquet files into a folder that does not exist yet."""
-    rows.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(str(folder))
+ORDER_NAMES = tuple(name for name, _ in ORDER.fields)
 
 
-def _staged(spark: SparkSession, path: Path, record: StructOf) -> DataFrame:
-    return spark.read.schema(spark_schema(StructOf(record.fields + STAGED))).parquet(escape(str(path)))
+def _is_split(files: Sequence[LakeFile]) -> bool:
+    """Whether Spark may read one of the files in several tasks: lines are then counted from the start of a block."""
+    return any(not file.name.endswith(".gz") for file in files)
 
 
-def _table_rows(spark: SparkSession, state: DeltaState, columns: StructOf) -> DataFrame:
+def _table_rows(old: DataFrame, plan: Plan) -> DataFrame:
     """The table as it is, older than every new row, and younger than an activation that it has seen already."""
     from pyspark.sql import functions as f
 
-    old = delta_rows(spark, state.table)
-    have, types = set(old.columns), spark_schema(columns)
+    have, types = set(old.columns), spark_schema(plan.columns)
     known = [named(one.name) if one.name in have else f.lit(None).cast(one.dataType).alias(one.name) for one in types]
-    order = [f.lit(TABLE_RANK if name == RANK else 0).cast("bigint").alias(name) for name, _ in ORDER.fields]
+    order = [f.lit(TABLE_RANK if name == RANK else 0).cast("bigint").alias(name) for name in ORDER_NAMES]
     return old.select(*known, *order)
 
 
-def _belongs(active: Activation) -> Column:
+def _counts(active: Activation | None, column: Field = named) -> Column:
     """Whether a row counts: of the active version; of a later one, unless the activation came after it (a clock
     that was set back); without version only if it came after. A lake file holds no row without version
     behind an ACTIVATE_VERSION (see ``LakeWriter``), so whole files can be compared."""
-    version, rank = named(VERSION), named(RANK)
+    from pyspark.sql import functions as f
+
+    if active is None:
+        return f.lit(True)
+    version, rank = column(VERSION), column(RANK)
     return (
         (version == active.version)
         | ((version > active.version) & (rank >= active.rank))
@@ -158,19 +146,43 @@ def _belongs(active: Activation) -> Column:
     )
 
 
-def _latest(rows: DataFrame, plan: Plan) -> DataFrame:
+def _latest(rows: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
     """One row a key: by replication key, time_extracted, commit sequence, file, line (specs 11.26)."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    order = [*plan.order, EXTRACTED_AT, SEQUENCE, RANK, BLOCK, LINE]
-    window = Window.partitionBy(*map(named, plan.keys)).orderBy(*(named(name).desc_nulls_last() for name in order))
+    latest_first = (named(name).desc_nulls_last() for name in (*plan.order, *order))
+    window = Window.partitionBy(*map(named, plan.keys)).orderBy(*latest_first)
     return rows.withColumn(ROW_NUMBER, f.row_number().over(window)).where(f.col(ROW_NUMBER) == 1)
 
 
-def _file_count(plan: Plan, state: DeltaState) -> int:
-    """How many files to write: a small table is one file."""
-    size = sum(file.bytes or 0 for file in plan.files)
-    if plan.kind == "upsert":
-        size += _PARQUET_RATIO * sum(Path(file).stat().st_size for file in state.files())
-    return 1 + size // _FILE_BYTES
+def _of_its_file(rows: DataFrame, files: Sequence[LakeFile]) -> DataFrame:
+    """The columns that follow from the rank of a row's file."""
+    from pyspark.sql import functions as f
+
+    if len(files) > _MOST_IN_PLAN:
+        return rows.join(f.broadcast(_file_frame(rows.sparkSession, files)), RANK, "left")
+    first = min(file.rank for file in files)
+    by_rank = {file.rank: file for file in files}
+    spread = [by_rank.get(rank) for rank in range(first, max(by_rank) + 1)]
+    at = (named(RANK) - first).cast("int")
+    sequences = json.dumps([one.sequence if one else None for one in spread])
+    names = json.dumps([one.name if one else None for one in spread])
+    # A constant that Spark makes once, and one step into it for each row.
+    return rows.withColumns(
+        {
+            SEQUENCE: f.get(f.from_json(f.lit(sequences), "array<bigint>"), at),
+            SOURCE_FILE: f.get(f.from_json(f.lit(names), "array<string>"), at),
+        }
+    )
+
+
+def _file_frame(spark: SparkSession, files: Sequence[LakeFile]) -> DataFrame:
+    import pyarrow as pa
+
+    columns = {
+        RANK: pa.array([file.rank for file in files], pa.int64()),
+        SEQUENCE: pa.array([file.sequence for file in files], pa.int64()),
+        SOURCE_FILE: pa.array([file.name for file in files], pa.string()),
+    }
+    return spark.createDataFrame(pa.table(columns))

@@ -1,33 +1,40 @@
 """The rows of a stream's clean files, through Spark's own JSON reader, with proof that none is lost.
 
-Source: Spark facts C2 (what Spark's reader does in silence), D (paths), 11.26 (line order). All files are read at once
-with the united type: a clean file holds nothing that its own schema does not declare, and fields that
-it lacks are null. What Spark can't read is counted in the same pass that writes the table.
+Source: Spark facts C2 (what Spark's reader does in silence), D (paths), 11.26 (line order). Files are read at once with
+the united type: a clean file holds nothing that its own schema does not declare, and fields that it lacks are null.
+What Spark can't read is marked, and counted in the same pass that writes the table (``readrows``).
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import msgspec
 
-from burler.columns.kinds import StructOf
+from burler.columns.kinds import FieldType, ListOf, MapOf, StructOf
 from burler.errors import BurlerError, ExportError, LakeError
 from burler.lake.store import Store
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION
 from burler.spark.exact import numbered_lines
 from burler.spark.lakefiles import LakeFile
 from burler.spark.types import spark_schema
+from burler.spark.united import Path
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+
+    from burler.spark.united import United
 
 _CORRUPT = "_corrupt_record"
+_PATH = "_burler_path"
 _SHOWN = 200
 _NO_LIMIT = str(2**31 - 1)
 
@@ -45,93 +52,147 @@ JSON_OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Rows of clean files, and what must be looked at once they have been written."""
+    """The RECORD lines of clean files: the columns of ``united.record``, then ``columns.STAGED``; lazy.
+
+    A line that Spark can't read comes as a row too, with the rank ``-1 - rank`` of its file: nothing of what was
+    written may be used if there is one. ``counted`` tells, and how many rows fulfil the caller's conditions.
+    """
 
     rows: DataFrame
-    seen: Observation
-    files: Sequence[LakeFile]
-    store: Store
-    stream: str
+    seen: Sequence[Observation]
 
-    def verify(self) -> int:
-        """Rows read, after the action that read them has ended well.
-
-        Raises:
-            LakeError: a line that is no JSON or does not fit its schema, or a file that holds more or
-                fewer rows than its manifest says.
-        """
-        got = self.seen.get
-        if got["corrupt"]:
-            path, line = got["sample"]
-            raise LakeError(
-                f"stream '{self.stream}': {got['corrupt']} line(s) do not fit their schema, "
-                f"the first in {local_path(path)}:\n{line[:_SHOWN]}\n"
-                "The manifest calls this file clean, so it was changed since. Nothing was published. Restore it "
-                "from a copy; burler lake rebuild takes it as it is."
-            )
-        expected = sum(file.records or 0 for file in self.files)
-        if got["rows"] != expected or got["strangers"]:
-            raise explain(self.files, self.store, self.stream) or LakeError(
-                f"stream '{self.stream}': Spark read {got['rows']} rows where the manifest has {expected}. "
-                "Nothing was published; run it again"
-            )
-        return int(got["rows"])
+    def counted(self) -> Counter[str]:
+        """Rows, flagged ones among them, and the caller's counts; once the rows have been written."""
+        found: Counter[str] = Counter()
+        for one in self.seen:
+            found.update(one.get)
+        return found
 
 
-def scan(spark: SparkSession, files: Sequence[LakeFile], record: StructOf, *, store: Store, stream: str) -> Scan:
-    """A DataFrame of the RECORD lines of ``files``: the stream's columns, ``_sdc_*`` and line order.
+ROWS, FLAGGED = "burler_rows", "burler_flagged"
+Field = Callable[[str], "Column"]
+"""From the name of a column (of the stream, EXTRACTED_AT or VERSION) to its value where the rows are counted. Raises
+LookupError for any other."""
+Watch = Callable[[Field], Mapping[str, "Column"]]
+"""Conditions by name; the rows that fulfil them are counted."""
 
-    Lazy: nothing is read until the caller writes ``rows`` (call ``Scan.verify`` after that).
+
+def scan(spark: SparkSession, files: Sequence[LakeFile], united: United, watch: Watch | None = None) -> Scan:
+    """See ``Scan``.
+
+    Raises:
+        LookupError: ``watch`` wants a column that is not known yet where rows are counted.
     """
+    groups: dict[StructOf, list[LakeFile]] = {}
+    for file in files:
+        groups.setdefault(read_form(united.record, united.mapped(file.hash).names), []).append(file)
+    scans = [_scan_group(spark, group, form, united.record, watch) for form, group in groups.items()]
+    rows = functools.reduce(lambda one, other: one.unionByName(other), (one for one, _ in scans))
+    return Scan(rows, [seen for _, seen in scans])
+
+
+def read_form(record: StructOf, names: Mapping[Path, str]) -> StructOf:
+    """``record`` by the names of one version, field by field; unheard-of names stand for what it does not have."""
+    if not names:
+        return record
+    fillers = (f"_burler_none_{number}" for number in itertools.count(1))
+
+    def form(kind: FieldType, path: Path) -> FieldType:
+        match kind:
+            case StructOf(fields):
+                spelled = {name: names.get((*path, name)) for name, _ in fields}
+                used = {source.lower() for source in spelled.values() if source is not None}
+                return StructOf(
+                    tuple(
+                        (spelled[name] or (next(fillers) if name.lower() in used else name), form(one, (*path, name)))
+                        for name, one in fields
+                    )
+                )
+            case ListOf(item):
+                return ListOf(form(item, (*path, "[]")))
+            case MapOf(value):
+                return MapOf(form(value, (*path, "{}")))
+        return kind
+
+    found = form(record, ())
+    assert isinstance(found, StructOf)
+    return found
+
+
+def _scan_group(
+    spark: SparkSession, files: Sequence[LakeFile], form: StructOf, record: StructOf, watch: Watch | None
+) -> tuple[DataFrame, Observation]:
+    """Files that are read with the same names."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
     from pyspark.sql import types as t
 
     envelope = t.StructType(
         [
-            t.StructField("type", t.StringType()),
-            t.StructField("record", spark_schema(record)),
+            # No "type": of all lines of a clean file only its RECORDs have a record.
+            t.StructField("record", spark_schema(form)),
             t.StructField("time_extracted", t.TimestampType()),
             t.StructField("version", t.LongType()),
             t.StructField(_CORRUPT, t.StringType()),
         ]
     )
-    paths = [escape(file.path) for file in files]
-    raw = spark.read.schema(envelope).options(**JSON_OPTIONS).json(paths)
-    # Projected right on the scan, where the id follows the lines of a file (one task reads one gz file;
-    # plain and bz2 files may be split, hence the offset of the block).
-    lines = raw.select(
-        f.upper("type").alias("type"),
+    raw = spark.read.schema(envelope).options(**JSON_OPTIONS).json([escape(file.path) for file in files])
+    # Counted right on the scan, where rows are whole already: anywhere above, it would copy each once more.
+    is_row, is_flagged = f.col("record").isNotNull(), f.col(_CORRUPT).isNotNull()
+    counts = {ROWS: f.count_if(is_row | is_flagged), FLAGGED: f.count_if(is_flagged)}
+    conditions = watch(_fields_of(form, record)) if watch is not None else {}
+    counts |= {name: f.count_if(is_row & condition) for name, condition in conditions.items()}
+    seen = Observation()
+    observed = raw.observe(seen, *(count.alias(name) for name, count in counts.items()))
+    one_task_a_file = all(file.path.endswith(".gz") for file in files)
+    # Projected right on the scan, where the id follows the lines of a file: one task reads one gz file; others may be
+    # split, hence the offset of the block. input_file_name() costs nothing, where _metadata copies each row twice.
+    lines = observed.select(
         "record",
         "time_extracted",
         "version",
-        _CORRUPT,
-        f.col("_metadata.file_path").alias("path"),
-        f.col("_metadata.file_block_start").alias(BLOCK),
+        f.col(_CORRUPT).isNotNull().alias(_CORRUPT),
+        f.xxhash64(f.input_file_name()).alias(_PATH),
+        (f.lit(0).cast("bigint") if one_task_a_file else f.input_file_block_start()).alias(BLOCK),
         f.monotonically_increasing_id().alias(LINE),
     )
-    lines = lines.join(f.broadcast(_file_table(spark, raw, files)), "path", "left")
-    is_row = (f.col("type") == "RECORD") & f.col("record").isNotNull()
-    is_corrupt = f.col(_CORRUPT).isNotNull()
-    seen = Observation()
-    lines = lines.observe(
-        seen,
-        f.count(f.when(is_row, 1)).alias("rows"),
-        f.count(f.when(is_corrupt, 1)).alias("corrupt"),
-        f.min(f.when(is_corrupt, f.struct("path", _CORRUPT))).alias("sample"),
-        f.count(f.when(f.col(RANK).isNull(), 1)).alias("strangers"),
-    )
-    rows = lines.where(is_row).select(
-        *(f.col("record").getField(name).alias(name) for name, _ in record.fields),
+    lines = lines.where(f.col("record").isNotNull() | f.col(_CORRUPT))
+    lines = lines.join(f.broadcast(_file_table(spark, raw, files)), _PATH)
+    fields = zip(form.fields, record.fields, strict=True)
+    rows = lines.select(
+        *(_field(source, held, name, kind) for (source, held), (name, kind) in fields),
         f.col("time_extracted").alias(EXTRACTED_AT),
         f.col("version").alias(VERSION),
         SEQUENCE,
         SOURCE_FILE,
-        RANK,
+        f.when(f.col(_CORRUPT), -1 - f.col(RANK)).otherwise(f.col(RANK)).alias(RANK),
         BLOCK,
         LINE,
     )
-    return Scan(rows, seen, files, store, stream)
+    return rows, seen
+
+
+def _fields_of(form: StructOf, record: StructOf) -> Field:
+    """The columns of a line's row, as they stand in the line."""
+    from pyspark.sql import functions as f
+
+    sources = {name: source for (source, _), (name, _) in zip(form.fields, record.fields, strict=True)}
+
+    def field(name: str) -> Column:
+        if name in (EXTRACTED_AT, VERSION):
+            return f.col({EXTRACTED_AT: "time_extracted", VERSION: "version"}[name])
+        return f.col("record").getField(sources[name])
+
+    return field
+
+
+def _field(source: str, held: FieldType, name: str, kind: FieldType) -> Column:
+    from pyspark.sql import functions as f
+
+    column = f.col("record").getField(source)
+    if held != kind:  # names inside differ: a struct is cast field by field, in order
+        column = column.cast(spark_schema(StructOf(((name, kind),)))[name].dataType)
+    return column.alias(name)
 
 
 def escape(path: str) -> str:
@@ -196,12 +257,16 @@ class _Typed(msgspec.Struct):
 
 
 def _file_table(spark: SparkSession, raw: DataFrame, files: Sequence[LakeFile]) -> Any:
-    """Spark's spelling of each file's path beside what the manifest knows of it."""
+    """What the manifest knows of each file, by a hash of its path as Spark spells it.
+
+    Two files of one hash would double their rows, and the count of rows would show it.
+    """
     import pyarrow as pa
+    from pyspark.sql import functions as f
 
     by_path = {os.path.normpath(file.path): file for file in files}
     known = ((uri, by_path.get(os.path.normpath(local_path(uri)))) for uri in raw.inputFiles())
-    # inputFiles() says file:///x where _metadata.file_path says file:/x: both go in, whichever Spark uses.
+    # inputFiles() says file:///x where others of Spark's functions say file:/x: both go in, whichever Spark uses.
     spelled = [
         (spelling, file)
         for uri, file in known
@@ -210,10 +275,10 @@ def _file_table(spark: SparkSession, raw: DataFrame, files: Sequence[LakeFile]) 
     ]
     table = pa.table(
         {
-            "path": pa.array([uri for uri, _ in spelled], pa.string()),
+            _PATH: pa.array([uri for uri, _ in spelled], pa.string()),
             RANK: pa.array([file.rank for _, file in spelled], pa.int64()),
             SEQUENCE: pa.array([file.sequence for _, file in spelled], pa.int64()),
             SOURCE_FILE: pa.array([file.name for _, file in spelled], pa.string()),
         }
     )
-    return spark.createDataFrame(table)
+    return spark.createDataFrame(table).withColumn(_PATH, f.xxhash64(_PATH))

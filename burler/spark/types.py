@@ -9,8 +9,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from burler.columns import types as columns
-from burler.columns.kinds import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
-from burler.errors import ExportError
+from burler.columns.kinds import (
+    DIGITS,
+    STRING,
+    TIMESTAMP,
+    VARIANT,
+    DecimalOf,
+    FieldType,
+    ListOf,
+    MapOf,
+    Scalar,
+    StructOf,
+    replaced,
+)
+from burler.errors import ExportError, UsageError
 from burler.extras import require
 
 if TYPE_CHECKING:
@@ -30,6 +42,22 @@ def record_type(schema: Mapping[str, Any], *, stream: str = "") -> StructOf:
     return columns.record_type(schema, stream=stream, error=ExportError)
 
 
+def read_type(
+    schema: Mapping[str, Any], *, stream: str = "", timestamps: str = "micros", open_types: str = "text"
+) -> StructOf:
+    """The same by a user's options (``burler.spark.readoptions``).
+
+    Raises:
+        ExportError: as ``record_type``.
+    """
+    open_as = VARIANT if open_types == "variant" else STRING
+    record: FieldType = columns.record_type(schema, stream=stream, error=ExportError, open_as=open_as)
+    if timestamps == "text":
+        record = replaced(record, TIMESTAMP, STRING)
+    assert isinstance(record, StructOf)
+    return record
+
+
 def arrow_schema(record: StructOf) -> pyarrow.Schema:
     """The same as an Arrow schema; equal to what Spark's own conversion of ``spark_schema`` gives."""
     require("pyarrow", extra="spark", needed_for="burler.spark")
@@ -37,7 +65,11 @@ def arrow_schema(record: StructOf) -> pyarrow.Schema:
 
 
 def spark_schema(record: StructOf) -> StructType:
-    """The same as a Spark StructType."""
+    """The same as a Spark StructType.
+
+    Raises:
+        UsageError: a VARIANT, and this Spark has none.
+    """
     types = require("pyspark.sql.types", extra="spark", needed_for="burler.spark")
 
     def convert(kind: FieldType) -> Any:
@@ -57,6 +89,10 @@ def spark_schema(record: StructOf) -> StructType:
 
 
 def _spark_scalar(types: Any, name: str) -> Any:
+    if name == "variant":
+        if not hasattr(types, "VariantType"):
+            raise UsageError("open types as VARIANT need Spark 4.0 or later. Leave --open-types at text")
+        return types.VariantType()
     return {
         "bigint": types.LongType,
         "double": types.DoubleType,

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from burler.lake import care, open_store, read_lines
+from burler.spark.export_options import ExportOptions
+from burler.spark.formats.base import TableState
 from burler.spark.lakefiles import LakeStream, load_stream
-from burler.spark.plan import Plan, decide, last_activation
+from burler.spark.plan import Plan, decide
 
 pytestmark = pytest.mark.usefixtures("packages")
 DAY = 86_400.0
@@ -26,35 +28,27 @@ DAY = 86_400.0
 
 @dataclass
 class Table:
-    """What stands in for a Delta table: rows as (id, version), and what its commits say."""
+    """What stands in for a table: rows as (id, version), and the state that its publications leave."""
 
     rows: list[tuple[int, int | None]] = field(default_factory=list)
-    schema: Any = None
-    version: int | None = None
-    transactions: dict[str, int] = field(default_factory=dict)
+    state: TableState = field(default_factory=TableState)
     kinds: list[str] = field(default_factory=list)
 
-    def transaction(self, app_id: str) -> int | None:
-        return self.transactions.get(app_id)
-
     def export(self, lake: LakeStream) -> None:
-        plan = decide(lake, self)  # type: ignore[arg-type]
+        plan = decide(lake, self.state, ExportOptions())
         self.kinds.append(plan.kind)
         if plan.kind == "skip":
             return
         self.rows = ([] if plan.kind == "rebuild" else self.rows) + rows_of(lake, plan)
-        self.schema = plan.schema
-        self.version = 0 if self.version is None else self.version + 1
-        self.transactions |= dict(plan.transactions)
-        active = last_activation(plan.files, {}, plan.active)
-        if active is not None:
-            self.transactions[f"burler-active:{lake.generation}"] = active.version
+        version = 0 if self.state.version is None else self.state.version + 1
+        # Delta keeps the numbers of earlier publications that a later one does not write.
+        self.state = TableState(version, plan.schema, {**self.state.numbers, **plan.numbers})
 
 
 def rows_of(lake: LakeStream, plan: Plan) -> list[tuple[int, int | None]]:
     """The rows that a plan takes from its files, by the rule of 11.31."""
     found = []
-    active = last_activation(plan.files, {}, plan.active)
+    active = plan.active
     for file in plan.files:
         for line in read_lines(lake.store, file.lake_path):
             message = json.loads(line)
@@ -128,7 +122,7 @@ def test_what_was_taken_before_decides_what_is_read(lake: Any, taken: int, kind:
         care.vacuum(store, yes=True, now=lambda: time.time() + 8 * DAY)
 
     stream = load_stream(store, "tap-x", "log")
-    plan = decide(stream, table)  # type: ignore[arg-type]
+    plan = decide(stream, table.state, ExportOptions())
     export(lake.root, table)
 
     assert sorted(row for row, _ in table.rows) == [0, 1, 2, 3, 4]

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from burler.errors import ExportError, LakeError
+from burler.errors import ExportError
 from burler.spark import export, table
 
 pytestmark = pytest.mark.usefixtures("packages")
@@ -136,6 +136,7 @@ def test_odd_values_are_repaired_and_losses_are_counted(spark, lake, tmp_path):
         "field 'gone' is not in the schema: dropped from 1 row(s)",
         "field 'struct.new' is not in the schema: dropped from 1 row(s)",
         "field 'at': 1 time(s) cut to microseconds",
+        "3 value(s) in an odd spelling were read as what they mean",
     )
 
 
@@ -173,7 +174,10 @@ def test_a_value_that_can_not_be_held_is_one_clear_error(lake, tmp_path, row, wo
     assert str(path) in text
     assert all(word in text for word in words), text
     assert "9" * 90 not in text
-    assert not list((tmp_path / "out" / "tap-x" / "s").iterdir())
+    assert not (tmp_path / "out" / "tap-x" / "s").exists()
+    (kept,) = (tmp_path / "out" / "_quarantine" / "tap-x" / "s").iterdir()
+    assert str(kept) in text
+    assert json.loads(kept.read_bytes())["record"].encode() == row
 
 
 def test_a_line_that_is_no_message_is_named(lake, tmp_path):
@@ -182,7 +186,7 @@ def test_a_line_that_is_no_message_is_named(lake, tmp_path):
     path = lake.commit("s", [b'{"id":7}', b'{"id":8}'], schema=SCHEMA, clean=False)
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(b'{"id":8}', b'{"id":')))
 
-    with pytest.raises(LakeError, match=r"line 3 is no Singer message"):
+    with pytest.raises(ExportError, match=rf"{path} line 3: .*wanted: a Singer message"):
         export(None, str(lake.root), str(tmp_path / "out"))
 
 

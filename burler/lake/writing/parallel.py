@@ -123,6 +123,11 @@ class LakeDriver:
                 if self._run.tail:
                     self._claims.release(key)
 
+    def check(self) -> None:
+        """For whoever waits for workers: ``LockLost`` where another writer has taken over meanwhile."""
+        with self._lock:
+            self._claims.check()
+
     def close(self) -> None:
         """Give the locks back. What is not committed stays without a manifest."""
         self._end("complete")

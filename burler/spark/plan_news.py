@@ -1,0 +1,33 @@
+"""Which files of a lake hold rows that a table lacks, also once files have been compacted (specs 11.20)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from burler.spark.lakefiles import LakeFile, LakeStream
+
+
+def news(lake: LakeStream, taken: int, *, upsert: bool) -> tuple[LakeFile, ...] | None:
+    """The files with the rows that the table lacks, in replay order; None if that can't be told."""
+    found: list[LakeFile] = []
+    for file in lake.files:
+        known = _had(file, taken)
+        if known == "some":
+            names = [name for name, sequence in (file.replaces or {}).items() if sequence > taken]
+            parts = [lake.replaced[name] for name in names if name in lake.replaced]
+            if len(parts) == len(names) and all(part.records is not None for part in parts):
+                found += parts
+                continue
+            if not upsert:
+                return None
+        if known != "all":
+            found.append(file)  # to an upsert rows that the table has already are no harm
+    return tuple(sorted(found, key=lambda file: file.rank))
+
+
+def _had(file: LakeFile, taken: int) -> Literal["all", "none", "some"]:
+    """How many of a file's rows a table has that holds everything up to commit ``taken``."""
+    parts = (file.replaces or {}).values()
+    if file.committed <= taken or (parts and max(parts) <= taken):
+        return "all"
+    return "some" if parts and min(parts) <= taken else "none"

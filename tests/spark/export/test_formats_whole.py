@@ -1,0 +1,51 @@
+"""Whole exports to other formats than Delta: made, added to, made anew; what each can do alone is in ``formats``."""
+
+from __future__ import annotations
+
+import pytest
+
+from burler.errors import UsageError
+from burler.spark import export
+from burler.spark.formats.opening import open_target, place_of
+
+pytestmark = pytest.mark.usefixtures("packages")
+
+INTEGER, TEXT = {"type": ["null", "integer"]}, {"type": ["null", "string"]}
+WIDER = {"properties": {"id": INTEGER, "name": TEXT, "age": INTEGER}}
+
+
+@pytest.fixture
+def content(spark, tmp_path):
+    """The rows of a table, by the format's own reading."""
+
+    def rows(kind, stream, *columns):
+        place = place_of(kind, str(tmp_path / "out"), "tap-x", stream, "tap-x", stream)
+        target = open_target(kind, place, source=f"tap-x/{stream}", options={}, spark=lambda: spark)
+        target.open()
+        return sorted((tuple(row) for row in target.rows(spark).select(*columns).collect()), key=repr)
+
+    return rows
+
+
+@pytest.mark.parametrize("kind", ["parquet", "iceberg"])
+def test_a_table_is_made_added_to_and_made_anew(lake, run, content, both_ways, kind):
+    lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
+    lake.commit("log", [{"id": 1, "name": "a"}], keys=())
+    run(format=kind)
+    lake.commit("users", [{"id": 2, "name": "B", "age": 7}], schema=WIDER)
+    lake.commit("log", [{"id": 1, "name": "b"}], keys=())
+    results = run(format=kind)
+
+    assert [results[name].rows_read for name in ("users", "log")] == [1, 1], "increments"
+    assert content(kind, "users", "id", "name", "age") == [(1, "a", None), (2, "B", 7)]
+    assert content(kind, "log", "id", "name") == [(1, "a"), (1, "b")]
+    assert all(one.skipped for one in run(format=kind).values())
+    run(format=kind, mode="append", streams=["users"])
+    assert content(kind, "users", "id", "name") == [(1, "a"), (2, "B"), (2, "b")]
+
+
+def test_a_folder_format_takes_no_database(lake):
+    lake.commit("users", [{"id": 1, "name": "a"}])
+    with pytest.raises(UsageError, match="writes to a folder") as caught:
+        export(None, str(lake.root), "postgresql://me:secret@db/x")
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,166 @@
+"""Streams whose schema changed: rows of all versions in one frame, with every value."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+INTEGER, NUMBER, TEXT = ({"type": name} for name in ("integer", "number", "string"))
+TAGS = {"type": "array", "items": TEXT}
+PLACE = {"type": "object", "properties": {"city": TEXT}}
+
+
+def schema(**fields):
+    return {"type": "object", "properties": {"id": INTEGER, **fields}}
+
+
+VERSIONS = [
+    (schema(price=INTEGER, where=PLACE, gone=TEXT), '{"id":1,"price":5,"where":{"city":"Oslo"},"gone":"x"}'),
+    (schema(price=INTEGER, where=PLACE, gone=TEXT, new=TEXT), '{"id":2,"price":6,"new":"n"}'),  # a field more
+    (schema(price=INTEGER, where=PLACE, new=TEXT), '{"id":3,"price":7}'),  # a field less
+    (schema(price=NUMBER, where=PLACE, new=TEXT), '{"id":4,"price":7.5}'),  # integer, then number
+    (schema(price=TEXT, where=PLACE, new=TEXT), '{"id":5,"price":"7.50 EUR"}'),  # then text
+    (schema(price=TEXT, where=TAGS, new=TEXT), '{"id":6,"price":"8","where":["a", 1.10]}'),  # an object, then a list
+]
+
+
+@pytest.mark.parametrize("clean", [None, False], ids=["as-measured", "exact"])
+def test_five_changes_lose_nothing(lake, read_stream, clean):
+    for version, row in VERSIONS:
+        lake.commit("s", [row.encode()], schema=version, clean=clean)
+
+    read = read_stream()
+
+    rows = read.by("id")
+    assert read.bad == []
+    assert [rows[at]["price"] for at in range(1, 7)] == ["5", "6", "7", "7.5", "7.50 EUR", "8"]
+    assert [rows[at]["new"] for at in range(1, 4)] == [None, "n", None]
+    assert [rows[at]["gone"] for at in range(1, 4)] == ["x", None, None]
+    assert json.loads(rows[1]["where"]) == {"city": "Oslo"}
+    assert rows[6]["where"] == '["a", 1.10]'
+    assert set(read.united.notes) == {
+        "field 'price': integer in v1, number in v4, string in v5: held as text",
+        "field 'where': object in v1, array in v6: held as text",
+    }
+
+
+def test_integers_become_doubles_only_while_a_double_holds_them(lake, read_stream):
+    lake.commit("s", [{"id": 1, "n": 2**53}], schema=schema(n=INTEGER))
+    lake.commit("s", [{"id": 2, "n": 0.5}], schema=schema(n=NUMBER))
+
+    assert {at: row["n"] for at, row in read_stream().by("id").items()} == {1: 2.0**53, 2: 0.5}
+
+    lake.commit("s", [{"id": 3, "n": 2**53 + 1}], schema=schema(n=INTEGER))
+    read = read_stream()
+    assert {at: row["n"] for at, row in read.by("id").items()} == {
+        1: "9007199254740992",
+        2: "0.5",
+        3: "9007199254740993",
+    }
+    assert read.bad == []
+    assert read.united.notes == ("field 'n': integer in v1, number in v2: held as text",)
+
+
+@pytest.mark.parametrize("clean", [None, False], ids=["as-measured", "exact"])
+def test_names_that_differ_in_case_are_mapped_at_every_depth(lake, read_stream, clean):
+    old = {"o": {"type": "object", "properties": {"City": TEXT, "n": INTEGER}}, "Name": TEXT, "_sdc_version": TEXT}
+    old["l"] = {"type": "array", "items": {"type": "object", "properties": {"K": TEXT}}}
+    new = {"o": {"type": "object", "properties": {"city": TEXT}}, "name": TEXT}
+    new["l"] = {"type": "array", "items": {"type": "object", "properties": {"k": TEXT, "more": INTEGER}}}
+    row = {"id": 1, "o": {"City": "Oslo", "n": 2}, "Name": "a", "_sdc_version": "mine", "l": [{"K": "v"}, {}]}
+    lake.commit("s", [row], schema=schema(**old), version=7, clean=clean)
+    lake.commit(
+        "s", [{"id": 2, "o": {"city": "Rome"}, "name": "b", "l": [{"more": 1}]}], schema=schema(**new), clean=clean
+    )
+
+    rows = read_stream().by("id")
+
+    assert rows[1]["o"] == {"city": "Oslo", "n": 2}
+    assert rows[2]["o"] == {"city": "Rome", "n": None}
+    assert (rows[1]["name"], rows[2]["name"]) == ("a", "b")
+    assert rows[1]["l"] == [{"k": "v", "more": None}, {"k": None, "more": None}]
+    assert rows[2]["l"] == [{"k": None, "more": 1}]
+    assert (rows[1]["_sdc_version_2"], rows[1]["_sdc_version"]) == ("mine", 7)
+
+
+def test_two_fields_of_one_version_that_differ_in_case_are_both_kept(lake, read_stream):
+    both = schema(Id=TEXT)
+    lake.commit("s", [{"id": 1, "Id": "one"}], schema=both)
+    lake.commit("s", [{"Id": "two"}], schema={"type": "object", "properties": {"Id": TEXT}})
+
+    found = {(row["id"], row["Id_2"]) for row in read_stream().rows}
+
+    assert found == {(1, "one"), (None, "two")}
+
+
+def test_many_files_are_read_by_executors_and_give_the_same(lake, read_stream):
+    time = {"type": "string", "format": "date-time"}
+    for number in range(7):
+        rows = [b'{"id":%d.0,"at":"2024-01-01 00:00:00.1234567"}' % (10 * number + at) for at in range(3)]
+        rows.append(b'{"id":%d.5}' % number)
+        lake.commit("s", rows, schema=schema(at=time), activate=number if number < 2 else None, version=number)
+
+    read = read_stream()
+
+    assert sorted(read.by("id")) == sorted(10 * number + at for number in range(7) for at in range(3))
+    assert sorted((row.line, row.value) for row in read.bad) == [(5, f"{number}.5") for number in range(7)]
+    assert {row.file for row in read.bad} == set(lake.manifest("s")["file_stats"])
+    assert read.report.truncated == {"at": 21}
+    assert read.report.repaired == 21
+    order = sorted(read.rows, key=lambda row: (row["_burler_rank"], row["_burler_line"]))
+    assert [row["id"] for row in order] == sorted(read.by("id"))
+    assert {row["_sdc_source_file"] for row in read.rows} == set(lake.manifest("s")["file_stats"])
+
+
+def test_times_as_text_keep_every_digit(lake, read_stream):
+    time = {"type": "string", "format": "date-time"}
+    text = "2024-01-01T00:00:00.123456789+02:00"
+    lake.commit("s", [{"id": 1, "at": text}], schema=schema(at=time))
+    lake.commit("s", [{"id": 2, "at": "2024-01-01T00:00:00Z"}], schema=schema(at=time))
+
+    read = read_stream(timestamps="text")
+
+    assert {at: row["at"] for at, row in read.by("id").items()} == {1: text, 2: "2024-01-01T00:00:00Z"}
+    assert read.report.truncated == {}
+
+
+def test_open_values_as_variant(spark, lake, read_stream):
+    pytest.importorskip("pyspark.sql.types", reason="pyspark")
+    fields = {"any": {}, "list": {"type": "array", "items": {}}, "map": {"type": "object", "additionalProperties": {}}}
+    lake.commit(
+        "s",
+        [b'{"id":1,"any":{"b":1.10,"a":[null,"x"]},"list":[1,"y"],"map":{"k":{"z":true}}}'],
+        schema=schema(**fields),
+    )
+    lake.commit(
+        "s",
+        [b'{"id":2,"any":"text"}', b'{"id":3,"any":1e999}', b'{"id":4,"any":{"a":1,"a":2}}'],
+        schema=schema(**fields),
+    )
+    lake.commit("s", [b'{"id":5,"any":%s}' % (b"1" * 39)], schema=schema(**fields))
+
+    variants = read_stream(open_types="variant", as_json=("any", "list", "map"))
+
+    rows = variants.by("id")
+    assert json.loads(rows[1]["any"]) == {"b": 1.1, "a": [None, "x"]}
+    assert json.loads(rows[1]["list"]) == [1, "y"]
+    assert json.loads(rows[1]["map"]) == {"k": {"z": True}}
+    assert rows[2]["any"] == '"text"'
+    assert sorted(row.record[6] for row in variants.bad) == ["3", "4", "5"]
+
+
+@pytest.mark.parametrize("clean", [None, False], ids=["as-measured", "exact"])
+@pytest.mark.parametrize("wanted", ["id", "_burler_rank"])
+def test_rows_are_counted_while_they_are_read(spark, lake, read_stream, clean, wanted):
+    lake.commit("s", [{"id": 1}, {}, {"id": None}], schema=schema(id={"type": ["null", "integer"]}), clean=clean)
+    lake.commit("s", [{"ID": 4}], schema={"type": "object", "properties": {"ID": {"type": ["null", "integer"]}}})
+
+    def conditions(column):
+        name = "ID" if wanted == "id" else wanted
+        return {"keyless": column("ID").isNull(), "any": column(name).isNotNull()}
+
+    read = read_stream(watch=conditions)
+
+    assert dict(read.report.watched) == {"keyless": 2, "any": 2 if wanted == "id" else 4}
+    assert len(read.rows) == 4
