@@ -5,7 +5,7 @@
 # make bench  how fast burler is, beside a floor and other programs; make bench-spark: tables, sources and extraction
 #
 # They make a virtual environment in .venv and install what they need; nothing else has to be done before.
-# Tests run on up to four processes, a file at a time: make test ARGS="-n 0 -k lake" runs some, in one.
+# Tests run on one process more than there are cores (they wait for servers and JVMs), four at most, a file at a time: make test ARGS="-n 0 -k lake" runs some, in one.
 # REPO=/path/to/repo make demo   reads another git repository.      PYTHON=python3.12 make ...   chooses Python.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
@@ -17,6 +17,7 @@ REPO ?= .
 JAVA := $(shell sh examples/have_java.sh && echo yes || echo no)
 JAVA_EXTRA = $(if $(filter yes,$(JAVA)),,$(comma)java)
 comma := ,
+WORKERS = $(shell $(RUN) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
 .PHONY: demo test storm soak bench bench-spark check lint types docs clean
@@ -46,7 +47,7 @@ demo: $(VENV)/.for-demo
 	@$(RUN) examples/demo.py "$(REPO)"
 
 test: $(VENV)/.for-test
-	@$(RUN) -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
