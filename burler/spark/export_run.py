@@ -21,6 +21,7 @@ from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.lakefiles import LakeStream
 from burler.spark.plan import Plan, decide
 from burler.spark.readrows import Flagged, ReadReport, ReadRows, read_rows
+from burler.spark.remote import task_slots
 from burler.spark.rows import key_error, make, watch
 from burler.spark.scan import spark_failure
 from burler.spark.small import fits, read_small
@@ -32,6 +33,8 @@ _log = logging.getLogger("burler.spark")
 
 _FILE_BYTES = 24 << 20
 """Bytes of Parquet for each file of a table, unless the user says otherwise."""
+_LEAST_BYTES = 2 << 20
+"""Files are made smaller than ``_FILE_BYTES``, down to this, where that gives each task slot the same work."""
 _PARQUET_RATIO = 5
 """How much smaller a table's Parquet is than the lake's JSON lines, as a guess."""
 
@@ -171,7 +174,13 @@ class StreamRun:
                 merge = plan.kind == "upsert" and self.target.merges_frames and plan.active == plan.before
                 old = self.target.rows(spark) if plan.kind == "upsert" and not merge else None
                 rows = make(None if read is None else read.frame, old, plan, batched_at=self.batched_at)
-                change = self._change(plan, state, merge=merge, check=lambda: self._verify(read, plan, bad))
+                change = self._change(
+                    plan,
+                    state,
+                    merge=merge,
+                    slots=task_slots(spark) or 1,
+                    check=lambda: self._verify(read, plan, bad),
+                )
                 return self.target.publish(rows, change)
             except (BurlerError, Flagged):
                 raise
@@ -209,7 +218,13 @@ class StreamRun:
         bad.publish(report)
 
     def _change(
-        self, plan: Plan, state: TableState, *, merge: bool | None = None, check: Callable[[], None] = lambda: None
+        self,
+        plan: Plan,
+        state: TableState,
+        *,
+        merge: bool | None = None,
+        slots: int = 1,
+        check: Callable[[], None] = lambda: None,
     ) -> Change:
         kinds: dict[str, Any] = {"append": "append", "upsert": "merge" if merge is not False else "replace"}
         kind = kinds.get(plan.kind, "replace")
@@ -227,16 +242,19 @@ class StreamRun:
                 "burler.mode": self.options.mode or "",
             },
             partition_by=plan.partition_by,
-            file_count=self._file_count(plan, state, kind),
+            file_count=self._file_count(plan, state, kind, slots),
             check=check,
         )
 
-    def _file_count(self, plan: Plan, state: TableState, kind: str) -> int:
-        """How many files to write: a small table is one file."""
+    def _file_count(self, plan: Plan, state: TableState, kind: str, slots: int) -> int:
+        """How many files to write, one by each task: a small table is one file, a larger one keeps all slots busy."""
         size = plan.bytes // _PARQUET_RATIO
         if plan.kind == "upsert" and kind == "replace":
             size += state.bytes
-        return 1 + size // (self.options.file_bytes or _FILE_BYTES)
+        if self.options.file_bytes is not None:
+            return 1 + size // self.options.file_bytes
+        files = 1 + size // _FILE_BYTES
+        return max(files, min(-(-files // slots) * slots, size // _LEAST_BYTES))
 
     def _rows_a_file(self, plan: Plan) -> int | None:
         """How many rows make a file of the size that the user wants; None without a wish."""

@@ -24,7 +24,7 @@ from burler.spark.columns import RANK, STAGED, named
 from burler.spark.lakefiles import LakeFile
 from burler.spark.readoptions import ReadOptions
 from burler.spark.remote import Capabilities, capabilities
-from burler.spark.scan import FLAGGED, ROWS, Field, Scan, Watch, explain, scan
+from burler.spark.scan import FLAGGED, ROWS, Field, Scan, Watch, count_where, explain, scan
 from burler.spark.spread import Staged, stage
 from burler.spark.types import spark_schema
 from burler.spark.united import United, place_of
@@ -227,10 +227,9 @@ def _observed(
 ) -> DataFrame:
     """``frame``, counted by ``watch`` when it is read; what counts is added to ``watched``."""
     from pyspark.sql import Observation
-    from pyspark.sql import functions as f
 
     column: Field = named
-    counts = [f.count_if(one).alias(name) for name, one in (watch(column) if watch is not None else {}).items()]
+    counts = [count_where(one).alias(name) for name, one in (watch(column) if watch is not None else {}).items()]
     if not counts:
         return frame
     if not engine.has_observe:

@@ -84,6 +84,14 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def task_slots(spark: SparkSession) -> int | None:
+    """How many tasks a session runs at a time; None where it does not say so."""
+    with contextlib.suppress(Exception):  # Connect has no context
+        return max(1, int(spark.sparkContext.defaultParallelism))
+    match = re.fullmatch(r"local\[(\d+)(?:,\s*\d+)?\]", str(spark.conf.get("spark.master", "") or ""))
+    return int(match[1]) if match else None
+
+
 def pyspark_version() -> tuple[int, int, int]:
     """The installed pyspark's version.
 

@@ -24,6 +24,7 @@ from burler.spark.columns import (
     SOURCE_FILE,
     VERSION,
     named,
+    quoted,
 )
 from burler.spark.lakefiles import LakeFile
 from burler.spark.plan import TABLE_RANK, Activation, Plan
@@ -89,27 +90,37 @@ def make(read: DataFrame | None, old: DataFrame | None, plan: Plan, *, batched_a
             One of the two is there.
         plan: with the last activation that the read files have.
     """
-    from pyspark.sql import functions as f
-
-    stamp = f.timestamp_micros(f.lit(int(batched_at.timestamp() * 1_000_000)))
     names = [name for name, _ in plan.columns.fields]
     if old is None and read is not None and plan.keys:
         # Only what is needed to choose goes through the shuffle; what follows from a row's file is added after it.
         carried = [name for name in names if name not in (BATCHED_AT, SEQUENCE, SOURCE_FILE)]
         order = [EXTRACTED_AT, RANK, *([BLOCK] if _is_split(plan.files) else []), LINE]
-        rows = read.where(_counts(plan.active)).select(*map(named, (*carried, *order[1:])))
-        rows = _of_its_file(_latest(rows, plan, order), plan.files).withColumn(BATCHED_AT, stamp)
-        return rows.select(*map(named, names))
+        rows = read.where(_counts(plan.active)).selectExpr(*map(quoted, (*carried, *order[1:])))
+        rows = _stamped(_of_its_file(_latest(rows, plan, order), plan.files), batched_at)
+        return rows.selectExpr(*map(quoted, names))
     parts = []
     if read is not None:
-        parts.append(read.withColumn(BATCHED_AT, stamp).select(*map(named, (*names, *ORDER_NAMES))))
+        parts.append(_stamped(read, batched_at).selectExpr(*map(quoted, (*names, *ORDER_NAMES))))
     if old is not None:
         parts.append(_table_rows(old, plan))
     rows = parts[0] if len(parts) == 1 else parts[0].union(parts[1])
     rows = rows.where(_counts(plan.active))
     if plan.keys:
         rows = _latest(rows, plan, [EXTRACTED_AT, SEQUENCE, RANK, BLOCK, LINE])
-    return rows.select(*map(named, names))
+    return rows.selectExpr(*map(quoted, names))
+
+
+def _stamped(rows: DataFrame, batched_at: dt.datetime) -> DataFrame:
+    """With the moment of the export, in a form that Spark can't take for a constant.
+
+    A constant number or time is written into the code that Spark generates. Each export of a session would have new
+    code then, to be compiled and warmed up from nothing: half a second, or more.
+    """
+    from pyspark.sql import functions as f
+
+    moments = json.dumps([f"{batched_at.astimezone(dt.UTC):%Y-%m-%dT%H:%M:%S.%fZ}"])
+    always_0 = named(RANK).isNull().cast("int")
+    return rows.withColumn(BATCHED_AT, f.get(f.from_json(f.lit(moments), "array<timestamp>"), always_0))
 
 
 ORDER_NAMES = tuple(name for name, _ in ORDER.fields)

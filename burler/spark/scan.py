@@ -22,10 +22,10 @@ import msgspec
 from burler.columns.kinds import FieldType, ListOf, MapOf, StructOf
 from burler.errors import BurlerError, ExportError, LakeError
 from burler.lake.store import Store
-from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION
+from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION, quoted
 from burler.spark.exact import numbered_lines
 from burler.spark.lakefiles import LakeFile
-from burler.spark.types import spark_schema
+from burler.spark.types import spark_schema, type_text
 from burler.spark.united import Path
 
 if TYPE_CHECKING:
@@ -137,35 +137,36 @@ def _scan_group(
         ]
     )
     raw = spark.read.schema(envelope).options(**JSON_OPTIONS).json([escape(file.path) for file in files])
-    # Counted right on the scan, where rows are whole already: anywhere above, it would copy each once more.
+    # Counted right on the scan, where rows are whole already: anywhere above, it would copy each once more (and so
+    # would count_if, which first computes its condition in a column).
     is_row, is_flagged = f.col("record").isNotNull(), f.col(_CORRUPT).isNotNull()
-    counts = {ROWS: f.count_if(is_row | is_flagged), FLAGGED: f.count_if(is_flagged)}
+    counts = {ROWS: count_where(is_row | is_flagged), FLAGGED: count_where(is_flagged)}
     conditions = watch(_fields_of(form, record)) if watch is not None else {}
-    counts |= {name: f.count_if(is_row & condition) for name, condition in conditions.items()}
+    counts |= {name: count_where(is_row & condition) for name, condition in conditions.items()}
     seen = Observation()
     observed = raw.observe(seen, *(count.alias(name) for name, count in counts.items()))
     one_task_a_file = all(file.path.endswith(".gz") for file in files)
     # Projected right on the scan, where the id follows the lines of a file: one task reads one gz file; others may be
     # split, hence the offset of the block. input_file_name() costs nothing, where _metadata copies each row twice.
-    lines = observed.select(
+    lines = observed.selectExpr(
         "record",
         "time_extracted",
         "version",
-        f.col(_CORRUPT).isNotNull().alias(_CORRUPT),
-        f.xxhash64(f.input_file_name()).alias(_PATH),
-        (f.lit(0).cast("bigint") if one_task_a_file else f.input_file_block_start()).alias(BLOCK),
-        f.monotonically_increasing_id().alias(LINE),
+        f"{_CORRUPT} is not null as {_CORRUPT}",
+        f"xxhash64(input_file_name()) as {_PATH}",
+        f"{'0L' if one_task_a_file else 'input_file_block_start()'} as {BLOCK}",
+        f"monotonically_increasing_id() as {LINE}",
     )
-    lines = lines.where(f.col("record").isNotNull() | f.col(_CORRUPT))
+    lines = lines.where(f"record is not null or {_CORRUPT}")
     lines = lines.join(f.broadcast(_file_table(spark, raw, files)), _PATH)
     fields = zip(form.fields, record.fields, strict=True)
-    rows = lines.select(
+    rows = lines.selectExpr(
         *(_field(source, held, name, kind) for (source, held), (name, kind) in fields),
-        f.col("time_extracted").alias(EXTRACTED_AT),
-        f.col("version").alias(VERSION),
+        f"time_extracted as {EXTRACTED_AT}",
+        f"version as {VERSION}",
         SEQUENCE,
         SOURCE_FILE,
-        f.when(f.col(_CORRUPT), -1 - f.col(RANK)).otherwise(f.col(RANK)).alias(RANK),
+        f"if({_CORRUPT}, -1 - {RANK}, {RANK}) as {RANK}",
         BLOCK,
         LINE,
     )
@@ -186,13 +187,18 @@ def _fields_of(form: StructOf, record: StructOf) -> Field:
     return field
 
 
-def _field(source: str, held: FieldType, name: str, kind: FieldType) -> Column:
+def _field(source: str, held: FieldType, name: str, kind: FieldType) -> str:
+    column = f"record.{quoted(source)}"
+    if held != kind:  # names inside differ: a struct is cast field by field, in order
+        column = f"cast({column} as {type_text(kind)})"
+    return f"{column} as {quoted(name)}"
+
+
+def count_where(condition: Column) -> Column:
+    """How many rows fulfil a condition."""
     from pyspark.sql import functions as f
 
-    column = f.col("record").getField(source)
-    if held != kind:  # names inside differ: a struct is cast field by field, in order
-        column = column.cast(spark_schema(StructOf(((name, kind),)))[name].dataType)
-    return column.alias(name)
+    return f.count(f.when(condition, True))
 
 
 def escape(path: str) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 from burler.extras import lazy_names
 
-__all__ = ["extract", "task_slots"]
+__all__ = ["extract"]
 
-_HOME = {"extract": "extracting", "task_slots": "extracting"}
+_HOME = {"extract": "extracting"}
 
 
 def __getattr__(name: str) -> Any:

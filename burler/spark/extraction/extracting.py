@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -25,6 +24,7 @@ from burler.spark.extraction.jobs import Slots
 from burler.spark.extraction.saying import Saying
 from burler.spark.extraction.tasks import Target
 from burler.spark.extraction.work import AppWork, Work
+from burler.spark.remote import task_slots
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +57,7 @@ def extract(
         tap_id: the tap's folder in the lake; by default the app's name, or the command's.
         lake: folder or URL, which driver and executors reach alike.
         config, catalog, state, select: as in a run. ``state`` is a state's value.
-        slots: tasks at a time; by default as many as the session has slots for (``task_slots``).
+        slots: tasks at a time; by default as many as the session says it runs, else DEFAULT_SLOTS.
         emit: gets the value of each STATE once its data is committed.
         settings: changes the settings that the config holds.
         stopper: what ends the run early; by default SIGTERM and SIGINT do.
@@ -113,7 +113,7 @@ def run_work(
     stopper: Stopper | None,
 ) -> SyncResult:
     """Run what there is to extract, see ``extract``."""
-    count = slots if slots is not None else task_slots(spark)
+    count = slots if slots is not None else task_slots(spark) or DEFAULT_SLOTS
     if count < 1:
         raise UsageError(f"slots must be a number above 0, not {count}.")
     stopper, settings = stopper or Stopper(), target.settings
@@ -134,12 +134,3 @@ def run_work(
             stopper,
             names_stream=settings.currently_syncing,
         ).run()
-
-
-def task_slots(spark: SparkSession) -> int:
-    """How many tasks a session runs at a time, as far as it says so."""
-    with contextlib.suppress(Exception):  # Connect has no context
-        return max(1, int(spark.sparkContext.defaultParallelism))
-    master = str(spark.conf.get("spark.master", "") or "")
-    match = re.fullmatch(r"local\[(\d+)(?:,\s*\d+)?\]", master)
-    return int(match[1]) if match else DEFAULT_SLOTS

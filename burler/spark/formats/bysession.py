@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from burler.config.secrets import masked
 from burler.errors import ExportError, UsageError
-from burler.spark.columns import named
+from burler.spark.columns import quoted
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.checking import check_partitions, check_variants
 from burler.spark.formats.merging import wins
@@ -121,7 +121,7 @@ class SessionTarget(Target):
         """Keep the rows, count and check them, then write them by the data source or ``MERGE``."""
         if rows is None:
             rows = spark.createDataFrame([], _schema(change))
-        kept = rows.select(*(named(name) for name, _ in change.columns.fields)).persist()
+        kept = rows.selectExpr(*(quoted(name) for name, _ in change.columns.fields)).persist()
         try:
             count = int(kept.count())
             change.check()
@@ -195,11 +195,6 @@ def _plain(value: str) -> str:
         return bytes.fromhex(value).decode()
     except ValueError:
         return ""  # not ours
-
-
-def quoted(name: str) -> str:
-    """A name as Spark SQL has it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def merge_sql(table: str, given: str, change: Change) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from burler.config.secrets import hide, masked, raw_secrets
 from burler.errors import ExportError
-from burler.spark.columns import named
+from burler.spark.columns import quoted
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.writing import is_arrow, refused_by_spark
 from burler.spark.session import job_confs
@@ -64,7 +64,7 @@ class OtherTarget(Target):
 
     def _write(self, rows: DataFrame, change: Change) -> int:
         """Keep the rows, count and check them, then write: the check needs an action, and the rows be read once."""
-        rows = rows.select(*(named(name) for name, _ in change.columns.fields))
+        rows = rows.selectExpr(*(quoted(name) for name, _ in change.columns.fields))
         if change.file_count is not None:
             rows = rows.coalesce(max(1, change.file_count))
         with job_confs(rows.sparkSession):

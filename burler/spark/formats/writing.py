@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import ExportError
 from burler.extras import require
-from burler.spark.columns import named
+from burler.spark.columns import named, quoted
 from burler.spark.formats.base import Change
 from burler.spark.formats.folders import unwritable
 from burler.spark.session import job_confs
@@ -77,7 +77,7 @@ def write_files(
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 
-    rows = rows.select(*(named(name) for name, _ in change.columns.fields))
+    rows = rows.selectExpr(*(quoted(name) for name, _ in change.columns.fields))
     if partition_by:
         digest = f.md5(f.concat(*(_text(name) for name in partition_by)))
         rows = rows.withColumn(PARTITION, digest).repartition(PARTITION)

@@ -23,8 +23,9 @@ from burler.runtime.apps import load_app
 from burler.runtime.away import AppRef, Planning, parts_of
 from burler.settings import Settings
 from burler.singer.messages import Schema
-from burler.spark.extraction import extract, task_slots
+from burler.spark.extraction import extract
 from burler.spark.extraction.tasks import PartTask, Target, work
+from burler.spark.remote import task_slots
 from burler.testing import run_tap
 
 SECRET = "hush-7f3a"
