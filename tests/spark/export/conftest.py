@@ -43,8 +43,8 @@ def run(spark: Any, lake: Any, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Export the lake; results by stream."""
     from burler.spark import export
 
-    def go(**options: Any) -> dict[str, Any]:
-        results = export(spark, str(lake.root), str(tmp_path / "out"), **options)
+    def go(*, out: str = "out", **options: Any) -> dict[str, Any]:
+        results = export(spark, str(lake.root), str(tmp_path / out), **options)
         return {result.stream: result for result in results}
 
     return go

@@ -135,3 +135,26 @@ def test_a_sequence_of_equal_rows_is_decided_by_the_last_line(lake, run, rows_of
     lake.commit("users", [{"id": 1, "name": "c"}, {"id": 1, "name": "d"}], time=DAY)
     run()
     assert rows_of("users", "name", "_sdc_sequence") == [("d", 2)]
+
+
+@pytest.mark.parametrize("mode", ["upsert", "append"])
+def test_the_next_export_of_a_session_needs_no_code_that_the_last_one_did_not(lake, run, spark, mode, with_spark):
+    """The moment of an export stood in its plan as a number once: Spark compiled each export from nothing."""
+    lake.commit("users", [{"id": n, "name": f"name {n}"} for n in range(50)])
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount
+    counts = []
+    for name in ("one", "two", "three"):
+        run(mode=mode, out=name)
+        counts.append(compiled())
+    assert counts[1] == counts[2]
+
+
+@pytest.mark.parametrize(("values", "files"), [(10, 1), (1_500, 2)])
+def test_a_table_is_written_by_all_tasks_where_their_files_are_not_too_small(
+    lake, run, tmp_path, with_spark, values, files
+):
+    """Some 24 MB of rows, and two tasks at a time."""
+    for part in range(4):
+        lake.commit("log", [{"id": n, "name": "x" * 4_000} for n in range(values * part, values * (part + 1))], keys=())
+    run()
+    assert len(list((tmp_path / "out").rglob("*.parquet"))) == files
