@@ -80,8 +80,8 @@ class MissingExtra(UsageError):
 
     def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
         super().__init__(
-            f"{needed_for} needs the package '{package}'. Install it: pip install 'burler[{extra}]' "
-            f"(in a clone: pip install '.[{extra}]')"
+            f"{needed_for} needs the package '{package}'. "
+            f"Install it, in the clone that burler came from: pip install '.[{extra}]'"
         )
         self.package = package
         self.extra = extra

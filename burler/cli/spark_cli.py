@@ -23,7 +23,7 @@ def info() -> int:
     from burler.spark import java
     from burler.spark.session import driver_memory_mib
 
-    lines = [("packages", ", ".join(_packages()) or "none; pip install 'burler[spark]'")]
+    lines = [("packages", ", ".join(_packages()) or "none; pip install '.[spark]' in burler's clone")]
     ended = 0
     try:
         found = java.find_java()

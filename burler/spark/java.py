@@ -58,7 +58,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     found = f" ({'; '.join(refused)})" if refused else ""
     raise UsageError(
         f"Spark needs Java {OLDEST_JAVA} or later and none was found{found}. "
-        f"Install one: pip install 'burler[spark,java]', or Java {OLDEST_JAVA}+ and set JAVA_HOME"
+        f"Install one: pip install '.[spark,java]' in burler's clone, or Java {OLDEST_JAVA}+ and set JAVA_HOME"
     )
 
 

@@ -1,4 +1,4 @@
-"""Databases as sources: which tables there are, and their rows in pages. Needs ``pip install 'burler[sql]'``.
+"""Databases as sources: which tables there are, and their rows in pages. Needs the extra ``sql``.
 
 What to open for what:
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NEEDED = "burler.sql.Database"
 _PACKAGES = {
-    "psycopg": "'burler[sql]'",
+    "psycopg": "'.[sql]' in burler's clone",
     "psycopg2": "psycopg2-binary",
     "MySQLdb": "mysqlclient",
     "cx_Oracle": "oracledb, and write oracle+oracledb://",

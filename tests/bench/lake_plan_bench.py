@@ -196,7 +196,7 @@ def main(args: list[str] | None = None) -> int:
         serve(given.files)
         return 0
     if any(importlib.util.find_spec(name) is None for name in ("moto", "s3fs")):
-        raise SystemExit("this needs moto and s3fs: pip install 'burler[test]'")
+        raise SystemExit("this needs moto and s3fs: pip install '.[test]'")
     lines, ratio = report(given.files, measure(given.files, given.rounds))
     print("\n".join(lines))
     return 0 if ratio >= BAR else 1
