@@ -5,6 +5,7 @@ Source: specs 12. Nothing here needs pyspark or pyarrow.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 DIGITS = 38
@@ -96,6 +97,17 @@ def replaced(kind: FieldType, old: FieldType, new: FieldType) -> FieldType:
         case MapOf(value):
             return MapOf(replaced(value, old, new))
     return kind
+
+
+def names_in(kind: FieldType) -> Iterator[str]:
+    """The names of all fields, at any depth."""
+    match kind:
+        case StructOf(fields):
+            for name, inner in fields:
+                yield name
+                yield from names_in(inner)
+        case ListOf(inner) | MapOf(inner):
+            yield from names_in(inner)
 
 
 def holds(kind: FieldType, wanted: FieldType) -> bool:

@@ -5,9 +5,10 @@ Source: specs 11.30. ``_burler_*`` columns exist only while a table is made; the
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from burler.columns.kinds import BIGINT, STRING, TIMESTAMP, StructOf
+from burler.columns.kinds import BIGINT, STRING, TIMESTAMP, StructOf, names_in
 from burler.errors import ExportError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ RANK = "_burler_rank"
 BLOCK = "_burler_block"
 LINE = "_burler_line"
 ROW_NUMBER = "_burler_row"
+
+_VARIABLE = re.compile(r"\$\{[^}$\s]+\}")
 
 ADDED = StructOf(
     (
@@ -60,7 +63,25 @@ def table_columns(record: StructOf, stream: str) -> StructOf:
                 f"stream '{stream}': its field '{name}' has the name of a column that export adds. "
                 "Rename or deselect the field in the tap"
             )
+    refuse_variables(record, f"stream '{stream}'")
     return StructOf(record.fields + ADDED.fields)
+
+
+def refuse_variables(columns: StructOf, whose: str) -> None:
+    """Refuse names that Spark's Parquet reader and writer take for a setting, and put its value in their place.
+
+    They pass column names on through Hadoop's configuration: what stood under such a name would be null, and the value
+    of the setting (which may be a secret) would stand in the file.
+
+    Raises:
+        ExportError: there is one.
+    """
+    for name in names_in(columns):
+        if _VARIABLE.search(name):
+            raise ExportError(
+                f"{whose}: its field '{name}' has the form of a variable, which Spark puts a setting's value into. "
+                "Nothing was published.\nRename or deselect the field in the tap"
+            )
 
 
 def named(name: str) -> Column:
@@ -71,9 +92,9 @@ def named(name: str) -> Column:
 
 
 def quoted(name: str) -> str:
-    """``name`` as a column in SQL text, whatever characters it holds.
+    """``name`` as ``select`` and SQL take it, whatever characters it holds.
 
-    For ``selectExpr``: each operation on a ``Column`` is a dozen calls to the JVM, which tables of a hundred columns
-    would wait for.
+    In SQL text that Spark parses (``selectExpr``, ``expr``) a stream's names have no place all the same: variables are
+    put into it (``${env:HOME}``), and a conf of the user's makes patterns of quoted names.
     """
     return "`" + name.replace("`", "``") + "`"

@@ -95,19 +95,19 @@ def make(read: DataFrame | None, old: DataFrame | None, plan: Plan, *, batched_a
         # Only what is needed to choose goes through the shuffle; what follows from a row's file is added after it.
         carried = [name for name in names if name not in (BATCHED_AT, SEQUENCE, SOURCE_FILE)]
         order = [EXTRACTED_AT, RANK, *([BLOCK] if _is_split(plan.files) else []), LINE]
-        rows = read.where(_counts(plan.active)).selectExpr(*map(quoted, (*carried, *order[1:])))
+        rows = read.where(_counts(plan.active)).select(*map(quoted, (*carried, *order[1:])))
         rows = _stamped(_of_its_file(_latest(rows, plan, order), plan.files), batched_at)
-        return rows.selectExpr(*map(quoted, names))
+        return rows.select(*map(quoted, names))
     parts = []
     if read is not None:
-        parts.append(_stamped(read, batched_at).selectExpr(*map(quoted, (*names, *ORDER_NAMES))))
+        parts.append(_stamped(read, batched_at).select(*map(quoted, (*names, *ORDER_NAMES))))
     if old is not None:
         parts.append(_table_rows(old, plan))
     rows = parts[0] if len(parts) == 1 else parts[0].union(parts[1])
     rows = rows.where(_counts(plan.active))
     if plan.keys:
         rows = _latest(rows, plan, [EXTRACTED_AT, SEQUENCE, RANK, BLOCK, LINE])
-    return rows.selectExpr(*map(quoted, names))
+    return rows.select(*map(quoted, names))
 
 
 def _stamped(rows: DataFrame, batched_at: dt.datetime) -> DataFrame:

@@ -25,7 +25,7 @@ from burler.lake.store import Store
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION, quoted
 from burler.spark.exact import numbered_lines
 from burler.spark.lakefiles import LakeFile
-from burler.spark.types import spark_schema, type_text
+from burler.spark.types import spark_schema
 from burler.spark.united import Path
 
 if TYPE_CHECKING:
@@ -160,13 +160,13 @@ def _scan_group(
     lines = lines.where(f"record is not null or {_CORRUPT}")
     lines = lines.join(f.broadcast(_file_table(spark, raw, files)), _PATH)
     fields = zip(form.fields, record.fields, strict=True)
-    rows = lines.selectExpr(
+    rows = lines.select(
         *(_field(source, held, name, kind) for (source, held), (name, kind) in fields),
-        f"time_extracted as {EXTRACTED_AT}",
-        f"version as {VERSION}",
+        f.col("time_extracted").alias(EXTRACTED_AT),
+        f.col("version").alias(VERSION),
         SEQUENCE,
         SOURCE_FILE,
-        f"if({_CORRUPT}, -1 - {RANK}, {RANK}) as {RANK}",
+        f.expr(f"if({_CORRUPT}, -1 - {RANK}, {RANK})").alias(RANK),
         BLOCK,
         LINE,
     )
@@ -187,11 +187,13 @@ def _fields_of(form: StructOf, record: StructOf) -> Field:
     return field
 
 
-def _field(source: str, held: FieldType, name: str, kind: FieldType) -> str:
-    column = f"record.{quoted(source)}"
+def _field(source: str, held: FieldType, name: str, kind: FieldType) -> Column:
+    from pyspark.sql import functions as f
+
+    column = f.col(f"record.{quoted(source)}")
     if held != kind:  # names inside differ: a struct is cast field by field, in order
-        column = f"cast({column} as {type_text(kind)})"
-    return f"{column} as {quoted(name)}"
+        column = column.cast(spark_schema(StructOf(((name, kind),)))[name].dataType)
+    return column.alias(name)
 
 
 def count_where(condition: Column) -> Column:

@@ -24,7 +24,6 @@ from burler.columns.kinds import (
 )
 from burler.errors import ExportError, UsageError
 from burler.extras import require
-from burler.spark.columns import quoted
 
 if TYPE_CHECKING:
     import pyarrow
@@ -89,22 +88,6 @@ def spark_schema(record: StructOf) -> StructType:
     return convert(record)
 
 
-def type_text(kind: FieldType) -> str:
-    """One column type as SQL text, for a cast."""
-    match kind:
-        case DecimalOf(scale):
-            return f"decimal({DIGITS}, {scale})"
-        case ListOf(item):
-            return f"array<{type_text(item)}>"
-        case MapOf(value):
-            return f"map<string, {type_text(value)}>"
-        case StructOf(fields):
-            return f"struct<{', '.join(f'{quoted(name)}: {type_text(inner)}' for name, inner in fields)}>"
-        case Scalar(name):
-            return name if name in _SCALARS or name == "variant" else "string"
-    raise TypeError(f"{kind!r} is no column type")
-
-
 _SCALARS = {
     "bigint": "LongType",
     "double": "DoubleType",
@@ -113,7 +96,7 @@ _SCALARS = {
     "date": "DateType",
     "binary": "BinaryType",
 }
-"""Names of scalar columns, the same as Spark's in SQL, and the classes that stand for them. All others are text."""
+"""Scalar columns, and Spark's classes for them. All others are text."""
 
 
 def _spark_scalar(types: Any, name: str) -> Any:

@@ -121,7 +121,7 @@ class SessionTarget(Target):
         """Keep the rows, count and check them, then write them by the data source or ``MERGE``."""
         if rows is None:
             rows = spark.createDataFrame([], _schema(change))
-        kept = rows.selectExpr(*(quoted(name) for name, _ in change.columns.fields)).persist()
+        kept = rows.select(*(quoted(name) for name, _ in change.columns.fields)).persist()
         try:
             count = int(kept.count())
             change.check()

@@ -64,7 +64,7 @@ class OtherTarget(Target):
 
     def _write(self, rows: DataFrame, change: Change) -> int:
         """Keep the rows, count and check them, then write: the check needs an action, and the rows be read once."""
-        rows = rows.selectExpr(*(quoted(name) for name, _ in change.columns.fields))
+        rows = rows.select(*(quoted(name) for name, _ in change.columns.fields))
         if change.file_count is not None:
             rows = rows.coalesce(max(1, change.file_count))
         with job_confs(rows.sparkSession):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import ExportError
 from burler.extras import require
-from burler.spark.columns import named, quoted
+from burler.spark.columns import named, quoted, refuse_variables
 from burler.spark.formats.base import Change
 from burler.spark.formats.folders import unwritable
 from burler.spark.session import job_confs
@@ -72,12 +72,13 @@ def write_files(
     """Write a DataFrame by Spark's writer of a format to a folder that does not exist yet.
 
     Raises:
-        ExportError: Spark has no such format.
+        ExportError: Spark has no such format, or would bend a name.
     """
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 
-    rows = rows.selectExpr(*(quoted(name) for name, _ in change.columns.fields))
+    refuse_variables(change.columns, str(folder.parent))
+    rows = rows.select(*(quoted(name) for name, _ in change.columns.fields))
     if partition_by:
         digest = f.md5(f.concat(*(_text(name) for name in partition_by)))
         rows = rows.withColumn(PARTITION, digest).repartition(PARTITION)

@@ -1,0 +1,46 @@
+"""Names of fields that Spark would take for something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from burler.errors import ExportError
+
+pytestmark = pytest.mark.usefixtures("packages")
+
+INTEGER = {"type": ["null", "integer"]}
+
+
+def schema(name: str, *, is_inner: bool) -> dict:
+    own = {"s": {"type": "object", "properties": {name: INTEGER}}} if is_inner else {name: INTEGER}
+    return {"properties": {"id": INTEGER, **own}}
+
+
+@pytest.mark.parametrize("is_inner", [True, False])
+@pytest.mark.parametrize("name", ["${spark.app.name}", "a${env:HOME}b", "${spark.sql.session.timeZone}"])
+def test_a_name_that_spark_puts_a_setting_into_is_refused(lake, run, name, is_inner, both_ways):
+    """Parquet files of Spark's had the setting's value as the field's name: the column was null, the value told."""
+    row = {"s": {name: 5}} if is_inner else {name: 5}
+    lake.commit("users", [{"id": 1, **row}], schema=schema(name, is_inner=is_inner))
+
+    with pytest.raises(
+        ExportError, match=r"stream 'users': its field .* has the form of a variable.*\nRename"
+    ) as caught:
+        run()
+
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("is_inner", [True, False])
+@pytest.mark.parametrize("name", ["a\\b", "a b", "a.b", "x,y", "`", "a`b", "${x", "$x", "${}", "(a|b)?+.+", "*", "s.*"])
+def test_other_names_are_names(lake, run, rows_of, spark, name, is_inner, with_spark):
+    """Also where the user's session makes patterns of quoted names in SQL text."""
+    row = {"s": {name: 5}} if is_inner else {name: 5}
+    lake.commit("users", [{"id": 1, **row}], schema=schema(name, is_inner=is_inner))
+    spark.conf.set("spark.sql.parser.quotedRegexColumnNames", "true")
+    try:
+        run()
+    finally:
+        spark.conf.unset("spark.sql.parser.quotedRegexColumnNames")
+
+    assert rows_of("users", "s" if is_inner else name) == [({name: 5},) if is_inner else (5,)]
