@@ -95,7 +95,7 @@ def gateway(java: Java, spark_home: str, conf: Mapping[str, str], archive: Archi
 
     Args:
         conf: Spark's confs; memory, Java options and class path of the driver count here.
-        archive: a class-data archive to start with. Where the JVM ends at once it is started again without, and if
+        archive: a class-data archive to start with. Where the JVM ends or hangs it is started again without, and if
             it lives then, the archive is removed.
 
     Raises:
@@ -104,7 +104,7 @@ def gateway(java: Java, spark_home: str, conf: Mapping[str, str], archive: Archi
     try:
         port, secret = _launch(java, spark_home, conf, archive)
     except _NotStarted as error:
-        if archive is None or error.timed_out:
+        if archive is None:
             raise UsageError(str(error)) from None
         try:
             port, secret = _launch(java, spark_home, conf, None)

@@ -115,6 +115,8 @@ def default_confs(master: str) -> dict[str, str]:
     confs = {
         **JOB_CONFS,
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "1",  # v2 leaves partial appends
+        # A plan shows a source's options but for those named here. Spark's own value, then those that hold secrets.
+        "spark.sql.redaction.options.regex": "(?i)url|config|state|catalog|exec",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.python.filterPushdown.enabled": "true",

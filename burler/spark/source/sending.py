@@ -13,6 +13,7 @@ from burler.declare.tap import Tap
 from burler.errors import AppError, UsageError
 from burler.runtime.away import AppRef
 from burler.singer.messages import encode
+from burler.spark.launch import make_sources_known
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,9 +101,7 @@ def read(spark: SparkSession, app: str | Path | Tap, *, stream: str = "", **opti
     Raises:
         UsageError: the tap can't be sent. What is wrong with options shows when Spark plans.
     """
-    from burler.spark.source import DefaultSource
-
-    spark.dataSource.register(DefaultSource)  # Spark finds it by its name, but not in an editable install of burler
+    make_sources_known(spark)
     reader = spark.read.format("burler").option("app", reference(app))
     given = {"stream": stream or None, **options}
     for name, value in given.items():

@@ -29,6 +29,7 @@ from burler.spark.lakesource.options import (
 )
 from burler.spark.lakesource.shape import frame_columns
 from burler.spark.lakesource.tasks import ReadTask
+from burler.spark.remote import pyspark_version
 from burler.spark.streaming.lakestream import LakeFollower, follower_reader
 from burler.spark.streaming.note import Note, Stated, change_note, check_owner, read_note
 from burler.spark.streaming.offsets import Offset
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("burler.spark.stream")
 
+_OLDEST = (4, 2)
 _LOOK_SECONDS = 0.5
 _WAIT_SECONDS = 0.1
 _HOLD_SECONDS = 20.0
@@ -131,8 +133,14 @@ def stream_reader(given: Mapping[str, str], schema: StructType) -> Any:
     """What Spark asks while a query runs.
 
     Raises:
-        UsageError: an option is wrong.
+        UsageError: an option is wrong, or this pyspark is too old.
     """
+    if pyspark_version() < _OLDEST:
+        raise UsageError(
+            f"readStream.format('burler') needs pyspark {_OLDEST[0]}.{_OLDEST[1]} or later: older ones don't tell a source "
+            "where its query stands. Land the tap instead (burler run APP --sink lake:LAKE), and stream the lake: "
+            "readStream.format('singerlake')"
+        )
     options = app_options(given)
     return follower_reader()(AppFollower(options, LakeFollower(options.lake, options.follow)), schema)
 
