@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from burler.errors import ExportError
 from burler.extras import require
 from burler.spark.columns import named, quoted
+from burler.spark.confs import job_confs
 from burler.spark.formats.base import Change
 from burler.spark.formats.folders import unwritable
-from burler.spark.session import job_confs
 
 if TYPE_CHECKING:
     import pyarrow
