@@ -20,7 +20,7 @@ from burler.errors import UsageError
 from burler.extras import require
 from burler.spark import jvm
 from burler.spark.confs import JOB_CONFS
-from burler.spark.launch import launched, make_sources_known, users_confs
+from burler.spark.launch import keep_sparks_errors_single, launched, make_sources_known, users_confs
 from burler.spark.remote import (
     SAIL,
     address_of,
@@ -77,6 +77,7 @@ def session(
     else:
         made = _classic({"spark.app.name": app_name, **own}, master)
     make_sources_known(made)
+    keep_sparks_errors_single()
     return made
 
 
