@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import os
 import signal
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 2.0
-_OBJECTS_TO_COLLECT = 2000
 _FAILURES = 10  # of a stream, each with a line of its own
 _PLACE = 300  # characters of a failure's place
 _process: dict[str, bool] = {"ours": False}
@@ -56,23 +54,6 @@ def _end_at_sigterm() -> None:
     container would be killed once its grace period is over."""
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
-
-
-@contextlib.contextmanager
-def calm_collector() -> Iterator[None]:
-    """Python's collector, set for a run: what was loaded is left alone, and it comes less often.
-
-    A page of rows is thousands of new objects, which go again without the collector's help; each of its visits, by
-    Python's own settings several a page, looks at them in vain. Measured on small rows: 15 % of the time.
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(max(before[0], _OBJECTS_TO_COLLECT), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def end(code: int) -> NoReturn:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from burler.singer.messages import ActivateVersion, Message, Records, Schema, State
+from burler.singer.messages import Message, State
 from burler.sinks.base import Sink
 
 if TYPE_CHECKING:
@@ -35,20 +35,13 @@ class LakeSink:
         if self._stopped:
             return  # it would stand behind a hole
         try:
-            self._take(message)
+            if isinstance(message, State):
+                self._writer.state(message)
+            else:
+                self._writer.take(message)
         except WaitStopped as stop:
             self._stopped = True
             logger.warning("%s", stop)
-
-    def _take(self, message: Message) -> None:
-        if isinstance(message, Records):
-            self._writer.records(message)
-        elif isinstance(message, Schema):
-            self._writer.schema(message)
-        elif isinstance(message, ActivateVersion):
-            self._writer.activate_version(message)
-        elif isinstance(message, State):
-            self._writer.state(message)
 
     def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
         """Of those whose data is committed and whose line has gone on."""

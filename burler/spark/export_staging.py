@@ -7,22 +7,17 @@ them see. What a killed export has left is removed by the next one.
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import secrets
 import shutil
-import socket
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from burler.errors import ExportError
+from burler.spark.owner import is_over, write_owner
 
 _PREFIX = "_staging-"
 _OWNER = "_owner.json"
-_LEFTOVER_HOURS = 24
-"""How long the staging of an export that may still run elsewhere is left alone."""
 
 
 class Staging:
@@ -41,8 +36,7 @@ class Staging:
         try:
             if not self.root.exists():
                 self.root.mkdir(parents=True)
-                owner = {"host": socket.gethostname(), "pid": os.getpid()}
-                (self.root / _OWNER).write_text(json.dumps(owner), encoding="utf-8")
+                write_owner(self.root / _OWNER)
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ExportError(
@@ -73,26 +67,5 @@ def staging(out: Path | None) -> Iterator[Staging]:
 
 def _remove_leftovers(out: Path) -> None:
     for folder in out.glob(f"{_PREFIX}*"):
-        if _is_over(folder):
+        if is_over(folder / _OWNER, folder):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_over(folder: Path) -> bool:
-    """Whether the export that made the folder has ended: its process is gone, or it is older than a day."""
-    try:
-        age_hours = (time.time() - folder.stat().st_mtime) / 3600
-    except OSError:
-        return False
-    try:
-        owner = json.loads((folder / _OWNER).read_text(encoding="utf-8"))
-        here, pid = owner["host"] == socket.gethostname(), int(owner["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
-        here, pid = False, 0  # killed while it wrote the note
-    if here and pid != os.getpid():
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            pass
-    return age_hours > _LEFTOVER_HOURS

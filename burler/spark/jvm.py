@@ -129,7 +129,6 @@ class _NotStarted(Exception):
             f"Spark's JVM ({java.executable}, Java {java.version}) {state} at start; its own words stand above. "
             "Check spark.driver.memory, spark.driver.extraJavaOptions and the free memory"
         )
-        self.timed_out = code is None
 
 
 def class_path(spark_home: str, conf: Mapping[str, str]) -> list[str]:

@@ -52,6 +52,14 @@ class LakeFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Activation:
+    """An ACTIVATE_VERSION: its version, and the rank of its file (11.31)."""
+
+    version: int
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
 class SchemaVersion:
     """A SCHEMA message of the stream: its folder name, its version (``v1``) and what it says."""
 

@@ -7,6 +7,7 @@ burler starts the JVM itself (``jvm``) where the Spark is pyspark's own. A Spark
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import pkgutil
 import re
@@ -97,6 +98,17 @@ def make_sources_known(spark: SparkSession) -> None:
         if name not in listed and find_spec(name) is not None:
             with contextlib.suppress(Exception):  # a session must come up also where a source is broken
                 spark.dataSource.register(import_module(name).DefaultSource)
+
+
+def keep_sparks_errors_single() -> None:
+    """A plan that Spark refuses is an error that is raised; pyspark prints it as a line of JSON on stderr besides.
+
+    Who wants that line sets the level of these loggers afterwards.
+    """
+    from pyspark.logger import PySparkLogger  # Python's own getLogger would make loggers that pyspark can't use
+
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _submitted(arguments: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ from burler.spark.columns import table_columns
 from burler.spark.export_options import ExportOptions
 from burler.spark.formats.base import TableState
 from burler.spark.formats.checking import check_partitions
-from burler.spark.lakefiles import LakeFile, LakeStream
+from burler.spark.lakefiles import Activation, LakeFile, LakeStream
 from burler.spark.plan_columns import (
     as_the_table_has_them,
     grown_columns,
@@ -45,14 +45,6 @@ Kind = Literal["skip", "append", "upsert", "rebuild"]
 
 # Ranks of what an earlier export took in, below those of all files: the activation, then the rows it left standing.
 SEEN_RANK, TABLE_RANK = -2, -1
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """The last ACTIVATE_VERSION: its version, and the rank of its file (SEEN_RANK: taken in by an earlier export)."""
-
-    version: int
-    rank: int
 
 
 @dataclass(frozen=True, slots=True)

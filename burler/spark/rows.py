@@ -26,8 +26,8 @@ from burler.spark.columns import (
     named,
     quoted,
 )
-from burler.spark.lakefiles import LakeFile
-from burler.spark.plan import TABLE_RANK, Activation, Plan
+from burler.spark.lakefiles import Activation, LakeFile
+from burler.spark.plan import TABLE_RANK, Plan
 from burler.spark.types import spark_schema
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ import os
 import re
 import secrets
 import sys
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import UsageError
 from burler.extras import require
 from burler.spark import jvm
-from burler.spark.launch import launched, make_sources_known, users_confs
+from burler.spark.confs import JOB_CONFS
+from burler.spark.launch import keep_sparks_errors_single, launched, make_sources_known, users_confs
 from burler.spark.remote import (
     SAIL,
     address_of,
@@ -38,20 +38,6 @@ _log = logging.getLogger("burler.spark")
 
 _NEEDED_FOR = "burler.spark"
 _GIB = 1 << 30
-
-JOB_CONFS: Mapping[str, str] = {
-    "spark.sql.session.timeZone": "UTC",  # a time without offset is UTC
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 has no statistics, Iceberg refuses it
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.files.ignoreCorruptFiles": "false",  # true loses rows in silence
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-    "spark.sql.json.enablePartialResults": "true",
-    # Spark looks at a list of files in a task each, up to 10,000: 79 CPU seconds for 10,000 files, 3 with few tasks.
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
-}
-"""Confs that decide what comes out right, or at what cost. An export sets them for its own jobs in any session."""
 
 
 def session(
@@ -91,6 +77,7 @@ def session(
     else:
         made = _classic({"spark.app.name": app_name, **own}, master)
     make_sources_known(made)
+    keep_sparks_errors_single()
     return made
 
 
@@ -138,64 +125,6 @@ def driver_memory_mib() -> int:
     with contextlib.suppress(OSError, ValueError):  # "max" (no limit), or no cgroup v2
         total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
     return min(max(total // 4, _GIB), 8 * _GIB) >> 20
-
-
-# ---- the confs of a job -------------------------------------------------------------------------------------------
-
-# Sessions with exports under way: how many, and the caller's confs. Exports may share a session in threads.
-_under_way: dict[int, tuple[int, dict[str, str | None]]] = {}
-_under_way_lock = threading.Lock()
-
-
-@contextlib.contextmanager
-def job_confs(spark: SparkSession) -> Iterator[None]:
-    """Set the confs that an export depends on; the last export to end puts the caller's back.
-
-    Raises:
-        UsageError: the session does not let one be set, and has another value.
-    """
-    with _under_way_lock:
-        count, before = _under_way.get(id(spark), (0, {}))
-        if not count:
-            before = {key: spark.conf.get(key, None) for key in JOB_CONFS}
-            for key, value in JOB_CONFS.items():
-                if before[key] != value:
-                    _set_or_check(spark, key, value)
-        _under_way[id(spark)] = (count + 1, before)
-    try:
-        yield
-    finally:
-        with _under_way_lock:
-            count, before = _under_way.pop(id(spark))
-            if count > 1:
-                _under_way[id(spark)] = (count - 1, before)
-            else:
-                _restore(spark, before)
-
-
-def _set_or_check(spark: SparkSession, key: str, value: str) -> None:
-    """Some services let few confs be set; where one then reads as we need it, that is as good."""
-    reason = ""
-    try:
-        spark.conf.set(key, value)
-    except Exception as error:
-        reason = str(error).strip().partition("\n")[0][:120]
-    if reason and spark.conf.get(key, value) != value:
-        raise UsageError(
-            f"this Spark session has {key}={spark.conf.get(key)} and does not let it be set ({reason}). "
-            f"burler's rows come out right with {value} only: set it where the session is made"
-        )
-
-
-def _restore(spark: SparkSession, before: Mapping[str, str | None]) -> None:
-    for key, was in before.items():
-        if was == JOB_CONFS[key]:
-            continue
-        with contextlib.suppress(Exception):  # what could not be set need not be put back; a stopped session has none
-            if was is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, was)
 
 
 # ---- making sessions ----------------------------------------------------------------------------------------------

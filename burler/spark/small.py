@@ -19,8 +19,8 @@ from burler.extras import require
 from burler.spark.columns import BATCHED_AT, BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, VERSION
 from burler.spark.exact import exact_batches
 from burler.spark.export_options import SMALL_BYTES, ExportOptions
-from burler.spark.lakefiles import LakeStream
-from burler.spark.plan import Activation, Plan
+from burler.spark.lakefiles import Activation, LakeStream
+from burler.spark.plan import Plan
 from burler.spark.quarantine import BadRow, write_bad
 from burler.spark.readrows import Flagged, ReadReport, notes_of
 from burler.spark.rows import EXACT, key_error

@@ -51,6 +51,30 @@ def test_a_damaged_lake_file_is_one_clear_error(tmp_path: Path) -> None:
     assert not list((tmp_path / "tables").rglob("*.parquet"))
 
 
+REFUSED = """
+import contextlib
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions
+from burler import spark
+from burler.cli.main import main
+
+def export(session, *_arguments, **_options):
+    with contextlib.suppress(AnalysisException):
+        session.range(1).select(functions.col("nope"))  # told in the way of DataFrames, the other in that of SQL
+    session.sql("select nope")
+
+spark.export = export
+main(["export", "lake", "tables", "--master", "local[1]"])
+"""
+
+
+def test_an_error_of_spark_is_told_once_and_pyspark_prints_no_json_besides(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", REFUSED], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "QueryContextLogger" not in done.stderr and "{" not in {line[:1] for line in done.stderr.splitlines()}
+    assert done.stderr.count("UNRESOLVED_COLUMN") == 1, done.stderr
+
+
 def test_a_reader_that_goes_ends_it_with_its_own_code_and_whole_tables(tmp_path: Path) -> None:
     fill(tmp_path, 5)
     command = [sys.executable, "-m", "burler", "export", "lake", "tables"]

@@ -17,7 +17,7 @@ from burler.lake.snapshot import FileStats
 from burler.lake.store import Store
 from burler.lake.writing.files import Form, LakeFiles, Owner
 from burler.lake.writing.openfile import SchemaInUse
-from burler.singer.messages import ActivateVersion, Records, Schema, Vouched, format_time, to_line
+from burler.singer.messages import ActivateVersion, Message, Records, Schema, Vouched, format_time, to_line
 from burler.target.roll import Clock, RollSettings, SystemClock
 
 
@@ -48,6 +48,19 @@ class Inlet(ABC):
             self._finish()
         else:
             self.abort()
+
+    def take(self, message: Message) -> None:
+        """A message by its kind; one that says nothing of rows is passed over.
+
+        Raises:
+            MessageError, UsageError, LockLost, StorageError, LockTimeout, WaitStopped: see ``schema`` and ``page``.
+        """
+        if isinstance(message, Records):
+            self.records(message)
+        elif isinstance(message, Schema):
+            self.schema(message)
+        elif isinstance(message, ActivateVersion):
+            self.activate_version(message)
 
     def schema(self, message: Schema) -> None:
         """The schema of a stream from here on. The same as before: its file goes on. Another: a new file.

@@ -13,7 +13,7 @@ from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.runtime import logs
 from burler.runtime.away import AppRef, Part, run_part
 from burler.settings import Settings
-from burler.singer.messages import ActivateVersion, Message, Records, Schema
+from burler.singer.messages import Message
 from burler.sinks.open import compression_of, roll_of
 
 FAILED = "burler-task-failed: "
@@ -91,12 +91,7 @@ class PartSink:
 
     def write(self, message: Message) -> None:
         """Take a message."""
-        if isinstance(message, Records):
-            self._writer.records(message)
-        elif isinstance(message, Schema):
-            self._writer.schema(message)
-        elif isinstance(message, ActivateVersion):
-            self._writer.activate_version(message)
+        self._writer.take(message)
 
     def flush(self) -> None:
         """Files stay open."""

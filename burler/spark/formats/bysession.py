@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from burler.config.secrets import masked
 from burler.errors import ExportError, UsageError
 from burler.spark.columns import quoted
+from burler.spark.confs import job_confs
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.checking import check_partitions, check_variants
 from burler.spark.formats.merging import wins
 from burler.spark.formats.writing import is_arrow
-from burler.spark.session import job_confs
 
 if TYPE_CHECKING:
     import pyarrow

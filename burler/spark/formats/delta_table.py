@@ -201,6 +201,7 @@ def _as_kind(change: Change, kind: Any, partition_by: tuple[str, ...]) -> Change
 
 
 def _quoted(name: str) -> str:
+    """For delta-rs, which reads no doubled backtick as one (``columns.quoted`` is for Spark)."""
     return f"`{name}`"
 
 

@@ -8,20 +8,13 @@ lets a later export remove what a killed one left.
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import secrets
 import shutil
-import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from burler.errors import ExportError
-
-LEFTOVER_HOURS = 24
-"""How long the data of an export that may still run elsewhere is left alone."""
-
+from burler.spark.owner import is_over, write_owner
 
 MARKS = {"_delta_log": "delta", "_versions": "parquet (or another of files)", "metadata": "iceberg"}
 """What lies in a table's folder, by its format."""
@@ -44,7 +37,7 @@ def data_folder(table: Path, holds: Callable[[Path], bool]) -> Iterator[Path]:
     try:
         try:
             table.mkdir(parents=True, exist_ok=True)
-            note.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}), encoding="utf-8")
+            write_owner(note)
         except OSError as error:
             raise unwritable(table, error) from None
         yield folder
@@ -93,7 +86,7 @@ def remove_leftovers(table: Path, published: Callable[[], set[str]]) -> None:
     Args:
         published: names of all data folders that a version refers to; called only if there are notes.
     """
-    notes = [note for note in table.glob("_pending-*.json") if _is_over(note)]
+    notes = [note for note in table.glob("_pending-*.json") if is_over(note, note)]
     if not notes:
         return
     kept = published()
@@ -110,23 +103,3 @@ def remove_leftovers(table: Path, published: Callable[[], set[str]]) -> None:
 def pending(table: Path) -> set[str]:
     """Names of the data folders that an export may still be writing."""
     return {f"data-{note.stem.removeprefix('_pending-')}" for note in table.glob("_pending-*.json")}
-
-
-def _is_over(note: Path) -> bool:
-    """Whether the export that wrote the note has ended: its process is gone, or it is older than a day."""
-    try:
-        age_hours = (time.time() - note.stat().st_mtime) / 3600
-        owner = json.loads(note.read_text(encoding="utf-8"))
-        here, pid = owner["host"] == socket.gethostname(), int(owner["pid"])
-    except FileNotFoundError:
-        return False  # its export has just ended
-    except (OSError, ValueError, KeyError, TypeError):
-        here, pid = False, 0  # killed while it wrote the note
-    if here and pid != os.getpid():
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            pass
-    return age_hours > LEFTOVER_HOURS

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from burler.config.secrets import hide, masked, raw_secrets
 from burler.errors import ExportError
 from burler.spark.columns import quoted
+from burler.spark.confs import job_confs
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.writing import is_arrow, refused_by_spark
-from burler.spark.session import job_confs
 
 if TYPE_CHECKING:
     import pyarrow

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from burler.extras import require
 from burler.spark.columns import named
+from burler.spark.confs import job_confs
 from burler.spark.formats import postgres_sql as sql
-from burler.spark.session import job_confs
 
 if TYPE_CHECKING:
     import pyarrow

@@ -16,6 +16,7 @@ from burler.config.secrets import masked
 from burler.errors import ExportError, UsageError
 from burler.extras import require
 from burler.spark.columns import named
+from burler.spark.confs import job_confs
 from burler.spark.formats import postgres_sql as sql
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.checking import check_variants
@@ -24,7 +25,6 @@ from burler.spark.formats.postgres_load import NEEDED_FOR, REPORT, Load, Unfit, 
 from burler.spark.formats.postgres_read import postgres_rows
 from burler.spark.formats.writing import is_arrow
 from burler.spark.remote import capabilities
-from burler.spark.session import job_confs
 
 if TYPE_CHECKING:
     import pyarrow

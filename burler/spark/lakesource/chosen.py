@@ -14,21 +14,13 @@ from burler.lake.reading.choice import Choice, no_such_version, versions_wanted
 from burler.lake.replay.state import Position
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.store import Store
-from burler.spark.lakefiles import LakeFile, LakeStream, SchemaVersion, lake_stream
+from burler.spark.lakefiles import Activation, LakeFile, LakeStream, SchemaVersion, lake_stream
 from burler.spark.lakesource.options import LakeOptions
 from burler.spark.lakesource.pruned import only
 from burler.spark.lakesource.ranges import between
 from burler.spark.united import United, unite_stream
 
 _log = logging.getLogger("burler.spark.singerlake")
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """An ACTIVATE_VERSION: its version, and the rank of its file (11.31)."""
-
-    version: int
-    rank: int
 
 
 @dataclass(frozen=True, slots=True)

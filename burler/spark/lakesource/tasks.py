@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from burler.columns.kinds import StructOf
 from burler.lake.reading.choice import Window
-from burler.spark.lakefiles import LakeFile, LakeStream
-from burler.spark.lakesource.chosen import Activation, united, versions_up_to, without_folder
+from burler.spark.lakefiles import Activation, LakeFile, LakeStream
+from burler.spark.lakesource.chosen import united, versions_up_to, without_folder
 from burler.spark.lakesource.options import Bad, LakeOptions
 from burler.spark.lakesource.pruned import only
 from burler.spark.lakesource.shape import SchemaChanged, frame_columns, in_order, misfit

@@ -11,29 +11,24 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import UsageError
 from burler.lake.replay.state import START
 from burler.lake.store import Hold, Store, open_store
 from burler.spark.lakefiles import SchemaVersion, load_stream
-from burler.spark.lakesource.options import (
-    TASK_BYTES,
-    FollowOptions,
-    LakeOptions,
-    Texts,
-    absolute,
-    follow_options,
-    read_options,
-)
+from burler.spark.lakesource.options import FollowOptions
 from burler.spark.lakesource.shape import frame_columns
 from burler.spark.lakesource.tasks import ReadTask
 from burler.spark.remote import pyspark_version
+from burler.spark.streaming.appoptions import AppOptions, app_options
+from burler.spark.streaming.holding import held
+from burler.spark.streaming.keeper import spooled
 from burler.spark.streaming.lakestream import LakeFollower, follower_reader
 from burler.spark.streaming.note import Note, Stated, change_note, check_owner, read_note
 from burler.spark.streaming.offsets import Offset
-from burler.spark.streaming.pump import Work, spooled, tap_name
+from burler.spark.streaming.pump import Work, tap_name
 from burler.spark.streaming.pumping import Pumping
 from burler.spark.streaming.spool import give_up
 from burler.spark.types import spark_schema
@@ -45,65 +40,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger("burler.spark.stream")
 
 _OLDEST = (4, 2)
-_LOOK_SECONDS = 0.5
 _WAIT_SECONDS = 0.1
 _HOLD_SECONDS = 20.0
 _TIDY_SECONDS = 60.0
 _STATE_SECONDS = 0.5
-_OWN = ("spool", "land_seconds", "keep_hours", "bad", "new_fields", "timestamps", "as_text", "task_bytes")
-_FOLLOW = ("poll_seconds", "behind", "maxRowsPerTrigger", "maxFilesPerTrigger", "maxBytesPerTrigger")
-
-
-@dataclass(frozen=True, slots=True)
-class AppOptions:
-    """What a stream over a tap is told beside what the tap itself is told (``burler.spark.source.options``).
-
-    ``poll_seconds``: from the end of one run of the tap to the next. ``keep_hours``: how long rows stay in the spool
-    after the sink has committed them.
-    """
-
-    given: Mapping[str, str] = field(repr=False)
-    spool: str
-    poll_seconds: float
-    land_seconds: float
-    keep_hours: float
-    lake: LakeOptions
-    follow: FollowOptions
-
-
-def app_options(given: Mapping[str, str]) -> AppOptions:
-    """Raises: UsageError: an option is wrong, or there is no spool."""
-    from burler.spark.source.options import NAMES, parse
-
-    texts = Texts(given, (*NAMES, *_OWN, *_FOLLOW), format="burler")
-    for name in ("limit", "pushdown"):
-        if texts.get(name) is not None:
-            raise UsageError(f"format 'burler': option '{name}' is for spark.read alone.")
-    parse(given)  # what is wrong with the tap's own options shows here, too
-    spool = absolute(
-        texts.needed(
-            "spool",
-            "a folder or URL of this query's own, beside its checkpoint, where the driver and all executors reach it. "
-            "The tap's rows wait there, so that a batch can be read again after a crash.",
-        )
-    )
-    follow = replace(follow_options(texts), poll_seconds=_LOOK_SECONDS, starting="earliest")
-    return AppOptions(
-        given=dict(given),
-        spool=spool,
-        poll_seconds=texts.number("poll_seconds", 60.0),
-        land_seconds=max(texts.number("land_seconds", 5.0), 0.001),
-        keep_hours=texts.number("keep_hours", 24.0),
-        lake=LakeOptions(
-            url=spool,
-            bad=texts.one_of("bad", ("fail", "keep")),
-            ignores_new=texts.one_of("new_fields", ("fail", "ignore")) == "ignore",
-            may_lack=True,
-            read=read_options(texts),
-            task_bytes=texts.whole("task_bytes", least=1) or TASK_BYTES,
-        ),
-        follow=follow,
-    )
 
 
 def stream_schema(given: Mapping[str, str]) -> StructType:
@@ -173,7 +113,7 @@ class AppFollower:
         """
         if self._store is None:
             store = open_store(self.options.spool)
-            self._hold = _own(store)
+            self._hold = held(store, "query", seconds=_HOLD_SECONDS, otherwise="belongs to another query that runs")
             self._store = store
         return self._store
 
@@ -211,7 +151,7 @@ class AppFollower:
                     raise failure
                 return start
             if not self.once:
-                self._quiet = (start, time.monotonic() + _LOOK_SECONDS)
+                self._quiet = (start, time.monotonic() + self.follow.poll_seconds)
                 return start
             time.sleep(_WAIT_SECONDS)
 
@@ -335,22 +275,3 @@ class AppFollower:
         if self._is_continued(offset, note):
             return Offset(None, START)
         return replace(offset, state=None)
-
-
-def _own(store: Store) -> Hold | None:
-    """A sign that a query has this spool; a query that is about to end is waited for.
-
-    Raises:
-        UsageError: another query goes on running on it.
-    """
-    end = time.monotonic() + _HOLD_SECONDS
-    while True:
-        hold = store.hold("query")
-        if hold is None or hold.taken:
-            return hold
-        if time.monotonic() > end:
-            raise UsageError(
-                f"the spool {store.url} belongs to another query that runs. "
-                'Give each query a folder of its own: option("spool", ...).'
-            )
-        time.sleep(0.2)

@@ -20,13 +20,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from burler.errors import BurlerError, StreamError, UsageError
-from burler.lake.manifests import manifest
-from burler.lake.store import Hold, Store, open_store
+from burler.errors import BurlerError, StreamError
+from burler.lake.store import open_store
 from burler.runtime import logs
 from burler.runtime.signals import Stopper
 from burler.settings import Settings
-from burler.singer.messages import Message, State
+from burler.singer.messages import Message
+from burler.spark.streaming.holding import held
+from burler.spark.streaming.keeper import StateKeeper
 from burler.spark.streaming.note import Note, Stated, change_note, check_owner, plain, read_note
 
 _GRACE_SECONDS = 15.0
@@ -84,7 +85,7 @@ def _pump(work: Work, stopper: Stopper, say: Callable[[dict[str, Any]], None]) -
     from burler.spark.source.planning import find_stream
 
     store = open_store(work.spool)
-    hold = _held(store)
+    hold = held(store, "pump", seconds=_HOLD_SECONDS, otherwise="is being filled by another process")
     found = find_stream(parse(work.options))
     tap = tap_name(found)
     check_owner(read_note(store), tap, found.declared.stream, store)
@@ -189,88 +190,6 @@ def _writer(url: str, tap_id: str, keep: Callable[[Message], None], settings: Se
         tail=settings.tail,
         should_stop=lambda: stopper.requested,
     )
-
-
-class StateKeeper:
-    """The sink behind the lake: notes each STATE with the commit up to which its rows are in the spool.
-
-    A STATE comes here only when everything before it is committed, so the sequence read now covers it; rows that were
-    committed since without a STATE make it no less true.
-    """
-
-    def __init__(self, store: Store, note: Note) -> None:
-        self._store = store
-        self._note = note
-        self._told: Callable[[dict[str, Any]], None] = lambda _state: None
-        self.state = note.newest
-
-    def write(self, message: Message) -> None:
-        """Keep a STATE; nothing else comes this far.
-
-        Raises:
-            StorageError: the spool can't be written. The STATE then counts for nobody.
-        """
-        if not isinstance(message, State):
-            return
-        whole = plain(message.whole)
-        self._note = change_note(self._store, lambda: self._note, lambda note: note.add(self._stated(note, whole)))
-        self.state = whole
-        self._told(message.whole)
-
-    def _stated(self, note: Note, whole: dict[str, Any]) -> Stated:
-        place = spooled(self._store, note)
-        if place is None:
-            return Stated(None, 0, whole)
-        snapshot = manifest.load(self._store, *place)
-        return Stated(snapshot.generation, snapshot.sequence, whole)
-
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """See ``Sink.tell_states``."""
-        self._told = told
-
-    def flush(self) -> None:
-        """Nothing is held."""
-
-    def settle(self) -> None:
-        """Nothing is held."""
-
-    def tick(self) -> None:
-        """Nothing is due by age."""
-
-    def close(self, *, complete: bool) -> None:
-        """Nothing is open."""
-
-
-def spooled(store: Store, note: Note) -> tuple[str, str] | None:
-    """(tap id, stream) of the rows in a spool; None where it has none yet.
-
-    Raises:
-        UsageError: the tap sends the stream under several names.
-    """
-    found = [one for one in manifest.streams(store) if one[1] in note.names]
-    if len(found) > 1:
-        shown = ", ".join("/".join(one) for one in found)
-        raise UsageError(f"the spool {store.url} holds several streams: {shown}. Give each query one of its own.")
-    return found[0] if found else None
-
-
-def _held(store: Store) -> Hold | None:
-    """A sign that this process fills the spool; waits for one that is about to end.
-
-    Raises:
-        UsageError: another process goes on filling it.
-    """
-    end = time.monotonic() + _HOLD_SECONDS
-    while True:
-        hold = store.hold("pump")
-        if hold is None or hold.taken:
-            return hold
-        if time.monotonic() > end:
-            raise UsageError(
-                f"the spool {store.url} is being filled by another process. "
-                'Give each query a folder of its own: option("spool", ...).'
-            )
-        time.sleep(0.1)
 
 
 def _waited(seconds: float, stopper: Stopper) -> bool:

@@ -16,8 +16,9 @@ import pytest
 from burler.errors import UsageError
 from burler.spark import export, export_options, jvm, launch, remote
 from burler.spark import session as get_session
+from burler.spark.confs import JOB_CONFS, job_confs
 from burler.spark.java import Java
-from burler.spark.session import JOB_CONFS, default_confs, job_confs
+from burler.spark.session import default_confs
 
 session_module = sys.modules["burler.spark.session"]
 

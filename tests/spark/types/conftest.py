@@ -32,11 +32,11 @@ class Read:
 def read_stream(spark: Any, lake: Any, tmp_path: Path) -> Any:
     """Reads a stream of the lake as ``burler.spark.export`` does."""
     from burler.lake.store import open_store
+    from burler.spark.confs import job_confs
     from burler.spark.lakefiles import load_stream
     from burler.spark.quarantine import read_bad
     from burler.spark.readoptions import ReadOptions
     from burler.spark.readrows import Flagged, read_rows
-    from burler.spark.session import job_confs
     from burler.spark.united import unite_stream
 
     def read(stream: str = "s", *, as_json: tuple[str, ...] = (), watch: Any = None, **options: Any) -> Read:

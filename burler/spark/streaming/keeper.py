@@ -1,0 +1,75 @@
+"""STATEs into a spool's note: each with the commit up to which its rows are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from burler.errors import UsageError
+from burler.lake.manifests import manifest
+from burler.lake.store import Store
+from burler.singer.messages import Message, State
+from burler.spark.streaming.note import Note, Stated, change_note, plain
+
+
+class StateKeeper:
+    """The sink behind the lake: notes each STATE with the commit up to which its rows are in the spool.
+
+    A STATE comes here only when everything before it is committed, so the sequence read now covers it; rows that were
+    committed since without a STATE make it no less true.
+    """
+
+    def __init__(self, store: Store, note: Note) -> None:
+        self._store = store
+        self._note = note
+        self._told: Callable[[dict[str, Any]], None] = lambda _state: None
+        self.state = note.newest
+
+    def write(self, message: Message) -> None:
+        """Keep a STATE; nothing else comes this far.
+
+        Raises:
+            StorageError: the spool can't be written. The STATE then counts for nobody.
+        """
+        if not isinstance(message, State):
+            return
+        whole = plain(message.whole)
+        self._note = change_note(self._store, lambda: self._note, lambda note: note.add(self._stated(note, whole)))
+        self.state = whole
+        self._told(message.whole)
+
+    def _stated(self, note: Note, whole: dict[str, Any]) -> Stated:
+        place = spooled(self._store, note)
+        if place is None:
+            return Stated(None, 0, whole)
+        snapshot = manifest.load(self._store, *place)
+        return Stated(snapshot.generation, snapshot.sequence, whole)
+
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+        """See ``Sink.tell_states``."""
+        self._told = told
+
+    def flush(self) -> None:
+        """Nothing is held."""
+
+    def settle(self) -> None:
+        """Nothing is held."""
+
+    def tick(self) -> None:
+        """Nothing is due by age."""
+
+    def close(self, *, complete: bool) -> None:
+        """Nothing is open."""
+
+
+def spooled(store: Store, note: Note) -> tuple[str, str] | None:
+    """(tap id, stream) of the rows in a spool; None where it has none yet.
+
+    Raises:
+        UsageError: the tap sends the stream under several names.
+    """
+    found = [one for one in manifest.streams(store) if one[1] in note.names]
+    if len(found) > 1:
+        shown = ", ".join("/".join(one) for one in found)
+        raise UsageError(f"the spool {store.url} holds several streams: {shown}. Give each query one of its own.")
+    return found[0] if found else None
