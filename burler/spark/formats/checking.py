@@ -24,8 +24,11 @@ def check_variants(columns: StructOf, place: str, kind: str) -> None:
             )
 
 
-def check_partitions(partition_by: Sequence[str], columns: StructOf, place: str) -> None:
+def check_partitions(partition_by: Sequence[str], columns: StructOf, place: str, *, has_decimals: bool = True) -> None:
     """Refuse partition columns that can't be.
+
+    Args:
+        has_decimals: whether the format takes decimals there.
 
     Raises:
         ExportError: one that is no column, or of a type whose values have no exact short text.
@@ -34,6 +37,11 @@ def check_partitions(partition_by: Sequence[str], columns: StructOf, place: str)
         kind = columns.get(name)
         if kind is None:
             raise ExportError(f"{place}: there is no column '{name}' to partition by. Nothing was published.")
+        if isinstance(kind, DecimalOf) and not has_decimals:
+            raise ExportError(
+                f"{place}: column '{name}' (decimal) can't partition a Delta table: deltalake spells values below 0 "
+                "wrong there. Nothing was published.\nChoose another column, or --format parquet"
+            )
         if not (isinstance(kind, DecimalOf) or (isinstance(kind, Scalar) and kind.name in _GOOD)):
             told = kind.name if isinstance(kind, Scalar) else "list, map or object"
             raise ExportError(

@@ -85,7 +85,7 @@ class DeltaTarget(Target):
         if self._table is not None and change.kind != "replace":
             partition_by = tuple(self._table.metadata().partition_columns)
         check_variants(change.columns, self.place, "delta")
-        check_partitions(partition_by, change.columns, self.place)
+        check_partitions(partition_by, change.columns, self.place, has_decimals=False)
         if change.kind == "merge":
             if rows is not None and not is_arrow(rows):
                 raise TypeError("a Delta table merges Arrow rows only")

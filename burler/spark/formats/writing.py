@@ -14,12 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import ExportError
 from burler.extras import require
-<<<<<<< HEAD
 from burler.spark.columns import named, quoted, refuse_variables
-=======
-from burler.spark.columns import named, quoted
 from burler.spark.confs import job_confs
->>>>>>> b2649780a552e477743bdf0a119dc19d8588c9db
 from burler.spark.formats.base import Change
 from burler.spark.formats.folders import unwritable
 

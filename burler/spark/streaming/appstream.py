@@ -77,8 +77,9 @@ def stream_reader(given: Mapping[str, str], schema: StructType) -> Any:
     """
     if pyspark_version() < _OLDEST:
         raise UsageError(
-            f"readStream.format('burler') needs pyspark {_OLDEST[0]}.{_OLDEST[1]} or later: older ones don't tell a source "
-            "where its query stands. Land the tap instead (burler run APP --sink lake:LAKE), and stream the lake: "
+            f"readStream.format('burler') needs pyspark {_OLDEST[0]}.{_OLDEST[1]} or later: "
+            "older ones don't tell a source where its query stands.\nLand the tap instead "
+            "(burler run APP --sink lake:LAKE), and stream the lake: "
             "readStream.format('singerlake')"
         )
     options = app_options(given)

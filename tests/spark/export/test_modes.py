@@ -115,6 +115,20 @@ def test_columns_to_partition_by_that_can_not_be(lake, run, by, words):
     assert words in str(caught.value)
 
 
+def test_decimals_partition_parquet_tables_alone(lake, run, tmp_path, both_ways):
+    """deltalake spells the partition of -1.05 so that no reader can open the table."""
+    cents = {"type": "number", "multipleOf": 0.01}
+    lake.commit("users", [{"id": 1, "p": -1.05}], schema={"properties": {"id": INTEGER, "p": cents}})
+
+    with pytest.raises(
+        ExportError, match=r"column 'p' \(decimal\) can't partition a Delta table.*\n.*--format parquet"
+    ):
+        run(partition_by="p")
+
+    assert not list((tmp_path / "out").rglob("*.json"))
+    assert run(partition_by="p", format="parquet", out="parquet")["users"].rows_written == 1
+
+
 def test_file_bytes_decides_how_many_files_there_are(lake, run, tmp_path, with_spark):
     for part in range(4):
         lake.commit("users", [{"id": 1000 * part + at, "name": "x" * 200} for at in range(1000)])
