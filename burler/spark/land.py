@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +22,11 @@ from burler.runtime.signals import Stopper
 from burler.runtime.sync import SyncResult
 from burler.settings import Settings
 from burler.spark.export import export
+from burler.spark.export_options import checked
 from burler.spark.export_run import StreamResult
 from burler.spark.extraction.driving import Emit
 from burler.spark.extraction.extracting import extract
+from burler.spark.formats.opening import check_format
 from burler.spark.lakefiles import find_streams
 
 if TYPE_CHECKING:
@@ -78,8 +82,10 @@ def land(
     Raises:
         ExportError: rows are in the lake, ``emit`` has had their STATE, and a table could not be made of them. The next
             run, or ``burler.spark.export``, goes on.
-        UsageError, LockLost, StorageError: see ``burler.spark.extract``.
+        UsageError, LockLost, StorageError: see ``burler.spark.extract``. TypeError: an argument that nobody knows. Both
+            are told before anything is extracted.
     """
+    refuse_unknown(export_options)
     place = lake_of(out, lake, kind=str(export_options.get("format", "delta")))
     used: list[tuple[str, Settings]] = []
 
@@ -110,6 +116,24 @@ def land(
         spark, place, out, tap_id=tap_id or own.tap_id or name, lake_options=own.lake_options, **export_options
     )
     return Landed(done, tables)
+
+
+def refuse_unknown(options: Mapping[str, Any]) -> None:
+    """Look at what is meant for the export before hours of extraction.
+
+    Raises:
+        TypeError: one that it does not take. UsageError: a value that it does not take.
+    """
+    own = {"spark", "lake", "out", "taps", "lake_options"}
+    known = [name for name in signature(export).parameters if name not in own]
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"Did you mean {near[0]}?" if near else f"It takes: {', '.join(known)}."
+            raise TypeError(f"burler.spark.land does not take {name!r}. {hint}")
+    defaults = {name: one.default for name, one in signature(export).parameters.items()}
+    wanted = checked(**{name: options.get(name, defaults[name]) for name in signature(checked).parameters})
+    check_format(wanted.kind, wanted.options)
 
 
 def make_tables(

@@ -7,6 +7,7 @@ app transactions. Small upserts are merged by delta-rs itself, without Spark.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 MADE_BY = "made by burler export from"
 _NEEDED_FOR = "burler export"
 _log = logging.getLogger("burler.spark.formats")
+_READ_AS_NULL = frozenset(("", "__HIVE_DEFAULT_PARTITION__"))
+"""Texts in a partition column that come back as null, from delta-rs or from Spark."""
 
 
 class DeltaTarget(Target):
@@ -94,7 +97,7 @@ class DeltaTarget(Target):
             elif rows is None:
                 change = _as_kind(change, "append", partition_by)
             elif not any("`" in name for name, _ in change.columns.fields):
-                return self._merge(rows, change)
+                return self._merge(rows, _as_kind(change, "merge", partition_by))
             else:  # delta-rs can't parse a name with a backtick
                 rows = merged(self._table.to_pyarrow_table(), rows, change.keys, change.newer)
                 change = _as_kind(change, "replace", partition_by)
@@ -105,15 +108,22 @@ class DeltaTarget(Target):
         with data_folder(self._path, self._holds) as folder:
             write_parquet(rows, folder, change, change.partition_by)
             files = data_files(folder, self._path, change.partition_by)
-            for file in files:
-                if "" in file.partition.values():
-                    raise ExportError(
-                        f"{self.place}: a partition column holds empty text, which Delta can't tell from null there. "
-                        "Nothing was published.\nChoose another column to partition by, or the format parquet"
-                    )
+            self._refuse_lost(value for file in files for value in file.partition.values())
             change.check()
             version = self._commit(lambda: self._make_version(files, change, folder.name), folder.name)
         return Published(version, sum(file.rows for file in files))
+
+    def _refuse_lost(self, values: Iterable[object]) -> None:
+        """Refuse values of partition columns that readers take for null.
+
+        Raises:
+            ExportError: there is one.
+        """
+        for lost in _READ_AS_NULL.intersection(values):
+            raise ExportError(
+                f"{self.place}: a partition column holds {lost or 'empty text'}, which Delta can't tell from null. "
+                "Nothing was published.\nChoose another column to partition by, or the format parquet"
+            )
 
     def _make_version(self, files: list[Any], change: Change, folder: str) -> None:
         if self._table is None:
@@ -132,6 +142,8 @@ class DeltaTarget(Target):
         Files of a merge that is killed or refused lie beside those of the table, where nobody can tell them from those
         that another program is about to commit: they are left to a vacuum.
         """
+        for name in change.partition_by:
+            self._refuse_lost(rows.column(name).unique().to_pylist())
         have = {name for name, _ in change.columns.fields}
         on = " AND ".join(f"t.{_quoted(key)} = s.{_quoted(key)}" for key in change.keys)
         newer = wins(change.newer, have, lambda name: f"s.{_quoted(name)}", lambda name: f"t.{_quoted(name)}")

@@ -104,3 +104,20 @@ def test_where_the_lake_is():
     assert lake_of("out", "s3://x/lake") == "s3://x/lake"
     with pytest.raises(UsageError, match="say where the lake is to be"):
         lake_of("jdbc:postgresql://host/db", None, kind="jdbc")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"fromat": "delta"}, TypeError, "land does not take 'fromat'. Did you mean format?"),
+        ({"mode": "upsrt"}, UsageError, "mode is 'upsrt'; it must be append or upsert"),
+        ({"lake_options": {}}, TypeError, "does not take 'lake_options'"),
+    ],
+)
+def test_options_of_the_export_are_looked_at_before_the_extraction(
+    spark: Any, tmp_path: Path, options: dict[str, Any], error: type[Exception], says: str
+):
+    with pytest.raises(error) as caught:
+        land(spark, None, tmp_path / "out", exec="no-such-tap", **options)
+
+    assert says in str(caught.value)
