@@ -16,7 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burler.errors import BurlerError, ExportError
+from burler.errors import BurlerError, ExportError, UsageError
+from burler.lake import layout
 from burler.lake.store import Store, open_store
 from burler.spark import batches_in
 from burler.spark.export_options import ExportOptions, checked
@@ -119,7 +120,10 @@ def _opened(
     lake_options: Mapping[str, Any] | None,
 ) -> Iterator[tuple[Store, Staging]]:
     """The lake, or messages laid as one, and the export's staging."""
-    with staging(_folder(out, options)) as stage:
+    folder = _folder(out, options)
+    if isinstance(lake, str | Path) and not batches_in.is_messages(lake):
+        _refuse_inside(lake, folder)
+    with staging(folder) as stage:
         if isinstance(lake, str | Path) and not batches_in.is_messages(lake):
             yield open_store(str(lake), must_exist=True, options=lake_options), stage
         else:
@@ -131,6 +135,17 @@ def _opened(
 def _folder(out: str | Path, options: ExportOptions) -> Path | None:
     """OUT as a folder that the tables lie in; None where it is a database."""
     return None if options.kind == "jdbc" else Path(out).absolute()
+
+
+def _refuse_inside(lake: str | Path, folder: Path | None) -> None:
+    """Tables have no place among a lake's own files.
+
+    Raises:
+        UsageError: OUT lies there.
+    """
+    own = (Path(str(lake).removeprefix("file://")) / layout.ROOT).resolve()
+    if folder is not None and own in (folder.resolve(), *folder.resolve().parents):
+        raise UsageError(f"OUT is {folder}, inside of the lake's own folder {own}. Choose a place outside of {own}")
 
 
 class _Exporter:

@@ -118,9 +118,10 @@ def _stamped(rows: DataFrame, batched_at: dt.datetime) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    moments = json.dumps([f"{batched_at.astimezone(dt.UTC):%Y-%m-%dT%H:%M:%S.%fZ}"])
+    micros = (batched_at - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
     always_0 = named(RANK).isNull().cast("int")
-    return rows.withColumn(BATCHED_AT, f.get(f.from_json(f.lit(moments), "array<timestamp>"), always_0))
+    moment = f.get(f.from_json(f.lit(json.dumps([micros])), "array<bigint>"), always_0)
+    return rows.withColumn(BATCHED_AT, f.timestamp_micros(moment))
 
 
 ORDER_NAMES = tuple(name for name, _ in ORDER.fields)

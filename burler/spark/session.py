@@ -228,7 +228,10 @@ def _connect_here(master: str, own: Mapping[str, str]) -> SparkSession:
     service = getattr(context._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
     port = getattr(service, "MODULE$").localPort()
     os.environ["SPARK_LOCAL_REMOTE"] = "1"  # by this pyspark knows that stop() of the Connect session ends the server
-    return connect(f"sc://localhost:{port}", own)  # to an address of another spelling pyspark would speak TLS
+    # What the server was started with its sessions have; what is fixed then it would refuse, with a page of Java.
+    given = context.getConf()
+    more = {key: value for key, value in own.items() if given.get(key) != value}
+    return connect(f"sc://localhost:{port}", more)  # to an address of another spelling pyspark would speak TLS
 
 
 _CONNECT_PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"

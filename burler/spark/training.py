@@ -160,13 +160,6 @@ def _alone(home: Path) -> Iterator[None]:
         os.close(fd)
 
 
-@contextlib.contextmanager
-def _work_folder(home: Path) -> Iterator[Path]:
-    """On the disk of the archive, so that a rename brings it there."""
-    with tempfile.TemporaryDirectory(dir=home, prefix="training-", ignore_cleanup_errors=True) as work:
-        yield Path(work)
-
-
 def _run(archive: Archive, work: Path, rows: int) -> Path:
     """Export a lake that is made for it; the JVM writes the archive when it ends."""
     out = work / archive.path.name

@@ -26,7 +26,7 @@ from burler.singer.messages import Message, Schema, State
 from burler.singer.select import apply_select, parse_select
 from burler.singer.selection import stream_selected
 from burler.spark.extraction.tasks import Done, Target, Task
-from burler.spark.extraction.work import Named
+from burler.spark.extraction.work import Named, rows_told
 from burler.spark.source import foreign
 from burler.spark.source.command import CONFIG, STATE, Command, Running, find
 
@@ -184,7 +184,7 @@ class ExecWork:
         if end.state is not None:
             take_over(self.state, self._begun, end.state)
         how = "failed" if end.error else "done"
-        return f"stream '{name.stream}': {how}, {sum(end.rows.values())} row(s), {end.seconds:.1f} s"
+        return f"stream '{name.stream}': {how}, {rows_told(name.stream, end.rows)}, {end.seconds:.1f} s"
 
     def lost(self, name: Whole, reason: str) -> None:
         """See ``Work.lost``."""

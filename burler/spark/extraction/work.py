@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from burler.runtime.away import AppRef, Merge, Part, PartEnd, Planning
@@ -62,9 +62,6 @@ class Work(Protocol):
         """All tasks of a stream have ended: messages that must be committed before ``state`` is said, and the schemas
         that they need."""
 
-    def close(self) -> None:
-        """The end."""
-
 
 class AppWork:
     """The parts of a burler app."""
@@ -116,9 +113,9 @@ class AppWork:
     def add(self, name: Part, end: PartEnd) -> str:
         """See ``Work.add``."""
         self._merge.add(end)
-        rows = sum(end.rows.values())
         how = "failed" if end.errors else "done"
-        return f"stream '{name.stream}': {name.where or 'all of it'}: {how}, {rows} row(s), {end.seconds:.1f} s"
+        rows = rows_told(name.stream, end.rows)
+        return f"stream '{name.stream}': {name.where or 'all of it'}: {how}, {rows}, {end.seconds:.1f} s"
 
     def lost(self, name: Part, reason: str) -> None:
         """See ``Work.lost``."""
@@ -134,9 +131,11 @@ class AppWork:
         wanted = {message.stream for message in messages}
         return [one for one in self._planning.schemas(stream) if one.stream in wanted], list(messages)
 
-    def close(self) -> None:
-        """See ``Work.close``."""
-        self._planning.close()
+
+def rows_told(stream: str, rows: Mapping[str, int]) -> str:
+    """How many rows a task of ``stream`` brought, and of which other streams (children come with their parent)."""
+    others = [f"{count} of '{name}'" for name, count in rows.items() if name != stream]
+    return ", ".join([f"{rows.get(stream, 0)} row(s)", *others])
 
 
 def with_syncing(state: dict[str, Any], stream: str | None) -> dict[str, Any]:

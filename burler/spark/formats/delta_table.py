@@ -6,6 +6,7 @@ app transactions. Small upserts are merged by delta-rs itself, without Spark.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,7 +18,7 @@ from burler.extras import require
 from burler.spark.formats import delta_log
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.checking import check_partitions, check_variants
-from burler.spark.formats.folders import data_folder, refuse_other_formats, remove_leftovers
+from burler.spark.formats.folders import data_folder, refuse_other_formats, remove_leftovers, unwritable
 from burler.spark.formats.footers import data_files
 from burler.spark.formats.merging import merged, wins
 from burler.spark.formats.reading import delta_rows
@@ -176,6 +177,8 @@ class DeltaTarget(Target):
             make()
         except (deltalake.exceptions.DeltaError, delta_log.AlreadyThere, OSError) as error:
             if not self._is_current(folder):
+                if "No space left" in str(error):
+                    raise unwritable(self._path, OSError(errno.ENOSPC, "No space left on device")) from None
                 raise ExportError(
                     f"{self.place}: the commit was refused ({_short(error)}): another export of this table was faster, "
                     "or the folder can't be written.\n"

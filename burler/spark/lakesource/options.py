@@ -62,14 +62,14 @@ class Texts:
             raise UsageError(f"format '{self._format}' needs the option '{name}': {hint}")
         return value
 
-    def one_of(self, name: str, allowed: tuple[_T, ...]) -> _T:
-        """One of a few words; the first where the option is not given."""
+    def one_of(self, name: str, allowed: tuple[_T, ...], *, more: str = "") -> _T:
+        """One of a few words; the first where the option is not given. ``more``: what the caller takes besides."""
         value = self.get(name)
         if value is None:
             return allowed[0]
         found = next((one for one in allowed if one == value.strip().lower()), None)
         if found is None:
-            raise self._wrong(name, value, " or ".join(map(str, allowed)))
+            raise self._wrong(name, value, " or ".join([*map(str, allowed), *([more] if more else [])]))
         return found
 
     def whole(self, name: str, *, least: int = 0) -> int | None:
@@ -196,7 +196,8 @@ def follow_options(texts: Texts, *, poll_seconds: float = 1.0) -> FollowOptions:
     text = texts.get("starting")
     starting: str | int = "earliest"
     if text is not None:
-        starting = int(text) if text.isdecimal() else texts.one_of("starting", ("earliest", "latest"))
+        words = ("earliest", "latest")
+        starting = int(text) if text.isdecimal() else texts.one_of("starting", words, more="the number of a commit")
     return FollowOptions(
         poll_seconds=texts.number("poll_seconds", poll_seconds),
         again=texts.one_of("behind", ("fail", "again")) == "again",

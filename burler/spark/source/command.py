@@ -60,6 +60,14 @@ class Command:
         script = more[1] if more[0] == "-m" and len(more) > 1 else more[0]
         return "python" if script.startswith("-") else Path(script).name
 
+    @property
+    def beginning(self) -> str:
+        """The same as a person would type it: ``python -m tap_x`` for the module ``tap_x``."""
+        program, *more = self.words
+        if not (Path(program).name.startswith("python") and more) or self.name == "python":
+            return self.name
+        return f"{Path(program).name} -m {more[1]}" if more[0] == "-m" else f"{Path(program).name} {more[0]}"
+
 
 def find(text: str) -> Command:
     """The command that a text names. It is split as a shell would split it, and no shell ever sees it.

@@ -42,7 +42,7 @@ def discover(command: Command, config: Mapping[str, Any] | None) -> dict[str, An
         if code:
             raise CatalogError(
                 f"command '{command.name}': --discover ended with code {code}. "
-                f"It said last: {said or 'nothing'}. Try: {command.name} --config CONFIG --discover"
+                f"It said last: {said or 'nothing'}. Try: {command.beginning} --config CONFIG --discover"
             )
         try:
             found = json.loads(text)

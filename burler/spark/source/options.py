@@ -69,8 +69,8 @@ class Options:
         drop_unknown: whether fields may be left out that the tap sends and its discovery did not declare.
     """
 
-    app: str | None
-    exec: str | None
+    app: str | None = field(repr=False)
+    exec: str | None = field(repr=False)
     stream: str
     config: str | None = field(default=None, repr=False)
     state: Mapping[str, Any] | None = field(default=None, repr=False)

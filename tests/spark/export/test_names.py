@@ -17,8 +17,8 @@ def schema(name: str, *, is_inner: bool) -> dict:
 
 
 @pytest.mark.parametrize("is_inner", [True, False])
-@pytest.mark.parametrize("name", ["${spark.app.name}", "a${env:HOME}b", "${spark.sql.session.timeZone}"])
-def test_a_name_that_spark_puts_a_setting_into_is_refused(lake, run, name, is_inner, both_ways):
+@pytest.mark.parametrize("name", ["${spark.app.name}", "a${env:HOME}b"])
+def test_a_name_that_spark_puts_a_setting_into_is_refused(lake, run, name, is_inner):
     """Parquet files of Spark's had the setting's value as the field's name: the column was null, the value told."""
     row = {"s": {name: 5}} if is_inner else {name: 5}
     lake.commit("users", [{"id": 1, **row}], schema=schema(name, is_inner=is_inner))
@@ -31,16 +31,22 @@ def test_a_name_that_spark_puts_a_setting_into_is_refused(lake, run, name, is_in
     assert name in str(caught.value)
 
 
+NAMES = ["a\\b", "a b", "a.b", "x,y", "`", "a`b", "${x", "$x", "${}", "(a|b)?+.+", "*", "s.*"]
+
+
 @pytest.mark.parametrize("is_inner", [True, False])
-@pytest.mark.parametrize("name", ["a\\b", "a b", "a.b", "x,y", "`", "a`b", "${x", "$x", "${}", "(a|b)?+.+", "*", "s.*"])
-def test_other_names_are_names(lake, run, rows_of, spark, name, is_inner, with_spark):
+def test_other_names_are_names(lake, run, rows_of, spark, is_inner, with_spark):
     """Also where the user's session makes patterns of quoted names in SQL text."""
-    row = {"s": {name: 5}} if is_inner else {name: 5}
-    lake.commit("users", [{"id": 1, **row}], schema=schema(name, is_inner=is_inner))
+    own = {name: at for at, name in enumerate(NAMES)}
+    fields = dict.fromkeys(NAMES, INTEGER)
+    properties = {"s": {"type": "object", "properties": fields}} if is_inner else fields
+    lake.commit(
+        "users", [{"id": 1, **({"s": own} if is_inner else own)}], schema={"properties": {"id": INTEGER, **properties}}
+    )
     spark.conf.set("spark.sql.parser.quotedRegexColumnNames", "true")
     try:
         run()
     finally:
         spark.conf.unset("spark.sql.parser.quotedRegexColumnNames")
 
-    assert rows_of("users", "s" if is_inner else name) == [({name: 5},) if is_inner else (5,)]
+    assert rows_of("users", *(["s"] if is_inner else NAMES)) == [(own,) if is_inner else tuple(own.values())]

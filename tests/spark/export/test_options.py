@@ -126,3 +126,14 @@ def test_an_out_that_is_a_file_and_a_lake_that_is_nothing(lake, tmp_path):
     assert (tmp_path / "out").read_text() == "a file"
     with pytest.raises(UsageError):
         export(None, str(tmp_path / "nothing"), str(tmp_path / "out"))
+
+
+def test_tables_do_not_go_among_a_lake_s_own_files(lake, tmp_path):
+    lake.commit("users", [{"id": 1}])
+    before = sorted(tmp_path.rglob("*"))
+
+    for out in (lake.root / "raw", lake.root / "raw" / "tables", f"{lake.root}/./raw"):
+        with pytest.raises(UsageError, match=r"inside of the lake's own folder .*raw"):
+            export(None, str(lake.root), out)
+
+    assert sorted(tmp_path.rglob("*")) == before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +46,37 @@ def numbers(stream: Any, config: dict[str, Any]) -> Any:
 def others() -> Any:
     """Another stream of the same tap."""
     yield {"id": 1}
+
+
+@tap.schema("pushed")
+def pushed_schema() -> dict[str, Any]:
+    """The same numbers, from a source that pushes."""
+    return {"type": "object", "properties": {"id": {"type": "integer"}, "n": {"type": "integer"}}}
+
+
+@tap.sync("pushed", key_properties="id", replication_key="n", order="asc")
+def missed(stream: Any, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What was pushed while nobody listened."""
+    _note_call(config, "sync")
+    yield from _pushed(stream.bookmark or 0, int(Path(config["upto"]).read_text()))
+
+
+@tap.tail("pushed")
+def pushed(stream: Any, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Stays connected."""
+    _note_call(config, "tail")
+    first = stream.bookmark or 0
+    while True:
+        upto = int(Path(config["upto"]).read_text())
+        yield from _pushed(first, upto)
+        first = max(first, upto + 1)
+        time.sleep(0.05)
+
+
+def _pushed(first: int, last: int) -> Iterator[dict[str, Any]]:
+    return ({"id": n, "n": n} for n in range(first, last + 1))
+
+
+def _note_call(config: dict[str, Any], what: str) -> None:
+    with Path(config["upto"]).with_name("calls").open("a") as file:
+        file.write(what + "\n")

@@ -3,8 +3,9 @@
     python tests/spark/streaming/streaming_storm.py --rounds 50 --seed 7
 
 A tap counts, a query upserts what it says into a Delta table. Each round kills the driver, its JVM, the tap's process
-or a Python worker at a random moment; meanwhile a reader looks at the table, which must always be that of some moment:
-for its greatest number N, the newest number of each id up to N. At the end the query runs to its end once more.
+or a Python worker at a random moment. Where the driver lives on, the query is given time to go on, or to end with an
+error of its own; then the driver is killed, too. Meanwhile a reader looks at the table, which must always be that of
+some moment: for its greatest number N, the newest number of each id up to N. At the end the query runs to its end.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 KEYS = 50
 _HERE = Path(__file__).resolve().parent
 _STEP = 40
+KINDS = ("driver", "jvm", "pump", "worker")
+_AFTER_SECONDS = 40.0
+"""How long a query is given to go on after a kill."""
 
 
 def newest(upto: int) -> dict[int, int]:
@@ -106,11 +110,13 @@ def below(pid: int) -> Iterator[tuple[int, str]]:
         todo += children.get(one, ())
 
 
-def victim(driver: int, kind: str) -> int:
-    """Whom to kill; the driver where no such process is there."""
+def kill(driver: int, kind: str) -> str:
+    """Kill such a process, or the driver where none is there; whom it was."""
     signs = {"jvm": "org.apache.spark", "pump": "streaming.pump", "worker": "pyspark.daemon"}
     found = [pid for pid, command in below(driver) if kind in signs and signs[kind] in command]
-    return found[-1] if found else driver
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(found[-1] if found else driver, signal.SIGKILL)
+    return kind if found else "driver"
 
 
 def start(folder: Path, *, once: bool = False) -> subprocess.Popen[bytes]:
@@ -138,11 +144,16 @@ def say(folder: Path, upto: int) -> None:
     new.rename(folder / "upto")
 
 
-def storm(folder: Path, *, rounds: int, seed: int, longest_seconds: float = 12.0) -> dict[str, int]:
-    """Run it; what was done. Raises AssertionError if the table is ever wrong."""
+def storm(
+    folder: Path, *, rounds: int, seed: int, longest_seconds: float = 12.0, kinds: Sequence[str] = KINDS
+) -> dict[str, int]:
+    """Run it; what was done: who was killed, and how often the query then ``went_on`` or ``ended`` by itself.
+
+    Raises AssertionError if the table is ever wrong.
+    """
     chance = random.Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    upto, done = _STEP, {"driver": 0, "jvm": 0, "pump": 0, "worker": 0}
+    upto, done = _STEP, dict.fromkeys((*KINDS, "went_on", "ended"), 0)
     say(folder, upto)
     watch = Watch(folder / "table")
     watch.start()
@@ -162,10 +173,18 @@ def storm(folder: Path, *, rounds: int, seed: int, longest_seconds: float = 12.0
             upto += chance.randrange(_STEP)
             say(folder, upto)
             time.sleep(0.3)
-        kind = chance.choice(sorted(done))
-        done[kind] += 1
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(victim(driver.pid, kind), signal.SIGKILL)
+        killed = kill(driver.pid, chance.choice(kinds))
+        done[killed] += 1
+        # What was under way at the kill may still be published: only what comes after that shows that it goes on.
+        begun, give_up = len(watch.versions) + 2, time.monotonic() + _AFTER_SECONDS
+        while killed != "driver" and time.monotonic() < give_up and driver.poll() is None:
+            if len(watch.versions) > begun:
+                done["went_on"] += 1
+                break
+            upto += chance.randrange(_STEP)
+            say(folder, upto)
+            time.sleep(0.3)
+        done["ended"] += killed != "driver" and driver.poll() is not None
         time.sleep(chance.uniform(0, 0.5))
         end(driver)
     last = start(folder, once=True)

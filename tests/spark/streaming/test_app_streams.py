@@ -220,6 +220,56 @@ def test_a_query_that_goes_on_sees_new_rows_once_and_its_tap_ends_with_it(app_qu
     wait_for(lambda: ended(pump))
 
 
+def test_a_tail_function_stays_connected_while_its_query_runs(app_query, upto, tmp_path):
+    upto(10)
+    query = app_query(stream="pushed")
+    at, got = query.initial(), []
+
+    def take():
+        nonlocal at
+        end = query.latest(at)
+        got.extend(numbers(query, [(at, end)]))
+        at = end
+        return got
+
+    wait_for(lambda: take() == list(range(11)))
+    for more in (25, 40):
+        upto(more)
+        wait_for(lambda more=more: take() == list(range(more + 1)))
+    query.reader.stop()
+    assert (tmp_path / "calls").read_text().split() == ["sync", "tail"], "it was called once, and never polled"
+
+
+def test_a_spool_is_looked_at_no_more_often_than_asked(app_query, upto, monkeypatch):
+    """Spark asks every few milliseconds."""
+    upto(10)
+    query = app_query()
+    at = query.initial()
+
+    def is_over():
+        nonlocal at
+        at = query.latest(at)
+        return state_of(at) == 10
+
+    wait_for(is_over)
+    looks, read_note = [], appstream.read_note
+    monkeypatch.setattr(appstream, "read_note", lambda store: looks.append(store) or read_note(store))
+    begun = time.monotonic()
+    for _ in range(300):
+        query.latest(at)
+    periods = 1 + (time.monotonic() - begun) / query.reader.follower.follow.poll_seconds
+    query.reader.stop()
+    assert len(looks) <= 4 * periods < 300
+
+
+def test_an_older_pyspark_is_refused(app_query, upto, monkeypatch):
+    """Before 4.2 a source does not learn where its query stands: restarted, it would ask for rows that are gone."""
+    upto(1)
+    monkeypatch.setattr(appstream, "pyspark_version", lambda: (4, 1, 2))
+    with pytest.raises(UsageError, match=r"needs pyspark 4\.2 or later.*\n.*readStream\.format\('singerlake'\)"):
+        app_query()
+
+
 _DRIVER = """
 import json, sys, time
 from burler.spark.streaming.appstream import stream_reader, stream_schema

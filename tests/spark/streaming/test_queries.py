@@ -100,3 +100,19 @@ def test_a_tap_streams_into_a_table_through_restarts(run, table, tmp_path):
     run("burler", **given)
     assert table()[:2] == (latest | {n % 50: n for n in range(131)}, 50)
     assert table()[2] == version + 1
+
+
+def test_no_plan_shows_what_a_source_was_given_in_confidence(spark, tmp_path):
+    """Spark prints the options of streams and views with their plans, where a conf does not name them."""
+    (tmp_path / "upto").write_text("3")
+    app = Path(__file__).with_name("counting.py")
+    config = json.dumps({"upto": str(tmp_path / "upto"), "password": "hunter2-secret"})
+    given = {"app": str(app), "stream": "numbers", "config": config}
+
+    frame = spark.readStream.format("burler").options(**given, spool=str(tmp_path / "spool")).load()
+    shown = frame._jdf.queryExecution().toString()
+    view = f"create temporary view confided using burler options (app '{app}', stream 'numbers', config '{config}')"
+    explained = spark.sql(f"explain extended {view}").first()[0]
+
+    assert "numbers" in shown and "numbers" in explained, "options are shown"
+    assert "hunter2" not in shown + explained + repr(frame)
