@@ -149,7 +149,9 @@ def test_memory_has_no_signed_urls():
 
 def test_a_package_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(MissingExtra, match=r"^writing batch files on s3:// needs the package 's3fs'.*burler\[s3\]"):
+    with pytest.raises(
+        MissingExtra, match=r"^writing batch files on s3:// needs the package 's3fs'.*install '\.\[s3\]'"
+    ):
         open_storage(BatchStorage("s3://bucket/x"))
 
 
