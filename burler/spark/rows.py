@@ -6,7 +6,9 @@ Source: specs 11.26 (which row is the latest), 11.30, 11.31; Spark facts E.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -71,13 +73,14 @@ def watch(plan: Plan) -> Watch | None:
         return None
 
     def conditions(column: Field) -> dict[str, Column]:
-        keyless, blurred = f.lit(False), f.lit(False)
-        for key in plan.keys:
-            keyless = keyless | column(key).isNull()
-            if plan.columns.get(key) is DOUBLE:
-                blurred = blurred | f.coalesce(f.abs(column(key)) >= EXACT, f.lit(False))
-        counts = _counts(plan.active, column)
-        return {"keyless": keyless & counts, "blurred": blurred & counts}
+        doubles = [key for key in plan.keys if plan.columns.get(key) is DOUBLE]
+        found = {"keyless": [column(key).isNull() for key in plan.keys]}
+        if doubles:
+            found["blurred"] = [f.coalesce(f.abs(column(key)) >= EXACT, f.lit(False)) for key in doubles]
+        anywhere = {name: functools.reduce(operator.or_, one) for name, one in found.items()}
+        if plan.active is None:
+            return anywhere
+        return {name: one & _counts(plan.active, column) for name, one in anywhere.items()}
 
     return conditions
 
@@ -92,15 +95,17 @@ def make(read: DataFrame | None, old: DataFrame | None, plan: Plan, *, batched_a
     """
     names = [name for name, _ in plan.columns.fields]
     if old is None and read is not None and plan.keys:
-        # Only what is needed to choose goes through the shuffle; what follows from a row's file is added after it.
-        carried = [name for name in names if name not in (BATCHED_AT, SEQUENCE, SOURCE_FILE)]
         order = [EXTRACTED_AT, RANK, *([BLOCK] if _is_split(plan.files) else []), LINE]
-        rows = read.where(_counts(plan.active)).select(*map(quoted, (*carried, *order[1:])))
-        rows = _stamped(_of_its_file(_latest(rows, plan, order), plan.files), batched_at)
-        return rows.select(*map(quoted, names))
+        rows = read if plan.active is None else read.where(_counts(plan.active))
+        # What follows from a row's file is added behind the shuffle, so that Spark does not carry it through. All in
+        # one step: each has Spark look at the whole plan again, which takes longer than it seems.
+        latest, of_file = _of_its_file(_latest(rows, plan, order), plan.files)
+        added = {BATCHED_AT: _moment(batched_at), **of_file}
+        return latest.select(*(added[name].alias(name) if name in added else quoted(name) for name in names))
     parts = []
     if read is not None:
-        parts.append(_stamped(read, batched_at).select(*map(quoted, (*names, *ORDER_NAMES))))
+        stamp = _moment(batched_at).alias(BATCHED_AT)
+        parts.append(read.select(*(stamp if name == BATCHED_AT else quoted(name) for name in (*names, *ORDER_NAMES))))
     if old is not None:
         parts.append(_table_rows(old, plan))
     rows = parts[0] if len(parts) == 1 else parts[0].union(parts[1])
@@ -110,8 +115,8 @@ def make(read: DataFrame | None, old: DataFrame | None, plan: Plan, *, batched_a
     return rows.select(*map(quoted, names))
 
 
-def _stamped(rows: DataFrame, batched_at: dt.datetime) -> DataFrame:
-    """With the moment of the export, in a form that Spark can't take for a constant.
+def _moment(batched_at: dt.datetime) -> Column:
+    """The moment of the export, in a form that Spark can't take for a constant.
 
     A constant number or time is written into the code that Spark generates. Each export of a session would have new
     code then, to be compiled and warmed up from nothing: half a second, or more.
@@ -120,8 +125,7 @@ def _stamped(rows: DataFrame, batched_at: dt.datetime) -> DataFrame:
 
     micros = (batched_at - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
     always_0 = named(RANK).isNull().cast("int")
-    moment = f.get(f.from_json(f.lit(json.dumps([micros])), "array<bigint>"), always_0)
-    return rows.withColumn(BATCHED_AT, f.timestamp_micros(moment))
+    return f.timestamp_micros(f.get(f.from_json(f.lit(json.dumps([micros])), "array<bigint>"), always_0))
 
 
 ORDER_NAMES = tuple(name for name, _ in ORDER.fields)
@@ -168,12 +172,13 @@ def _latest(rows: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
     return rows.withColumn(ROW_NUMBER, f.row_number().over(window)).where(f.col(ROW_NUMBER) == 1)
 
 
-def _of_its_file(rows: DataFrame, files: Sequence[LakeFile]) -> DataFrame:
-    """The columns that follow from the rank of a row's file."""
+def _of_its_file(rows: DataFrame, files: Sequence[LakeFile]) -> tuple[DataFrame, dict[str, Column]]:
+    """The columns that follow from the rank of a row's file, and the rows to take them from."""
     from pyspark.sql import functions as f
 
     if len(files) > _MOST_IN_PLAN:
-        return rows.join(f.broadcast(_file_frame(rows.sparkSession, files)), RANK, "left")
+        joined = rows.drop(SEQUENCE, SOURCE_FILE).join(f.broadcast(_file_frame(rows.sparkSession, files)), RANK, "left")
+        return joined, {name: named(name) for name in (SEQUENCE, SOURCE_FILE)}
     first = min(file.rank for file in files)
     by_rank = {file.rank: file for file in files}
     spread = [by_rank.get(rank) for rank in range(first, max(by_rank) + 1)]
@@ -181,12 +186,10 @@ def _of_its_file(rows: DataFrame, files: Sequence[LakeFile]) -> DataFrame:
     sequences = json.dumps([one.sequence if one else None for one in spread])
     names = json.dumps([one.name if one else None for one in spread])
     # A constant that Spark makes once, and one step into it for each row.
-    return rows.withColumns(
-        {
-            SEQUENCE: f.get(f.from_json(f.lit(sequences), "array<bigint>"), at),
-            SOURCE_FILE: f.get(f.from_json(f.lit(names), "array<string>"), at),
-        }
-    )
+    return rows, {
+        SEQUENCE: f.get(f.from_json(f.lit(sequences), "array<bigint>"), at),
+        SOURCE_FILE: f.get(f.from_json(f.lit(names), "array<string>"), at),
+    }
 
 
 def _file_frame(spark: SparkSession, files: Sequence[LakeFile]) -> DataFrame:

@@ -187,10 +187,13 @@ def _fields_of(form: StructOf, record: StructOf) -> Field:
     return field
 
 
-def _field(source: str, held: FieldType, name: str, kind: FieldType) -> Column:
+def _field(source: str, held: FieldType, name: str, kind: FieldType) -> Column | str:
     from pyspark.sql import functions as f
 
-    column = f.col(f"record.{quoted(source)}")
+    path = f"record.{quoted(source)}"
+    if (source, held) == (name, kind):
+        return path  # a name costs one call to the JVM, a column that is named some ten
+    column = f.col(path)
     if held != kind:  # names inside differ: a struct is cast field by field, in order
         column = column.cast(spark_schema(StructOf(((name, kind),)))[name].dataType)
     return column.alias(name)

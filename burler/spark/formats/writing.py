@@ -78,7 +78,9 @@ def write_files(
     from pyspark.sql import functions as f
 
     refuse_variables(change.columns, str(folder.parent))
-    rows = rows.select(*(quoted(name) for name, _ in change.columns.fields))
+    names = [name for name, _ in change.columns.fields]
+    if rows.columns != names:
+        rows = rows.select(*map(quoted, names))
     if partition_by:
         digest = f.md5(f.concat(*(_text(name) for name in partition_by)))
         rows = rows.withColumn(PARTITION, digest).repartition(PARTITION)
