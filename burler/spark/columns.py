@@ -63,12 +63,13 @@ def table_columns(record: StructOf, stream: str) -> StructOf:
                 f"stream '{stream}': its field '{name}' has the name of a column that export adds. "
                 "Rename or deselect the field in the tap"
             )
-    refuse_variables(record, f"stream '{stream}'")
+    refuse_names(record, f"stream '{stream}'")
     return StructOf(record.fields + ADDED.fields)
 
 
-def refuse_variables(columns: StructOf, whose: str) -> None:
-    """Refuse names that Spark's Parquet reader and writer take for a setting, and put its value in their place.
+def refuse_names(columns: StructOf, whose: str) -> None:
+    """Refuse names that don't come through: with the character NUL (Arrow), and those that Spark's Parquet reader and
+    writer take for a setting, and put its value in their place.
 
     They pass column names on through Hadoop's configuration: what stood under such a name would be null, and the value
     of the setting (which may be a secret) would stand in the file.
@@ -77,6 +78,11 @@ def refuse_variables(columns: StructOf, whose: str) -> None:
         ExportError: there is one.
     """
     for name in names_in(columns):
+        if "\0" in name:
+            raise ExportError(
+                f"{whose}: the name of its field {name!r} holds the character NUL, which tables can't have. "
+                "Nothing was published.\nRename or deselect the field in the tap"
+            )
         if _VARIABLE.search(name):
             raise ExportError(
                 f"{whose}: its field '{name}' has the form of a variable, which Spark puts a setting's value into. "

@@ -80,7 +80,7 @@ def export(
     Raises:
         UsageError: no such lake, tap or stream; an option that can't be. MissingExtra: a package is not installed.
         ExportError, LakeError, StorageError: a stream failed. Raised when all others are done; for several
-            failed streams an ExportError with one line for each.
+            failed streams an ExportError with one line for each, or with the cause that they share.
     """
     wanted = checked(
         mode=mode,
@@ -103,12 +103,23 @@ def export(
             results.append(exporter.run(tap_id, stream))
             if on_progress is not None:
                 on_progress(results[-1])
-    failed = [result for result in results if result.error is not None]
-    if len(failed) == 1 and failed[0].error is not None:
-        raise failed[0].error
-    if failed:
-        raise ExportError("\n".join(str(result.error).partition("\n")[0] for result in failed))
+    _raise_failures([(result.stream, result.error) for result in results if result.error is not None])
     return results
+
+
+def _raise_failures(failed: Sequence[tuple[str, BurlerError]]) -> None:
+    """One error for all streams that failed; a cause that they share is told once, whole."""
+    if len(failed) == 1:
+        raise failed[0][1]
+    shared = {str(error).removeprefix(f"stream '{stream}': ") for stream, error in failed}
+    if len(shared) == 1:
+        text = shared.pop()
+        if text == str(failed[0][1]):  # of the whole export: a package that is missing, say
+            raise failed[0][1]
+        names = ", ".join(f"'{stream}'" for stream, _ in failed)
+        raise ExportError(f"streams {names}: {text}")
+    if failed:
+        raise ExportError("\n".join(str(error).partition("\n")[0] for _, error in failed))
 
 
 @contextlib.contextmanager

@@ -26,6 +26,7 @@ from burler.spark.export_options import checked
 from burler.spark.export_run import StreamResult
 from burler.spark.extraction.driving import Emit
 from burler.spark.extraction.extracting import extract
+from burler.spark.formats.file_tables import FILE_FORMATS
 from burler.spark.formats.opening import check_format
 from burler.spark.lakefiles import find_streams
 
@@ -174,7 +175,7 @@ def lake_of(out: str | Path, lake: str | Path | None, *, kind: str = "delta") ->
     """
     if lake is not None:
         return str(lake)
-    if kind in ("delta", "parquet") and not str(out).startswith("jdbc:"):
+    if kind in ("delta", *FILE_FORMATS) and not str(out).startswith("jdbc:"):
         return f"{str(out).rstrip('/')}/{LAKE}"
     raise UsageError(f"format '{kind}' has no folder of its own at {out}: say where the lake is to be (lake=, --lake).")
 

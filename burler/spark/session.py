@@ -169,12 +169,26 @@ def _classic(own: Mapping[str, str], master: str | None) -> SparkSession:
     os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
     users = users_confs()
     chosen = master or own.get("spark.master") or users.get("spark.master") or os.environ.get("MASTER") or "local[*]"
+    _check_master(chosen)
     confs = {**default_confs(chosen), **users, **own, "spark.master": chosen}
     with launched(confs, local=chosen.startswith("local")):
         if not jvm.is_ours():
             confs = _less_given(confs, {*own, *(["spark.master"] if master else [])})
         made: SparkSession = _configured(SparkSession.builder, confs).getOrCreate()
         return made
+
+
+def _check_master(master: str) -> None:
+    """Before Java starts, which would end with Spark's stack trace.
+
+    Raises:
+        UsageError: a word that is no master. (Whatever has ``://`` in it is left to Spark: plug-ins bring their own.)
+    """
+    if "://" not in master and not re.match(r"(local(-cluster)?(\[.+\])?|yarn)\Z", master):
+        raise UsageError(
+            f"there is no Spark master '{master}'. Masters: local, local[4], local[*], yarn, spark://host:7077, "
+            "k8s://https://host:6443; for a Connect server: remote, sc://host:15002"
+        )
 
 
 def _less_given(confs: Mapping[str, str], wanted: set[str]) -> dict[str, str]:

@@ -296,14 +296,25 @@ def test_schemas_that_make_no_table_are_refused(lake, tmp_path, schema, keys, wo
 
 
 def test_several_failed_streams_are_all_named(lake, tmp_path):
-    for stream in ("one", "two"):
-        lake.commit(stream, [], schema={"properties": {"name": TEXT}})
+    for stream, schema in (("one", {"name": TEXT}), ("two", {"id": {"type": "array", "items": INTEGER}})):
+        lake.commit(stream, [], schema={"properties": schema})
     seen = []
 
-    with pytest.raises(ExportError, match=r"(?s)stream 'one'.*stream 'two'"):
+    with pytest.raises(ExportError, match=r"stream 'one': .* is no field.*\nstream 'two': .* a plain value"):
         export(None, str(lake.root), str(tmp_path / "out"), on_progress=seen.append)
 
     assert [(result.stream, type(result.error)) for result in seen] == [("one", ExportError), ("two", ExportError)]
+
+
+def test_a_cause_that_streams_share_is_told_once_and_whole(lake, tmp_path):
+    for stream in ("one", "two"):
+        lake.commit(stream, [{"id": 1}], schema={"properties": {"name": TEXT}})
+
+    with pytest.raises(ExportError) as caught:
+        export(None, str(lake.root), str(tmp_path / "out"))
+
+    assert str(caught.value).startswith("streams 'one', 'two': its key 'id' is no field")
+    assert str(caught.value).count("key_properties") == 1
 
 
 @pytest.mark.parametrize("options", [{"streams": ["userz"]}, {"taps": ["tap-y"]}])

@@ -58,7 +58,9 @@ class AppRef:
         for folder in self.path:
             if folder not in sys.path and Path(folder).exists():
                 sys.path.append(folder)
-        importlib.invalidate_caches()
+        if self not in _looked_for:  # once: with pyspark's zip on the path it takes a tenth of a second each time
+            _looked_for.add(self)
+            importlib.invalidate_caches()
         if self.text:
             return load_app(self.text)
         try:
@@ -70,6 +72,9 @@ class AppRef:
             ) from error
         assert isinstance(tap, Tap)
         return tap
+
+
+_looked_for: set[AppRef] = set()
 
 
 def _path() -> tuple[str, ...]:

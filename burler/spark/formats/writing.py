@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import ExportError
 from burler.extras import require
-from burler.spark.columns import named, quoted, refuse_variables
+from burler.spark.columns import named, quoted, refuse_names
 from burler.spark.confs import job_confs
 from burler.spark.formats.base import Change
 from burler.spark.formats.folders import unwritable
@@ -77,7 +77,7 @@ def write_files(
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 
-    refuse_variables(change.columns, str(folder.parent))
+    refuse_names(change.columns, str(folder.parent))
     names = [name for name, _ in change.columns.fields]
     if rows.columns != names:
         rows = rows.select(*map(quoted, names))

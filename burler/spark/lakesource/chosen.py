@@ -15,7 +15,7 @@ from burler.lake.replay.state import Position
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.store import Store
 from burler.spark.lakefiles import Activation, LakeFile, LakeStream, SchemaVersion, lake_stream
-from burler.spark.lakesource.options import LakeOptions
+from burler.spark.lakesource.options import LakeOptions, did_you_mean
 from burler.spark.lakesource.pruned import only
 from burler.spark.lakesource.ranges import between
 from burler.spark.united import United, unite_stream
@@ -50,8 +50,13 @@ def the_stream(store: Store, options: LakeOptions) -> tuple[str, str]:
         return found[0]
     shown = ", ".join(f"{tap}/{stream}" for tap, stream in (found or there)[:20]) or "none"
     if not found:
-        wanted = "/".join(one for one in (options.tap, options.stream) if one) or "a stream"
-        raise UsageError(f"{store.url}: there is no {wanted} in this lake. It has (tap/stream): {shown}.")
+        wanted = "/".join(one for one in (options.tap, options.stream) if one)
+        if not wanted:
+            raise UsageError(f"{store.url}: there is no stream in this lake.")
+        hint = did_you_mean(options.stream or wanted, {stream.lower(): stream for _, stream in there})
+        raise UsageError(
+            f"{store.url}: there is no stream '{wanted}' in this lake. {hint}It has (tap/stream): {shown}."
+        )
     raise UsageError(
         f'{store.url}: which stream? Set option("stream", ...) and option("tap", ...). There are: {shown}.'
     )
@@ -170,7 +175,8 @@ def united(lake: LakeStream, versions: Sequence[SchemaVersion], options: LakeOpt
     names = [name for name, _ in whole.record.fields]
     unknown = [name for name in options.fields if name not in names]
     if unknown:
-        raise UsageError(f"stream '{lake.stream}' has no field '{unknown[0]}'. Its fields: {', '.join(names)}.")
+        hint = did_you_mean(unknown[0], names)
+        raise UsageError(f"stream '{lake.stream}' has no field '{unknown[0]}'. {hint}Its fields: {', '.join(names)}.")
     return only(whole, options.fields)
 
 

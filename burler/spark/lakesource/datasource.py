@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from burler.lake.store import open_store
 from burler.spark.lakesource.chosen import choose, load, united
-from burler.spark.lakesource.options import FOLLOW_OPTIONS, READ_OPTIONS, LakeOptions, Texts, lake_options
+from burler.spark.lakesource.options import (
+    FOLLOW_OPTIONS,
+    READ_OPTIONS,
+    LakeOptions,
+    Texts,
+    follow_options,
+    lake_options,
+)
 from burler.spark.lakesource.rows import read_task
 from burler.spark.lakesource.shape import frame_columns
 from burler.spark.lakesource.tasks import plan_tasks
+from burler.spark.source.telling import one_line
 from burler.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FORMAT = "singerlake"
+_WHERE = f"format '{FORMAT}'"
 
 
 @functools.cache
@@ -37,12 +46,14 @@ def lake_source() -> Any:
         def name(cls) -> str:
             return FORMAT
 
+        @one_line(where=_WHERE)
         def schema(self) -> StructType:
             options = _options(self.options)
             lake = load(open_store(options.url, must_exist=True), options)
             whole = united(lake, lake.versions, options)
             return spark_schema(frame_columns(whole.record, options, lake.stream))
 
+        @one_line(where=_WHERE)
         def reader(self, schema: StructType) -> Any:
             return lake_reader()(_options(self.options, batch=True), schema)
 
@@ -56,8 +67,10 @@ def lake_source() -> Any:
 
 
 def _options(given: Any, *, batch: bool = False) -> LakeOptions:
-    """``schema()`` is asked for streams too, so it lets their options pass."""
-    return lake_options(Texts(given, READ_OPTIONS if batch else (*READ_OPTIONS, *FOLLOW_OPTIONS), format=FORMAT))
+    """``schema()`` is asked for streams too, so it lets their options pass, where they are right."""
+    if not batch:
+        follow_options(Texts(given, (*READ_OPTIONS, *FOLLOW_OPTIONS), format=FORMAT))
+    return lake_options(Texts(given, READ_OPTIONS, also=() if batch else FOLLOW_OPTIONS, format=FORMAT))
 
 
 @functools.cache
@@ -72,6 +85,7 @@ def lake_reader() -> Any:
             self._options = options
             self._schema = schema
 
+        @one_line(where=_WHERE)
         def partitions(self) -> list[Any]:
             options = self._options
             lake = load(open_store(options.url, must_exist=True), options)
@@ -81,7 +95,8 @@ def lake_reader() -> Any:
             return [InputPartition(task) for task in tasks] or [InputPartition(None)]
 
         def read(self, partition: Any) -> Iterator[pyarrow.RecordBatch]:
-            return iter(()) if partition.value is None else read_task(partition.value)
+            with one_line(where=_WHERE):
+                yield from () if partition.value is None else read_task(partition.value)
 
     LakeReader.__module__, LakeReader.__qualname__ = __name__, "LakeReader"
     return LakeReader

@@ -32,21 +32,33 @@ Versions = Literal["active", "all"]
 _T = TypeVar("_T")
 
 
+def did_you_mean(wrong: str, known: Mapping[str, str] | Iterable[str]) -> str:
+    """``"Did you mean 'x'? "``, or nothing. ``known``: names, or what is shown of each by its lower-case name."""
+    shown = known if isinstance(known, Mapping) else {name: name for name in known}
+    close = difflib.get_close_matches(wrong, shown, n=1)
+    return f"Did you mean '{shown[close[0]]}'? " if close else ""
+
+
 class Texts:
     """Options as Spark hands them over: text by name, whatever the case of the name.
+
+    Args:
+        also: names that are let pass, but not recommended.
 
     Raises:
         UsageError: an option that ``known`` does not have; names the one that was probably meant.
     """
 
-    def __init__(self, given: Mapping[str, str], known: Iterable[str], *, format: str) -> None:
+    def __init__(
+        self, given: Mapping[str, str], known: Iterable[str], *, also: Iterable[str] = (), format: str
+    ) -> None:
         self._given = {name.lower(): value for name, value in given.items()}
         self._format = format
         spelled = {name.lower(): name for name in known}
+        passing = {name.lower() for name in also}
         for name in self._given:
-            if name not in spelled:
-                close = difflib.get_close_matches(name, spelled, n=1)
-                hint = f"Did you mean '{spelled[close[0]]}'? " if close else ""
+            if name not in spelled and name not in passing:
+                hint = did_you_mean(name, spelled)
                 raise UsageError(
                     f"format '{format}' has no option '{name}'. {hint}Its options: {', '.join(spelled.values())}."
                 )

@@ -69,11 +69,13 @@ def make_classes(module: str) -> dict[str, type[Any]]:
 
         def schema(self) -> Any:
             """The columns of the stream, by discovery, which runs once for a DataFrame."""
+            from burler.spark.source.telling import one_line
+
             if "spool" in self.options:  # a stream's columns are those of its spool
                 from burler.spark.streaming.appstream import stream_schema
 
-                return stream_schema(self.options)
-            from burler.spark.source.telling import one_line
+                with one_line():
+                    return stream_schema(self.options)
 
             with one_line():
                 return self._stream().declared.spark()

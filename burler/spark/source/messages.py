@@ -48,6 +48,11 @@ class StreamRows:
         self.state: dict[str, Any] | None = None
         self.schema_seen = False
 
+    @property
+    def seen(self) -> int:
+        """How many rows have come, those that are not given yet among them."""
+        return self.rows + len(self._records)
+
     def take(self, block: bytes) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are whole by now, some thousands at a time.
 

@@ -109,7 +109,7 @@ def _exec_rows(task: Task, work: ExecWork, outcome: Outcome) -> Generator[pa.Rec
                 yield from rows.take(block)
             code = tap.end()
             if code:
-                raise foreign.failed(stream, work.command, code, rows.rows, tap.last_words())
+                raise foreign.failed(stream, work.command, code, rows.seen, tap.last_words())
             yield from rows.finish()
         except StreamError:
             raise

@@ -9,26 +9,42 @@ from typing import Any
 from burler.config.secrets import masked, scrub, secret_values
 from burler.errors import (
     AppError,
+    BatchError,
     BurlerError,
     CatalogError,
     ConfigError,
     DeclarationError,
+    ExportError,
+    LakeError,
     StateError,
+    StorageError,
     StreamError,
     UsageError,
 )
 from burler.runtime.logs import short
 
-_KINDS = (AppError, CatalogError, ConfigError, StateError, DeclarationError, UsageError)
+_KINDS = (
+    AppError,
+    CatalogError,
+    ConfigError,
+    StateError,
+    DeclarationError,
+    UsageError,
+    BatchError,
+    LakeError,
+    StorageError,
+    ExportError,
+)
 """Those that are told by their text alone."""
 
 
 @contextlib.contextmanager
-def one_line(config: Mapping[str, Any] | None = None) -> Iterator[None]:
+def one_line(config: Mapping[str, Any] | None = None, *, where: str = "format 'burler'") -> Iterator[None]:
     """Errors from here on are of burler's kinds, in one line.
 
     Args:
         config: whose secrets they must not show, beside those that this process knows of.
+        where: begins the text of errors that burler does not know.
     """
     try:
         yield
@@ -40,4 +56,4 @@ def one_line(config: Mapping[str, Any] | None = None) -> Iterator[None]:
         raise next(kinds, BurlerError)(text) from None
     except (OSError, RecursionError, ValueError, TypeError) as error:
         text = " ".join(masked(scrub(short(error), tuple(secret_values(config or {})))).split())
-        raise BurlerError(f"format 'burler': {text}") from None
+        raise BurlerError(f"{where}: {text}") from None

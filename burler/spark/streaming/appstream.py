@@ -8,6 +8,7 @@ that covers no more than the rows up to it. What the sink has committed is remov
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ from burler.spark.remote import pyspark_version
 from burler.spark.streaming.appoptions import AppOptions, app_options
 from burler.spark.streaming.holding import held
 from burler.spark.streaming.keeper import spooled
-from burler.spark.streaming.lakestream import LakeFollower, follower_reader
+from burler.spark.streaming.lakestream import Follower, LakeFollower, follower_reader
 from burler.spark.streaming.note import Note, Stated, change_note, check_owner, read_note
 from burler.spark.streaming.offsets import Offset
 from burler.spark.streaming.pump import Work, tap_name
@@ -70,11 +71,12 @@ def stream_schema(given: Mapping[str, str]) -> StructType:
 
 
 def stream_reader(given: Mapping[str, str], schema: StructType) -> Any:
-    """What Spark asks while a query runs.
+    """What Spark asks while a query runs."""
+    return follower_reader()(functools.partial(_follower, dict(given)), schema)
 
-    Raises:
-        UsageError: an option is wrong, or this pyspark is too old.
-    """
+
+def _follower(given: Mapping[str, str]) -> Follower:
+    """Raises: UsageError: an option is wrong, or this pyspark is too old."""
     if pyspark_version() < _OLDEST:
         raise UsageError(
             f"readStream.format('burler') needs pyspark {_OLDEST[0]}.{_OLDEST[1]} or later: "
@@ -83,7 +85,7 @@ def stream_reader(given: Mapping[str, str], schema: StructType) -> Any:
             "readStream.format('singerlake')"
         )
     options = app_options(given)
-    return follower_reader()(AppFollower(options, LakeFollower(options.lake, options.follow)), schema)
+    return AppFollower(options, LakeFollower(options.lake, options.follow))
 
 
 @dataclass(slots=True)

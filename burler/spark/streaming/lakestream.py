@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,6 +34,7 @@ from burler.spark.lakesource.options import (
 from burler.spark.lakesource.ranges import between, furthest
 from burler.spark.lakesource.rows import read_task
 from burler.spark.lakesource.tasks import ReadTask, plan_tasks
+from burler.spark.source.telling import one_line
 from burler.spark.streaming.offsets import Offset, OtherLake, from_wire, in_snapshot
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ _log = logging.getLogger("burler.spark.singerlake")
 _COST, _CHEAP_SECONDS = 10.0, 0.1
 """A manifest that takes a second to read is read every ten seconds at most; a small one as often as asked."""
 
+_FORMAT = "singerlake"
+_WHERE = "readStream"
 _BATCH_ONLY = {"after_sequence": "starting", "to_sequence": "", "versions": ""}
 
 
@@ -185,17 +188,18 @@ class LakeFollower:
 
 
 def stream_reader(given: Mapping[str, str], schema: StructType) -> Any:
-    """What Spark asks while a query runs.
+    """What Spark asks while a query runs."""
+    return follower_reader()(functools.partial(_follower, dict(given)), schema)
 
-    Raises:
-        UsageError: an option is wrong.
-    """
-    texts = Texts(given, (*READ_OPTIONS, *FOLLOW_OPTIONS), format="singerlake")
+
+def _follower(given: Mapping[str, str]) -> Follower:
+    """Raises: UsageError: an option is wrong."""
+    texts = Texts(given, (*READ_OPTIONS, *FOLLOW_OPTIONS), format=_FORMAT)
     for name, instead in _BATCH_ONLY.items():
         if texts.get(name) is not None:
             hint = f" Use '{instead}'." if instead else ""
-            raise UsageError(f"format 'singerlake': option '{name}' is for spark.read alone.{hint}")
-    return follower_reader()(LakeFollower(lake_options(texts), follow_options(texts)), schema)
+            raise UsageError(f"format '{_FORMAT}': option '{name}' is for spark.read alone.{hint}")
+    return LakeFollower(lake_options(texts), follow_options(texts))
 
 
 @functools.cache
@@ -204,15 +208,28 @@ def follower_reader() -> Any:
     from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
     class FollowerReader(DataSourceStreamReader):  # type: ignore[misc]
-        """Spark's methods, over a follower."""
+        """Spark's methods, over a follower.
 
-        def __init__(self, follower: Follower, schema: StructType) -> None:
-            self.follower = follower
+        It is made when it is first asked something: what goes wrong while the reader itself is made, Spark buries under
+        an error of its own.
+        """
+
+        def __init__(self, make: Callable[[], Follower], schema: StructType) -> None:
+            self._make = make
+            self._follower: Follower | None = None
             self.schema = schema
 
+        @property
+        def follower(self) -> Follower:
+            if self._follower is None:
+                self._follower = self._make()
+            return self._follower
+
+        @one_line(where=_WHERE)
         def initialOffset(self) -> dict[str, Any]:
             return self.follower.initial().to_wire()
 
+        @one_line(where=_WHERE)
         def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
             if start == end:
                 return []
@@ -220,13 +237,16 @@ def follower_reader() -> Any:
             return [InputPartition(task) for task in tasks]
 
         def read(self, partition: Any) -> Iterator[pyarrow.RecordBatch]:
-            return read_task(partition.value)
+            with one_line(where=_WHERE):
+                yield from read_task(partition.value)
 
+        @one_line(where=_WHERE)
         def commit(self, end: dict[str, Any]) -> None:
             self.follower.committed(from_wire(end))
 
         def stop(self) -> None:
-            self.follower.stop()
+            if self._follower is not None:
+                self._follower.stop()
 
     made = _with_limits(FollowerReader)
     made.__module__, made.__qualname__ = __name__, "FollowerReader"
@@ -250,6 +270,7 @@ def _with_limits(reader: Any) -> Any:
 
             _start: Offset | None = None
 
+            @one_line(where=_WHERE)
             def latestOffset(self) -> dict[str, Any]:
                 follower: Follower = self.follower
                 return follower.latest(self._start or follower.initial(), limited=False).to_wire()
@@ -263,11 +284,13 @@ def _with_limits(reader: Any) -> Any:
     class LimitedReader(reader, SupportsTriggerAvailableNow):  # type: ignore[misc]
         """Asks for no more than a batch may hold."""
 
+        @one_line(where=_WHERE)
         def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
             follower: Follower = self.follower
             limited = not isinstance(limit, ReadAllAvailable)
             return follower.latest(from_wire(start), limited=limited).to_wire()
 
+        @one_line(where=_WHERE)
         def getDefaultReadLimit(self) -> Any:
             # Which one does not matter: all limits of the options are kept, wherever Spark lets limits be kept.
             follow = self.follower.follow
@@ -280,6 +303,7 @@ def _with_limits(reader: Any) -> Any:
                     return made(value)
             return ReadAllAvailable()
 
+        @one_line(where=_WHERE)
         def prepareForTriggerAvailableNow(self) -> None:
             self.follower.prepare_available_now()
 

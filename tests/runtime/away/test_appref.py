@@ -73,6 +73,16 @@ def test_a_tap_of_a_module_goes_by_its_name_with_the_folder_it_is_in(tmp_path: P
     assert elsewhere(ref, tmp_path) == "[1, 2]"
 
 
+def test_a_process_looks_for_new_modules_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """With pyspark's archive on the path of its imports that takes a tenth of a second, and each task loads the tap."""
+    (tmp_path / "tap_often.py").write_text(TAP)
+    looks: list[None] = []
+    ref = AppRef.of(tmp_path / "tap_often.py")
+    monkeypatch.setattr("importlib.invalidate_caches", lambda: looks.append(None))
+    assert [ref.load().name for _ in range(3)] == ["tap-sent"] * 3
+    assert len(looks) == 1
+
+
 @pytest.mark.spark
 def test_a_tap_of_a_script_goes_by_value(tmp_path: Path):
     pytest.importorskip("pyspark")

@@ -31,6 +31,15 @@ def test_a_name_that_spark_puts_a_setting_into_is_refused(lake, run, name, is_in
     assert name in str(caught.value)
 
 
+@pytest.mark.parametrize("is_inner", [True, False])
+def test_a_name_that_no_table_can_have_is_refused(lake, run, is_inner, with_spark):
+    row = {"s": {"a\0b": 5}} if is_inner else {"a\0b": 5}
+    lake.commit("users", [{"id": 1, **row}], schema=schema("a\0b", is_inner=is_inner))
+
+    with pytest.raises(ExportError, match=r"stream 'users': the name of its field 'a\\x00b' holds the character NUL"):
+        run()
+
+
 NAMES = ["a\\b", "a b", "a.b", "x,y", "`", "a`b", "${x", "$x", "${}", "(a|b)?+.+", "*", "s.*"]
 
 

@@ -102,6 +102,7 @@ def test_what_does_not_go_together(tmp_path: Path, caplog: Any, sink: str, more:
 def test_where_the_lake_is():
     assert lake_of("out/", None) == "out/_lake"
     assert lake_of("out", "s3://x/lake") == "s3://x/lake"
+    assert lake_of("out", None, kind="csv") == "out/_lake"
     with pytest.raises(UsageError, match="say where the lake is to be"):
         lake_of("jdbc:postgresql://host/db", None, kind="jdbc")
 

@@ -253,6 +253,15 @@ def test_master_and_remote_together_are_refused(packages):
         get_session(master="local[1]", remote="sail")
 
 
+def test_a_word_that_is_no_master_is_refused_before_java_starts(packages):
+    """In a process of its own: this one may have a session, which serves whatever master is asked for."""
+    code = "from burler.spark import session; session(master='lokal')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert "UsageError: there is no Spark master 'lokal'. Masters: local, local[4]" in done.stderr
+    assert "java" not in done.stderr.lower()
+
+
 @pytest.mark.parametrize("address", ["http://host", "sc://", "host:1", "sc://host:port", "sc://[::1", ""])
 def test_what_is_no_address_is_told_without_showing_it(address):
     with pytest.raises(UsageError) as caught:

@@ -203,7 +203,7 @@ def test_a_limit_ends_the_tap(tmp_path):
     [
         (
             "schema()\nrecord(id=1)\nsys.exit('no rights for ' + CONFIG['password'])",
-            "command 'tap_fake.py' ended with code 1 after 0 row(s). It said last: no rights for ***",
+            "command 'tap_fake.py' ended with code 1 after 1 row(s). It said last: no rights for ***",
         ),
         ("os.kill(os.getpid(), 9)", "ended with code 137"),
         ("print('hello')", "printed what is no Singer message: line 1: it is no JSON"),

@@ -69,6 +69,21 @@ def test_a_lake_as_a_dataframe(spark, lake):
         spark.read.format("singerlake").load(str(lake.root)).collect()
 
 
+def test_what_is_wrong_with_a_lakes_stream_is_told_once(spark, lake, tmp_path):
+    """At ``load`` where that can be, else by the query, with Spark's own failure nowhere below burler's text."""
+    lake.commit("users", [{"id": 1, "n": 1}], schema=KEYED)
+    with pytest.raises(Exception, match="earliest or latest or the number of a commit"):
+        spark.readStream.format("singerlake").option("starting", "tomorrow").load(str(lake.root))
+    with pytest.raises(Exception, match=r"there is no stream 'uesrs' in this lake\. Did you mean 'users'"):
+        spark.readStream.format("singerlake").option("stream", "uesrs").load(str(lake.root))
+    frame = spark.readStream.format("singerlake").option("versions", "all").load(str(lake.root))
+    query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    with pytest.raises(Exception) as caught:
+        query.awaitTermination()
+    said = str(caught.value)
+    assert "option 'versions' is for spark.read alone" in said and "UnboundLocalError" not in said
+
+
 def test_a_lake_streams_into_a_table_through_restarts(lake, run, table, tmp_path):
     for at in range(4):
         lake.commit("users", [{"id": row, "n": at * 10 + row} for row in range(3)], schema=KEYED)
