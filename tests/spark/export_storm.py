@@ -1,9 +1,11 @@
 """Kill storm: exports that are killed at random moments, of a lake that grows, while others read its tables.
 
 Run as: export_storm.py [ROUNDS] [--seed N] [--folder DIR]. A round: the lake grows; an export of it runs as a process
-of its own and gets kill -9, or one of its Python workers does; then an export runs to its end. The table must then
-hold exactly the rows of the lake, no row of a killed export twice, and readers (deltalake, DuckDB) that looked all the
-while must have seen whole versions only: each commit of the lake adds rows whose sum is known, so a part of one shows.
+of its own, into Delta tables and then into tables of files, and gets kill -9, or one of its Python workers does; then
+an export runs to its end. The tables must then hold exactly the rows of the lake, no row of a killed export twice, and
+readers that looked all the while must have seen whole versions only: each commit of the lake adds rows whose sum is
+known, so a part of one shows. deltalake and Spark read the Delta table; DuckDB reads the table of files by itself, with
+the SQL of docs/table-formats.md.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,16 @@ export_options.SMALL_ROWS = int(sys.argv[3])
 spark = session(conf=json.loads(sys.argv[4]), master="local[2]") if export_options.SMALL_ROWS == 0 else None
 print("begins", flush=True)
 export(spark, sys.argv[1], sys.argv[2])
+export(spark, sys.argv[1], sys.argv[2] + "-files", format="parquet")
+"""
+READER = """
+import json, sys
+from burler.spark import session, table
+
+spark = session(conf=json.loads(sys.argv[1]), master="local[1]")
+for folder in sys.stdin:
+    row = table(spark, folder.strip()).selectExpr("count(*)", "coalesce(sum(cast(name as bigint)), 0)").first()
+    print(json.dumps(list(row)), flush=True)
 """
 QUICK = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 
@@ -102,78 +115,125 @@ class Storm:
         if process.returncode:
             self.faults.append(f"the export after a kill ended with {process.returncode}: {errors[-800:]}")
 
+    @property
+    def files(self) -> Path:
+        """Where the tables of files are."""
+        return self.out.with_name(f"{self.out.name}-files")
+
     def compare(self) -> None:
-        """The tables as deltalake reads them, against what was put into the lake."""
+        """The tables as deltalake and DuckDB read them, against what was put into the lake."""
         import deltalake
 
         for stream, expected in (("log", sorted(self.log)), ("users", sorted(self.latest.values()))):
-            folder = self.out / "tap-x" / stream
-            rows = deltalake.DeltaTable(str(folder)).to_pyarrow_table(columns=["id", "name"]).to_pylist()
-            found = sorted(int(row["name"]) for row in rows)
-            if found != expected:
-                self.faults.append(f"{stream}: {len(found)} rows in place of {len(expected)}, commit {len(self.whole)}")
-            if stream == "users" and {row["id"]: int(row["name"]) for row in rows} != self.latest:
-                self.faults.append("users: not the latest row of each key")
-        leftovers = [*self.out.glob("_staging-*"), *self.out.glob("*/*/_pending-*")]
+            rows = deltalake.DeltaTable(str(self.out / "tap-x" / stream)).to_pyarrow_table(columns=["id", "name"])
+            found = {"delta": [(row["id"], int(row["name"])) for row in rows.to_pylist()]}
+            found["files"] = [(int(at), int(name)) for at, name in _of_files(self.files / "tap-x" / stream, "id, name")]
+            for kind, pairs in found.items():
+                if sorted(name for _, name in pairs) != expected:
+                    self.faults.append(f"{kind}, {stream}: {len(pairs)} rows in place of {len(expected)}")
+                if stream == "users" and dict(pairs) != self.latest:
+                    self.faults.append(f"{kind}, users: not the latest row of each key")
+        leftovers = [
+            one for out in (self.out, self.files) for one in (*out.glob("_staging-*"), *out.glob("*/*/_pending-*"))
+        ]
         if leftovers:
             self.faults.append(f"left behind: {leftovers}")
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
+    def watched(self, *, with_spark: bool = True) -> Iterator[None]:
         """Readers that look at ``log`` all the while."""
         over = threading.Event()
-        readers = [threading.Thread(target=self._look, args=(look, over)) for look in (_deltalake, _duckdb)]
-        for reader in readers:
-            reader.start()
-        try:
-            yield
-        finally:
-            over.set()
+        delta, files = self.out / "tap-x" / "log", self.files / "tap-x" / "log"
+        looks: list[tuple[str, Look, Path]] = [("deltalake", _deltalake, delta), ("DuckDB", _duckdb, files)]
+        with contextlib.ExitStack() as stack:
+            if with_spark:
+                looks.append(("Spark", stack.enter_context(_spark()), delta))
+            readers = [threading.Thread(target=self._look, args=(*one, over)) for one in looks]
             for reader in readers:
-                reader.join(timeout=60)
+                reader.start()
+            try:
+                yield
+            finally:
+                over.set()
+                for reader in readers:
+                    reader.join(timeout=60)
+        self.faults += [f"{name} never looked" for name, *_ in looks if name not in {one for one, *_ in self.seen}]
         for name, count, total in self.seen:
             if (count, total) not in self.whole:
                 self.faults.append(f"{name} saw {count} rows with sum {total}: no whole version")
 
-    def _look(self, look: Any, over: threading.Event) -> None:
-        folder, last = self.out / "tap-x" / "log", -1
+    def _look(self, name: str, look: Look, folder: Path, over: threading.Event) -> None:
+        last = -1
         while not over.wait(0.05):
-            if not (folder / "_delta_log").is_dir():
-                continue
             try:
-                count, total = look(str(folder))
+                found = look(folder)
             except Exception as error:
-                self.faults.append(f"{look.__name__} could not read: {type(error).__name__}: {str(error)[:300]}")
+                self.faults.append(f"{name} could not read: {type(error).__name__}: {str(error)[:300]}")
                 return
+            if found is None:
+                continue
+            count, total = found
             if count < last:
-                self.faults.append(f"{look.__name__} saw {count} rows after {last}")
+                self.faults.append(f"{name} saw {count} rows after {last}")
             last = count
-            self.seen.append((look.__name__, count, total))
+            self.seen.append((name, count, total))
 
 
-def _deltalake(folder: str) -> tuple[int, int]:
+Look = Callable[[Path], tuple[int, int] | None]
+"""From a table's folder to the number of its rows and the sum of their names; None where there is no table yet."""
+
+
+def _deltalake(folder: Path) -> tuple[int, int] | None:
     import deltalake
 
-    if not deltalake.DeltaTable.is_deltatable(folder):
-        return 0, 0
-    names = deltalake.DeltaTable(folder).to_pyarrow_table(columns=["name"])["name"].to_pylist()
+    if not deltalake.DeltaTable.is_deltatable(str(folder)):
+        return None
+    names = deltalake.DeltaTable(str(folder)).to_pyarrow_table(columns=["name"])["name"].to_pylist()
     return len(names), sum(map(int, names))
 
 
-def _duckdb(folder: str) -> tuple[int, int]:
-    """DuckDB on the files of one version, as the table's log has them."""
-    import deltalake
+def _duckdb(folder: Path) -> tuple[int, int] | None:
+    if not (folder / "_latest.json").exists():
+        return None
+    ((count, total),) = _of_files(folder, "count(*), coalesce(sum(name::bigint), 0)")
+    return int(count), int(total)
+
+
+def _of_files(folder: Path, columns: str) -> list[tuple[Any, ...]]:
+    """What DuckDB finds in a table of files, which it opens by itself."""
     import duckdb
 
-    if not deltalake.DeltaTable.is_deltatable(folder):
-        return 0, 0
-    files = deltalake.DeltaTable(folder).file_uris()
-    if not files:
-        return 0, 0
     with duckdb.connect() as connection:
-        said = connection.execute("select count(*), sum(name::bigint) from read_parquet(?)", [files]).fetchone()
-    assert said is not None
-    return int(said[0]), int(said[1] or 0)
+        connection.execute(
+            f"set variable files = (select list('{folder}/' || file.path) "
+            f"from (select unnest(files) as file from read_json('{folder}/_latest.json')))"
+        )
+        if not connection.execute("select coalesce(len(getvariable('files')), 0)").fetchall()[0][0]:
+            return [(0, 0)]
+        return connection.execute(
+            f"select {columns} from read_parquet(getvariable('files'), union_by_name = true)"
+        ).fetchall()
+
+
+@contextlib.contextmanager
+def _spark() -> Iterator[Look]:
+    """A Spark of its own, which answers as often as it is asked."""
+    import deltalake
+
+    command = [sys.executable, "-c", READER, json.dumps(QUICK)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        asked, answered = process.stdin, process.stdout
+
+        def look(folder: Path) -> tuple[int, int] | None:
+            if not deltalake.DeltaTable.is_deltatable(str(folder)):
+                return None
+            print(folder, file=asked, flush=True)
+            count, total = json.loads(answered.readline())
+            return count, total
+
+        yield look
+        asked.close()
 
 
 def _python_below(pid: int) -> list[int]:
@@ -211,7 +271,8 @@ def main() -> int:
             for number in range(said.rounds):
                 storm.round(small=number % 3 == 2)
                 print(f"round {number + 1}: {storm.kills} killed, {len(storm.seen)} looks, {len(storm.faults)} faults")
-    print(f"seed {said.seed}: {said.rounds} rounds, {storm.kills} killed, {len(storm.seen)} looks")
+    looks = dict(Counter(name for name, *_ in storm.seen))
+    print(f"seed {said.seed}: {said.rounds} rounds, {storm.kills} killed, looks: {looks}")
     for fault in storm.faults:
         print(f"FAULT: {fault}")
     return 1 if storm.faults else 0

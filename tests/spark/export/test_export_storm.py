@@ -18,7 +18,7 @@ def _storm():
 @pytest.mark.spark
 def test_killed_exports_leave_whole_tables_and_heal(lake, tmp_path, packages):
     storm = _storm().Storm(lake, tmp_path / "out", seed=22)
-    with storm.watched():
+    with storm.watched(with_spark=False):  # another JVM is too dear here
         storm.round(small=False, heal_small=True)  # the start of a JVM is dear: one is enough here
         for _ in range(2):
             storm.round(small=True)

@@ -36,6 +36,8 @@ MIXED = {"type": "array", "items": {}}
 ODD = {"type": "object", "properties": {"a.b": INTEGER, "c d": TEXT, "e,f": TEXT, "": TEXT}}
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 DEEP = 400
+LONG = 21 << 20
+"""Jackson, which Spark parses with, refuses texts of more than 20 MB unless it is told to take them."""
 
 CASES = [
     # what it shows, schema, the value's JSON text, what the frame holds
@@ -104,6 +106,7 @@ CASES = [
     ("a zero character", TEXT, r'"a\u0000b"', "a\x00b"),
     ("deep nesting", ANY, "[" * DEEP + "]" * DEEP, "[" * DEEP + "]" * DEEP),
     ("1,001 digits", ANY, "1" * 1001, "1" * 1001),
+    ("longer than Spark's own limit", TEXT, '"' + "x" * LONG + '"', "x" * LONG),
 ]
 NAMES = {f"x{at:02}": case for at, case in enumerate(CASES)}
 SCHEMA = {"type": "object", "properties": {"n": TEXT, **{name: case[1] for name, case in NAMES.items()}}}
@@ -163,6 +166,22 @@ def test_clean_values_are_the_same_through_the_exact_path(lake, read_stream, row
     assert len(read.rows) == len(rows[True])
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_what_is_nested_deeper_than_spark_goes_by_itself_is_right_or_quarantined(lake, read_stream, clean):
+    """Spark stops at 1,000 levels unless it is told not to; Python's own parser near there, too."""
+    deep = "[" * 1_100 + "]" * 1_100
+    schema = {"properties": {"n": TEXT, "x": ANY}}
+    lake.commit("s", [b'{"n":"a"}', b'{"n":"b","x":%s}' % deep.encode()], schema=schema, keys=("n",), clean=clean)
+
+    read = read_stream()
+
+    assert read.by("n")["a"]["x"] is None
+    if "b" in read.by("n"):
+        assert read.by("n")["b"]["x"] == deep
+    else:
+        assert [row.line for row in read.bad] == [3]
+
+
 LINE = b'{"type":"RECORD","stream":"s","record":{"n":"b"},"time_extracted":"2024-01-01T00:02:00.000000Z"}'
 LINES = [
     # what a line is behind the manifest's back, whether its row is right (None: it is no row)
@@ -176,6 +195,7 @@ LINES = [
     ("a RECORD without a record", b'{"type":"RECORD","stream":"s"}', False),
     ("a blank line", b"   ", None),
     ("a carriage return", LINE + b"\r", True),
+    ("a byte order mark", b"\xef\xbb\xbf" + LINE, False),
     ("a time that is none", LINE.replace(b"2024-01-01T00:02", b"yesterday"), False),
 ]
 
