@@ -12,6 +12,7 @@ import os
 import pkgutil
 import re
 import shlex
+import site
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -89,11 +90,14 @@ def started_without_archive() -> Java | None:
 def make_sources_known(spark: SparkSession) -> None:
     """Register burler's data sources where Spark does not find them itself.
 
-    Spark looks through the folders of Python's path; an editable install is no such folder (Spark facts B).
+    Spark looks through the folders of Python's path in a process of its own; an editable install is no such folder
+    (Spark facts B), and those that only this process has (a script's, the current one) do not count.
     """
     if not capabilities(spark).runs_python:
         return
-    listed = {module.name for module in pkgutil.iter_modules()}
+    everywhere = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), *site.getsitepackages()]
+    everywhere += [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    listed = {module.name for module in pkgutil.iter_modules([one for one in everywhere if one])}
     for name in ("pyspark_burler", "pyspark_singerlake"):
         if name not in listed and find_spec(name) is not None:
             with contextlib.suppress(Exception):  # a session must come up also where a source is broken
