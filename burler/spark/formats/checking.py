@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from burler.columns.kinds import VARIANT, DecimalOf, Scalar, StructOf, holds
+from burler.columns.kinds import BINARY, VARIANT, DecimalOf, Scalar, StructOf, holds, names_in
 from burler.errors import ExportError
 
+_XML_NAME = re.compile(r"[^\W\d][\w.-]*\Z")
 _GOOD = ("bigint", "string", "boolean", "timestamp", "date")
 
 
@@ -21,6 +23,26 @@ def check_variants(columns: StructOf, place: str, kind: str) -> None:
             raise ExportError(
                 f"{place}: column '{name}' is a VARIANT, which burler can't write to format {kind}. Nothing was "
                 "published.\nUse --open-types text (JSON text), or --format parquet"
+            )
+
+
+def refuse_unheld(columns: StructOf, place: str, kind: str) -> None:
+    """Refuse what the files of a format have no form for, and Spark writes nevertheless.
+
+    Raises:
+        ExportError: a binary column in CSV (Spark writes a picture of its bytes); a name that is none in XML.
+    """
+    for name, column in columns.fields:
+        if kind == "csv" and column == BINARY:
+            raise ExportError(
+                f"{place}: column '{name}' is binary, which CSV has no form for. Nothing was published.\n"
+                "Deselect the field, or choose another --format"
+            )
+    for name in names_in(columns) if kind == "xml" else ():
+        if not _XML_NAME.match(name):
+            raise ExportError(
+                f"{place}: '{name}' is no name of an XML element. Nothing was published.\n"
+                "Rename or deselect the field in the tap, or choose another --format"
             )
 
 

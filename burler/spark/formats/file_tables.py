@@ -17,13 +17,14 @@ from burler.errors import ExportError, UsageError
 from burler.extras import require
 from burler.spark.formats import pointer
 from burler.spark.formats.base import Change, Published, TableState, Target
-from burler.spark.formats.checking import check_partitions
+from burler.spark.formats.checking import check_partitions, refuse_unheld
 from burler.spark.formats.folders import data_folder, pending, refuse_other_formats, remove_leftovers, unwritable
 from burler.spark.formats.footers import data_files
 from burler.spark.formats.merging import MERGE_BYTES, merged
 from burler.spark.formats.pointer import TableFile, Version
 from burler.spark.formats.reading import version_rows
-from burler.spark.formats.writing import is_arrow, write_files, write_parquet
+from burler.spark.formats.roundtrip import Written
+from burler.spark.formats.writing import in_order, is_arrow, write_files, write_parquet
 
 if TYPE_CHECKING:
     import pyarrow
@@ -128,7 +129,9 @@ class FileTarget(Target):
         """Write the rows; the files they are in."""
         if rows is None:
             return []
-        write_files(rows, folder, change, self._kind, self._options, partition_by)
+        refuse_unheld(change.columns, self.place, self._kind)
+        written = Written(in_order(rows, change), change.columns)
+        write_files(written.frame, folder, change, self._kind, self._options, partition_by)
         found = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
         files = []
         for path in found:
@@ -137,9 +140,9 @@ class FileTarget(Target):
             else:
                 files.append(TableFile(path.relative_to(self._path).as_posix(), path.stat().st_size))
         if files:
-            # Read once: what can't be read again must not be published, and its rows are counted.
+            # Read once: what does not come back as it was must not be published.
             version = Version(0, "", self._kind, change.schema, tuple(files), {}, options=self._options)
-            count = version_rows(rows.sparkSession, self._path, version).count()
+            count = written.against(version_rows(rows.sparkSession, self._path, version), self.place, self._kind)
             files[0] = TableFile(files[0].path, files[0].size, count)
         return files
 

@@ -27,11 +27,28 @@ PARTITION = "_burler_part"
 """Name of the column that only names folders; export adds such names itself and no stream may use them."""
 _EXACT_TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 WRITING: Mapping[str, Mapping[str, str]] = {
-    # By itself Spark cuts times to milliseconds here, leaves out null fields, gives a CSV no
-    # names and takes its empty text for null.
+    # By itself Spark cuts times to milliseconds here, leaves out null fields, gives a CSV no names, takes its empty
+    # text for null, trims texts, takes a line break in one for the end of the row, and makes XML attributes of columns
+    # that begin with _.
     "json": {**_EXACT_TIMES, "ignoreNullFields": "false"},
-    "csv": {**_EXACT_TIMES, "header": "true", "escape": '"', "nullValue": "\\N"},
-    "xml": {**_EXACT_TIMES, "rowTag": "row", "rootTag": "rows"},
+    "csv": {
+        **_EXACT_TIMES,
+        "header": "true",
+        "escape": '"',
+        "nullValue": "\\N",
+        "ignoreLeadingWhiteSpace": "false",
+        "ignoreTrailingWhiteSpace": "false",
+        "multiLine": "true",
+    },
+    "xml": {
+        **_EXACT_TIMES,
+        "rowTag": "row",
+        "rootTag": "rows",
+        "attributePrefix": "burler-attribute-",
+        "valueTag": "burler-value",
+        "ignoreSurroundingSpaces": "false",
+        "nullValue": "\\N",
+    },
 }
 """Options that a format needs to lose nothing; the user's own come after them."""
 
@@ -78,9 +95,7 @@ def write_files(
     from pyspark.sql import functions as f
 
     refuse_names(change.columns, str(folder.parent))
-    names = [name for name, _ in change.columns.fields]
-    if rows.columns != names:
-        rows = rows.select(*map(quoted, names))
+    rows = in_order(rows, change)
     if partition_by:
         digest = f.md5(f.concat(*(_text(name) for name in partition_by)))
         rows = rows.withColumn(PARTITION, digest).repartition(PARTITION)
@@ -103,6 +118,12 @@ def write_files(
             else:
                 file.rename(folder / f"{part.name.partition('=')[2]}-{file.name}")
         part.rmdir()
+
+
+def in_order(rows: DataFrame, change: Change) -> DataFrame:
+    """The table's columns alone, in its order."""
+    names = [name for name, _ in change.columns.fields]
+    return rows if rows.columns == names else rows.select(*map(quoted, names))
 
 
 def refused_by_spark(error: Exception, kind: str) -> ExportError:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from format_samples import COLUMNS, NOON, WIDE, change, frame, read, row
 
-from burler.columns.kinds import STRING, StructOf
+from burler.columns.kinds import BINARY, STRING, StructOf
 from burler.errors import ExportError
 from burler.spark import table
 from burler.spark.formats.opening import open_target, place_of
@@ -73,7 +73,8 @@ def test_csv_keeps_null_and_empty_text_apart(spark: Any, tmp_path: Path) -> None
 def test_csv_is_flat(spark: Any, tmp_path: Path) -> None:
     target = files_target("csv", tmp_path, spark)
     with pytest.raises(ExportError, match=r"format 'csv' refuses these rows.*tags"):
-        target.publish(frame(spark, [row(1)], WIDE), change("replace", WIDE))
+        columns = StructOf(tuple(one for one in WIDE.fields if one[1] != BINARY))
+        target.publish(frame(spark, [row(1)], columns), change("replace", columns))
     assert not (tmp_path / "t").exists()
 
 
