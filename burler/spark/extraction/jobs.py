@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from burler.errors import BurlerError
 from burler.runtime.logs import clean, short
 from burler.spark.extraction.tasks import FAILED, Task
+from burler.spark.remote import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,8 +76,13 @@ class Slots:
         with contextlib.suppress(queue.Empty):
             while True:
                 self._waiting.get_nowait()
-        with contextlib.suppress(Exception):  # what can't be interrupted ends with its session
-            self._spark.interruptTag(self._tag)
+        try:
+            if is_connect(self._spark):
+                self._spark.interruptTag(self._tag)
+            else:  # a classic session's own tags are those of one thread
+                self._spark.sparkContext.cancelJobsWithTag(self._tag)
+        except Exception as error:  # what can't be interrupted ends with its session
+            logger.warning("tasks of the extraction could not be interrupted: %s", short(error))
 
     def close(self) -> None:
         """No more tasks come. Threads that are still at one are left behind: they are daemons."""
@@ -85,7 +91,11 @@ class Slots:
 
     def _serve(self) -> None:
         with contextlib.suppress(Exception):
-            self._spark.addTag(self._tag)
+            if is_connect(self._spark):
+                self._spark.addTag(self._tag)
+            else:
+                self._spark.sparkContext.addJobTag(self._tag)
+                self._spark.sparkContext.setInterruptOnCancel(True)
         while (given := self._waiting.get()) is not None:
             name, make = given
             if self._cancelled:

@@ -1,0 +1,69 @@
+"""An extraction that is told to stop leaves nothing running."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from extracted import app
+
+from burler.runtime.signals import Stopper
+from burler.spark.extraction import extract
+
+HANGS = """
+import os, time
+import burler
+
+tap = burler.tap("tap-hangs")
+
+@tap.sync("rows", key_properties="id", schema={"properties": {"id": {"type": "integer"}}})
+def rows():
+    with open(%r, "a") as begun:
+        begun.write(f"{os.getpid()}\\n")
+    yield {"id": 1}
+    time.sleep(600)
+"""
+COMMAND = """#!/bin/sh
+case "$*" in
+*--discover*) echo '{"streams": [{"tap_stream_id": "rows", "stream": "rows", "schema": {"properties": {"id": {}}}}]}';;
+*--help*) echo "--catalog";;
+*) echo $$ >> %s; exec sleep 600;;
+esac
+"""
+
+
+def wait_for(done: Callable[[], bool], seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("kind", ["app", "command"])
+def test_what_runs_is_interrupted(spark: Any, tmp_path: Path, kind: str):
+    """Else it would keep its slot, go on asking the source, and write into a lake that another run has by now."""
+    begun, stopper = tmp_path / "begun", Stopper()
+    given: dict[str, Any] = {"app": app(tmp_path, HANGS % str(begun), "tap_hangs")}
+    if kind == "command":
+        command = tmp_path / "tap-hangs"
+        command.write_text(COMMAND % begun)
+        command.chmod(0o755)
+        given = {"app": None, "exec": str(command)}
+
+    def stop() -> None:
+        wait_for(begun.exists)
+        stopper.end()
+
+    threading.Thread(target=stop).start()
+    done = extract(spark, lake=tmp_path / "lake", stopper=stopper, **given)
+
+    assert not done.rows and not done.errors
+    tracker = spark.sparkContext.statusTracker()
+    wait_for(lambda: not tracker.getActiveJobsIds())
+    for pid in begun.read_text().split():
+        wait_for(lambda pid=pid: not Path(f"/proc/{pid}").exists())
+    assert spark.range(3).count() == 3
