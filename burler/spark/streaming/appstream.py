@@ -232,12 +232,17 @@ class AppFollower:
             self._hold.release()
 
     def _check(self, start: Offset) -> None:
-        """Where a query comes with a checkpoint to a spool that is new, the tap goes on from the checkpoint's state."""
+        """Where a query comes with a checkpoint to a spool that is new, or whose rows were removed, the tap goes on
+        from the checkpoint's state."""
         note = read_note(self.store)
-        if note is None and not start.is_start:
-            self._begin_again(start, start.state)
-        elif note is not None:
+        if note is not None:
             self._check_given_up(start, note)
+        if self._is_hollow(note) if note is not None else not start.is_start:
+            self._begin_again(start, start.state)
+
+    def _is_hollow(self, note: Note) -> bool:
+        """Whether states speak of rows that nobody holds."""
+        return any(one.sequence for one in note.states) and spooled(self.store, note) is None
 
     def _check_given_up(self, start: Offset, note: Note) -> None:
         if start.position.sequence < note.given_up and not self._is_continued(start, note):
@@ -265,6 +270,9 @@ class AppFollower:
 
         def change(note: Note) -> None:
             note.continued.append((end.generation, end.position.sequence))
+            if self._is_hollow(note):
+                note.states.clear()
+                note.given_up = 0
             if state is not None and not note.states:
                 note.add(Stated(None, 0, dict(state)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from burler.errors import UsageError
 from burler.lake.manifests import manifest
@@ -23,6 +23,7 @@ class StateKeeper:
         self._store = store
         self._note = note
         self._told: Callable[[dict[str, Any]], None] = lambda _state: None
+        self._generation = next((one.generation for one in reversed(note.states) if one.sequence), None)
         self.state = note.newest
 
     def write(self, message: Message) -> None:
@@ -30,20 +31,32 @@ class StateKeeper:
 
         Raises:
             StorageError: the spool can't be written. The STATE then counts for nobody.
+            UsageError: rows that an earlier STATE stands for were removed from it; nor may this one count.
         """
         if not isinstance(message, State):
             return
         whole = plain(message.whole)
-        self._note = change_note(self._store, lambda: self._note, lambda note: note.add(self._stated(note, whole)))
+        self._note = change_note(self._store, self._lost, lambda note: note.add(self._stated(note, whole)))
         self.state = whole
         self._told(message.whole)
 
     def _stated(self, note: Note, whole: dict[str, Any]) -> Stated:
         place = spooled(self._store, note)
         if place is None:
+            if self._generation is not None:
+                self._lost()
             return Stated(None, 0, whole)
         snapshot = manifest.load(self._store, *place)
+        if self._generation not in (None, snapshot.generation):
+            self._lost()
+        self._generation = snapshot.generation
         return Stated(snapshot.generation, snapshot.sequence, whole)
+
+    def _lost(self) -> NoReturn:
+        raise UsageError(
+            f"the spool {self._store.url} was removed or made anew while the tap was filling it.\nStart the query "
+            "again with its checkpoint: the tap then goes on from the state in that, and no row is lost."
+        )
 
     def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
         """See ``Sink.tell_states``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -141,6 +142,42 @@ def test_a_lost_spool_costs_no_row(app_query, upto, tmp_path):
     torn = app_query(spool=tmp_path / "spool3")  # the batch (start, end) was in flight, and its rows are gone
     assert torn.rows(start, end) == []
     assert numbers(torn, torn.run(end)) == list(range(51))
+
+
+def test_rows_that_were_removed_from_a_spool_come_again(app_query, upto, tmp_path):
+    """Its note is there and says how far the tap was; a batch of what is gone was in flight."""
+    upto(20)
+    taken = app_query().run()[-1][1]
+    upto(40)
+    start, end = app_query().run(taken)[-1]
+    shutil.rmtree(tmp_path / "spool" / "raw")
+    upto(45)
+    query = app_query()
+    assert query.rows(start, end) == []
+    assert set(range(21, 46)) <= set(numbers(query, query.run(end)))
+    shutil.rmtree(tmp_path / "spool" / "raw")
+    fresh = app_query()
+    assert numbers(fresh, fresh.run()) == list(range(46)), "a new checkpoint begins with the first row"
+
+
+def test_a_spool_that_is_removed_under_a_query_ends_it(app_query, upto, tmp_path):
+    upto(20)
+    query = app_query(poll_seconds=0.2)
+    at = query.initial()
+    while (state_of(at) or 0) < 20:
+        at = query.latest(at)
+    got = []
+    shutil.rmtree(tmp_path / "spool")
+    with pytest.raises((StreamError, UsageError), match=r"the spool .* was removed or made anew"):
+        for number in range(21, 2_000):
+            upto(number)
+            before, at = at, query.latest(at)
+            got += numbers(query, [(before, at)]) if before != at else []
+            time.sleep(0.02)
+    query.reader.stop()
+    again = app_query()
+    got += numbers(again, again.run(at))
+    assert set(range(21, number + 1)) <= set(got)
 
 
 def test_a_tap_with_a_new_field_goes_on_in_the_same_spool(app_query, upto, tmp_path):
