@@ -31,6 +31,7 @@ from burler.lake import layout
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.locking.lock import LockSettings
+from burler.lake.manifests import manifest
 from burler.lake.pace import LAST_SECONDS, Pace, briefly
 from burler.lake.store import Store
 from burler.lake.writing.claims import Claims
@@ -73,6 +74,7 @@ class LakeDriver:
         self._store, self._tap_id = store, tap_id
         self._claims, self._notes = Claims(self._run), Notes(self._run)
         self._begun: dict[tuple[str, str], SchemaInUse] = {}
+        self._unregistered: dict[tuple[str, str], SchemaInUse] = {}
         self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -119,6 +121,7 @@ class LakeDriver:
                     self._begin_of(group[0])
                 self._claims.take(self._begun[key], before_wait=lambda: None)  # it may have been given back meanwhile
                 self._claims.commit(self._begun[key], [(file.name, file.stats) for file in group])
+                self._unregistered.pop(key, None)
                 self._notes.describe(key[0])
                 if self._run.tail:
                     self._claims.release(key)
@@ -129,16 +132,30 @@ class LakeDriver:
             self._claims.check()
 
     def close(self) -> None:
-        """Give the locks back. What is not committed stays without a manifest."""
+        """Make known the schemas without data, and give the locks back. What is not committed is in no manifest."""
         self._end("complete")
 
     def _end(self, state: str) -> None:
         with self._lock:
             if state == "complete":
+                self._make_known()
                 self._notes.describe()
             with briefly(LAST_SECONDS) if state == "failed" else contextlib.nullcontext():
                 if self._claims.release_all():
                     self._notes.end(state)
+
+    def _make_known(self) -> None:
+        """Schema versions without a file: who reads the lake knows the stream's columns all the same."""
+        for schema in self._unregistered.values():
+            manifest.register(
+                self._store,
+                self._tap_id,
+                schema.stream,
+                schema_line=schema.line,
+                hash=schema.hash,
+                pace=self._run.pace,
+            )
+        self._unregistered.clear()
 
     def _begin_of(self, file: WrittenFile) -> None:
         message = _message_of(file)
@@ -147,7 +164,7 @@ class LakeDriver:
 
     def _own(self, schema: SchemaInUse, message: Schema) -> None:
         self._claims.take(schema, before_wait=lambda: None)
-        self._begun[schema.key] = schema
+        self._begun[schema.key] = self._unregistered[schema.key] = schema
         self._notes.add(message)
 
     def _check(self, file: WrittenFile) -> None:

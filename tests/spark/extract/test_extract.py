@@ -23,6 +23,7 @@ from burler.runtime.apps import load_app
 from burler.runtime.away import AppRef, Planning, parts_of
 from burler.settings import Settings
 from burler.singer.messages import Schema
+from burler.spark import export, table
 from burler.spark.extraction import extract
 from burler.spark.extraction.tasks import PartTask, Target, work
 from burler.spark.remote import task_slots
@@ -263,6 +264,30 @@ def test_a_signal_ends_the_run_with_the_state_of_what_is_done(spark: Any, tmp_pa
     assert again.stopped_by is None
     assert {row["id"] for row in rows_of(lake, "tap-stopped", "rows")} == set(range(6))
     assert "currently_syncing" not in again.state
+
+
+NOTHING = """
+import burler
+
+tap = burler.tap("tap-nothing")
+SCHEMA = {"properties": {"id": {"type": "integer"}}}
+
+@tap.partitions("rows")
+def parts():
+    return [{"part": 1}, {"part": 2}]
+
+@tap.sync("rows", key_properties="id", replication_key="id", schema=SCHEMA)
+def rows(partition):
+    return []
+"""
+
+
+def test_a_stream_without_rows_has_its_columns(spark: Any, tmp_path: Path):
+    path, lake = app(tmp_path, NOTHING, "tap_nothing"), tmp_path / "lake"
+    assert extract(spark, path, lake).errors == {}
+    (made,) = export(spark, lake, tmp_path / "tables")
+    assert (made.rows_read, made.rows_written) == (0, 0)
+    assert table(spark, made.table).columns[0] == "id" and table(spark, made.table).count() == 0
 
 
 def test_a_tap_that_is_made_here_goes_by_value(spark: Any, tmp_path: Path):
