@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from burler.columns.kinds import DOUBLE, DecimalOf, Scalar
 from burler.columns.types import arrow_schema
@@ -19,6 +19,7 @@ from burler.extras import require
 from burler.spark.columns import BATCHED_AT, BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, VERSION
 from burler.spark.exact import exact_batches
 from burler.spark.export_options import SMALL_BYTES, ExportOptions
+from burler.spark.formats.merging import comparable
 from burler.spark.lakefiles import Activation, LakeStream
 from burler.spark.plan import Plan
 from burler.spark.quarantine import BadRow, write_bad
@@ -138,13 +139,8 @@ def _latest(rows: pa.Table, plan: Plan) -> pa.Table:
     ordered = arrow.table([rows[name] for name in names], names=[str(at) for at in range(len(names))])
     # The latest first; nulls come last, as ``desc_nulls_last`` has it.
     indices = compute.sort_indices(ordered, sort_keys=[(name, "descending") for name in ordered.column_names])
-    keys = {str(at): _comparable(rows[key], plan.columns.get(key), compute) for at, key in enumerate(plan.keys)}
+    keys = {str(at): comparable(rows[key]) for at, key in enumerate(plan.keys)}
     place = arrow.array(range(rows.num_rows), arrow.int64())
     sorted_keys = arrow.table(keys).take(indices).append_column("place", place)
     first = sorted_keys.group_by(list(keys), use_threads=False).aggregate([("place", "min")])["place_min"]
     return rows.take(indices.take(first))
-
-
-def _comparable(column: Any, kind: object, compute: Any) -> Any:
-    """A key column in which equal values are equal bytes: 0.0 for -0.0, as Spark compares them."""
-    return compute.add(column, 0.0) if kind is DOUBLE else column

@@ -42,12 +42,14 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """A BATCH message as it came. ``schema``: the stream's, the last SCHEMA before it."""
+    """A BATCH message as it came. ``schema``: the stream's, the last SCHEMA before it. ``received``: when it came, the
+    same for all messages of a block."""
 
     number: int
     stream: str
     line: bytes
     schema: Schema
+    received: dt.datetime
 
 
 class Taker(Protocol):
@@ -135,14 +137,15 @@ class Reader:
     def _messages(self, messages: Iterable[Numbered]) -> None:
         """Gather neighbouring RECORDs of one stream and version into a page; hand on the rest one by one."""
         page: RecordPage | BarePage | None = None
-        received = format_time(self._clock.now())
+        now = self._clock.now()
+        received = format_time(now)
         try:
             for number, message, line, extras in messages:
                 kind = message.type if message.type == "RECORD" else message.type.upper()
                 if kind != "RECORD":
                     self._done_with(page)
                     page = None
-                    self._other(kind, number, message, line)
+                    self._other(kind, number, message, line, now)
                     continue
                 if page is None or message.stream != page.stream or message.version != page.version:
                     self._done_with(page)
@@ -195,7 +198,7 @@ class Reader:
             raise type(error)(f"lines {page.number} and after: {error}") from None
         self.done.count(page.stream, count)
 
-    def _other(self, kind: str, number: int, message: Message, line: bytes) -> None:
+    def _other(self, kind: str, number: int, message: Message, line: bytes, now: dt.datetime) -> None:
         if kind == "SCHEMA":
             schema = schema_of(number, message, line)
             try:
@@ -216,7 +219,7 @@ class Reader:
             stream = stream_of(number, message, line)
             if stream not in self._schemas:
                 raise bad(number, line, f"a BATCH of stream '{stream}' came before its SCHEMA")
-            self.done.count(stream, self._batch(BatchLine(number, stream, line, self._schemas[stream])))
+            self.done.count(stream, self._batch(BatchLine(number, stream, line, self._schemas[stream], now)))
         elif self._unknown is not None:
             self._unknown(line, message.stream)
         else:

@@ -52,7 +52,7 @@ def ingest(
         BurlerError: the lake can't be written; nothing uncommitted is covered by a STATE.
     """
     clock = clock or SystemClock()
-    batches = _Batches(writer, clock, warn, should_stop, storage_options)
+    batches = _Batches(writer, warn, should_stop, storage_options)
     reader = Reader(writer, clock, warn, batch=batches.take)
     try:
         stopped = False
@@ -80,24 +80,23 @@ class _Batches:
     def __init__(
         self,
         writer: LakeWriter,
-        clock: Clock,
         warn: Callable[[str], object],
         should_stop: Callable[[], bool],
         options: Mapping[str, Any] | None,
     ) -> None:
         self._writer = writer
-        self._clock = clock
         self._warn = warn
         self._should_stop = should_stop
         self._options = options
 
     def take(self, message: BatchLine) -> int:
-        """The number of rows. A BATCH without ``time_extracted`` has the time at which it was received."""
+        """The number of rows. A BATCH without ``time_extracted`` has the time at which it was received, as RECORDs
+        beside it have: so the order of messages decides which row is the latest."""
         from burler.batch.reading import read, record_lines
 
         reading = read(message.line, message.schema, options=self._options, line=message.number, warn=self._warn)
         batch = reading.batch
-        moment = batch.time_extracted or self._clock.now()
+        moment = batch.time_extracted or message.received
         times, count = [format_time(moment)], 0
         for page in reading.pages():
             lines = record_lines(page.lines, batch.stream, moment, batch.version)

@@ -7,7 +7,7 @@ where all are equal the given row wins.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burler.extras import require
 
@@ -60,6 +60,14 @@ def merged(old: pyarrow.Table, new: pyarrow.Table, keys: Sequence[str], newer: S
     order = compute.sort_indices(arrow.table(compared), sort_keys=[*sorting, (_PLACE, "ascending")])
     # The last row of each key in that order is the newest: sorted, its place is the greatest.
     plain = [f"key{at}" for at in range(len(keys))]
-    ranked = arrow.table([*(rows.column(name).take(order) for name in keys), place], names=[*plain, _PLACE])
+    columns = [comparable(rows.column(name)).take(order) for name in keys]
+    ranked = arrow.table([*columns, place], names=[*plain, _PLACE])
     last = ranked.group_by(plain).aggregate([(_PLACE, "max")]).column(f"{_PLACE}_max")
     return rows.take(order.take(last))
+
+
+def comparable(column: Any) -> Any:
+    """A key column in which equal values are equal bytes: 0.0 for -0.0, as Spark compares them."""
+    arrow = require("pyarrow", extra="spark", needed_for="burler export")
+    compute = require("pyarrow.compute", extra="spark", needed_for="burler export")
+    return compute.add(column, 0.0) if arrow.types.is_floating(column.type) else column

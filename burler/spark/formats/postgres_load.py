@@ -83,6 +83,18 @@ def reason(error: BaseException) -> str:
     return f"{said} (line{place})" if place and isinstance(context, str) else said
 
 
+def cure(error: BaseException) -> str:
+    """What a person can do about a database error, by its SQLSTATE."""
+    match getattr(error, "sqlstate", None) or "":
+        case "2BP01":  # dependent objects
+            return "A view, or something else, is made on a column whose type changes: drop it, export, make it again"
+        case "54000" | "54001" | "54011":  # a limit of PostgreSQL's
+            return "PostgreSQL can't hold this: keys of some 2,700 bytes at the most, rows of 8 kB besides long texts"
+        case "53100":
+            return "Make room on the database's disk"
+    return "See that the database can be reached and that its user may make schemas and tables in it"
+
+
 def copy(connection: Any, table: str, columns: StructOf, batches: Iterable[Any]) -> int:
     """COPY batches into a table in the connection's transaction; how many rows.
 

@@ -15,6 +15,8 @@ from burler.spark.formats.merging import wins
 
 EXPORTS = "burler_exports"
 STAGE = "_burler_stage_"
+STAGES = f"^{STAGE}[0-9a-f]{{16}}$"
+"""What all names of staging tables fit; those of their tasks have an ending."""
 KEY = "burler_key_"
 _TYPES = {
     "bigint": "bigint",

@@ -7,6 +7,7 @@ transaction. Its row is locked there, so of two exports that began from one vers
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from burler.spark.formats import postgres_sql as sql
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.checking import check_variants
 from burler.spark.formats.databases import connection_of, short_name
-from burler.spark.formats.postgres_load import NEEDED_FOR, REPORT, Load, Unfit, copy, reason
+from burler.spark.formats.postgres_load import NEEDED_FOR, REPORT, Load, Unfit, copy, cure, reason
 from burler.spark.formats.postgres_read import postgres_rows
 from burler.spark.formats.writing import is_arrow
 from burler.spark.remote import capabilities
@@ -54,6 +55,11 @@ class PostgresTarget(Target):
         self._tasks = int(said)
         self._connection = connection_of(url, own)
         self._stream = short_name(stream)
+        if self._stream == sql.EXPORTS or re.match(sql.STAGES.removesuffix("$"), self._stream):
+            raise ExportError(
+                f"stream '{stream}': burler export has tables of its own by this name in each schema. Nothing was "
+                "published.\nName the stream otherwise in the tap"
+            )
         self._table = f"{sql.quoted(self._schema)}.{sql.quoted(stream)}"
         self._source = source
         self._state = TableState()
@@ -81,9 +87,10 @@ class PostgresTarget(Target):
                 )
             self._state = TableState()
             if found is not None:
-                # A table that somebody dropped is made anew: its version goes on, and its numbers count no more.
-                self._state = TableState(found[1], found[3] if there else None, found[2] if there else {})
-                if there:
+                # A table that somebody dropped, or a column of it, is made anew: its version goes on, and its numbers
+                # count no more.
+                self._state = TableState(found[1], None, {})
+                if there and self._has_columns_of(connection, found[3]):
                     size = connection.execute("SELECT pg_table_size(%s::regclass)", [self._table]).fetchone()[0]
                     self._state = TableState(found[1], found[3], found[2], (), size)
         return self._state
@@ -202,9 +209,8 @@ class PostgresTarget(Target):
     def _remove_leftovers(self, connection: Any) -> None:
         """Staging tables whose export is no more: nobody holds their lock."""
         found = connection.execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename, %s) "
-            "AND NOT tablename LIKE '%%\\_tasks'",
-            [short_name(self._schema), sql.STAGE],
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename ~ %s",
+            [short_name(self._schema), sql.STAGES],
         ).fetchall()
         for (name,) in found:
             stage = f'{sql.quoted(self._schema)}."{name}"'
@@ -221,10 +227,7 @@ class PostgresTarget(Target):
             with psycopg.connect(**self._connection) as connection:
                 yield connection
         except psycopg.Error as error:
-            raise ExportError(
-                f"{self.place}: {masked(reason(error))}. Nothing was published.\n"
-                "See that the database can be reached and that its user may make schemas and tables in it"
-            ) from None
+            raise ExportError(f"{self.place}: {masked(reason(error))}. Nothing was published.\n{cure(error)}") from None
 
     @property
     def _exports(self) -> str:
@@ -242,6 +245,9 @@ class PostgresTarget(Target):
             [self._table],
         ).fetchall()
         return dict(found)
+
+    def _has_columns_of(self, connection: Any, schema: Mapping[str, Any]) -> bool:
+        return {short_name(one["name"]) for one in schema["fields"]} <= set(self._columns(connection))
 
     def _keys(self, connection: Any) -> list[str]:
         """Names of the unique indexes that upserts made."""

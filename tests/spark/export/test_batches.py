@@ -139,3 +139,15 @@ def test_a_value_that_does_not_fit_names_its_row(tmp_path):
     file = jsonl(tmp_path / "a", [{"id": 1}, {"id": "x"}])
     with pytest.raises(ExportError, match="'id'"):
         export(None, [schema(), batch(file)], tmp_path / "out")
+
+
+@pytest.mark.parametrize("last", ["record", "batch"])
+def test_the_later_of_a_batch_and_a_record_without_times_wins(tmp_path, rows_of, last):
+    """Messages of one block were received at one moment, also where reading the files of a BATCH took a while."""
+    files = batch(jsonl(tmp_path / "a.jsonl", [{"id": 1, "name": "batch", "price": 1}]))
+    record = {"type": "RECORD", "stream": "items", "record": {"id": 1, "name": "record", "price": 1}}
+    messages = [files, record] if last == "record" else [record, files]
+
+    export(None, [schema(), *messages], tmp_path / "out", taps=["crm"])
+
+    assert rows_of("items", "name", tap="crm") == [(last,)]

@@ -10,7 +10,7 @@ from format_names import ALL, FILES, LOCAL, PARTITIONED, WITH_ARROW
 from format_readers import reader
 from format_samples import COLUMNS, FULL_ROW, NOON, WIDE, arrow, change, frame, read, row
 
-from burler.columns.kinds import STRING, StructOf
+from burler.columns.kinds import DOUBLE, STRING, StructOf
 from burler.errors import ExportError
 
 every = pytest.mark.parametrize("format", ALL, indirect=True)
@@ -96,6 +96,21 @@ def test_merge_keeps_the_newer_row_of_each_key(format: Any, spark: Any) -> None:
     target = format.target(spark)
     assert dict(target.open().numbers) == {"n": 8}
     assert len(read(target.rows(spark))) == 6
+
+
+@without_spark
+def test_keys_of_zeros_are_one(format: Any, spark: Any) -> None:
+    """0.0 and -0.0 are equal, in Spark as in SQL."""
+    columns = StructOf((("n", DOUBLE), ("text", STRING)))
+    for kind, number, text in (("replace", 0.0, "a"), ("merge", -0.0, "b")):
+        target = format.target(spark)
+        target.open()
+        rows = arrow([{"n": number, "text": text}, {"n": 1.5, "text": text}], columns)
+        more = {"keys": ("n",), "newer": ()} if kind == "merge" else {}
+        target.publish(rows, change(kind, columns, **more))
+    target = format.target(spark)
+    target.open()
+    assert [one.text for one in target.rows(spark).collect()] == ["b", "b"]
 
 
 @without_spark

@@ -203,6 +203,35 @@ def test_table_that_somebody_dropped_is_made_anew(pg: Database, spark: Any) -> N
     assert pg.ask('select id from "tap-x".things') == [(2,)]
 
 
+def test_a_table_that_lost_a_column_is_made_anew(pg: Database, spark: Any) -> None:
+    """Else the column would come back without its values."""
+    pg.target().publish(arrow([row(1, "a")]), change("replace", numbers={"n": 1}))
+    pg.execute('alter table "tap-x".things drop column text')
+    target = pg.target()
+    state = target.open()
+    assert (state.schema, dict(state.numbers)) == (None, {})
+    target.publish(arrow([row(1, "a")]), change("replace", numbers={"n": 2}))
+    assert pg.ask('select id, text from "tap-x".things') == [(1, "a")]
+
+
+def test_streams_that_are_called_as_our_own_tables(pg: Database, packages: None) -> None:
+    for name in ("burler_exports", "_burler_stage_0123456789abcdef", "_burler_stage_0123456789abcdef_tasks"):
+        with pytest.raises(ExportError, match="has tables of its own by this name"):
+            pg.target(name)
+    for name in ("_burler_stage_x", "_burler_stage_x_tasks"):
+        pg.target(name).publish(arrow([row(1)]), change("replace"))
+    pg.target()
+    assert pg.ask('select count(*) from "tap-x"._burler_stage_x, "tap-x"._burler_stage_x_tasks') == [(1,)]
+
+
+def test_a_view_in_the_way_of_a_new_type_is_named(pg: Database, spark: Any) -> None:
+    pg.target().publish(arrow([row(1)]), change("replace"))
+    pg.execute('create view seen as select at from "tap-x".things')
+    changed = StructOf(tuple((name, STRING if name == "at" else kind) for name, kind in COLUMNS.fields))
+    with pytest.raises(ExportError, match="A view, or something else, is made on a column"):
+        pg.target().publish(arrow([{**row(1), "at": "x"}], changed), change("replace", changed))
+
+
 def test_tables_of_the_user_stay_untouched(pg: Database, packages: None) -> None:
     pg.execute('create schema "tap-x"')
     pg.execute('create table "tap-x".things (mine int)')
