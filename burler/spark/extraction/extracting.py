@@ -68,6 +68,9 @@ def extract(
         UsageError: app, config, catalog or state are wrong. LockLost: another writer has the lake.
         StorageError: the lake can't be written.
     """
+    for name, value in (("config", config), ("state", state)):
+        if not isinstance(value, Mapping | Loaded | None):
+            raise UsageError(f"{name} must be a dict, not {value!r:.60}. Of a file: json.loads(Path(...).read_text())")
     given = Loaded(dict(config or {})) if not isinstance(config, Loaded) else config
     with contextlib.ExitStack() as closing:
         if exec is not None:

@@ -241,14 +241,21 @@ def _united(state: TableState, new: StructOf, place: str) -> StructOf:
     """The table's columns, then those that are new.
 
     Raises:
-        ExportError: a column of the batch has another type than the table's.
+        ExportError: a column of the batch has another type than the table's, or its name in other letters.
     """
     if state.schema is None:
         return new
     from pyspark.sql.types import StructType
 
     have = dict(columns_of(StructType.fromJson(dict(state.schema))).fields)
+    spelled = {name.lower(): name for name in have}
     for name, kind in new.fields:
+        twin = spelled.setdefault(name.lower(), name)
+        if twin != name:
+            raise ExportError(
+                f"{place}: column '{name}' of the batch and '{twin}' of the table differ in case alone. "
+                f"Nothing was published.\nRename it in the query: withColumnRenamed('{name}', '{twin}')"
+            )
         if have.setdefault(name, kind) != kind:
             raise ExportError(
                 f"{place}: column '{name}' of the batch is {spell(kind)}, and {spell(have[name])} in the table. "

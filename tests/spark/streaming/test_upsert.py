@@ -61,6 +61,8 @@ def test_deletes_new_columns_and_what_does_not_fit(spark, tmp_path, table, both_
     assert table("id", "p") == ([(3, None), (4, 1.5)], 1)
     with pytest.raises(ExportError, match="column 'p'"):
         put(spark.createDataFrame([(5, 1, False, "x")], "id long, at long, gone boolean, p string"), 2)
+    with pytest.raises(ExportError, match="'P' of the batch and 'p' of the table differ in case alone"):
+        put(spark.createDataFrame([(5, 1, False, 0.5)], "id long, at long, gone boolean, P float"), 2)
     with pytest.raises(ExportError, match=r"without a value in the key \(id\)"):
         put(spark.createDataFrame([(None, 1, False)], "id long, at long, gone boolean"), 2)
     with pytest.raises(UsageError, match="'nokey'"):
