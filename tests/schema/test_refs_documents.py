@@ -529,8 +529,6 @@ def test_a_fetched_document_speaks_for_its_own_host(folder, server):
 
 
 def test_what_servers_do_wrong(folder, server, monkeypatch):
-    monkeypatch.setattr(documents, "CONNECT_SECONDS", 0.3)
-    monkeypatch.setattr(documents, "TOTAL_SECONDS", 0.7)
     monkeypatch.setattr(documents, "MOST_BYTES", 2**20)
 
     def slow(handler):
@@ -589,7 +587,11 @@ def test_what_servers_do_wrong(folder, server, monkeypatch):
     }.items():
         address = server.url.replace("http://", "http://user:hunter2@")
         root = folder({"a.json": props({"x": {"$ref": address + path}})})
-        text = refusal(root / "a.json", http=True)
+        with monkeypatch.context() as patience:
+            if says.startswith("did not"):  # only where time is what goes wrong: others take theirs on a busy machine
+                patience.setattr(documents, "CONNECT_SECONDS", 0.3)
+                patience.setattr(documents, "TOTAL_SECONDS", 0.7)
+            text = refusal(root / "a.json", http=True)
         assert re.search(says, text), (path, text)
         assert "$ref 'http://127.0.0.1" in text and "hunter2" not in text
     server.server_close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.columns.kinds import FieldType, Scalar, StructOf
+from burler.columns.kinds import VARIANT, DecimalOf, FieldType, Scalar, StructOf
 from burler.errors import ExportError
 from burler.spark.columns import named
 from burler.spark.remote import capabilities
@@ -82,7 +82,9 @@ def _marks(columns: StructOf) -> dict[str, Column]:
 
 
 def _plain(name: str, kind: FieldType) -> Column:
-    """The column, or, where Spark hashes none of its type (maps), its JSON."""
+    """The column, or, where Spark hashes none of its type (maps, VARIANT), its JSON."""
     from pyspark.sql import functions as f
 
-    return named(name) if isinstance(kind, Scalar) else f.to_json(f.struct(named(name)), _EXACT)
+    if isinstance(kind, Scalar | DecimalOf) and kind != VARIANT:
+        return named(name)
+    return f.to_json(f.struct(named(name)), _EXACT)
