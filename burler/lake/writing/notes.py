@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from burler.errors import BurlerError, UsageError
 from burler.lake import catalogue, layout
+from burler.lake.manifests import manifest
 from burler.lake.store import Store
+from burler.lake.writing.openfile import SchemaInUse
 from burler.lake.writing.run import Run
 from burler.singer.messages import Schema, format_time
 
@@ -91,3 +93,11 @@ def refuse_case_twin(store: Store, tap_id: str, stream: str, beside: Iterable[st
                 f"{store.url}: '{name}' and '{twin}' differ only in upper and lower case, and would be one "
                 "folder on many systems. Rename one of them in the tap."
             )
+
+
+def make_known(run: Run, schemas: Iterable[SchemaInUse]) -> None:
+    """Schema versions without a file enter the manifest: who reads the lake knows the stream's columns all the same."""
+    for schema in schemas:
+        manifest.register(
+            run.store, run.tap_id, schema.stream, schema_line=schema.line, hash=schema.hash, pace=run.pace
+        )

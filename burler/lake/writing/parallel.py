@@ -31,11 +31,10 @@ from burler.lake import layout
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.locking.lock import LockSettings
-from burler.lake.manifests import manifest
 from burler.lake.pace import LAST_SECONDS, Pace, briefly
 from burler.lake.store import Store
 from burler.lake.writing.claims import Claims
-from burler.lake.writing.notes import Notes, refuse_case_twin
+from burler.lake.writing.notes import Notes, make_known, refuse_case_twin
 from burler.lake.writing.openfile import SchemaInUse
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.lake.writing.run import Run
@@ -138,24 +137,12 @@ class LakeDriver:
     def _end(self, state: str) -> None:
         with self._lock:
             if state == "complete":
-                self._make_known()
+                make_known(self._run, self._unregistered.values())
+                self._unregistered.clear()
                 self._notes.describe()
             with briefly(LAST_SECONDS) if state == "failed" else contextlib.nullcontext():
                 if self._claims.release_all():
                     self._notes.end(state)
-
-    def _make_known(self) -> None:
-        """Schema versions without a file: who reads the lake knows the stream's columns all the same."""
-        for schema in self._unregistered.values():
-            manifest.register(
-                self._store,
-                self._tap_id,
-                schema.stream,
-                schema_line=schema.line,
-                hash=schema.hash,
-                pace=self._run.pace,
-            )
-        self._unregistered.clear()
 
     def _begin_of(self, file: WrittenFile) -> None:
         message = _message_of(file)

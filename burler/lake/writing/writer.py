@@ -14,14 +14,13 @@ from dataclasses import dataclass
 
 from burler.errors import BurlerError, MessageError
 from burler.lake.locking.lock import LockSettings, WaitStopped
-from burler.lake.manifests import manifest
 from burler.lake.pace import LAST_SECONDS, Pace, briefly
 from burler.lake.snapshot import FileStats
 from burler.lake.store import Store
 from burler.lake.writing.claims import Claims
 from burler.lake.writing.files import Form
 from burler.lake.writing.inlet import Inlet
-from burler.lake.writing.notes import Notes, refuse_case_twin
+from burler.lake.writing.notes import Notes, make_known, refuse_case_twin
 from burler.lake.writing.openfile import SchemaInUse
 from burler.lake.writing.run import Run
 from burler.singer.messages import Schema, State
@@ -112,15 +111,7 @@ class LakeWriter(Inlet):
         """End and commit every open file, make known the schemas without data, let the newest STATE go."""
         with self._working():
             self._files.end_all()
-            for schema in list(self._unregistered.values()):
-                manifest.register(
-                    self._store,
-                    self._tap_id,
-                    schema.stream,
-                    schema_line=schema.line,
-                    hash=schema.hash,
-                    pace=self._run.pace,
-                )
+            make_known(self._run, list(self._unregistered.values()))
             self._unregistered.clear()
             self._notes.describe()
             self._settled()
