@@ -85,7 +85,7 @@ class OtherTarget(Target):
             writer.format(self._kind).options(**self._options).save()
         except Exception as error:  # Spark's kinds, and py4j's with the Java stack in its text
             if isinstance(error, AnalysisException) or "DATA_SOURCE_NOT_FOUND" in str(error):
-                failure = refused_by_spark(error, self._kind)
+                failure = refused_by_spark(error, self._kind, self.place)
             else:
                 failure = ExportError(f"{self.place}: Spark's writer of format '{self._kind}' failed: {_short(error)}")
         if failure is not None:  # out here, so that py4j's exception is not kept with it

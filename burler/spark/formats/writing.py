@@ -109,7 +109,7 @@ def write_files(
         try:
             writer.save(str(folder))
         except AnalysisException as error:
-            raise refused_by_spark(error, kind) from None
+            raise refused_by_spark(error, kind, str(folder.parent)) from None
     for part in folder.glob(f"{PARTITION}=*"):
         # Flat: a reader that takes folder names of this form for a column finds none.
         for file in part.iterdir():
@@ -126,15 +126,15 @@ def in_order(rows: DataFrame, change: Change) -> DataFrame:
     return rows if rows.columns == names else rows.select(*map(quoted, names))
 
 
-def refused_by_spark(error: Exception, kind: str) -> ExportError:
+def refused_by_spark(error: Exception, kind: str, place: str) -> ExportError:
     """The error for a format that Spark does not have, or that can't hold the columns."""
     text = str(error).partition("\n")[0]
     if "DATA_SOURCE_NOT_FOUND" in str(error) or "Failed to find data source" in str(error):
         return ExportError(
-            f"this Spark has no format '{kind}'. Nothing was published.\n"
+            f"{place}: this Spark has no format '{kind}'. Nothing was published.\n"
             f"Add its JAR (--conf spark.jars.packages=..., or spark.jars=...), or choose another --format"
         )
-    return ExportError(f"Spark's writer of format '{kind}' refuses these rows: {text}. Nothing was published.")
+    return ExportError(f"{place}: Spark's writer of format '{kind}' refuses these rows: {text}. Nothing was published.")
 
 
 def _text(name: str) -> Column:

@@ -236,22 +236,27 @@ def test_a_foreign_tap(app_query, tmp_path):
         broken.run(ranges[-1][1])
 
 
+class Taking:
+    """A query that goes on: its numbers up to now."""
+
+    def __init__(self, query):
+        self.query, self.at, self.got = query, query.initial(), []
+
+    def more(self):
+        before, self.at = self.at, self.query.latest(self.at)
+        self.got += numbers(self.query, [(before, self.at)])
+        return self.got
+
+
 def test_a_query_that_goes_on_sees_new_rows_once_and_its_tap_ends_with_it(app_query, upto):
     upto(10)
     query = app_query(poll_seconds=0.2)
-    at, got = query.initial(), []
+    took = Taking(query)
 
-    def take():
-        nonlocal at
-        end = query.latest(at)
-        got.extend(numbers(query, [(at, end)]))
-        at = end
-        return got
-
-    wait_for(lambda: take() == list(range(11)))
+    wait_for(lambda: took.more() == list(range(11)))
     upto(25)
-    wait_for(lambda: take() == list(range(26)))  # the row at the bookmark does not come again
-    wait_for(lambda: take() and state_of(at) == 25)
+    wait_for(lambda: took.more() == list(range(26)))  # the row at the bookmark does not come again
+    wait_for(lambda: took.more() and state_of(took.at) == 25)
     pump = query.reader.follower._pumping._process.pid
     query.reader.stop()
     wait_for(lambda: ended(pump))
@@ -260,19 +265,12 @@ def test_a_query_that_goes_on_sees_new_rows_once_and_its_tap_ends_with_it(app_qu
 def test_a_tail_function_stays_connected_while_its_query_runs(app_query, upto, tmp_path):
     upto(10)
     query = app_query(stream="pushed")
-    at, got = query.initial(), []
+    took = Taking(query)
 
-    def take():
-        nonlocal at
-        end = query.latest(at)
-        got.extend(numbers(query, [(at, end)]))
-        at = end
-        return got
-
-    wait_for(lambda: take() == list(range(11)))
+    wait_for(lambda: took.more() == list(range(11)))
     for more in (25, 40):
         upto(more)
-        wait_for(lambda more=more: take() == list(range(more + 1)))
+        wait_for(lambda more=more: took.more() == list(range(more + 1)))
     query.reader.stop()
     assert (tmp_path / "calls").read_text().split() == ["sync", "tail"], "it was called once, and never polled"
 
