@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import msgspec
@@ -24,6 +22,7 @@ from burler.errors import BurlerError, ExportError, LakeError
 from burler.lake.store import Store
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION, quoted
 from burler.spark.exact import numbered_lines
+from burler.spark.file_facts import FileFacts
 from burler.spark.lakefiles import LakeFile
 from burler.spark.types import spark_schema
 from burler.spark.united import Path
@@ -145,6 +144,7 @@ def _scan_group(
     counts |= {name: count_where(is_row & condition) for name, condition in conditions.items()}
     seen = Observation()
     observed = raw.observe(seen, *(count.alias(name) for name, count in counts.items()))
+    facts = FileFacts(raw, files)
     one_task_a_file = all(file.path.endswith(".gz") for file in files)
     # Projected right on the scan, where the id follows the lines of a file: one task reads one gz file; others may be
     # split, hence the offset of the block. input_file_name() costs nothing, where _metadata copies each row twice.
@@ -153,20 +153,21 @@ def _scan_group(
         "time_extracted",
         "version",
         f"{_CORRUPT} is not null as {_CORRUPT}",
-        f"xxhash64(input_file_name()) as {_PATH}",
+        f"{facts.key} as {_PATH}",
         f"{'0L' if one_task_a_file else 'input_file_block_start()'} as {BLOCK}",
         f"monotonically_increasing_id() as {LINE}",
     )
-    lines = lines.where(f"record is not null or {_CORRUPT}")
-    lines = lines.join(f.broadcast(_file_table(spark, raw, files)), _PATH)
+    lines = lines.where(f"(record is not null or {_CORRUPT}) and {facts.found(_PATH)}")
+    lines, of_file = facts.beside(lines, _PATH)
+    rank = of_file[RANK]
     fields = zip(form.fields, record.fields, strict=True)
     rows = lines.select(
         *(_field(source, held, name, kind) for (source, held), (name, kind) in fields),
         f.col("time_extracted").alias(EXTRACTED_AT),
         f.col("version").alias(VERSION),
-        SEQUENCE,
-        SOURCE_FILE,
-        f.expr(f"if({_CORRUPT}, -1 - {RANK}, {RANK})").alias(RANK),
+        of_file[SEQUENCE].alias(SEQUENCE),
+        of_file[SOURCE_FILE].alias(SOURCE_FILE),
+        f.when(f.col(_CORRUPT), -1 - rank).otherwise(rank).alias(RANK),
         BLOCK,
         LINE,
     )
@@ -209,11 +210,6 @@ def count_where(condition: Column) -> Column:
 def escape(path: str) -> str:
     """A path that Spark takes word for word and not as a pattern (Spark facts D)."""
     return "".join("\\" + one if one in "{}[]*?\\" else one for one in path)
-
-
-def local_path(uri: str) -> str:
-    """A path as the file system knows it, from the percent-encoded URI that Spark shows."""
-    return re.sub(r"\Afile:/+", "/", unquote(uri))
 
 
 def explain(files: Iterable[LakeFile], store: Store, stream: str, hint: str = "") -> BurlerError | None:
@@ -265,31 +261,3 @@ def _problem(file: LakeFile, store: Store) -> str | None:
 
 class _Typed(msgspec.Struct):
     type: str
-
-
-def _file_table(spark: SparkSession, raw: DataFrame, files: Sequence[LakeFile]) -> Any:
-    """What the manifest knows of each file, by a hash of its path as Spark spells it.
-
-    Two files of one hash would double their rows, and the count of rows would show it.
-    """
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
-    by_path = {os.path.normpath(file.path): file for file in files}
-    known = ((uri, by_path.get(os.path.normpath(local_path(uri)))) for uri in raw.inputFiles())
-    # inputFiles() says file:///x where others of Spark's functions say file:/x: both go in, whichever Spark uses.
-    spelled = [
-        (spelling, file)
-        for uri, file in known
-        if file is not None
-        for spelling in dict.fromkeys((uri, re.sub(r"\Afile:/+", "file:/", uri)))
-    ]
-    table = pa.table(
-        {
-            _PATH: pa.array([uri for uri, _ in spelled], pa.string()),
-            RANK: pa.array([file.rank for _, file in spelled], pa.int64()),
-            SEQUENCE: pa.array([file.sequence for _, file in spelled], pa.int64()),
-            SOURCE_FILE: pa.array([file.name for _, file in spelled], pa.string()),
-        }
-    )
-    return spark.createDataFrame(table).withColumn(_PATH, f.xxhash64(_PATH))
