@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from burler.columns.kinds import BINARY, VARIANT, DecimalOf, Scalar, StructOf, holds, names_in
+from burler.columns.kinds import (
+    BINARY,
+    STRING,
+    VARIANT,
+    DecimalOf,
+    FieldType,
+    ListOf,
+    MapOf,
+    Scalar,
+    StructOf,
+    holds,
+    names_in,
+)
 from burler.errors import ExportError
 
 _XML_NAME = re.compile(r"[^\W\d][\w.-]*\Z")
@@ -44,6 +56,37 @@ def refuse_unheld(columns: StructOf, place: str, kind: str) -> None:
                 f"{place}: '{name}' is no name of an XML element. Nothing was published.\n"
                 "Rename or deselect the field in the tap, or choose another --format"
             )
+
+
+def refuse_dotted_twins(columns: StructOf, place: str) -> None:
+    """Refuse a field whose name is the path of another one: Iceberg knows the fields of a table by dotted paths.
+
+    Raises:
+        ExportError: such as ``a.b`` beside an object ``a`` with a field ``b``.
+    """
+    seen: set[str] = set()
+    for path in _dotted(columns, ""):
+        if path in seen:
+            raise ExportError(
+                f"{place}: '{path}' is the name of a field and the path of another one, and Iceberg knows fields by "
+                "their paths. Nothing was published.\nRename or deselect one in the tap, or choose another --format"
+            )
+        seen.add(path)
+
+
+def _dotted(kind: FieldType, before: str) -> Iterator[str]:
+    match kind:
+        case StructOf(fields):
+            inside = list(fields)
+        case ListOf(item):
+            inside = [("element", item)]
+        case MapOf(value):
+            inside = [("key", STRING), ("value", value)]
+        case _:
+            inside = []
+    for name, one in inside:
+        yield f"{before}{name}"
+        yield from _dotted(one, f"{before}{name}.")
 
 
 def check_partitions(partition_by: Sequence[str], columns: StructOf, place: str, *, has_decimals: bool = True) -> None:

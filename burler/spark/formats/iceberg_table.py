@@ -17,7 +17,7 @@ from burler.errors import ExportError, UsageError
 from burler.extras import require
 from burler.spark.formats import iceberg_catalog as catalogs
 from burler.spark.formats.base import Change, Published, TableState, Target
-from burler.spark.formats.checking import check_partitions, check_variants
+from burler.spark.formats.checking import check_partitions, check_variants, refuse_dotted_twins
 from burler.spark.formats.folders import data_folder, refuse_other_formats, remove_leftovers
 from burler.spark.formats.footers import DataFile, data_files
 from burler.spark.formats.iceberg_catalog import Names, told
@@ -98,6 +98,7 @@ class IcebergTarget(Target):
         kind = "replace" if fresh and change.kind == "merge" else change.kind
         partition_by = change.partition_by if fresh or kind == "replace" else self._partition_by()
         check_variants(change.columns, self.place, "iceberg")
+        refuse_dotted_twins(change.columns, self.place)
         check_partitions(partition_by, change.columns, self.place)
         try:
             if kind == "merge" and rows is not None:

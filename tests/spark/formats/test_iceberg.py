@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from format_names import ALL
-from format_samples import arrow, change, frame, read, row
+from format_samples import COLUMNS, arrow, change, frame, read, row
 
+from burler.columns.kinds import BIGINT, STRING, FieldType, ListOf, MapOf, StructOf
 from burler.errors import ExportError
 from burler.spark.formats.opening import open_target, place_of
 
@@ -81,6 +82,29 @@ def test_warehouse_in_an_object_store(tmp_path: Path, packages: None) -> None:
     target.open()
     with pytest.raises(ExportError, match="mounted file systems only"):
         target.publish(arrow([row(1)]), change("replace"))
+
+
+@pytest.mark.parametrize(
+    ("named", "other"),
+    [
+        ("a.b", StructOf((("b", BIGINT),))),
+        ("a.element", ListOf(STRING)),
+        ("a.element.b", ListOf(StructOf((("b", BIGINT),)))),
+        ("a.key", MapOf(BIGINT)),
+        ("a.value", MapOf(BIGINT)),
+    ],
+)
+def test_a_name_that_is_the_path_of_another_field(tmp_path: Path, packages: None, named: str, other: FieldType) -> None:
+    columns = StructOf((*COLUMNS.fields, ("a", other), (named, STRING)))
+    target = iceberg(tmp_path)
+    target.open()
+
+    with pytest.raises(ExportError, match=f"'{named}' is the name of a field and the path") as caught:
+        target.publish(arrow([row(1)], columns), change("replace", columns))
+
+    assert "Rename or deselect" in str(caught.value)
+    apart = StructOf((*COLUMNS.fields, ("a", other), (f"{named}_", STRING)))
+    assert target.publish(arrow([row(1)], apart), change("replace", apart)).rows_written == 1
 
 
 def test_table_of_others(tmp_path: Path, packages: None) -> None:
