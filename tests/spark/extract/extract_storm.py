@@ -102,7 +102,9 @@ class World:
             process.kill()
             self.verdict.count("drivers killed")
         else:
-            victims = workers_of(process.pid)
+            victims = self._workers(process)
+            if not victims:
+                self.verdict.count("ended before a worker was found")
             for victim in self.random.sample(victims, min(len(victims), self.random.randint(1, 2))):
                 os.kill(victim, signal.SIGKILL)
                 self.verdict.count("workers killed")
@@ -114,6 +116,14 @@ class World:
             if code != 1:
                 self.verdict.failures.append(f"a run whose worker was killed ended with {code}:\n{self._said()}")
         self.check_state()
+
+    def _workers(self, process: subprocess.Popen[bytes]) -> list[int]:
+        """Its Python workers as soon as there are some; on a busy machine Spark takes a while. None if it ended."""
+        while process.poll() is None:
+            if victims := workers_of(process.pid):
+                return victims
+            time.sleep(0.05)
+        return []
 
     def check_state(self) -> None:
         """No state is ahead of the lake."""
