@@ -6,7 +6,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -14,8 +14,15 @@ from burler.spark.columns import RANK, SEQUENCE, SOURCE_FILE
 from burler.spark.lakefiles import LakeFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
+_FACTS: Mapping[str, tuple[str, Callable[[LakeFile], int | str]]] = {
+    RANK: ("int64", lambda file: file.rank),
+    SEQUENCE: ("int64", lambda file: file.sequence),
+    SOURCE_FILE: ("string", lambda file: file.name),
+}
+"""Arrow's name of each type, and its value."""
+_SPARK_NAMES = {"int64": "bigint", "string": "string"}
 _MOST_IN_PLAN = 64
 """Up to so many files are looked up in a list, row by row; beyond it a join is cheaper."""
 
@@ -60,33 +67,34 @@ class FileFacts:
         files = [file for _, file in self._spelled]
         if self._in_plan:
             at = f.expr(f"cast({key} as int) - 1")
-            facts = {
-                RANK: ("bigint", [one.rank for one in files]),
-                SEQUENCE: ("bigint", [one.sequence for one in files]),
-                SOURCE_FILE: ("string", [one.name for one in files]),
-            }
-            # Constants that Spark makes once, and one step into them for each row.
-            return lines, {
-                name: f.get(f.from_json(f.lit(json.dumps(values)), f"array<{kind}>"), at)
-                for name, (kind, values) in facts.items()
-            }
+            return lines, {name: of_place(files, name, at) for name in _FACTS}
         # Two files of one hash would double their rows, and the count of rows would show it.
-        joined = lines.join(f.broadcast(self._table(lines, key)), key)
-        return joined, {name: f.col(name) for name in (RANK, SEQUENCE, SOURCE_FILE)}
+        paths = [uri for uri, _ in self._spelled]
+        table = frame_of(lines.sparkSession, files, {key: paths}).withColumn(key, f.xxhash64(key))
+        return lines.join(f.broadcast(table), key), {name: f.col(name) for name in _FACTS}
 
-    def _table(self, lines: DataFrame, key: str) -> DataFrame:
-        import pyarrow as pa
-        from pyspark.sql import functions as f
 
-        table = pa.table(
-            {
-                key: pa.array([uri for uri, _ in self._spelled], pa.string()),
-                RANK: pa.array([file.rank for _, file in self._spelled], pa.int64()),
-                SEQUENCE: pa.array([file.sequence for _, file in self._spelled], pa.int64()),
-                SOURCE_FILE: pa.array([file.name for _, file in self._spelled], pa.string()),
-            }
-        )
-        return lines.sparkSession.createDataFrame(table).withColumn(key, f.xxhash64(key))
+def of_place(files: Sequence[LakeFile | None], name: str, at: Column) -> Column:
+    """RANK, SEQUENCE or SOURCE_FILE of ``files[at]``: a constant that Spark makes once, one step into it for each row.
+
+    Args:
+        at: an int; null comes out where it is none of a file.
+    """
+    from pyspark.sql import functions as f
+
+    kind, of = _FACTS[name]
+    values = json.dumps([None if file is None else of(file) for file in files])
+    return f.get(f.from_json(f.lit(values), f"array<{_SPARK_NAMES[kind]}>"), at)
+
+
+def frame_of(spark: SparkSession, files: Sequence[LakeFile], beside: Mapping[str, Sequence[str]]) -> DataFrame:
+    """The columns ``beside`` (texts), RANK, SEQUENCE and SOURCE_FILE of the files."""
+    import pyarrow as pa
+
+    columns = {name: pa.array(texts, pa.string()) for name, texts in beside.items()}
+    for name, (kind, of) in _FACTS.items():
+        columns[name] = pa.array([of(file) for file in files], kind)
+    return spark.createDataFrame(pa.table(columns))
 
 
 def local_path(uri: str) -> str:

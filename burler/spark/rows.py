@@ -28,12 +28,13 @@ from burler.spark.columns import (
     named,
     quoted,
 )
+from burler.spark.file_facts import frame_of, of_place
 from burler.spark.lakefiles import Activation, LakeFile
 from burler.spark.plan import TABLE_RANK, Plan
 from burler.spark.types import spark_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
     from burler.spark.scan import Field, Watch
 
@@ -177,27 +178,12 @@ def _of_its_file(rows: DataFrame, files: Sequence[LakeFile]) -> tuple[DataFrame,
     from pyspark.sql import functions as f
 
     if len(files) > _MOST_IN_PLAN:
-        joined = rows.drop(SEQUENCE, SOURCE_FILE).join(f.broadcast(_file_frame(rows.sparkSession, files)), RANK, "left")
+        joined = rows.drop(SEQUENCE, SOURCE_FILE).join(
+            f.broadcast(frame_of(rows.sparkSession, files, {})), RANK, "left"
+        )
         return joined, {name: named(name) for name in (SEQUENCE, SOURCE_FILE)}
     first = min(file.rank for file in files)
     by_rank = {file.rank: file for file in files}
     spread = [by_rank.get(rank) for rank in range(first, max(by_rank) + 1)]
     at = (named(RANK) - first).cast("int")
-    sequences = json.dumps([one.sequence if one else None for one in spread])
-    names = json.dumps([one.name if one else None for one in spread])
-    # A constant that Spark makes once, and one step into it for each row.
-    return rows, {
-        SEQUENCE: f.get(f.from_json(f.lit(sequences), "array<bigint>"), at),
-        SOURCE_FILE: f.get(f.from_json(f.lit(names), "array<string>"), at),
-    }
-
-
-def _file_frame(spark: SparkSession, files: Sequence[LakeFile]) -> DataFrame:
-    import pyarrow as pa
-
-    columns = {
-        RANK: pa.array([file.rank for file in files], pa.int64()),
-        SEQUENCE: pa.array([file.sequence for file in files], pa.int64()),
-        SOURCE_FILE: pa.array([file.name for file in files], pa.string()),
-    }
-    return spark.createDataFrame(pa.table(columns))
+    return rows, {name: of_place(spread, name, at) for name in (SEQUENCE, SOURCE_FILE)}

@@ -70,7 +70,9 @@ def extract(
     """
     for name, value in (("config", config), ("state", state)):
         if not isinstance(value, Mapping | Loaded | None):
-            raise UsageError(f"{name} must be a dict, not {value!r:.60}. Of a file: json.loads(Path(...).read_text())")
+            raise UsageError(  # its type alone: a text may be a config with secrets
+                f"{name} must be a dict, not {type(value).__name__}. Of a file: json.loads(Path(...).read_text())"
+            )
     given = Loaded(dict(config or {})) if not isinstance(config, Loaded) else config
     with contextlib.ExitStack() as closing:
         if exec is not None:

@@ -118,7 +118,7 @@ class World:
         self.check_state()
 
     def _workers(self, process: subprocess.Popen[bytes]) -> list[int]:
-        """Its Python workers as soon as there are some; on a busy machine Spark takes a while. None if it ended."""
+        """Its Python workers as soon as there are some; on a busy machine Spark takes a while. Empty if it ended."""
         while process.poll() is None:
             if victims := workers_of(process.pid):
                 return victims
