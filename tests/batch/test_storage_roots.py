@@ -10,7 +10,7 @@ import pytest
 from stored_files import NAME
 
 from burler.batch import prune
-from burler.batch.storage import check_prefix, check_root, open_storage
+from burler.batch.storage import check_root, open_storage
 from burler.batch.urls import open_url
 from burler.batch_config import BatchStorage
 from burler.config.watched import clean
@@ -104,12 +104,15 @@ def test_users_without_a_password_and_ports_are_no_credentials():
         "s3://bucket:80/x",
         "x@y:z",
     ):
-        check_root(root)
+        check_root(root)  # raises nothing
 
 
 @pytest.mark.parametrize("prefix", ["", "crm-", "2024/01/", "a/b-", "A_z.9-"])
-def test_prefixes(prefix):
-    check_prefix(prefix)
+def test_prefixes(tmp_path, prefix):
+    file = open_storage(BatchStorage(str(tmp_path), prefix)).new_file(NAME)
+    file.write(b"x\n")
+    assert file.publish() == f"file://{tmp_path}/{prefix}{NAME}"
+    assert (tmp_path / f"{prefix}{NAME}").read_bytes() == b"x\n"
 
 
 @pytest.mark.parametrize(
