@@ -57,5 +57,5 @@ __getattr__ = lazy_names(
         "typed": "schema.typed_source",
         "wsdl": "schema.wsdl_source",
     },
-    packages=("batch", "files", "graphql", "http", "lake", "patterns", "soap", "sql"),
+    packages=("batch", "files", "graphql", "http", "lake", "patterns", "soap", "spec", "sql", "verify"),
 )

@@ -10,9 +10,9 @@ def test_contacts():
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burler.config.canaries import canaries_in, canary
 from burler.context import Kept, StreamRun, bind, unbind
@@ -25,7 +25,20 @@ from burler.sinks.memory import MemorySink
 from burler.sinks.open import with_batches
 from burler.sinks.touched import TouchedStates
 
-__all__ = ["FakeClock", "TapRun", "bind_stream", "canaries_in", "canary", "run_tap", "without_times"]
+if TYPE_CHECKING:
+    from burler.verify.result import Verification
+
+__all__ = [
+    "FakeClock",
+    "TapRun",
+    "bind_stream",
+    "canaries_in",
+    "canary",
+    "run_tap",
+    "verify_class",
+    "verify_tap",
+    "without_times",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +134,63 @@ def without_times(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return out
 
     return [message if message["type"] == "SCHEMA" else plain(message) for message in messages]
+
+
+Config = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None
+
+
+def verify_tap(tap: Tap, config: Config = None, **options: Any) -> Verification:
+    """Verify a tap in a test (docs/verify.md): discovery, a run, and runs that are resumed from its STATEs.
+
+        assert not verify_tap(tap, {"base_url": server.url}).findings
+
+    Args:
+        config: the config, or a function that gives it.
+        options: ``select``, ``ignore`` (codes of rules), ``per_stream_ignores``, ``limits``, ``catalog``, ``state``,
+            ``max_records``, ``max_seconds``, ``resume``: see docs/verify.md.
+
+    Raises:
+        UsageError: config, catalog or the declarations are wrong; an unknown rule.
+    """
+    from burler.verify.in_tests import verification_of
+
+    return verification_of(tap, config, **options)
+
+
+def verify_class(tap: Tap, config: Config = None, *, ignore: Iterable[str] = (), **options: Any) -> type:
+    """A class of tests, one for each rule and stream, for pytest::
+
+        TestRules = burler.testing.verify_class(tap, config={"base_url": "..."}, ignore=["B324"])
+
+    The tap runs once, when the first of them does. A rule that could not be looked at is skipped with the reason.
+    ``config`` may be a function, so that a server can be started before.
+    """
+    from burler.spec.choice import Choice, check_choice
+    from burler.spec.table import RULES
+    from burler.verify.in_tests import cases_of, outcome_of
+
+    ignore = tuple(ignore)
+    choice = Choice(tuple(options.get("select", ("ALL",))), ignore)
+    check_choice(choice, RULES)
+    streams = sorted(name for name, spec in tap.seal().items() if not spec.is_pattern)
+    cases = cases_of(streams, choice, behaviour=False)
+    done: list[Verification] = []
+
+    class TestRules:
+        """The rules of Singer, one by one."""
+
+        def pytest_generate_tests(self, metafunc: Any) -> None:
+            if "case" in metafunc.fixturenames:
+                metafunc.parametrize("case", cases, ids=[case.name for case in cases])
+
+        def test_rule(self, case: Any) -> None:
+            import pytest
+
+            if not done:
+                done.append(verify_tap(tap, config, ignore=ignore, **options))
+            outcome, text = outcome_of(case, done[0], streams)
+            if outcome == "skipped":
+                pytest.skip(text)
+            assert outcome == "passed", text
+
+    return TestRules

@@ -29,9 +29,11 @@ LAYERS = (
     ("batch",),
     ("lake",),
     ("sinks",),
+    ("spec",),
     ("runtime",),
+    ("verify",),
     ("spark",),
-    ("cli", "scaffold", "testing", "__main__"),
+    ("cli", "scaffold", "testing", "pytest_plugin", "__main__"),
 )
 # The same inside of burler/lake: its own modules are below its packages; "" stands for them.
 LAKE_LAYERS = ("", "stores", "manifests", "locking", "writing", "reading", "replay", "care", "site")

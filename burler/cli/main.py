@@ -17,6 +17,7 @@ from burler.cli.new import new
 from burler.cli.options import CONFIG, FORMS, CommandWithSettings, run_options
 from burler.cli.options_export import export_options
 from burler.cli.spark_cli import spark
+from burler.cli.verify import verify
 
 
 @click.group(
@@ -97,6 +98,7 @@ cli.add_command(infer)
 cli.add_command(lake)
 cli.add_command(new)
 cli.add_command(spark)
+cli.add_command(verify)
 
 
 def main(args: list[str] | None = None) -> None:

@@ -82,7 +82,7 @@ def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
     bookmark = entries.value_of(engine.state, name, key)
     skipped = outlet.skipped
     if engine.watch is None:
-        outlet.report()
+        outlet.report(engine.session.watcher)
         if not _uncounted(sync, name):
             logs.metric("counter", "record_count", outlet.rows, endpoint=name)
     else:

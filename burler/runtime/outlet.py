@@ -19,7 +19,7 @@ from burler.pipeline.repeats import Repeats
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import Shaper
 from burler.pipeline.shape_lines import Output
-from burler.pipeline.unknown import Unknown
+from burler.pipeline.unknown import Unknown, show
 from burler.runtime import removed
 from burler.runtime.asking import Asking, without
 from burler.runtime.batch_settings import batch_enabled
@@ -31,6 +31,7 @@ from burler.runtime.versions import Versions
 from burler.settings import Settings
 from burler.singer.messages import Records, Schema, record_prefix_suffix
 from burler.sinks.base import Form, Sink, form_for
+from burler.tally import Watcher
 
 logger = logging.getLogger(__name__)
 
@@ -285,7 +286,7 @@ class Outlet:
         """How much there is for ``report`` to speak of, so far."""
         return self.without_value + sum(one.bad.skipped + one.bad.nulled + one.unknown.total for one in self._shapers)
 
-    def report(self) -> None:
+    def report(self, watcher: Watcher | None = None) -> None:
         """One warning for fields that no schema knows, and one for rows that no bookmark can follow."""
         blank = self.without_value
         if blank:
@@ -301,7 +302,10 @@ class Outlet:
             shaper.bad.report()
             unknown.merge(shaper.unknown)
         if unknown:
-            removed.report(self.planned.tap_stream_id, unknown, self.rows)
+            kept = removed.report(self.planned.tap_stream_id, unknown, self.rows)
+            if watcher is not None:
+                counts = {show(path): field.count for path, field in unknown.fields}
+                watcher.dropped(self.planned.stream, counts, kept)
 
 
 def _rules(settings: Settings | None, spec: StreamSpec) -> Rules:

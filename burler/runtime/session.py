@@ -16,6 +16,7 @@ from burler.runtime import discovery
 from burler.runtime.clients import Clients
 from burler.runtime.logs import short
 from burler.singer.catalog import Catalog
+from burler.tally import Watcher
 
 Given = Mapping[str, Callable[[], Any]]
 
@@ -24,12 +25,13 @@ class Session:
     """One use of a tap: its config and, once somebody asks for it, its client and its catalog.
 
     ``specs`` holds the streams there are: those declared and, once ``catalog`` was asked for, those that
-    discovery found.
+    discovery found. ``watcher`` looks on, if one is set before the first use.
     """
 
     def __init__(self, tap: Tap, config: dict[str, Any], *, files: ConfigFiles | None = None) -> None:
         self.tap = tap
         self.config = config
+        self.watcher: Watcher | None = None
         self._files = files
         self._files_lock = threading.Lock()
         self.declared = tap.seal()
@@ -62,7 +64,7 @@ class Session:
                 f"{self.tap.name}: the client function ({function.place}) failed: {short(error)}"
             ) from error
         self.save_config()
-        return client
+        return client if self.watcher is None else self.watcher.client(client)
 
     def renew_client(self, *, only: Collection[int] | None = None) -> None:
         """The next one who asks for the client gets a new one; instances of classes are made anew with it.

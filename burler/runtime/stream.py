@@ -81,7 +81,7 @@ class SyncRun:
         if self.pushes:
             for outlet in self.outlets.values():
                 outlet.versions.keep()  # its rows belong to the table as it stands
-        self.tallies: dict[str, Tally] = defaultdict(Tally)
+        self.tallies: dict[str, Tally] = defaultdict(partial(Tally, engine.session.watcher))
         self.source_changed = False
         self.coverage = None if self.spec.partitions is not None else Coverage(engine.state, self.line)
         self.flat = flat_bookmarks(engine.state, self.line)

@@ -1,0 +1,235 @@
+"""What ``burler verify`` does."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from burler.cli import common, process
+from burler.errors import StorageError, UsageError
+from burler.spec.choice import Choice, check_choice
+from burler.spec.table import RULES
+from burler.verify.options import Options
+from burler.verify.pyproject import Project, find_project
+from burler.verify.result import Verification
+
+if TYPE_CHECKING:
+    from burler.verify.baseline import Baseline
+
+logger = logging.getLogger(__name__)
+
+_SUFFIXES = {".json": "json", ".xml": "junit", ".sarif": "sarif", ".html": "html", ".htm": "html", ".txt": "text"}
+_WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The options of ``burler verify``."""
+
+    config: Sequence[str]
+    catalog: str | None
+    state: str | None
+    command: str | None
+    earlier_state: Sequence[str]
+    select_: Sequence[str]
+    ignore: Sequence[str]
+    max_records: int | None
+    max_seconds: float | None
+    resume: bool
+    behaviour: bool
+    requests: bool
+    strict: bool | None
+    baseline: str | None
+    write_baseline: str | None
+    form: str
+    report: Sequence[str]
+    rules: bool
+    explain: str | None
+
+    def check(self, app: str | None) -> None:
+        """Before anything is run.
+
+        Raises:
+            UsageError: nothing to verify, or too much; reports that can't be written.
+        """
+        given = [name for name, there in (("APP", app is not None), ("--exec", self.command is not None)) if there]
+        if len(given) > 1:
+            raise UsageError("APP and --exec are both given. Give one of them.")
+        if not given and self.catalog is None:
+            raise UsageError("what is to be verified? Give APP, - for messages, --exec COMMAND or --catalog FILE.")
+        if self.command is not None and self.config:
+            raise UsageError("--config belongs into the command: --exec 'tap-foo --config config.json'.")
+        for path in self.report:
+            if Path(path).suffix.lower() not in _SUFFIXES:
+                raise UsageError(f"--report {path}: the name must end with one of {', '.join(_SUFFIXES)}.")
+        inputs = [("--catalog", self.catalog), ("--state", self.state), *(("--config", one) for one in self.config)]
+        outputs = [("--report", one) for one in self.report]
+        outputs += [("--write-baseline", self.write_baseline)] if self.write_baseline is not None else []
+        for at, (option, path) in enumerate(outputs):
+            common.keep_apart(option, path, [*inputs, *outputs[:at]])
+            common.replaceable(option, path, UsageError)
+
+
+def verify_command(app: str | None, **given: Any) -> int:
+    """Verify; the exit code.
+
+    Raises:
+        UsageError: see ``Asked.check``, ``Options``, and what a tap needs to be run.
+    """
+    asked = Asked(**given)
+    if asked.rules or asked.explain is not None:
+        return _tell(asked.explain)
+    asked.check(app)
+    project = find_project(Path.cwd())
+    options = _options(asked, project)
+    baseline = _baseline(asked, project)
+    with process.own_stdout() as writer:
+        verification = _verify(app, asked, options, None if asked.write_baseline is not None else baseline)
+        if asked.write_baseline is not None:
+            from burler.verify.baseline import write_baseline
+
+            write_baseline(Path(asked.write_baseline), verification.findings)
+            logger.info("%d findings are in the baseline %s", len(verification.findings), asked.write_baseline)
+        _reports(asked, verification)
+        writer.write(_report(verification, asked.form, terminal=sys.__stdout__))
+        writer.flush()
+    _gone(baseline, verification, asked)
+    if asked.write_baseline is not None:
+        return 0
+    strict = project.strict if asked.strict is None else asked.strict
+    return verification.exit_code(strict=strict)
+
+
+def _options(asked: Asked, project: Project) -> Options:
+    choice = Choice(
+        select=_words(asked.select_) or project.choice.select,
+        ignore=(*project.choice.ignore, *_words(asked.ignore)),
+        per_stream=project.choice.per_stream,
+    )
+    check_choice(choice, RULES)
+    return Options(
+        choice=choice,
+        limits=project.limits,
+        max_records=asked.max_records or project.max_records,
+        max_seconds=asked.max_seconds or project.max_seconds,
+        resume=asked.resume,
+        behaviour=asked.behaviour,
+        watch_requests=asked.requests,
+        catalog=common.read_catalog(asked.catalog, None),
+        state=common.read_state(asked.state),
+        earlier_states=tuple((path, common.read_state(path)) for path in asked.earlier_state),
+        progress=_progress(),
+    )
+
+
+def _words(given: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word.strip() for one in given for word in one.split(",") if word.strip())
+
+
+def _progress() -> Callable[[str], None]:
+    """What is done next, where somebody looks on."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return lambda text: logger.debug("%s", text)
+    return lambda text: click.echo(f"... {process.harmless(text)}", err=True)
+
+
+def _baseline(asked: Asked, project: Project) -> Baseline | None:
+    path = Path(asked.baseline) if asked.baseline is not None else project.baseline
+    if path is None or (asked.write_baseline is not None and not path.exists()):
+        return None
+    from burler.verify.baseline import read_baseline
+
+    return read_baseline(path)
+
+
+def _verify(app: str | None, asked: Asked, options: Options, baseline: Baseline | None) -> Verification:
+    from burler.verify import verifying
+
+    if app == "-":
+        return _messages(asked, options, baseline)
+    if asked.command is not None:
+        from burler.verify.program import Program
+        from burler.verify.subject_program import ProgramSubject
+
+        return verifying.verify(ProgramSubject(Program.of_command(asked.command)), options, baseline=baseline)
+    if app is None:
+        return verifying.verify_catalog(
+            options.catalog, subject=asked.catalog or "", options=options, baseline=baseline
+        )
+    from burler.verify.subject_app import app_subject
+
+    return verifying.verify(app_subject(app, asked.config), options, baseline=baseline)
+
+
+def _messages(asked: Asked, options: Options, baseline: Baseline | None) -> Verification:
+    """The messages on stdin."""
+    from burler.config.loading import read_config_file
+    from burler.config.secrets import secret_values
+    from burler.runtime.collector import calm_collector
+    from burler.runtime.signals import Stopper
+    from burler.target.intake import blocks
+    from burler.verify.verifying import verify_messages
+
+    stdin = sys.stdin
+    if stdin is None or stdin.isatty():
+        raise UsageError("burler verify - reads messages from stdin: tap-foo --config c.json | burler verify -")
+    secrets = [secret for path in asked.config for secret in secret_values(read_config_file(path))]
+    stopper = Stopper()
+    with stopper.installed(), calm_collector(50_000):
+        taken = blocks(stdin.buffer, tick=lambda: None, due=lambda: None, stop=lambda: stopper.requested)
+        return verify_messages(
+            taken, subject="-", options=options, secrets=secrets, baseline=baseline, stopped=lambda: stopper.requested
+        )
+
+
+def _report(verification: Verification, form: str, *, terminal: Any = None) -> bytes:
+    if form == "json":
+        return process.pretty(verification.to_json())
+    from burler.verify.report import report_bytes
+
+    tty = terminal is not None and terminal.isatty()
+    width = min(_WIDTH, shutil.get_terminal_size().columns) if tty else _WIDTH
+    return report_bytes(verification, form, width=width, colour=tty)
+
+
+def _reports(asked: Asked, verification: Verification) -> None:
+    from burler.config.atomic import replace_file
+
+    for path in asked.report:
+        content = _report(verification, _SUFFIXES[Path(path).suffix.lower()])
+        try:
+            replace_file(common.replaceable("--report", path, UsageError), content)
+        except OSError as error:
+            raise StorageError(f"--report {path} can't be written: {error.strerror}.") from None
+
+
+def _gone(baseline: Baseline | None, verification: Verification, asked: Asked) -> None:
+    """Say which entries of the baseline no longer occur, so that it can shrink."""
+
+
+def _tell(rule: str | None) -> int:
+    """What a rule is about; or all rules."""
+    import difflib
+
+    from burler.spec.explain import explain, rules_text
+
+    with process.printing() as say:
+        if rule is None:
+            say(rules_text(RULES.values()))
+            return 0
+        found = next((one for one in RULES.values() if rule.upper() == one.code or rule == one.name), None)
+        if found is None:
+            near = difflib.get_close_matches(rule.upper(), RULES, n=1) or difflib.get_close_matches(
+                rule, [one.name for one in RULES.values()], n=1
+            )
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise UsageError(f"no rule is called '{rule}'.{hint} See: burler verify --rules")
+        say(explain(found))
+    return 0

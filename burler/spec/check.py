@@ -1,0 +1,80 @@
+"""The rules as functions: messages of a run, or of several runs of one tap, in; findings out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from burler.config.secrets import secret_values
+from burler.spec.choice import Choice
+from burler.spec.declared import declared_of
+from burler.spec.finding import Finding, Findings
+from burler.spec.limits import Limits
+from burler.spec.messages import MessageCheck
+from burler.spec.resume import compare
+from burler.spec.rule import SEVERITIES
+from burler.spec.table import RULES
+
+
+def check_messages(
+    messages: bytes | str | Iterable[bytes],
+    *,
+    catalog: Any = None,
+    state: Any = None,
+    config: Mapping[str, Any] | None = None,
+    resumed: Mapping[int, bytes] | None = None,
+    choice: Choice | None = None,
+    limits: Limits | None = None,
+    whole: bool = True,
+    now: Callable[[], dt.datetime] | None = None,
+) -> list[Finding]:
+    """Hold a tap's messages against the rules of areas M, B, O and R.
+
+    Args:
+        messages: lines of JSON, whole or in blocks.
+        catalog: the catalog that the run was given, as plain JSON.
+        state: the state that it was given.
+        config: the tap's config: its secrets must not appear.
+        resumed: messages of runs that were given STATE n of these (counted from 1), by n.
+        choice: which rules count; all by default.
+        whole: the run came to its end, so that what is missing at its end is missing.
+
+    Returns:
+        the findings that count, the worst first.
+    """
+    findings = Findings(RULES)
+    more: dict[str, Any] = {} if now is None else {"now": now}
+    secrets = tuple(secret_values(config)) if config is not None else ()
+    declared = None if catalog is None else declared_of(catalog)
+
+    def run(text: bytes | str | Iterable[bytes], given: Any) -> MessageCheck:
+        check = MessageCheck(
+            findings,
+            limits=limits,
+            given=given,
+            declared=declared,
+            secrets=secrets,
+            log_all=bool(resumed),
+            **more,
+        )
+        for block in [text.encode()] if isinstance(text, str) else [text] if isinstance(text, bytes) else text:
+            check.feed(block)
+        check.finish(whole=whole)
+        return check
+
+    first = run(messages, state)
+    for number, text in (resumed or {}).items():
+        kept = next((one for one in first.states.kept if one.number == number), None)
+        if kept is None:
+            raise ValueError(f"the messages have no STATE {number}")
+        findings.run = f"resumed from STATE {number}"
+        other = run(text, kept.value)
+        compare(first, kept, other, findings, last=number == first.states.count)
+    return counted(findings, choice or Choice())
+
+
+def counted(findings: Iterable[Finding], choice: Choice) -> list[Finding]:
+    """The findings that a choice wants, the worst first, then by stream and rule."""
+    wanted = [one for one in findings if choice.wants(RULES[one.code], one.stream)]
+    return sorted(wanted, key=lambda one: (SEVERITIES.index(one.severity), one.stream or "", one.code, one.path or ""))

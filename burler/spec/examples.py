@@ -1,0 +1,38 @@
+"""The examples of the rules' pages, as they are run: by tests, and by whoever wants to see one."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from burler.spec.catalog import check_catalog
+from burler.spec.check import check_messages, counted
+from burler.spec.choice import Choice
+from burler.spec.finding import Finding
+from burler.spec.rule import Rule
+
+_RESUMED = re.compile(r"# resumed from STATE (\d+)")
+_CONFIG = re.compile(r"# config (\{.*\})")
+_CATALOG = re.compile(r"# catalog (\{.*\})")
+
+
+def run_example(rule: Rule, text: str) -> list[Finding]:
+    """What is found in an example of a rule of areas C, M, B, O or R (see ``Rule.breaks``)."""
+    if rule.code[0] == "C":
+        return counted(check_catalog(json.loads(text)), Choice())
+    runs: dict[int, list[str]] = {0: []}
+    given: dict[str, Any] = {}
+    now = 0
+    for line in text.strip().splitlines():
+        if found := _RESUMED.fullmatch(line.strip()):
+            now = int(found[1])
+            runs[now] = []
+        elif found := _CONFIG.fullmatch(line.strip()):
+            given["config"] = json.loads(found[1])
+        elif found := _CATALOG.fullmatch(line.strip()):
+            given["catalog"] = json.loads(found[1])
+        else:
+            runs[now].append(line)
+    texts = {number: "\n".join(lines).encode() + b"\n" for number, lines in runs.items()}
+    return check_messages(texts.pop(0), resumed=texts, **given)

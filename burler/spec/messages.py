@@ -1,0 +1,287 @@
+"""The messages of a run, in the order in which they come, held against the rules of areas M, B, O and R."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import UNSET
+
+from burler.config.secrets import spellings
+from burler.errors import BurlerError
+from burler.spec.catalog import check_schema_message
+from burler.spec.declared import Declared
+from burler.spec.finding import Findings
+from burler.spec.limits import Limits
+from burler.spec.lines import Line, Run, decode_block, value_of
+from burler.spec.statelog import StateLog
+from burler.spec.stream import StreamCheck
+
+_BATCH_ROWS = 1000
+_LEAST_SECRET = 6
+
+
+def _utc_now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+class MessageCheck:
+    """Takes the bytes of a tap's stdout, block by block.
+
+    Args:
+        findings: where breaches go.
+        given: the state that the run was given.
+        declared: what its catalog says (``burler.spec.declared``); None where there is none.
+        secrets: texts that must not stand in any message.
+        log_all: keep a log of all rows, for ``burler.spec.resume``.
+        batch_options: for the library that reaches batch files.
+        now, monotonic: the clock.
+    """
+
+    def __init__(
+        self,
+        findings: Findings,
+        *,
+        limits: Limits | None = None,
+        given: Any = None,
+        declared: Mapping[str, Declared] | None = None,
+        secrets: Iterable[str] = (),
+        log_all: bool = False,
+        batch_options: Mapping[str, Any] | None = None,
+        now: Callable[[], dt.datetime] = _utc_now,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.findings = findings
+        self.limits = limits or Limits()
+        self.streams: dict[str, StreamCheck] = {}
+        self.states = StateLog(findings, self.limits, given)
+        self.lines = 0
+        self.rows = 0
+        self._given, self._declared, self._log_all = given, declared, log_all
+        self._batch_options = batch_options
+        self._secrets = {
+            spelling.encode() for one in secrets if len(one) >= _LEAST_SECRET for spelling in spellings(one)
+        }
+        self._now, self._monotonic = now, monotonic
+        self._zero = monotonic()
+        self._begun: list[bytes] = []
+        self._last_type = ""
+        self._rows_since_state: dict[str, int] = {}
+
+    def feed(self, block: bytes) -> None:
+        """Look at all lines that end in this block."""
+        cut = block.rfind(b"\n")
+        if cut < 0:
+            if block:
+                self._begun.append(block)
+            return
+        whole = b"".join((*self._begun, block[:cut]))
+        self._begun = [block[cut + 1 :]] if cut + 1 < len(block) else []
+        self._take(whole)
+
+    def _take(self, whole: bytes) -> None:
+        first = self.lines + 1
+        if self._secrets:
+            self._look_for_secrets(whole, first)
+        for run in decode_block(whole, first, self._say):
+            self._run(run)
+        self.lines += whole.count(b"\n") + 1
+
+    def _look_for_secrets(self, whole: bytes, first: int) -> None:
+        for secret in self._secrets:
+            at = whole.find(secret)
+            if at >= 0:
+                line = first + whole.count(b"\n", 0, at)
+                self._say("M215", "a message holds a secret of the config (which one is not said here)", line)
+
+    def _run(self, found: Run) -> None:
+        """Neighbouring messages; the rows of one stream and version among them are looked at together."""
+        seconds, now = self._monotonic() - self._zero, self._now()
+        number, run, raw = found
+        start, count = 0, len(run)
+        while start < count:
+            line = run[start]
+            end = start + 1
+            if line.type == "RECORD":
+                stream, version = line.stream, line.version
+                while (
+                    end < count
+                    and run[end].type == "RECORD"
+                    and run[end].stream == stream
+                    and run[end].version == version
+                ):
+                    end += 1
+                self._records(run[start:end], number + start, sum(map(len, raw[start:end])), seconds, now)
+            else:
+                self._other(line, raw[start], number + start, seconds, now)
+            start = end
+
+    def _records(self, lines: Sequence[Line], first: int, size: int, seconds: float, now: dt.datetime) -> None:
+        name = self._name(lines[0], first)
+        if name is None:
+            return
+        bad = [place for place, line in enumerate(lines) if line.record is UNSET]
+        for place in bad:
+            self._say("M202", "a RECORD without an object 'record'", first + place)
+        if len(bad) == len(lines):
+            return
+        check = self._with_schema(name, first, "RECORD")
+        if "BATCH" in check.forms:
+            self._say("M214", "RECORDs and BATCHes of one stream come in one run", first, name)
+        check.take_records(lines, first, size, seconds, now)
+        self.rows += len(lines)
+        self._rows_since_state[name] = self._rows_since_state.get(name, 0) + len(lines)
+
+    def _name(self, line: Line, number: int) -> str | None:
+        if line.stream:
+            return line.stream
+        self._say("M202", f"a {line.type[:40]} without 'stream'", number)
+        return None
+
+    def _stream(self, name: str) -> StreamCheck:
+        check = self.streams.get(name)
+        if check is None:
+            declared = None if self._declared is None else self._declared.get(name)
+            check = self.streams[name] = StreamCheck(
+                name, self.findings, self.limits, given=self._given, declared=declared, log_all=self._log_all
+            )
+        return check
+
+    def _with_schema(self, name: str, number: int, kind: str) -> StreamCheck:
+        """The stream of a message that needs a SCHEMA before it."""
+        check = self._stream(name)
+        if check.schema is None:
+            self._say("M204", f"a {kind} of '{name}' came before its SCHEMA: targets end there", number, name)
+            check.take_schema({"schema": {}, "key_properties": list(check.keys)}, number)
+        if self._declared is not None and (check.declared is None or not check.declared.selected):
+            fact = "is not in the catalog" if check.declared is None else "is not selected"
+            self._say("M223", f"the stream '{name}' {fact}, and its {kind}s come", number, name)
+        return check
+
+    def _other(self, line: Line, raw: bytes, number: int, seconds: float, now: dt.datetime) -> None:
+        kind = line.type.upper()
+        if kind != line.type and kind in ("SCHEMA", "STATE", "BATCH", "ACTIVATE_VERSION", "RECORD"):
+            self._say("M225", f"the type is written {line.type!r}; most targets know {kind!r} alone", number)
+            if kind == "RECORD":
+                self._records([line], number, len(raw), seconds, now)
+                return
+        if kind == "SCHEMA":
+            self._schema(line, number)
+        elif kind == "STATE":
+            self._state(line, number, seconds, now)
+        elif kind == "ACTIVATE_VERSION":
+            name = self._name(line, number)
+            if name is not None:
+                self._with_schema(name, number, kind).versions.activate(line.version, number)
+        elif kind == "BATCH":
+            self._batch(line, raw, number, seconds)
+        else:
+            self._say("M203", f"messages of the type {line.type[:40]!r}, which Singer does not know", number)
+
+    def _schema(self, line: Line, number: int) -> None:
+        name = self._name(line, number)
+        if name is None:
+            return
+        wire: dict[str, Any] = {"type": "SCHEMA", "stream": name}
+        for key in ("schema", "key_properties", "bookmark_properties"):
+            value = value_of(getattr(line, key))
+            if value is not UNSET:
+                wire[key] = value
+        if not isinstance(wire.get("schema"), dict):
+            self._say("M216", "a SCHEMA without an object 'schema'", number, name)
+        keys = wire.get("key_properties", UNSET)
+        if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+            words = "has no key_properties" if keys is UNSET else "has key_properties that are no list of names"
+            self._say(
+                "M216",
+                f"the SCHEMA of '{name}' {words}: some targets end there; [] says that there is no key",
+                number,
+                name,
+            )
+        check_schema_message(wire, self.findings, place=f"line {number}")
+        self._stream(name).take_schema(wire, number)
+
+    def _state(self, line: Line, number: int, seconds: float, now: dt.datetime) -> None:
+        value = value_of(line.value)
+        if value is UNSET:
+            self._say("M202", "a STATE without 'value'", number)
+            return
+        size = len(bytes(line.value)) if line.value is not UNSET else 0
+        self.states.take(value, size, number, {name: check.log.count for name, check in self.streams.items()})
+        self._rows_since_state = {}
+        if not isinstance(value, dict):
+            return
+        for check in self.streams.values():
+            if check.bookmarks is not None:
+                check.bookmarks.add_state(value, number, now, seconds)
+
+    def _batch(self, line: Line, raw: bytes, number: int, seconds: float) -> None:
+        """The files of a BATCH are read: their rows are looked at like RECORDs."""
+        name = self._name(line, number)
+        if name is None:
+            return
+        check = self._with_schema(name, number, "BATCH")
+        if "RECORD" in check.forms:
+            self._say("M214", "RECORDs and BATCHes of one stream come in one run", number, name)
+        check.forms.add("BATCH")
+        from burler.batch.reading import read
+
+        rows: list[dict[str, Any]] = []
+        try:
+            for row in read(raw, check.schema, options=self._batch_options, warn=lambda _text: None).rows():
+                rows.append(row)
+                if len(rows) == _BATCH_ROWS:
+                    self._batch_rows(check, rows, number, line.version, seconds)
+                    rows = []
+        except BurlerError as error:
+            self._say("M213", f"a BATCH can't be read: {error}", number, name)
+        if rows:
+            self._batch_rows(check, rows, number, line.version, seconds)
+
+    def _batch_rows(
+        self, check: StreamCheck, rows: list[dict[str, Any]], number: int, version: int | None, seconds: float
+    ) -> None:
+        check.take_rows(rows, [number] * len(rows), version, seconds)
+        self.rows += len(rows)
+        self._rows_since_state[check.name] = self._rows_since_state.get(check.name, 0) + len(rows)
+
+    def finish(self, *, whole: bool = True) -> None:
+        """The end of the messages.
+
+        Args:
+            whole: the tap came to its end; else it was stopped, and what is missing behind says nothing.
+        """
+        last = b"".join(self._begun)
+        self._begun = []
+        if last:
+            if whole:
+                self._take(last)
+            else:
+                self.lines += 1
+        now = self._now()
+        record_bytes = sum(check.bytes for check in self.streams.values())
+        self.states.finish(whole=whole, rows=self.rows, record_bytes=record_bytes)
+        for check in self.streams.values():
+            check.finish(whole=whole, last_state=self.states.last, now=now)
+        if whole:
+            self._without_state()
+
+    def _without_state(self) -> None:
+        for name, check in self.streams.items():
+            if check.bookmarks is None or not check.rows:
+                continue
+            if not self.states.count:
+                self._say(
+                    "B310",
+                    "rows of an incremental stream came, and no STATE: each run reads everything again",
+                    None,
+                    name,
+                )
+            elif self._rows_since_state.get(name):
+                count = self._rows_since_state[name]
+                self._say("B318", f"{count} rows came after the last STATE: they come again with each run", None, name)
+
+    def _say(self, code: str, message: str, number: int | None, stream: str | None = None) -> None:
+        self.findings.add(code, message, stream=stream, place=None if number is None else f"line {number}")

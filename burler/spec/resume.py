@@ -1,0 +1,102 @@
+"""A run that was resumed from a STATE of another one, held against that one, by the keys of its rows (B311 to B313)."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+from burler.spec.bookmarks import marks_of
+from burler.spec.finding import Findings
+from burler.spec.messages import MessageCheck
+from burler.spec.statelog import KeptState
+from burler.spec.stream import StreamCheck
+
+_FEW = 5
+"""A stream of fewer rows may come again whole: they may all stand at the bookmark."""
+_LOOKED_AT = 100_000
+
+
+def compare(first: MessageCheck, state: KeptState, resumed: MessageCheck, findings: Findings, *, last: bool) -> None:
+    """Hold a resumed run against the first one.
+
+    Args:
+        first, resumed: both with ``log_all``; both runs had come to their end, or the first one was cut short and
+            ``resumed`` was not.
+        state: the STATE of the first run that the other one was given.
+        last: whether it was the last one.
+    """
+    for name, before in first.streams.items():
+        if not before.rows:
+            continue
+        after = resumed.streams.get(name)
+        _skipped(before, after, state, findings)
+        if after is None:
+            continue
+        if last:
+            _repeated(before, after, state, findings)
+        _missed(before, after, findings)
+
+
+def _skipped(before: StreamCheck, after: StreamCheck | None, state: KeptState, findings: Findings) -> None:
+    """Rows that came after the STATE and that the resumed run does not have."""
+    start = state.rows.get(before.name, 0)
+    if start >= before.log.count:
+        return
+    if after is None:
+        lost, line, total = before.log.count - start, 0, before.log.count - start
+        part = next(before.log.parts(start), None)
+        line = part.lines[0] if part is not None else 0
+    else:
+        missing = list(islice(before.log.missing_in(after.log, start), _LOOKED_AT))
+        if not missing:
+            return
+        lost, line, total = len(missing), min(one for one, _mark in missing), before.log.count - start
+    findings.add(
+        "B312",
+        f"{lost} of the {total} rows that came after the STATE of line {state.line} are missing in a run resumed from it "
+        f"(the first one stood in line {line} of the first run): rows between are lost when a run breaks off there",
+        stream=before.name,
+        place=f"line {line} of the first run",
+        count=lost,
+    )
+
+
+def _repeated(before: StreamCheck, after: StreamCheck, state: KeptState, findings: Findings) -> None:
+    """The last STATE, and yet everything comes again."""
+    watch = before.bookmarks
+    if watch is None or before.full_table or before.rows < _FEW or watch.order.direction == "same":
+        return
+    if after.rows >= before.rows and next(before.log.missing_in(after.log), None) is None:
+        findings.add(
+            "B311",
+            f"resumed from the last STATE, all {before.rows} rows come again: the stream is INCREMENTAL in name only",
+            stream=before.name,
+            place=f"line {state.line} of the first run",
+            count=after.rows,
+        )
+
+
+def _missed(before: StreamCheck, after: StreamCheck, findings: Findings) -> None:
+    """Rows of the resumed run that the first one should have had: they lie below its greatest replication key."""
+    watch = before.bookmarks
+    if watch is None or watch.greatest is None or watch.kind is None:
+        return
+    marks = marks_of([watch.greatest], watch.kind)
+    began = after.bookmarks
+    if marks is None or began is None:
+        return
+    greatest = marks[0]
+    missing = [
+        (line, mark)
+        for line, mark in islice(after.log.missing_in(before.log), _LOOKED_AT)
+        if not math.isnan(mark) and mark < greatest
+    ]
+    if missing:
+        findings.add(
+            "B313",
+            f"{len(missing)} rows of a resumed run were not in the first run, though their '{watch.key}' is below the "
+            "greatest that it had: the first run missed them",
+            stream=before.name,
+            place=f"line {missing[0][0]} of the resumed run",
+            count=len(missing),
+        )

@@ -1,0 +1,125 @@
+"""The STATEs of a run as a whole: what each must be, what they lose, and those that another run is to begin from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from burler.spec.finding import Findings
+from burler.spec.limits import Limits
+from burler.spec.states import entry_of, partitions_of, streams_of
+
+_KEPT = 64
+_MANY_STATES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """A STATE to be resumed from. ``rows``: how many rows of each stream had come before it."""
+
+    number: int
+    line: int
+    value: Any
+    rows: Mapping[str, int]
+
+
+class StateLog:
+    """Takes all STATEs of a run.
+
+    Args:
+        given: the state that the run began with.
+    """
+
+    def __init__(self, findings: Findings, limits: Limits, given: Any) -> None:
+        self.count = 0
+        self.bytes = 0
+        self.last: Any = None
+        self.last_line = 0
+        self.kept: list[KeptState] = []
+        self._findings, self._limits = findings, limits
+        self._streams = set(streams_of(given))
+        self._every = 1
+        self._first_size: tuple[int, int] | None = None
+        self._last_size: tuple[int, int] = (0, 0)
+
+    def take(self, value: Any, size: int, line: int, rows: Mapping[str, int]) -> None:
+        """A STATE's value, how long it is, and how many rows of each stream came before it."""
+        if not isinstance(value, Mapping):
+            self._say("B301", f"the value of a STATE is {_kind(value)}; it must be an object", line)
+            return
+        self.count += 1
+        self.bytes += size
+        self.last, self.last_line = value, line
+        now = set(streams_of(value))
+        for stream in sorted(self._streams - now):
+            if not self._findings.seen("B316", stream):
+                message = f"the STATE no longer has the bookmark of '{stream}': a target keeps the last STATE only"
+                self._findings.add("B316", message, stream=stream, place=f"line {line}")
+        self._streams |= now
+        total = sum(rows.values())
+        if self._first_size is None and total:
+            self._first_size = (total, size)
+        self._last_size = (total, size)
+        if self.count % self._every == 0 or self.count == 1:
+            self.kept.append(KeptState(self.count, line, value, dict(rows)))
+            if len(self.kept) > _KEPT:
+                self.kept = [self.kept[0], *self.kept[2::2]]
+                self._every *= 2
+        else:
+            self._newest = KeptState(self.count, line, value, dict(rows))
+
+    def finish(self, *, whole: bool, rows: int, record_bytes: int) -> None:
+        """The end of the messages."""
+        if self.count and self.kept[-1].number != self.count:
+            self.kept.append(self._newest)
+        self._grows()
+        if self.count >= _MANY_STATES and self.bytes > record_bytes > 0:
+            message = f"{self.count} STATEs take {self.bytes} bytes, and the rows {record_bytes}: a target writes and keeps them"
+            self._say("B317", message, self.last_line)
+        if not whole or not isinstance(self.last, Mapping):
+            return
+        left = self.last.get("currently_syncing")
+        if left:
+            self._say("B309", f"the last STATE still says currently_syncing: {str(left)[:60]!r}", self.last_line)
+        for stream in streams_of(self.last):
+            entry = entry_of(self.last, stream)
+            for one in (entry, *(partitions_of(entry) or {}).values()):
+                if isinstance(one, Mapping) and one.get("progress_markers"):
+                    message = "the last STATE still has progress_markers: its bookmark was never made final"
+                    self._findings.add("B315", message, stream=stream, place=f"line {self.last_line}")
+                    break
+
+    def _grows(self) -> None:
+        if self._first_size is None:
+            return
+        rows = self._last_size[0] - self._first_size[0]
+        grown = self._last_size[1] - self._first_size[1]
+        if (
+            rows > 0
+            and grown >= rows * self._limits.state_bytes_per_row
+            and self._last_size[1] >= self._limits.state_bytes
+        ):
+            message = (
+                f"the STATE grew from {self._first_size[1]} to {self._last_size[1]} bytes over {rows} rows, "
+                f"{grown / rows:.1f} bytes a row: it will not stop to grow"
+            )
+            self._say("B308", message, self.last_line)
+
+    def chosen(self) -> list[KeptState]:
+        """The first, the middle and the last STATE; fewer where there are fewer, or where some are equal."""
+        if not self.kept:
+            return []
+        out: list[KeptState] = []
+        for one in (self.kept[0], self.kept[len(self.kept) // 2], self.kept[-1]):
+            if all(one.value != other.value or one.rows != other.rows for other in out):
+                out.append(one)
+        return out
+
+    def _say(self, code: str, message: str, line: int) -> None:
+        self._findings.add(code, message, place=f"line {line}")
+
+
+def _kind(value: Any) -> str:
+    words = {type(None): "null", str: "text", list: "a list", bool: "true or false", int: "a number", float: "a number"}
+    return words.get(type(value), "none")

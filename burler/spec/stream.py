@@ -1,0 +1,200 @@
+"""One stream of a run: its SCHEMA, its rows and what is found in them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from burler.config.secrets import mask
+from burler.spec.bookmarks import BookmarkWatch
+from burler.spec.declared import Declared
+from burler.spec.finding import Findings
+from burler.spec.fit import Fit
+from burler.spec.limits import Limits
+from burler.spec.patch import Patch
+from burler.spec.rowlog import RowLog, numbers_of
+from burler.spec.states import MISSING, entry_of
+from burler.spec.times import TimeWatch
+from burler.spec.versions import Versions
+
+if TYPE_CHECKING:
+    from burler.spec.lines import Line
+
+_PATCHED = frozenset({"R501", "M205", "M217", "M218"})
+
+
+class StreamCheck:
+    """Takes what a run says of one stream.
+
+    Args:
+        log_all: keep a log of all rows, also of streams without keys: another run is to be held against this one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        findings: Findings,
+        limits: Limits,
+        *,
+        given: Any,
+        declared: Declared | None,
+        log_all: bool,
+    ) -> None:
+        self.name = name
+        self.declared = declared
+        self.schema: Mapping[str, Any] | None = None
+        self.keys: tuple[str, ...] = declared.key_properties if declared is not None else ()
+        self.replication_key: str | None = None
+        self.rows = self.bytes = self.states = 0
+        self.began: float | None = None
+        self.ended = 0.0
+        self.log = RowLog(limits.keys_in_memory)
+        self.bookmarks: BookmarkWatch | None = None
+        self.versions = Versions(name, findings, resumed=entry_of(given, name) is not MISSING)
+        self.times = TimeWatch(name, findings, limits)
+        self.patch = Patch()
+        self.fits: list[Fit] = []
+        self.forms: set[str] = set()
+        self._findings, self._limits, self._given, self._log_all = findings, limits, given, log_all
+        self._version_start = 0
+        self._last_schema: Any = None
+        self._key_of: Any = None
+        self._page_line = 0
+        self._misfits: set[str] = set()
+
+    @property
+    def full_table(self) -> bool:
+        """Whether the stream is read whole each time, as far as can be told."""
+        if self.declared is not None and self.declared.replication_method is not None:
+            return self.declared.replication_method == "FULL_TABLE"
+        return self.replication_key is None
+
+    def take_schema(self, wire: Mapping[str, Any], line: int) -> None:
+        """A SCHEMA: its parts as plain JSON."""
+        if wire == self._last_schema:
+            self._say("M209", "the same SCHEMA comes again: targets flush what they hold at each one", line)
+            return
+        self._last_schema = wire
+        schema = wire.get("schema")
+        self.schema = schema if isinstance(schema, Mapping) else {}
+        keys = wire.get("key_properties")
+        self.keys = tuple(keys) if isinstance(keys, list) and all(isinstance(key, str) for key in keys) else ()
+        self._key_of = itemgetter(*self.keys) if self.keys else None
+        given = wire.get("bookmark_properties")
+        names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+        said = next((name for name in names if isinstance(name, str)), None)
+        if said is None and self.declared is not None and self.declared.replication_method != "FULL_TABLE":
+            said = self.declared.replication_key
+        if said is not None and (self.bookmarks is None or said != self.replication_key):
+            self.bookmarks = BookmarkWatch(self.name, said, self._given, self._findings, self._limits)
+        self.replication_key = said
+        self.fits.append(Fit(self.schema, self._misfit))
+
+    def take_records(self, lines: Sequence[Line], first: int, size: int, seconds: float, now: dt.datetime) -> None:
+        """Neighbouring RECORDs of one version; ``first`` is the number of the first one's line."""
+        rows = [line.record if isinstance(line.record, dict) else {} for line in lines]
+        self.forms.add("RECORD")
+        self.bytes += size
+        self.times.page([line.time_extracted for line in lines], first, now)
+        self.take_rows(rows, range(first, first + len(rows)), lines[0].version, seconds)
+
+    def take_rows(
+        self, rows: Sequence[dict[str, Any]], lines: Sequence[int], version: int | None, seconds: float
+    ) -> None:
+        """Some rows, with the numbers of their lines."""
+        self.began = seconds if self.began is None else self.began
+        self.ended = seconds
+        self._page_line, self._misfits = lines[0], set()
+        if self.versions.rows(version, len(rows), lines[0]):
+            self._end_version()
+        self.fits[-1].page(rows)
+        if self._misfits:
+            self.patch.see(rows, self._misfits)
+        marks = None
+        if self.bookmarks is not None and self.replication_key is not None:
+            key = self.replication_key
+            marks = self.bookmarks.add_rows([row.get(key) for row in rows], lines, seconds)
+        self._log(rows, lines, marks)
+        if self.declared is not None and self.declared.unselected:
+            self._unselected(rows, lines[0])
+        self.rows += len(rows)
+
+    def _log(self, rows: Sequence[dict[str, Any]], lines: Sequence[int], marks: Sequence[float] | None) -> None:
+        """Look at the rows' keys, and note them."""
+        if self._key_of is None:
+            if self._log_all:
+                self.log.add(numbers_of([repr(row) for row in rows]), lines, marks)
+            return
+        try:
+            keys = list(map(self._key_of, rows))
+        except KeyError:
+            keys = []
+            for row, line in zip(rows, lines, strict=True):
+                missing = [name for name in self.keys if name not in row]
+                if missing:
+                    self._say(
+                        "M207", f"a row without its key '{missing[0]}': it can't be told from others", line, missing[0]
+                    )
+                keys.append(tuple(row.get(name) for name in self.keys))
+        if None in (keys if len(self.keys) == 1 else [part for key in keys for part in key]):
+            for row, line in zip(rows, lines, strict=True):
+                empty = [name for name in self.keys if name in row and row[name] is None]
+                if empty:
+                    self._say(
+                        "M207", f"a row whose key '{empty[0]}' is null: it can't be told from others", line, empty[0]
+                    )
+        if self._log_all or self.full_table:
+            self.log.add(numbers_of(keys), lines, marks)
+
+    def _unselected(self, rows: Sequence[dict[str, Any]], line: int) -> None:
+        assert self.declared is not None
+        for name in set().union(*rows) & self.declared.unselected:
+            self._say("M224", f"the field '{name}' is not selected, and comes", line, name)
+
+    def _misfit(self, code: str, path: str, message: str, place: int, count: int) -> None:
+        if code in _PATCHED:
+            self._misfits.add(path)
+        name = path.rpartition(".")[2].rstrip("[]")
+        if mask("x", name) != "x" and "came as" in message:
+            message = f"'{path}' came as *** and does not fit the SCHEMA"
+        self._findings.add(
+            code, message, stream=self.name, path=path, place=f"line {self._page_line + place}", count=count
+        )
+
+    def _end_version(self) -> None:
+        """Look for keys that came twice in the version that has ended."""
+        if self.full_table and self.keys:
+            for before, line in self.log.repeated(self._version_start):
+                keys = ", ".join(self.keys)
+                self._say(
+                    "M208", f"a full table has two rows of one key ({keys}): lines {before} and {line}", line, keys
+                )
+        self._version_start = self.log.count
+
+    def finish(self, *, whole: bool, last_state: Any, now: dt.datetime) -> None:
+        """The end of the messages. ``whole``: the tap had come to its end."""
+        self._end_version()
+        self.versions.finish(whole=whole, full_table=self.full_table)
+        if self.bookmarks is not None:
+            self.bookmarks.finish(whole=whole, last_state=last_state, seconds=self.read_seconds, now=now)
+        if self.rows:
+            for fit in self.fits:
+                fit.finish(self._say_field, self.rows)
+
+    @property
+    def read_seconds(self) -> float:
+        """How long the stream took: by its rows' times where they have some, else by the clock."""
+        return self.times.seconds or (0.0 if self.began is None else self.ended - self.began)
+
+    def fields(self) -> dict[str, dict[str, Any]]:
+        """See ``burler.verify.result.StreamFacts.fields``."""
+        return {path: facts for fit in self.fits for path, facts in fit.fields().items()}
+
+    def _say_field(self, code: str, path: str, message: str) -> None:
+        self._findings.add(code, message, stream=self.name, path=path)
+
+    def _say(self, code: str, message: str, line: int | None, path: str | None = None) -> None:
+        place = None if line is None else f"line {line}"
+        self._findings.add(code, message, stream=self.name, path=path, place=place)

@@ -1,0 +1,80 @@
+"""Versions of a full table: what rows carry and what ACTIVATE_VERSION says (M212)."""
+
+from __future__ import annotations
+
+from burler.spec.finding import Findings
+
+
+class Versions:
+    """Takes the versions of a stream's rows and its ACTIVATE_VERSIONs, in their order.
+
+    Args:
+        resumed: the run was given a state, so targets may hold an older version, with rows.
+    """
+
+    def __init__(self, stream: str, findings: Findings, *, resumed: bool) -> None:
+        self.current: int | None = None
+        self._stream, self._findings, self._resumed = stream, findings, resumed
+        self._rows: dict[int | None, int] = {}
+        self._activated: list[int] = []
+        self._before_rows: int | None = None
+
+    def rows(self, version: int | None, count: int, line: int) -> bool:
+        """Some rows; whether they begin a new version."""
+        begins = version not in self._rows
+        if begins and self._rows:
+            if version is None:
+                self._say(
+                    "rows with a version are followed by rows without one: targets drop or keep them at random", line
+                )
+            elif None in self._rows:
+                self._say(
+                    "rows without a version are followed by rows with one: targets that activate it drop the others",
+                    line,
+                )
+            elif any(other is not None and version < other for other in self._rows):
+                self._say(f"the version goes back to {version}: targets take rows of older versions for dead", line)
+        if self._before_rows is not None and version != self._before_rows:
+            self._say(
+                f"ACTIVATE_VERSION says {self._before_rows}, and the rows after it carry {version}: the first drops all "
+                "rows, the others are never activated",
+                line,
+            )
+        self._before_rows = None
+        self._rows[version] = self._rows.get(version, 0) + count
+        self.current = version
+        return begins
+
+    def activate(self, version: int | None, line: int) -> None:
+        """An ACTIVATE_VERSION."""
+        if version is None:
+            self._say("an ACTIVATE_VERSION without a whole number as version", line)
+            return
+        if not self._rows:
+            self._before_rows = version
+            if self._resumed:
+                self._say(
+                    "ACTIVATE_VERSION comes before the rows of its version, in a run that was given a state: targets drop "
+                    "the table's rows before the new ones are there",
+                    line,
+                )
+        elif version not in self._rows and version not in self._activated:
+            self._say(
+                f"ACTIVATE_VERSION says {version}, and no row carries it: targets drop all rows of the stream", line
+            )
+        self._activated.append(version)
+
+    def finish(self, *, whole: bool, full_table: bool) -> None:
+        """The end of the messages."""
+        carried = [version for version in self._rows if version is not None]
+        if not whole or not carried:
+            return
+        if carried[-1] not in self._activated:
+            self._say(
+                f"the rows carry version {carried[-1]}, and no ACTIVATE_VERSION follows: rows that are gone at the source "
+                "stay in the target for ever",
+                None,
+            )
+
+    def _say(self, message: str, line: int | None) -> None:
+        self._findings.add("M212", message, stream=self._stream, place=None if line is None else f"line {line}")

@@ -1,0 +1,49 @@
+"""Verify mode: proof that a tap keeps the rules (docs/verify.md)."""
+
+from typing import TYPE_CHECKING
+
+from burler.extras import lazy_names
+
+if TYPE_CHECKING:
+    from burler.verify.options import Options
+    from burler.verify.ordering import OrderingError, ensure_ordering
+    from burler.verify.program import Program
+    from burler.verify.result import RunFacts, StreamFacts, Verification
+    from burler.verify.subject_app import AppSubject, app_subject
+    from burler.verify.subject_program import ProgramSubject
+    from burler.verify.verifying import verify, verify_catalog, verify_messages
+
+__all__ = [
+    "AppSubject",
+    "Options",
+    "OrderingError",
+    "Program",
+    "ProgramSubject",
+    "RunFacts",
+    "StreamFacts",
+    "Verification",
+    "app_subject",
+    "ensure_ordering",
+    "verify",
+    "verify_catalog",
+    "verify_messages",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "AppSubject": "subject_app",
+        "Options": "options",
+        "OrderingError": "ordering",
+        "Program": "program",
+        "ProgramSubject": "subject_program",
+        "RunFacts": "result",
+        "StreamFacts": "result",
+        "Verification": "result",
+        "app_subject": "subject_app",
+        "ensure_ordering": "ordering",
+        "verify": "verifying",
+        "verify_catalog": "verifying",
+        "verify_messages": "verifying",
+    },
+)

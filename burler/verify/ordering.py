@@ -1,0 +1,182 @@
+"""``@ensure_ordering("created_at", "ASC")``: the order in which a function's records come, as its author believes it
+(PLANNING, "Assert that the ordering of records being returned from an API are as expected").
+
+    @burler.verify.ensure_ordering("created_at", "ASC")
+    def contacts_page(client, page):
+        return client.get("/contacts", params={"page": page}).json()["data"]
+
+It works on any function that gives records: a list, pages, a generator of records or of pages. What the function gives
+is handed on as it is, and looked at on its way: in a normal run, and outside of one, a record that comes against the
+order raises; ``burler verify`` notes it instead and shows a map of where the order turns.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeVar, cast
+
+from burler.context import running
+from burler.errors import DeclarationError, StreamError
+from burler.spec.states import comparable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_ABSENT: Any = object()
+_SHOWN = 60
+
+
+class OrderingError(StreamError):
+    """A record came against the order that ``ensure_ordering`` declares.
+
+    Attributes:
+        key, order: what was declared.
+        before, value: the two values, as they came.
+        row: which record it was, counted from 1 over all that the call gave.
+    """
+
+    def __init__(self, stream: str, message: str, *, key: str, order: str, before: Any, value: Any, row: int) -> None:
+        super().__init__(stream, message)
+        self.key, self.order, self.before, self.value, self.row = key, order, before, value, row
+
+
+def ensure_ordering(key: str, order: Literal["ASC", "DESC", "asc", "desc"] = "ASC") -> Callable[[Function], Function]:
+    """Decorator: the records of each call rise (or fall) by a field; equal values may follow each other.
+
+    Args:
+        key: the field; ``address.since`` is one inside of an object.
+        order: "ASC" or "DESC".
+
+    Raises:
+        DeclarationError: the order is neither; the function gives no records (a coroutine function, a class).
+        OrderingError: (when records come) one comes against the order, is without the field, or holds what can't be
+            compared with the one before it.
+    """
+    direction = order.upper() if isinstance(order, str) else order
+    if direction not in ("ASC", "DESC"):
+        raise DeclarationError(f"ensure_ordering({key!r}, {order!r}): the order is 'ASC' or 'DESC'.")
+    if not isinstance(key, str) or not key:
+        raise DeclarationError(f"ensure_ordering({key!r}): the name of a field was expected.")
+
+    def decorate(function: Function) -> Function:
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function) or not callable(function):
+            raise DeclarationError(f"ensure_ordering({key!r}): put it above a function that gives records.")
+        place = _place(function)
+
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generating(*given: Any, **named: Any) -> Iterator[Any]:
+                yield from _Order(key, direction, place).through(function(*given, **named))
+
+            return cast(Function, generating)
+
+        @functools.wraps(function)
+        def returning(*given: Any, **named: Any) -> Any:
+            return _Order(key, direction, place).of(function(*given, **named))
+
+        return cast(Function, returning)
+
+    return decorate
+
+
+class _Order:
+    """The order of one call's records."""
+
+    def __init__(self, key: str, order: str, place: str) -> None:
+        self._key, self._order, self._place = key, order, place
+        self._path = key.split(".")
+        self._row = 0
+        self._before: Any = None
+        self._shown: Any = _ABSENT
+
+    def of(self, given: Any) -> Any:
+        """What a function has returned, looked at now, or while it is read."""
+        if isinstance(given, Mapping):
+            self._see(given)
+            return given
+        if isinstance(given, list | tuple):
+            for item in given:
+                self._item(item)
+            return given
+        if isinstance(given, Iterator):
+            return self.through(given)
+        return given
+
+    def through(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Records or pages, handed on."""
+        for item in items:
+            if isinstance(item, Iterator):
+                yield self.through(item)
+                continue
+            self._item(item)
+            yield item
+
+    def _item(self, item: Any) -> None:
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+            return  # rows of another stream
+        if isinstance(item, Mapping):
+            self._see(item)
+        elif isinstance(item, list | tuple):
+            for one in item:
+                if isinstance(one, Mapping):
+                    self._see(one)
+
+    def _see(self, record: Mapping[str, Any]) -> None:
+        self._row += 1
+        value: Any = record
+        for part in self._path:
+            value = value.get(part, _ABSENT) if isinstance(value, Mapping) else _ABSENT
+        if value is _ABSENT or value is None:
+            word = "without the field" if value is _ABSENT else "with null in"
+            self._against(f"record {self._row} comes {word} '{self._key}'", value)
+            return
+        found = comparable(value) if isinstance(value, str | int | float) else ("other", value)
+        if self._shown is not _ABSENT and self._is_wrong(found):
+            self._against(
+                f"record {self._row} has '{self._key}' {_cut(value)} after {_cut(self._shown)}, against {self._order}",
+                value,
+            )
+        self._before, self._shown = found, value
+
+    def _is_wrong(self, found: tuple[str, Any]) -> bool:
+        try:
+            if self._before[0] != found[0]:
+                return True
+            before, now = self._before[1], found[1]
+            return bool(now < before if self._order == "ASC" else now > before)
+        except TypeError:
+            return True
+
+    def _against(self, fact: str, value: Any) -> None:
+        run = running()
+        stream = run.name if run is not None else ""
+        before = None if self._shown is _ABSENT else self._shown
+        shown = None if value is _ABSENT else value
+        if run is not None and run.tally.watcher is not None:
+            flip = {"row": self._row, "before": before, "value": shown, "fact": fact}
+            run.tally.watcher.order(stream, self._place, self._key, self._order, flip)
+            return
+        where = f"stream '{stream}': " if stream else ""
+        raise OrderingError(
+            stream,
+            f"{where}{self._place}: {fact}.\n  Sort the request, or declare the order that the source keeps.",
+            key=self._key,
+            order=self._order,
+            before=before,
+            value=shown,
+            row=self._row,
+        )
+
+
+def _cut(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def _place(function: Callable[..., Any]) -> str:
+    from burler.declare.inject import short_path
+
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    name = getattr(function, "__name__", "function")
+    return name if code is None else f"{name} ({short_path(code.co_filename)}:{code.co_firstlineno})"

@@ -1,0 +1,262 @@
+"""A burler tap in this process, to be verified: the same engine, with a sink that looks at what goes by and a client
+that notes what it is asked. Nothing is patched."""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from burler.config.loading import Loaded, load
+from burler.config.secrets import secret_values
+from burler.context import running
+from burler.declare.tap import Tap
+from burler.runtime import logs
+from burler.runtime.apps import load_app
+from burler.runtime.collector import calm_collector
+from burler.runtime.run import discover, prepare, run_session
+from burler.runtime.signals import Stopper
+from burler.singer.messages import ArrowPage, Message, Records, State, to_line
+from burler.sinks.open import with_batches
+from burler.sinks.touched import TouchedStates
+from burler.spec.finding import Findings
+from burler.spec.messages import MessageCheck
+from burler.verify.options import Options
+from burler.verify.program import Program, flags_of
+from burler.verify.requests_check import check_requests
+from burler.verify.requests_clients import watch_client
+from burler.verify.requests_watch import RequestWatch
+from burler.verify.subject import RunEnd
+from burler.verify.subject_program import behave, requests_of
+
+_OBJECTS = 20_000
+_FLIPS = 10
+
+
+class AppSubject:
+    """A burler tap.
+
+    Args:
+        config: gives the config, anew for each run: a run may change it (a token that is renewed) and save it.
+        program: the same tap as a command, for how it behaves; None where there is none.
+        name: as people call it.
+    """
+
+    selects_all = True
+
+    def __init__(
+        self,
+        tap: Tap,
+        config: Callable[[], Mapping[str, Any] | Loaded],
+        *,
+        program: Program | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._tap, self._config, self._program = tap, config, program
+        self.name = name or tap.name
+        given = config()
+        plain = given.config if isinstance(given, Loaded) else given
+        self._secrets = tuple(secret_values(plain, marked=tap.config_form.secret_paths))
+
+    @property
+    def secrets(self) -> Collection[str]:
+        """See ``Subject``."""
+        return self._secrets
+
+    def discover(self, findings: Findings, options: Options) -> tuple[Any, dict[str, str]]:
+        """See ``Subject``. A burler tap's discovery fails with an error of its own: there is nothing to verify then."""
+        return discover(self._tap, self._config()).to_wire(), {}
+
+    def sync(
+        self,
+        check: MessageCheck,
+        findings: Findings,
+        options: Options,
+        *,
+        run: str,
+        catalog: Any,
+        state: Any,
+        stop: Callable[[], bool],
+    ) -> RunEnd:
+        """See ``Subject``."""
+        stopper = Stopper()
+        watcher = Watching(findings, watch_requests=options.watch_requests)
+        session, settings = prepare(self._tap, self._config())
+        session.watcher = watcher
+        sink: Any = CheckSink(check, stop, stopper)
+        if settings.state_scope == "touched":
+            sink = TouchedStates(sink, state)
+        given = options.catalog  # None selects everything, as a run without a catalog does
+        try:
+            with calm_collector(_OBJECTS):
+                result = run_session(
+                    session,
+                    settings,
+                    with_batches(sink, settings, tap=self._tap.name),
+                    catalog=given,
+                    state=copy.deepcopy(state),
+                    stopper=stopper,
+                )
+        finally:
+            watcher.requests.undo()
+        for stream, error in result.errors.items():
+            findings.add("P609", f"{run}: the stream failed: {logs.short(error)}", stream=stream, place=run)
+        how = "stopped" if stopper.over and not result.errors else "failed" if result.errors else "succeeded"
+        if result.stopped_by is not None:
+            how = "signalled"
+        rows = _rows_of(watcher.requests, check)
+        unchecked: dict[str, str] = {}
+        if options.watch_requests:
+            unchecked = check_requests(
+                watcher.requests,
+                rows,
+                findings,
+                options.limits,
+                ended_well=lambda stream: how == "succeeded" or (how == "failed" and stream not in result.errors),
+                resumed=state is not None,
+            )
+        requests = requests_of(watcher.requests)
+        return RunEnd(
+            how,
+            result.exit_code,
+            requests=requests,
+            patches=watcher.patches,
+            orders=watcher.orders,
+            unchecked=unchecked,
+        )
+
+    def behave(
+        self,
+        findings: Findings,
+        options: Options,
+        *,
+        catalog: Any,
+        state: Any,
+        streams: Collection[str],
+        first_rows: float | None,
+    ) -> dict[str, str]:
+        """See ``Subject``."""
+        if self._program is None:
+            from burler.spec.table import RULES
+
+            reason = "the tap is an object in this process, and no command"
+            return {code: reason for code in RULES if (code[0] == "P" and code != "P609") or code == "B314"}
+        return behave(
+            self._program,
+            findings,
+            options,
+            catalog=catalog,
+            state=state,
+            streams=streams,
+            first_rows=first_rows,
+            flags=flags_of(self._program),
+        )
+
+
+def app_subject(app: str, configs: Sequence[str]) -> AppSubject:
+    """The tap that APP names, with its config files: in this process, and as a command for how it behaves.
+
+    Raises:
+        AppError: there is none. ConfigError: a config can't be read.
+    """
+    tap = load_app(app)
+    words = tuple(word for path in configs for word in ("--config", path))
+    burler = (sys.executable, "-m", "burler")
+
+    def config() -> Loaded:
+        return load(configs, environment=os.environ, tap_name=tap.name, form=tap.config_form)
+
+    secrets = AppSubject(tap, config).secrets
+    program = Program(
+        words=(*burler, "run", app, *words), discover_words=(*burler, "discover", app, *words), secrets=tuple(secrets)
+    )
+    return AppSubject(tap, config, program=program, name=app)
+
+
+class CheckSink:
+    """Hands all that goes by to the checks, as the lines that would stand on stdout."""
+
+    def __init__(self, check: MessageCheck, stop: Callable[[], bool], stopper: Stopper) -> None:
+        self._check, self._stop, self._stopper = check, stop, stopper
+        self._told: Callable[[dict[str, Any]], None] | None = None
+
+    def write(self, message: Message) -> None:
+        """Look at a message."""
+        if isinstance(message, Records):
+            self._check.feed(bytes(message.lines))
+        else:
+            assert not isinstance(message, ArrowPage)  # nobody makes one for this sink
+            self._check.feed(to_line(message))
+        if isinstance(message, State) and self._told is not None:
+            self._told(message.whole)
+        self.tick()
+
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+        """See ``Sink.tell_states``."""
+        self._told = told
+
+    def flush(self) -> None:
+        """Nothing is buffered."""
+
+    def settle(self) -> None:
+        """Nothing is held."""
+
+    def tick(self) -> None:
+        """End the run once it is enough."""
+        if not self._stopper.over and self._stop():
+            self._stopper.over = True
+
+    def close(self, *, complete: bool) -> None:
+        """Nothing is to be closed."""
+
+
+class Watching:
+    """Looks on while the tap runs: see ``burler.tally.Watcher``."""
+
+    def __init__(self, findings: Findings, *, watch_requests: bool) -> None:
+        self.requests = RequestWatch(_stream_that_runs)
+        self.patches: dict[str, dict[str, Any]] = {}
+        self.orders: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._findings, self._watch_requests = findings, watch_requests
+        self._lock = threading.Lock()
+
+    def client(self, client: Any) -> Any:
+        """See there."""
+        return watch_client(client, self.requests) if self._watch_requests else client
+
+    def dropped(self, stream: str, fields: Mapping[str, int], patch: Mapping[str, Any]) -> None:
+        """See there."""
+        with self._lock:
+            self.patches[stream] = dict(patch)
+            for path, count in fields.items():
+                message = f"the source sends '{path}', and the stream's schema drops it ({count} times)"
+                self._findings.add("R502", message, stream=stream, path=path, count=count)
+
+    def order(self, stream: str, place: str, key: str, order: str, flip: Mapping[str, Any]) -> None:
+        """See there."""
+        with self._lock:
+            message = f"{place} says {order} by '{key}', and {flip['fact']}"
+            self._findings.add("O401", message, stream=stream or None, path=key, place=f"record {flip['row']}")
+            if len(self.orders[stream]) < _FLIPS:
+                shown = {
+                    name: None if value is None else str(value)[:100] for name, value in flip.items() if name != "row"
+                }
+                self.orders[stream].append({"function": place, "key": key, "order": order, "row": flip["row"], **shown})
+
+
+def _rows_of(requests: RequestWatch, check: MessageCheck) -> dict[str, int]:
+    """How many rows a stream's requests may have brought: its own, and those of streams that asked for nothing
+    (substreams whose rows came along)."""
+    asking = {stream for stream, _endpoint in requests.endpoints}
+    along = sum(one.rows for name, one in check.streams.items() if name not in asking)
+    own = {name: one.rows for name, one in check.streams.items()}
+    return {stream: own.get(stream, 0) + along for stream in {*own, *asking} if stream is not None}
+
+
+def _stream_that_runs() -> str | None:
+    run = running()
+    return run.name if run is not None else None

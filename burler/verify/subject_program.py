@@ -1,0 +1,166 @@
+"""Any tap's command, to be verified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from burler.spec.finding import Findings
+from burler.spec.messages import MessageCheck
+from burler.verify.behaviour import check_behaviour, check_discovery, check_state, ended_badly
+from burler.verify.behaviour_trial import Trial
+from burler.verify.options import Options
+from burler.verify.program import Program, flags_of
+from burler.verify.proxy import watching_proxy
+from burler.verify.requests_check import check_requests
+from burler.verify.requests_watch import RequestWatch
+from burler.verify.subject import RunEnd
+
+
+class ProgramSubject:
+    """A command, run as a process.
+
+    Args:
+        discovers: whether discovery is among what is verified.
+    """
+
+    selects_all = False
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._flags: frozenset[str] | None = None
+
+    @property
+    def name(self) -> str:
+        """See ``Subject``."""
+        return self._program.shown
+
+    @property
+    def secrets(self) -> Collection[str]:
+        """See ``Subject``."""
+        return self._program.secrets
+
+    def _known_flags(self) -> frozenset[str]:
+        if self._flags is None:
+            self._flags = flags_of(self._program)
+        return self._flags
+
+    def discover(self, findings: Findings, options: Options) -> tuple[Any, dict[str, str]]:
+        """See ``Subject``."""
+        found = check_discovery(
+            self._program, findings, flags=self._known_flags(), wants=_wants(options), progress=options.progress
+        )
+        return found.catalog, found.unchecked
+
+    def sync(
+        self,
+        check: MessageCheck,
+        findings: Findings,
+        options: Options,
+        *,
+        run: str,
+        catalog: Any,
+        state: Any,
+        stop: Callable[[], bool],
+    ) -> RunEnd:
+        """See ``Subject``."""
+        watch = RequestWatch(lambda: None)
+        flag = "catalog" if "--catalog" in self._known_flags() else "properties"
+        given: dict[str, Any] = {flag: catalog, "state": state}
+        proxy: AbstractContextManager[Mapping[str, str]] = (
+            watching_proxy(watch) if options.watch_requests else nullcontext({})
+        )
+        with proxy as environment:
+            program = replace(self._program, environment={**self._program.environment, **environment})
+            ended = program.run(take=check.feed, stop=stop, deadline_seconds=options.max_seconds, **given)
+        ended_badly(findings, ended, run, program)
+        stopped = ended.stopped or ended.timed_out
+        how = "stopped" if stopped else "succeeded" if ended.exit_code == 0 else "failed"
+        unchecked: dict[str, str] = {}
+        if options.watch_requests:
+            rows = {name: one.rows for name, one in check.streams.items()}
+            unchecked = check_requests(
+                watch, rows, findings, options.limits, ended_well=lambda _stream: ended.well, resumed=state is not None
+            )
+        requests = requests_of(watch)
+        return RunEnd(how, ended.exit_code, requests=requests, unchecked=unchecked)
+
+    def behave(
+        self,
+        findings: Findings,
+        options: Options,
+        *,
+        catalog: Any,
+        state: Any,
+        streams: Collection[str],
+        first_rows: float | None,
+    ) -> dict[str, str]:
+        """See ``Subject``."""
+        return behave(
+            self._program,
+            findings,
+            options,
+            catalog=catalog,
+            state=state,
+            streams=streams,
+            first_rows=first_rows,
+            flags=self._known_flags(),
+        )
+
+
+def behave(
+    program: Program,
+    findings: Findings,
+    options: Options,
+    *,
+    catalog: Any,
+    state: Any,
+    streams: Collection[str],
+    first_rows: float | None,
+    flags: frozenset[str],
+) -> dict[str, str]:
+    """The runs that show how a program behaves."""
+    wants = _wants(options)
+    unchecked = check_behaviour(
+        program,
+        catalog,
+        findings,
+        limits=options.limits,
+        state=state,
+        streams=streams,
+        wants=wants,
+        progress=options.progress,
+        first_rows=first_rows,
+        flags=flags,
+    )
+    if wants("B314"):
+        for name, earlier in options.earlier_states:
+            trial = Trial(
+                program=program,
+                catalog=catalog,
+                flags=flags,
+                findings=findings,
+                limits=options.limits,
+                state=state,
+                streams=streams,
+                wants=wants,
+                progress=options.progress,
+                first_rows=first_rows,
+                deadline_seconds=max(60.0, 5 * (first_rows or 0.0)),
+                whole_seconds=600.0,
+            )
+            check_state(trial, earlier, name)
+    return unchecked
+
+
+def _wants(options: Options) -> Callable[[str], bool]:
+    from burler.spec.table import RULES
+
+    return lambda code: code in RULES and options.choice.wants(RULES[code])
+
+
+def requests_of(watch: RequestWatch) -> dict[str, dict[str, dict[str, Any]]]:
+    """What was asked, by stream ("" for none) and endpoint."""
+    return {stream or "": watch.to_json(stream) for stream in {stream for stream, _endpoint in watch.endpoints}}

@@ -1,0 +1,320 @@
+"""A whole verification: discovery, a run, runs that are resumed from its STATEs, and how the tap behaves.
+
+discovery -> sync -> resumed from the first, a middle and the last STATE -> behaviour
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from burler.config.secrets import hide, masked
+from burler.spec.catalog import check_catalog
+from burler.spec.check import counted
+from burler.spec.declared import declared_of
+from burler.spec.finding import Finding, Findings
+from burler.spec.messages import MessageCheck
+from burler.spec.resume import compare
+from burler.spec.statelog import KeptState
+from burler.spec.table import RULES
+from burler.verify.facts import facts_of
+from burler.verify.options import Options
+from burler.verify.result import RunFacts, Verification
+from burler.verify.select_all import select_all
+from burler.verify.subject import RunEnd, Subject
+
+if TYPE_CHECKING:
+    from burler.verify.baseline import Baseline
+
+_SYNC = "sync"
+_OF_ROWS = ("M205", "M207", "M208", "M210", "M211", "M217", "M218", "M219", "B302", "B303", "B305", "B306", "B320")
+
+
+def verify(subject: Subject, options: Options | None = None, *, baseline: Baseline | None = None) -> Verification:
+    """Verify a tap.
+
+    Raises:
+        UsageError: it can't be run at all: no such command, a wrong config.
+    """
+    return _Verifying(subject, options or Options()).whole(baseline)
+
+
+class _Verifying:
+    """One verification on its way."""
+
+    def __init__(self, subject: Subject, options: Options) -> None:
+        self.subject, self.options = subject, options
+        self.findings = Findings(RULES)
+        self.unchecked: dict[str, str] = {}
+        self.runs: list[RunFacts] = []
+        self.catalog: Any = None
+        self.selected: Any = None
+        self._began = time.monotonic()
+        self._started = dt.datetime.now(dt.UTC)
+        for secret in subject.secrets:
+            hide(secret)
+
+    def whole(self, baseline: Baseline | None) -> Verification:
+        """All of it, in order."""
+        self.findings.run = "discovery"
+        self.options.progress("discovery")
+        self.catalog, left = self.subject.discover(self.findings, self.options)
+        self.unchecked.update(left)
+        if self.catalog is not None:
+            check_catalog(self.catalog, findings=self.findings)
+        self.selected = self.options.catalog if self.options.catalog is not None else select_all(self.catalog)
+        first, end = self._sync(_SYNC, self.options.state, whole_wanted=True)
+        try:
+            self._first_ended(first, end)
+            if self.options.resume:
+                self._resumed(first, end)
+            if self.options.behaviour:
+                self._behave(first, end)
+        finally:
+            _close(first)
+        return result(
+            self.subject.name,
+            self.findings,
+            self.options,
+            runs=self.runs,
+            unchecked=self.unchecked,
+            started=self._started,
+            seconds=time.monotonic() - self._began,
+            baseline=baseline,
+            areas="CMBORPH" if self.options.behaviour else "CMBORH",
+        )
+
+    def _sync(self, run: str, state: Any, *, whole_wanted: bool) -> tuple[MessageCheck, RunEnd]:
+        """One run of the tap."""
+        self.options.progress(run)
+        findings = self.findings
+        findings.run = run
+        given = self.options.catalog is not None
+        declared = declared_of(self.selected, all_selected=not given and self.subject.selects_all)
+        check = MessageCheck(
+            findings,
+            limits=self.options.limits,
+            given=state,
+            declared=declared or None,
+            secrets=self.subject.secrets,
+            log_all=self.options.resume,
+        )
+        began = time.monotonic()
+        most, seconds = self.options.max_records, self.options.max_seconds
+
+        def stop() -> bool:
+            enough = most is not None and check.rows >= most
+            return enough or (seconds is not None and time.monotonic() - began >= seconds)
+
+        end = self.subject.sync(check, findings, self.options, run=run, catalog=self.selected, state=state, stop=stop)
+        check.finish(whole=end.whole)
+        facts = facts_of(
+            check,
+            run,
+            ended=end.ended,
+            exit_code=end.exit_code,
+            seconds=time.monotonic() - began,
+            requests=end.requests,
+        )
+        for stream, patch in end.patches.items():
+            if stream in facts.streams and patch:
+                facts.streams[stream].patch = {**facts.streams[stream].patch, **patch}
+        for stream, flips in end.orders.items():
+            if stream in facts.streams and flips:
+                facts.streams[stream].order.setdefault("declared", []).extend(flips)
+        self.runs.append(facts)
+        self.unchecked.update(end.unchecked)
+        return check, end
+
+    def _first_ended(self, first: MessageCheck, end: RunEnd) -> None:
+        if end.ended == "stopped":
+            reason = "the run was ended by --max-records or --max-seconds"
+            for code in ("B305", "B309", "B310", "B315", "B318", "B323"):
+                self.unchecked.setdefault(code, reason)
+        if not first.rows:
+            self._leave("no row came", *(code for code in RULES if code[0] in "OR" or code in _OF_ROWS))
+
+    def _resumed(self, first: MessageCheck, end: RunEnd) -> None:
+        """Runs from the first, a middle and the last STATE."""
+        chosen = first.states.chosen()
+        if not chosen:
+            self._leave("the run wrote no STATE", "B311", "B312", "B313")
+            return
+        if end.ended == "failed":
+            self._leave("the first run failed", "B311", "B312", "B313")
+            return
+        for state in chosen:
+            self._resume(first, end, state)
+
+    def _resume(self, first: MessageCheck, end: RunEnd, state: KeptState) -> None:
+        name = f"resumed from STATE {state.number} of {first.states.count}"
+        last = state.number == first.states.count
+        seen = {one.fingerprint for one in self.findings}
+        own = self.findings
+        self.findings = Findings(RULES)
+        try:
+            resumed, how = self._sync(name, state.value, whole_wanted=False)
+            if how.whole:
+                compare(first, state, resumed, self.findings, last=last and end.whole)
+            else:
+                self._leave(f"a run that was to be resumed was {how.ended}", "B311", "B312", "B313")
+        finally:
+            found, self.findings = self.findings, own
+        # What the first run showed already is told once.
+        self.findings.take(one for one in found if one.fingerprint not in seen)
+        _close(resumed)
+
+    def _behave(self, first: MessageCheck, end: RunEnd) -> None:
+        self.findings.run = "behaviour"
+        rows = [check.began for check in first.streams.values() if check.began is not None]
+        state = first.states.last if end.whole else None
+        streams = {name for name, check in first.streams.items() if check.schema is not None}
+        first_rows = min(rows) if rows else None
+        self.unchecked.update(
+            self.subject.behave(
+                self.findings,
+                self.options,
+                catalog=self.selected,
+                state=state,
+                streams=streams,
+                first_rows=first_rows,
+            )
+        )
+
+    def _leave(self, reason: str, *codes: str) -> None:
+        for code in codes:
+            self.unchecked.setdefault(code, reason)
+
+
+def _close(check: MessageCheck) -> None:
+    for one in check.streams.values():
+        one.log.close()
+
+
+def verify_messages(
+    blocks: Iterable[bytes],
+    *,
+    subject: str,
+    options: Options,
+    secrets: Iterable[str] = (),
+    baseline: Baseline | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    batch_options: Any = None,
+) -> Verification:
+    """Verify the messages of a run that somebody else runs, as they come.
+
+    Args:
+        stopped: asked at the end: whether the reading was ended before the input was.
+    """
+    began, started = time.monotonic(), dt.datetime.now(dt.UTC)
+    secrets = tuple(secrets)
+    for secret in secrets:
+        hide(secret)
+    findings = Findings(RULES)
+    declared = None
+    if options.catalog is not None:
+        check_catalog(options.catalog, findings=findings)
+        declared = declared_of(options.catalog)
+    check = MessageCheck(
+        findings,
+        limits=options.limits,
+        given=options.state,
+        declared=declared,
+        secrets=secrets,
+        batch_options=batch_options,
+    )
+    for block in blocks:
+        check.feed(block)
+        if _enough(check, options):
+            break
+    whole = not stopped() and not _enough(check, options)
+    check.finish(whole=whole)
+    ended = "" if whole else "stopped"
+    run = facts_of(check, "input", ended=ended, exit_code=None, seconds=time.monotonic() - began)
+    unchecked = {
+        code: "needs a tap that can be run: burler verify APP, or --exec" for code in RULES if _needs_tap(code)
+    }
+    if not secrets:
+        unchecked["M215"] = "needs the tap's config: --config FILE"
+    if declared is None:
+        unchecked.update(dict.fromkeys(("M223", "M224"), "need the catalog of the run: --catalog FILE"))
+    found = result(
+        subject,
+        findings,
+        options,
+        runs=[run],
+        unchecked=unchecked,
+        started=started,
+        seconds=time.monotonic() - began,
+        baseline=baseline,
+        areas="CMBOR" if declared is not None else "MBOR",
+    )
+    _close(check)
+    return found
+
+
+def _enough(check: MessageCheck, options: Options) -> bool:
+    return options.max_records is not None and check.rows >= options.max_records
+
+
+def _needs_tap(code: str) -> bool:
+    return code[0] in "PH" or code in ("B311", "B312", "B313", "B314", "O401", "R502")
+
+
+def verify_catalog(catalog: Any, *, subject: str, options: Options, baseline: Baseline | None = None) -> Verification:
+    """Verify a catalog alone."""
+    began, started = time.monotonic(), dt.datetime.now(dt.UTC)
+    findings = Findings(RULES)
+    check_catalog(catalog, findings=findings, run="")
+    seconds = time.monotonic() - began
+    return result(
+        subject,
+        findings,
+        options,
+        runs=[],
+        unchecked={},
+        started=started,
+        seconds=seconds,
+        baseline=baseline,
+        areas="C",
+    )
+
+
+def result(
+    subject: str,
+    findings: Findings,
+    options: Options,
+    *,
+    runs: list[RunFacts],
+    unchecked: dict[str, str],
+    started: dt.datetime,
+    seconds: float,
+    baseline: Baseline | None,
+    areas: str,
+) -> Verification:
+    """What is told in the end: the findings that count, without secrets."""
+    from burler.singer.messages import format_time
+
+    everything = [_harmless(one) for one in findings]
+    wanted = counted(everything, options.choice)
+    new, known = (wanted, []) if baseline is None else baseline.split(wanted)
+    asked = [code for code, rule in RULES.items() if code[0] in areas and options.choice.wants(rule)]
+    return Verification(
+        subject=masked(subject),
+        started=format_time(started),
+        seconds=seconds,
+        findings=list(new),
+        runs=runs,
+        checked=[code for code in asked if code not in unchecked],
+        unchecked={code: unchecked[code] for code in asked if code in unchecked},
+        baselined=len(known),
+        ignored=len(everything) - len(wanted),
+    )
+
+
+def _harmless(one: Finding) -> Finding:
+    import dataclasses
+
+    return dataclasses.replace(one, message=masked(one.message))

@@ -1,0 +1,228 @@
+"""Taps that break a rule of behaviour, and the same tap keeping it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from burler.spec.finding import Findings
+from burler.spec.limits import Limits
+from burler.spec.table import RULES
+from burler.verify.behaviour import check_behaviour, check_discovery, ended_badly
+from burler.verify.program import Program
+
+SHOP = Path(__file__).parent / "taps" / "shop.py"
+SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "pad": {"type": "string"}}}
+CATALOG = {
+    "streams": [
+        {
+            "tap_stream_id": name,
+            "stream": name,
+            "schema": SCHEMA,
+            "key_properties": ["id"],
+            "metadata": [{"breadcrumb": [], "metadata": {"inclusion": "available", "selected": True}}],
+        }
+        for name in ("people", "orders")
+    ]
+}
+STATE = {"bookmarks": {"people": {"id": 150}}}
+LIMITS = Limits(stop_seconds=1.0)
+SECRET = "n0b0dy-reads-this"
+
+
+def shop(folder: Path, *bugs: str) -> Program:
+    """The tap of a shop, with bugs."""
+    config = folder / "config.json"
+    config.write_text(json.dumps({"token": SECRET}))
+    words = " ".join(f"--bug {bug}" for bug in bugs)
+    return Program.of_command(f"{sys.executable} -S -E {SHOP} --config {config} {words}", folder=folder)
+
+
+def check(
+    program: Program, *codes: str, state=STATE, first_rows: float | None = 0.1, seconds: float = 60.0
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What is found (code -> message), and what could not be looked at; of some rules, or of all."""
+    findings = Findings(RULES)
+    unchecked = check_behaviour(
+        program,
+        CATALOG,
+        findings,
+        limits=LIMITS,
+        state=state,
+        streams={"people", "orders"},
+        wants=lambda code: not codes or code in codes,
+        first_rows=first_rows,
+        deadline_seconds=seconds,
+        whole_seconds=seconds,
+    )
+    return {one.code: one.message for one in findings}, unchecked
+
+
+BREAKING = [
+    ("P601", ["refuses-both"], "exclude each other"),
+    ("P602", ["ignores-selection"], "a row came"),
+    ("P602", ["fails-on-no-selection"], "no stream is selected"),
+    ("P603", ["fails-on-nothing"], "exit code 1"),
+    ("P603", ["rows-without-schema"], "without a SCHEMA"),
+    ("P603", ["loses-bookmarks"], "no bookmark of the stream"),
+    ("P604", ["silent-without-config"], "says nothing"),
+    ("P604", ["writes-before-config"], "to stdout before it fails"),
+    ("P605", ["swallows-epipe"], "exit code 0"),
+    ("P605", ["hangs-at-epipe"], "still runs 1 s later"),
+    ("P606", ["ignores-sigterm"], "switched off"),
+    ("P606", ["goes-on"], "goes on to its end"),
+    ("P606", ["hangs-after-sigterm"], "still runs 1 s after SIGTERM"),
+    ("P607", ["dies-in-handler", "buffered"], "exit code 0, and"),
+    ("P608", ["early-bookmark"], "people id="),
+    ("P610", ["exits-zero"], "exit code is 0"),
+    ("P612", ["traceback"], "TypeError"),
+    ("P613", ["tells-secret"], "'token'"),
+    ("P616", ["fails-on-properties"], "KeyError"),
+    ("P616", ["ignores-properties"], "no row comes"),
+    ("P618", ["leaves-child"], "sleep"),
+    ("P618", ["child-keeps-pipes"], "sleep"),
+    ("P619", ["default-sigterm", "buffered"], "kills the tap"),
+    ("P620", ["exit-code-3"], "exit code 3"),
+    ("P620", ["raises-in-handler"], "RuntimeError: terminated"),
+    ("P621", ["drops-bookmarks"], "no bookmark of the stream"),
+    ("P622", ["schema-late"], "no SCHEMA"),
+    ("P623", ["only-full-table", "half-done"], "no STATE covers"),
+    ("P624", ["only-full-table", "activates-half"], "it activates their version"),
+    ("B314", ["refuses-state"], "KeyError"),
+    ("B314", ["refuses-gone"], "not known"),
+]
+
+
+@pytest.mark.parametrize(("code", "bugs", "said"), BREAKING, ids=[f"{code}-{bugs[0]}" for code, bugs, _ in BREAKING])
+def test_what_breaks_a_rule_is_found(tmp_path: Path, code: str, bugs: list[str], said: str):
+    codes = [code] if code != "P613" else [code, "P601"]  # a run is needed in which the secret is told
+    codes = codes if code != "P618" else [code, "P602"]
+    found, unchecked = check(shop(tmp_path, *bugs), *codes)
+    assert said in found[code]
+    assert found.keys() == {code}
+    assert unchecked == {}
+    assert SECRET not in found[code]
+
+
+def test_a_tap_that_keeps_all_rules_has_no_findings_and_nothing_unchecked(tmp_path: Path):
+    assert check(shop(tmp_path)) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("code", "bugs", "reason"),
+    [
+        ("P601", ["catalog-only"], "does not know both"),
+        ("P616", ["catalog-only"], "does not know --properties"),
+        ("P604", ["needs-no-config"], "runs without a config"),
+        ("P605", ["tiny", "swallows-epipe"], "fits into a pipe"),
+        ("P606", ["tiny", "buffered"], "the run was over before SIGTERM"),
+        ("P608", ["default-sigterm"], "SIGTERM kills the tap at once"),
+        ("P608", ["goes-on"], "too small to tell"),
+        ("P602", ["traceback-always"], "the plain run ended with exit code"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+)
+def test_what_cannot_be_decided_says_why(tmp_path: Path, code: str, bugs: list[str], reason: str):
+    found, unchecked = check(shop(tmp_path, *bugs), code, first_rows=None if "traceback-always" in bugs else 0.1)
+    assert found == {}
+    assert unchecked.keys() == {code}
+    assert reason in unchecked[code]
+
+
+def test_without_a_state_nothing_is_said_of_runs_from_one(tmp_path: Path):
+    found, unchecked = check(shop(tmp_path), "P603", "P621", "P622", state=None)
+    assert found == {}
+    assert set(unchecked) == {"P603", "P621", "P622"}
+
+
+def test_a_command_without_config_is_not_run_without_one(tmp_path: Path):
+    program = dataclasses.replace(shop(tmp_path, "needs-no-config")).with_config(None)
+    found, unchecked = check(program, "P604", "P610", "P612")
+    assert found == {}
+    assert set(unchecked) == {"P604", "P610", "P612"}
+
+
+def test_a_run_that_hangs_without_config_is_ended(tmp_path: Path):
+    found, _ = check(shop(tmp_path, "hangs-without-config"), "P604", seconds=0.5)
+    assert "still runs after" in found["P604"]
+
+
+def test_rules_that_nobody_asks_for_cost_no_run(tmp_path: Path):
+    progress: list[str] = []
+    check_behaviour(
+        shop(tmp_path),
+        CATALOG,
+        Findings(RULES),
+        limits=LIMITS,
+        wants=lambda code: code == "P602",
+        progress=progress.append,
+        first_rows=0.1,
+        flags=frozenset({"--catalog", "--state"}),
+    )
+    assert progress == ["run with nothing selected"]
+
+
+def test_a_tap_that_knows_only_properties_gets_its_catalog_there(tmp_path: Path):
+    findings = Findings(RULES)
+    unchecked = check_behaviour(
+        shop(tmp_path),
+        CATALOG,
+        findings,
+        limits=LIMITS,
+        wants=lambda code: code in ("P602", "B314"),
+        flags=frozenset({"--config", "--properties", "--state"}),
+    )
+    assert (list(findings), unchecked) == ([], {})
+
+
+DISCOVERING = [
+    ("P611", "noise", "INFO {connecting}"),
+    ("P611", "noise-after", "done"),
+    ("P613", "tells-secret", "'token'"),
+    ("P614", "discovery-fails", "exit code 1); it said last: CRITICAL no such host"),
+    ("P614", "discovery-no-json", "prints no catalog but: people"),
+    ("P615", "unstable", "metadata"),
+]
+
+
+@pytest.mark.parametrize(("code", "bug", "said"), DISCOVERING, ids=[f"{code}-{bug}" for code, bug, _ in DISCOVERING])
+def test_what_breaks_a_rule_of_discovery_is_found(tmp_path: Path, code: str, bug: str, said: str):
+    findings = Findings(RULES)
+    found = check_discovery(shop(tmp_path, bug), findings)
+    assert {one.code for one in findings} == {code}
+    assert said in next(iter(findings)).message
+    assert SECRET not in next(iter(findings)).message
+    assert (found.catalog is None) == (code == "P614")
+    assert set(found.unchecked) == ({"P611", "P615"} if code == "P614" else set())
+
+
+@pytest.mark.parametrize("bug", ["none", "shuffled"])
+def test_discovery_that_keeps_the_rules_gives_the_catalog(tmp_path: Path, bug: str):
+    findings = Findings(RULES)
+    found = check_discovery(shop(tmp_path, bug), findings)
+    assert (list(findings), found.unchecked) == ([], {})
+    assert {item["tap_stream_id"] for item in found.catalog["streams"]} == {"people", "orders"}
+
+
+def test_a_tap_that_cannot_discover_is_not_asked_to(tmp_path: Path):
+    found = check_discovery(shop(tmp_path), Findings(RULES), flags=frozenset({"--catalog"}))
+    assert found.catalog is None
+    assert set(found.unchecked) == {"P611", "P614", "P615"}
+
+
+def test_a_run_that_failed_is_a_finding_and_one_that_was_cut_short_is_none(tmp_path: Path):
+    findings = Findings(RULES)
+    program = shop(tmp_path, "traceback").with_config(None)
+    ended = program.run(take=lambda block: None)
+    assert ended_badly(findings, ended, "sync", program)
+    assert [one.code for one in findings] == ["P609"]
+    assert "TypeError" in next(iter(findings)).message
+    good = shop(tmp_path)
+    for stop in (True, False):
+        ended = good.run(catalog=CATALOG, take=lambda block: None, stop=lambda stop=stop: stop)
+        assert not ended_badly(findings, ended, "sync", good)
+    assert len(findings) == 1

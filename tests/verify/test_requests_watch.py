@@ -1,0 +1,450 @@
+"""What is noted of requests, and what is judged: without a network, by a clock of the tests."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from burler.context import StreamRun, call_bound
+from burler.spec.finding import Findings
+from burler.spec.limits import Limits
+from burler.spec.rules_requests import REQUEST_RULES
+from burler.verify import requests_watch
+from burler.verify.requests_asked import Asked, endpoint_of, is_this_machine, shows_credentials
+from burler.verify.requests_check import check_requests
+from burler.verify.requests_pages import Series, skipped
+from burler.verify.requests_watch import RequestWatch
+
+URL = "http://127.0.0.1/"
+JSON = {"Content-Type": "application/json"}
+
+
+class Seen:
+    """A watch that is told of requests."""
+
+    def __init__(self, stream="contacts"):
+        self.seconds = 0.0
+        self.watch = RequestWatch(lambda: stream, clock=lambda: self.seconds, now=lambda: 0.0)
+
+    def ask(self, url, status=200, body=None, *, method="GET", sent=None, headers=None, more=JSON, seconds=0.0):
+        """A request that was answered, or lost (status None)."""
+        asked = Asked(method, URL + url, headers or {}, sent, timeout=True)
+        self.seconds += seconds
+        going = self.watch.begin(asked)
+        if status is None:
+            return self.watch.lost(going)
+        reading = self.watch.answered(going, status, more)
+        if body is not None:
+            reading.feed(body if isinstance(body, bytes) else json.dumps(body).encode())
+        return reading.end()
+
+    def pages(self, name, values, limit=None, rows=None):
+        """Pages of a list."""
+        for value in values:
+            rest = "" if limit is None else f"&limit={limit}"
+            self.ask(f"list?{name}={value}{rest}", body=[{}] * (limit or 1 if rows is None else rows))
+        return self.codes()
+
+    def findings(self, rows=None, **more):
+        """What is found."""
+        found = Findings({rule.code: rule for rule in REQUEST_RULES})
+        self.unchecked = check_requests(self.watch, rows or {}, found, Limits(), **more)
+        return list(found)
+
+    def codes(self, rows=None, **more):
+        """The codes of what is found."""
+        return [one.code for one in self.findings(rows, **more)]
+
+
+@pytest.fixture
+def seen():
+    return Seen()
+
+
+# Endpoints
+
+
+@pytest.mark.parametrize(
+    ("path", "endpoint"),
+    [
+        ("", "/"),
+        ("contacts", "/contacts"),
+        ("v2/contacts/17/notes", "/v2/contacts/{id}/notes"),
+        ("contacts/3b241101-e2bb-4255-8caf-4136c566a962", "/contacts/{id}"),
+        ("blobs/9f86d081884c7d659a2feaa0c55ad015", "/blobs/{id}"),
+        ("users/ann%40example.com", "/users/{id}"),
+        ("days/2024-01-31", "/days/{id}"),
+        ("bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/getMe", "/{id}/getMe"),
+        ("contacts?token=abcdef", "/contacts"),
+        ("login;jsessionid=F7A2?x=1", "/login;jsessionid=***"),
+        ("facade/deadbeef/decade", "/facade/deadbeef/decade"),
+    ],
+)
+def test_endpoints_have_no_ids_and_no_secrets(path, endpoint):
+    assert endpoint_of(Asked("GET", URL + path)) == f"GET {endpoint}"
+
+
+def test_endpoints_without_end_are_put_together(seen):
+    for number in range(requests_watch._MOST_ENDPOINTS + 5):
+        seen.ask(f"x{number}x")
+    found = seen.watch.to_json("contacts")
+    assert len(found) == requests_watch._MOST_ENDPOINTS + 1
+    assert found["GET (others)"]["requests"] == 5
+
+
+# Repetitions
+
+
+def test_what_was_answered_and_is_asked_again_is_a_repetition(seen):
+    seen.ask("a?x=1&y=2&api_key=SECRETSECRET")
+    seen.ask("b")
+    seen.ask("a?y=2&x=1&api_key=SECRETSECRET")
+    (found,) = seen.findings()
+    assert (found.code, found.path, found.count) == ("H702", "GET /a", 1)
+    assert "api_key=***" in found.message
+    assert "SECRET" not in json.dumps(found.to_json())
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 401, None, 202, 304])
+def test_to_try_again_is_none(status, seen):
+    seen.ask("a", status)
+    seen.ask("b")
+    seen.ask("a")
+    assert seen.codes() == []
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"sent": b'{"page": 2}', "method": "POST"},
+        {"headers": {"Range": "bytes=10-20"}},
+        {"headers": {"Authorization": "another account"}},
+        {"url": "a?x=2"},
+    ],
+    ids=["body", "range", "account", "parameter"],
+)
+def test_another_request_is_none(second, seen):
+    seen.ask("a", method=second.get("method", "GET"))
+    seen.ask(**{"url": "a", **second})
+    assert seen.codes() == []
+
+
+def test_what_can_be_sent_once_is_not_compared(seen):
+    for _ in range(2):
+        seen.ask("a", method="POST", sent=iter([b"x"]))
+    assert seen.codes() == []
+
+
+def test_to_wait_for_a_job_is_none_but_to_ask_without_a_pause_is(seen):
+    for _ in range(3):
+        seen.ask("jobs/1", body={"status": "running"}, seconds=1.0)
+    assert seen.codes() == []
+    seen.ask("jobs/1", body={"status": "done"})
+    assert seen.codes() == ["H702"]
+
+
+def test_another_stream_may_ask_the_same():
+    stream = ["contacts"]
+    watch = RequestWatch(lambda: stream[0])
+    for stream[0] in ("contacts", "notes"):
+        watch.answered(watch.begin(Asked("GET", URL)), 200, {})
+    assert [watch.to_json(name)["GET /"]["repeated"] for name in ("contacts", "notes")] == [0, 0]
+
+
+def test_graphqls_errors_are_no_answer(seen):
+    for body in ({"errors": [{"message": "throttled"}]}, {"data": {"a": []}}):
+        seen.ask("graphql", body=body, method="POST", sent=b"{}")
+    assert seen.codes() == []
+
+
+def test_a_page_of_html_in_place_of_json_is_no_answer(seen):
+    seen.ask("a", body=b"<html>please wait</html>")
+    assert seen.codes() == ["H706"]
+    seen.ask("a", body=[{}])
+    assert seen.codes() == []
+
+
+def test_a_stream_that_tails_asks_for_ever(seen):
+    run = StreamRun(None, "contacts", tailing=True)
+    for status in (200, 200, 500):
+        call_bound(run, lambda status=status: seen.ask("changes?page=7", status))
+    assert seen.watch.to_json("contacts")["GET /changes"]["requests"] == 3
+    assert seen.codes({"contacts": 1}) == []
+
+
+def test_memory_is_bounded_and_it_is_said(seen, monkeypatch):
+    monkeypatch.setattr(requests_watch, "MOST", 10)
+    seen.watch.lists._most = 10
+    for number in range(30):
+        seen.ask(f"a?page={number + 1}")
+    assert seen.codes() == []
+    assert len(seen.watch._known) == sum(len(one.rows) for one in seen.watch.lists.series.values()) == 10
+    assert seen.unchecked["H702"] == "only the first 10 different requests were looked at"
+    assert set(seen.unchecked) == {"H702", "H704", "H705", "H708"}
+
+
+# Requests and rows
+
+
+@pytest.mark.parametrize(
+    ("requests", "rows", "found"), [(30, 59, True), (30, 60, False), (19, 1, False), (30, 0, False)]
+)
+def test_requests_for_each_row(requests, rows, found, seen):
+    for number in range(requests):
+        seen.ask(f"contacts/{number}")
+    assert seen.codes({"contacts": rows}) == (["H703"] if found else [])
+
+
+def test_a_foreign_taps_requests_are_counted_against_all_rows():
+    seen = Seen(stream=None)
+    for number in range(30):
+        seen.ask(f"contacts/{number}")
+    assert seen.codes({"contacts": 10, "notes": 5}) == ["H703"]
+    assert seen.codes({"contacts": 10, "notes": 50}) == []
+
+
+# Pages
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "limit", "codes"),
+    [
+        ("page", [1, 2, 4], None, ["H704"]),
+        ("page", [4, 3, 1, 2], None, []),
+        ("page", [0, 1, 2], None, []),
+        ("page", [0, 2, 3], None, ["H704"]),
+        ("page[number]", [1, 3, 5, 7], None, ["H704"]),
+        ("page", [1, 40], None, []),  # a look at the last page
+        ("page", [2, 3, 4], 100, ["H704"]),
+        ("page", [0, 100, 200], 100, []),  # an offset by another name
+        ("offset", [0, 100, 200], 100, []),
+        ("offset", [200, 0, 100], 100, []),
+        ("startAt", [1, 101, 201], 100, []),
+        ("offset", [0, 100, 300], 100, ["H704"]),
+        ("$skip", [0, 101, 202], 100, ["H704"]),
+        ("offset", [100, 200, 300], 100, ["H704"]),
+        ("offset", [0, 99, 198], 100, ["H705"]),
+        ("offset", [0, 1, 2], 100, ["H705"]),
+        ("offset", [5312, 5377, 5490], 100, []),  # a cursor that is a number
+        ("offset", [0, 5312, 5590], 100, []),
+        ("start", [1700000000, 1700003600], 100, []),  # times
+        ("offset", [0, 100, 300], None, []),
+    ],
+    ids=str,
+)
+def test_pages_that_are_asked_for(name, values, limit, codes, seen):
+    assert seen.pages(name, values, limit) == codes
+
+
+def test_a_first_page_without_a_number_is_the_first_one(seen):
+    seen.ask("list?size=100", body=[{}])
+    seen.ask("list?size=100&page=2", body=[{}])
+    assert seen.codes() == []
+
+
+def test_a_source_that_gives_fewer_rows_is_read_by_what_came(seen):
+    assert seen.pages("offset", [0, 100, 200, 300], limit=1000, rows=100) == []
+
+
+def test_a_source_that_gives_fewer_rows_is_not_read_by_what_was_asked(seen):
+    assert seen.pages("offset", [0, 1000, 2000], limit=1000, rows=100) == ["H708"]
+
+
+def test_pages_with_rows_that_were_left_out_are_none_that_are_capped(seen):
+    for offset, rows in ((0, 97), (100, 100), (200, 88), (300, 12)):
+        seen.ask(f"list?offset={offset}&limit=100", body=[{}] * rows)
+    assert seen.codes() == []
+
+
+def test_pages_in_a_body_are_pages(seen):
+    for offset in (0, 100, 300):
+        body = json.dumps({"query": "{...}", "variables": {"offset": offset, "limit": 100}}).encode()
+        seen.ask("graphql", body={"data": {"rows": [{}] * 100}}, method="POST", sent=body)
+    (found,) = seen.findings()
+    assert (found.code, found.message) == (
+        "H704",
+        "POST /graphql: rows 200 to 299 were never asked for; asked for were variables.offset=0, 100, 300.",
+    )
+
+
+def test_other_lists_are_other_lists(seen):
+    for parent, pages in ((1, (1, 2)), (2, (1,)), (3, (1, 2, 3, 4))):
+        for page in pages:
+            seen.ask(f"list?parent={parent}&page={page}", body=[{}])
+    assert seen.codes() == []
+
+
+def test_a_number_that_is_not_set_back_is_found(seen):
+    seen.ask("parents/1/list?page=1", body=[{}])
+    seen.ask("parents/2/list?page=2", body=[{}])
+    assert [(one.code, one.path) for one in seen.findings()] == [("H704", "GET /parents/{id}/list")]
+
+
+def test_a_parameter_that_is_never_the_same_hides_no_first_page(seen):
+    for page in (1, 2, 3):
+        seen.ask(f"list?page={page}&_={page * 7919}x", body=[{}])
+    assert seen.codes() == []
+
+
+@given(st.integers(1, 60), st.integers(1, 200), st.sampled_from(["page", "offset"]), st.randoms())
+def test_no_list_that_is_read_whole_has_a_hole(pages, limit, kind, random):
+    first = random.choice([0, 1])
+    values = [first + at * (1 if kind == "page" else limit) for at in range(pages)]
+    random.shuffle(values)
+    series = Series(None, "GET /", kind, kind, limit, 0, 0, "", dict.fromkeys(values))
+    assert skipped(series) == []
+
+
+@given(st.integers(4, 60), st.integers(2, 200), st.sampled_from(["page", "offset"]), st.data())
+def test_a_page_that_is_left_out_is_a_hole(pages, limit, kind, data):
+    gone = data.draw(st.integers(1, pages - 2))
+    values = [1 + at * (1 if kind == "page" else limit) for at in range(pages) if at != gone]
+    series = Series(None, "GET /", kind, kind, limit, 0, 0, "", dict.fromkeys(values))
+    begin = 1 + gone * (1 if kind == "page" else limit)
+    assert skipped(series) == [(begin, begin if kind == "page" else begin + limit - 1)]
+
+
+# Lists that are cut
+
+
+@pytest.mark.parametrize(
+    ("url", "body", "headers"),
+    [
+        ("list", {"data": [{}], "next": "/list?page=2"}, {}),
+        ("list", [{}], {"Link": f'<{URL}list?page=2>; rel="next"'}),
+        ("list", {"items": [{}], "has_more": True}, {}),
+        ("list", {"items": [{}], "meta": {"next_cursor": "abc"}}, {}),
+        ("list", {"items": [{}], "total_count": 250}, {}),
+        ("list?page=3&limit=1", {"items": [{}], "total_pages": 4}, {}),
+        ("list?offset=100&limit=1", {"items": [{}], "total_count": 250}, {}),
+    ],
+    ids=["next", "Link", "has_more", "cursor", "total", "pages", "offset"],
+)
+def test_a_last_page_that_says_there_is_more(url, body, headers, seen):
+    if "?" in url:
+        seen.ask("list", body=[{}])
+    seen.ask(url, body=body, more={**JSON, **headers})
+    assert [one.code for one in seen.findings() if one.code != "H704"] == ["H709"]
+    assert seen.codes(resumed=True) == []
+    seen.ask("list?page=4", body={"data": [], "next": None})
+    assert "H709" not in seen.codes()
+
+
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [
+        ("list?page=3&limit=1", {"items": [{}], "total_pages": 3}),
+        ("list?page=3&limit=2", {"items": [{}], "has_more": True}),  # not full: taps stop there
+        ("list?offset=249&limit=1", {"items": [{}], "total_count": 250}),
+        ("list?cursor=abc", {"items": [{}], "cursor": "abc"}),
+        ("list", {"items": [{}], "total_count": 1}),
+        ("list", {"items": [], "next": "/list?page=2"}),
+        ("list", {"items": [{}], "has_more": False, "next": "/list?page=2"}),
+        ("list?since=1", {"items": [{}], "total_count": 250}),
+    ],
+    ids=["pages", "short", "offset", "repeated cursor", "total", "empty", "both", "a total of what"],
+)
+def test_a_last_page_that_is_the_last(url, body, seen):
+    seen.ask("list", body=[])
+    seen.ask(url, body=body)
+    assert "H709" not in seen.codes()
+
+
+def test_pages_that_end_in_another_order_are_no_cut(seen):
+    going = [seen.watch.begin(Asked("GET", f"{URL}list?page={page}")) for page in (1, 2)]
+    for one, more in ((going[1], None), (going[0], "/list?page=2")):
+        reading = seen.watch.answered(one, 200, JSON)
+        reading.feed(json.dumps({"data": [{}], "next": more}).encode())
+        reading.end()
+    assert seen.codes() == []
+
+
+def test_a_next_page_elsewhere_that_was_read_is_no_cut(seen):
+    seen.ask("list", body={"data": [{}], "next": {"href": "/more/abc"}})
+    assert seen.codes() == ["H709"]
+    seen.ask("more/abc", body={"data": [{}], "next": None})
+    assert seen.codes() == []
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(500, "H706"), (429, "H706"), (401, "H706"), (None, "H706"), (403, "H710"), (422, "H710")]
+)
+def test_a_failure_that_nobody_minds(status, code, seen):
+    seen.ask("a?token=SECRETSECRET", status)
+    (found,) = seen.findings()
+    assert found.code == code
+    assert "SECRET" not in json.dumps(found.to_json())
+    assert seen.codes(ended_well=lambda stream: False) == []
+
+
+@pytest.mark.parametrize("status", [404, 410, 304, 301])
+def test_what_is_gone_is_no_failure(status, seen):
+    seen.ask("a", status)
+    assert seen.codes() == []
+
+
+def test_an_error_behind_the_last_page_is_its_end(seen):
+    for page, status in ((1, 200), (2, 200), (3, 400)):
+        seen.ask(f"list?page={page}", status, body=[{}] if status == 200 else None)
+    assert seen.codes() == []
+
+
+def test_new_credentials_may_answer_an_old_request(seen):
+    seen.ask("a", 401, headers={"Authorization": "old"})
+    seen.ask("a", 200, headers={"Authorization": "new"})
+    assert seen.codes() == []
+
+
+def test_a_head_is_only_a_question(seen):
+    seen.ask("a", 405, method="HEAD")
+    seen.ask("b", 200, method="HEAD", more={"Content-Length": "100"})
+    assert seen.codes() == []
+
+
+# Times and credentials
+
+
+@pytest.mark.parametrize(("seconds", "codes"), [(0.0, ["H711"]), (29.0, ["H711"]), (55.0, []), (60.0, [])])
+def test_retry_after(seconds, codes, seen):
+    seen.ask("a", 429, more={"Retry-After": "60"})
+    seen.ask("a", seconds=seconds)
+    assert seen.codes() == codes
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "what"),
+    [
+        ("http://api.example.com/a", {"authorization": "Basic abc"}, "the header authorization"),
+        ("http://api.example.com/a", {"X-Api-Key": "abc"}, "the header X-Api-Key"),
+        ("http://api.example.com/a?access_token=abc", {}, "the parameter access_token"),
+        ("http://ann:abc@api.example.com/a", {}, "a user in the URL"),
+        ("http://api.example.com/a?page=1", {"Accept": "*/*", "Cookie": "theme=dark"}, ""),
+    ],
+)
+def test_what_shows_credentials(url, headers, what):
+    assert shows_credentials(Asked("GET", url, headers)) == what
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "app.localhost", "127.0.0.1", "127.1.2.3", "::1"])
+def test_this_machine(host):
+    assert is_this_machine(host)
+    assert not is_this_machine("api.example.com")
+    assert not is_this_machine("192.168.1.4")
+
+
+# What can't be looked at
+
+
+def test_a_run_in_which_no_request_was_seen_says_so(seen):
+    assert seen.codes() == []
+    assert set(seen.unchecked) == {rule.code for rule in REQUEST_RULES}
+    assert set(seen.unchecked.values()) == {"no request was seen"}
+    seen.watch.unknown.append("boto3.Client")
+    seen.codes()
+    assert seen.unchecked["H704"] == "nobody knows how to watch a client of type boto3.Client"
