@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -90,6 +91,8 @@ def verify_command(app: str | None, **given: Any) -> int:
     project = find_project(Path.cwd())
     options = _options(asked, project)
     baseline = _baseline(asked, project)
+    strict = project.strict if asked.strict is None else asked.strict
+    terminal = sys.stdout  # before it is ours
     with process.own_stdout() as writer:
         verification = _verify(app, asked, options, None if asked.write_baseline is not None else baseline)
         if asked.write_baseline is not None:
@@ -97,13 +100,12 @@ def verify_command(app: str | None, **given: Any) -> int:
 
             write_baseline(Path(asked.write_baseline), verification.findings)
             logger.info("%d findings are in the baseline %s", len(verification.findings), asked.write_baseline)
-        _reports(asked, verification)
-        writer.write(_report(verification, asked.form, terminal=sys.__stdout__))
+        _reports(asked, verification, strict=strict)
+        writer.write(_report(verification, asked.form, strict=strict, terminal=terminal))
         writer.flush()
     _gone(baseline, verification, asked)
     if asked.write_baseline is not None:
         return 0
-    strict = project.strict if asked.strict is None else asked.strict
     return verification.exit_code(strict=strict)
 
 
@@ -189,21 +191,19 @@ def _messages(asked: Asked, options: Options, baseline: Baseline | None) -> Veri
         )
 
 
-def _report(verification: Verification, form: str, *, terminal: Any = None) -> bytes:
-    if form == "json":
-        return process.pretty(verification.to_json())
+def _report(verification: Verification, form: str, *, strict: bool, terminal: Any = None) -> bytes:
     from burler.verify.report import report_bytes
 
     tty = terminal is not None and terminal.isatty()
     width = min(_WIDTH, shutil.get_terminal_size().columns) if tty else _WIDTH
-    return report_bytes(verification, form, width=width, colour=tty)
+    return report_bytes(verification, form, width=width, colour=tty and "NO_COLOR" not in os.environ, strict=strict)
 
 
-def _reports(asked: Asked, verification: Verification) -> None:
+def _reports(asked: Asked, verification: Verification, *, strict: bool) -> None:
     from burler.config.atomic import replace_file
 
     for path in asked.report:
-        content = _report(verification, _SUFFIXES[Path(path).suffix.lower()])
+        content = _report(verification, _SUFFIXES[Path(path).suffix.lower()], strict=strict)
         try:
             replace_file(common.replaceable("--report", path, UsageError), content)
         except OSError as error:

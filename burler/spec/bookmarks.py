@@ -31,7 +31,7 @@ class BookmarkWatch:
         self.partitioned = partitions_of(entry_of(given, stream)) is not None
         self.greatest: Any = None
         self.greatest_shown: Any = None
-        self.first_stated: Any = MISSING
+        self.first: Any = MISSING  # of the rows
         self.rows = 0
         self.states = 0
         self.rows_after_state = 0
@@ -60,6 +60,8 @@ class BookmarkWatch:
             return None
         self.kind, column = found
         self.order.add(column, lines, there)
+        if self.first is MISSING:
+            self.first = there[0]
         least, greatest = min(column), max(column)
         if not self.partitioned:
             self._behind(least, column, there, lines)
@@ -72,28 +74,32 @@ class BookmarkWatch:
         self._say("B321", f"the replication key '{self.key}' changes its kind, so values can't be compared", line)
 
     def _behind(self, least: Any, column: Sequence[Any], shown: Sequence[Any], lines: Sequence[int]) -> None:
-        """Rows that a run from one of the STATEs before them would not get."""
-        while self._ahead and least <= max(one[0] for one in self._ahead):
-            ahead, text, line = self._ahead.pop()
-            place = next((at for at, one in enumerate(column) if one <= ahead), None)
-            if place is None:
-                continue
-            self._say(
-                "B302",
-                f"a STATE says {text!s}, and the row with {shown[place]!s} came after it (line {lines[place]}): a run "
-                "that is resumed from there may miss it",
-                line,
-            )
-        if self._stated is not None and least < self._stated and not self._findings.seen("B302", self.stream):
-            place = next(at for at, one in enumerate(column) if one < self._stated)
-            count = sum(one < self._stated for one in column)
-            self._say(
-                "B303",
-                f"a STATE said {self._stated_shown[0]!s} (line {self._stated_shown[1]}), and the row with "
-                f"{shown[place]!s} came after it: a run that is resumed from there misses it",
-                lines[place],
-                count,
-            )
+        """Rows that a run from one of the STATEs before them would not get. Those at a bookmark it gets, if it goes on
+        as Singer says (at the bookmark, not behind it); those that lie below the state that the run was given were read
+        before: they come again."""
+        assert self.kind is not None
+        given = None if self.given is MISSING else of_kind(self.given, self.kind)
+        for ahead, text, line in self._ahead:
+            if least < ahead:
+                place = next((at for at, one in enumerate(column) if one < ahead and not _is_below(one, given)), None)
+                if place is not None:
+                    self._say(
+                        "B302",
+                        f"a STATE says {text!s}, and the row with {shown[place]!s} came after it (line {lines[place]}): "
+                        "a run that is resumed from there misses it",
+                        line,
+                    )
+                self._ahead = []
+        if self._stated is not None and least < self._stated and not self._findings.seen("B302", self.stream, self.key):
+            lost = [at for at, one in enumerate(column) if one < self._stated and not _is_below(one, given)]
+            if lost:
+                self._say(
+                    "B303",
+                    f"a STATE said {self._stated_shown[0]!s} (line {self._stated_shown[1]}), and the row with "
+                    f"{shown[lost[0]]!s} came after it: a run that is resumed from there misses it",
+                    lines[lost[0]],
+                    len(lost),
+                )
 
     def add_state(self, state: Any, line: int, now: dt.datetime, seconds: float) -> None:
         """A STATE."""
@@ -107,8 +113,6 @@ class BookmarkWatch:
         if self.rows_after_state and self.value is not MISSING and value != self.value:
             self._moved_between_rows = True
         self.rows_after_state = 0
-        if self.first_stated is MISSING:
-            self.first_stated = value
         kind = self.kind or comparable(value)[0]
         now_said, before = of_kind(value, kind), None if self.value is MISSING else of_kind(self.value, kind)
         if now_said is None:
@@ -142,7 +146,7 @@ class BookmarkWatch:
         if (
             self.order.direction in ("none", "desc")
             and self._moved_between_rows
-            and not self._findings.seen("B303", self.stream)
+            and not self._findings.seen("B303", self.stream, self.key)
         ):
             flip = self.order.first_flips[0] if self.order.first_flips else None
             where = f" ({flip['before']}, then {flip['value']}, {flip['place']})" if flip else ""
@@ -206,7 +210,7 @@ class BookmarkWatch:
 
     def advanced_seconds(self, own: Any) -> float | None:
         """How far a bookmark of date-times went; None where it is none."""
-        began = self.given if self.given is not MISSING else self.first_stated
+        began = self.given if self.given is not MISSING else self.first
         if self.kind != "time" or own is MISSING or began is MISSING:
             return None
         one, other = of_kind(began, "time"), of_kind(own, "time")
@@ -246,6 +250,10 @@ class BookmarkWatch:
             place=None if line is None else f"line {line}",
             count=count,
         )
+
+
+def _is_below(value: Any, given: Any) -> bool:
+    return given is not None and bool(value < given)
 
 
 def marks_of(column: Sequence[Any], kind: Kind) -> list[float] | None:

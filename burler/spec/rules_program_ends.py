@@ -59,4 +59,26 @@ finally:
     worker.terminate()
 """,
     ),
+    Rule(
+        code="P626",
+        name="closed-stdout-traceback",
+        severity="info",
+        title="The reader goes away, and the tap ends in a traceback.",
+        what="In the run whose reader goes away (see P605) there should be no Python traceback on stderr.",
+        why="In a pipeline the target has failed, and its error is what people look for. The tap's traceback comes "
+        "after it and hides it.",
+        mend="Catch `BrokenPipeError` where the program ends, log one line, and exit with a code other than 0. Send "
+        "stdout to nowhere first, or Python tries to flush it once more.",
+        breaks="""\
+main()
+""",
+        keeps="""\
+try:
+    main()
+except BrokenPipeError:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    logger.error("the reader of stdout has gone")
+    sys.exit(1)
+""",
+    ),
 )

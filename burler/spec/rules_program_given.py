@@ -53,10 +53,12 @@ for stream in catalog["streams"]:
         name="empty-source",
         severity="error",
         title="A run that finds nothing new fails, or loses bookmarks.",
-        what="The tap is run from the last STATE of a whole run. It must end with exit code 0, send no row before its "
-        "stream's SCHEMA, and each bookmark that it was given must be in the last STATE that it writes; a run that "
-        "writes none keeps them all. What is looked at is whether a bookmark is there, not its value. Rows may have "
-        "come to the source meanwhile, so this is as close to an empty source as a tap's own data allow.",
+        what="The tap is run from the last STATE of a whole run, and from the same one with each date and time in it "
+        "set to the moment of the run, which a source has nothing newer than. Both must end with exit code 0, send no "
+        "row before its stream's SCHEMA, and have each bookmark that they were given in the last STATE that they "
+        "write; a run that writes none keeps them all. What is looked at is whether a bookmark is there, not its "
+        "value. This is as close to an empty source as a tap's own data allow: where resuming reads the last row "
+        "again, or bookmarks are numbers, some rows still come.",
         why="The next run is given the last STATE. A bookmark that is not in it is forgotten: that run reads "
         "everything again, and again after the next quiet night.",
         mend="Begin with the state that was given and change in it only what rows have moved: "
@@ -127,6 +129,25 @@ for i, row in enumerate(rows):
 write_schema(stream)
 for row in rows:
     write_record(stream, row)
+""",
+    ),
+    Rule(
+        code="P625",
+        name="deselected-field",
+        severity="error",
+        title="Fields that are deselected come all the same.",
+        what="The tap is run with a catalog in which every field has `selected: false`, except keys, replication keys "
+        "and what the metadata call `automatic`; one field stays where there is none of these. A value in a field that "
+        "is deselected is reported, a null is not. The run ends when each stream has sent a row.",
+        why="Fields are deselected because they are personal, secret or large. Here they land in the warehouse "
+        "although somebody has said no.",
+        mend="Ask the metadata of each field before the row is written: `automatic` is sent, `unsupported` is not, "
+        "else `selected` counts, then `selected-by-default`. Leave them out of the SCHEMA as well.",
+        breaks="""\
+write_record(stream, row)
+""",
+        keeps="""\
+write_record(stream, {name: value for name, value in row.items() if is_selected(name)})
 """,
     ),
 )

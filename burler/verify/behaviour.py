@@ -15,7 +15,8 @@ from burler.spec.limits import Limits
 from burler.verify.behaviour_config import check_config
 from burler.verify.behaviour_discovery import Discovered, check_discovery
 from burler.verify.behaviour_ends import check_ends
-from burler.verify.behaviour_given import STATES, check_given, check_state
+from burler.verify.behaviour_given import check_given, check_state
+from burler.verify.behaviour_states import STATES
 from burler.verify.behaviour_trial import Trial
 from burler.verify.program import Ended, Program, flags_of
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from burler.verify.behaviour_trial import Run, Trial
-from burler.verify.program import Program
+from burler.verify.program import PREFIX, Program
 
 TRACES = (b"Traceback (most recent call last):", b"\ngoroutine 1 [", b"Exception in thread ", b"thread 'main' panicked")
 _FAST_SECONDS = 30.0
@@ -20,7 +20,7 @@ def check_config(trial: Trial) -> None:
     if not trial.program.has_config:
         trial.leave("the command names no --config", *codes)
         return
-    with tempfile.TemporaryDirectory(prefix="burler-verify-", dir=trial.program.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=trial.program.folder) as folder:
         empty = Path(folder) / "config.json"
         empty.write_text("{}\n")
         without = _try(trial, "run without --config", trial.program.with_config(None))

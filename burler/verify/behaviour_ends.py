@@ -17,8 +17,8 @@ _FITS = "all that the tap writes fits into a pipe: it may not notice that nobody
 
 
 def check_ends(trial: Trial) -> None:
-    """P605 to P608, P619, P620, P623, P624."""
-    if trial.wants("P605"):
+    """P605 to P608, P619, P620, P623, P624, P626."""
+    if trial.wants_any("P605", "P626"):
         _check_closed(trial)
     if trial.wants_any(*_SIGTERM_CODES):
         _check_sigterm(trial)
@@ -30,10 +30,13 @@ def _check_closed(trial: Trial) -> None:
     disturbance = Disturbance(lambda: seen.lines > 0, "close", within)
     run = trial.run("run whose reader goes away", seen=seen, disturbance=disturbance)
     ended = run.ended
+    if b"Traceback (most recent call last):" in ended.stderr and seen.lines:
+        said = trial.program.last_words(ended)
+        trial.add("P626", f"the reader of its output has gone, and it ends in a traceback, whose last line is: {said}")
     if not seen.lines:
-        trial.leave(_nothing_came(run), "P605")
+        trial.leave(_nothing_came(run), "P605", "P626")
     elif not ended.disturbed:
-        trial.leave(_FITS, "P605")
+        trial.leave(_FITS, "P605", "P626")
     elif ended.timed_out:
         trial.add("P605", f"the reader of its output has gone, and the tap still runs {within:g} s later.")
     elif ended.exit_code == 0:
@@ -41,7 +44,7 @@ def _check_closed(trial: Trial) -> None:
         if whole is None and not trial.is_long:
             trial.leave(f"exit code 0, and {trial.no_whole}", "P605")
         elif whole is not None and whole.seen.bytes <= seen.bytes + ended.pipe_bytes + _BUFFER_BYTES:
-            trial.leave(_FITS, "P605")
+            trial.leave(_FITS, "P605", "P626")
         else:
             trial.add("P605", "the reader of its output has gone, and the tap ends with exit code 0.")
 

@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from burler.verify.behaviour_catalogs import legacy, names_of, nothing_selected
+from burler.verify.behaviour_fields import check_fields
 from burler.verify.behaviour_seen import Seen
-from burler.verify.behaviour_trial import Run, Trial, legacy, names_of, nothing_selected
-
-GONE = "a-stream-that-is-gone"
-
-STATES: tuple[tuple[str, Any], ...] = (
-    ("an empty state", {}),
-    ("a state without bookmarks", {"bookmarks": {}}),
-    (
-        "a state of a stream that is gone",
-        {"bookmarks": {GONE: {"id": 1}}, "currently_syncing": GONE},
-    ),
-)
-"""States that every tap must take: first runs are given the first two, and streams do go."""
+from burler.verify.behaviour_states import STATES, as_of
+from burler.verify.behaviour_trial import Run, Trial
 
 
 def check_given(trial: Trial) -> None:
-    """P601, P602, P603, P616, P621, P622, B314."""
-    codes = ("P601", "P602", "P603", "P616", "P621", "P622", "B314")
+    """P601, P602, P603, P616, P621, P622, P625, B314."""
+    codes = ("P601", "P602", "P603", "P616", "P621", "P622", "P625", "B314")
     if not trial.wants_any(*codes):
         return
     if trial.first_rows is None:
@@ -34,6 +25,7 @@ def check_given(trial: Trial) -> None:
     _check_both(trial)
     _check_properties(trial)
     _check_nothing_selected(trial)
+    check_fields(trial)
     _check_nothing_new(trial)
     _check_states(trial)
 
@@ -92,20 +84,30 @@ def _check_nothing_new(trial: Trial) -> None:
         reason = "there is no state to go on from" if not trial.state else "the tap does not know --state"
         trial.leave(reason, "P603", "P622")
         return
-    run = trial.run("run from the last STATE", state=trial.state, deadline_seconds=trial.whole_seconds)
+    run = _go_on(trial, "run from the last STATE", trial.state, "P622")
+    if run is not None:
+        for stream in sorted(set(trial.streams) - set(run.seen.schemas)):
+            trial.add("P622", "it is selected, has nothing new, and no SCHEMA of it comes.", stream=stream)
+    just_now = as_of(trial.state, trial.now())
+    if trial.wants("P603") and run is not None and just_now != trial.state:
+        _go_on(trial, "run from a STATE of just now", just_now)
+
+
+def _go_on(trial: Trial, what: str, state: Any, *others: str) -> Run | None:
+    """A run that should find nothing new; None if it does not come to a good end, of which other rules learn."""
+    run = trial.run(what, state=state, deadline_seconds=trial.whole_seconds)
     if run.ended.timed_out:
-        trial.leave(f"a run from the last STATE takes longer than {trial.whole_seconds:g} s", "P603", "P622")
-        return
+        trial.leave(f"a {what} takes longer than {trial.whole_seconds:g} s", "P603", *others)
+        return None
     if not run.ended.well:
-        trial.add("P603", f"run from its last STATE the tap {trial.failure(run.ended)}.")
-        trial.leave("the run from the last STATE fails", "P622")
-        return
+        trial.add("P603", f"{what}: the tap {trial.failure(run.ended)}.", place=what)
+        trial.leave(f"the {what} fails", *others)
+        return None
     for stream in run.seen.schemaless:
-        trial.add("P603", "run from the last STATE, its rows come without a SCHEMA before them.", stream=stream)
-    for stream, how in _lost(trial.state, run.seen):
-        trial.add("P603", f"run from the last STATE with nothing new, the STATE that comes {how}.", stream=stream)
-    for stream in sorted(set(trial.streams) - set(run.seen.schemas)):
-        trial.add("P622", "it is selected, has nothing new, and no SCHEMA of it comes.", stream=stream)
+        trial.add("P603", f"{what}: its rows come without a SCHEMA before them.", stream=stream, place=what)
+    for stream, how in _lost(state, run.seen):
+        trial.add("P603", f"{what}: the STATE that comes {how}.", stream=stream, place=what)
+    return run
 
 
 def _lost(given: Any, seen: Seen) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ class Seen:
 
     Args:
         keys: whether to hold the keys of rows.
+        look: gets each row with the name of its stream.
 
     Attributes:
         bytes, lines: of all that came.
@@ -30,7 +31,7 @@ class Seen:
         keyless: streams whose rows have no key to be told apart by.
     """
 
-    def __init__(self, *, keys: bool = False) -> None:
+    def __init__(self, *, keys: bool = False, look: Callable[[str, Any], None] | None = None) -> None:
         self.bytes = self.lines = self.states = self.rows_after_state = 0
         self.rows: dict[str, int] = {}
         self.batches = False
@@ -42,7 +43,7 @@ class Seen:
         self.keyless: dict[str, None] = {}
         self._rest = b""
         self._at = 0  # where the line begins
-        self._holds_keys = keys
+        self._holds_keys, self._look = keys, look
         self._marked_at: int | None = None
         self._news_after: list[tuple[int, str]] = []
 
@@ -111,6 +112,8 @@ class Seen:
                 self.schemaless[stream] = None
         self.rows[stream] = self.rows.get(stream, 0) + 1
         self.rows_after_state += 1
+        if self._look is not None:
+            self._look(stream, message.get("record"))
         if kind == "BATCH":
             self.batches = True
         elif self._holds_keys:

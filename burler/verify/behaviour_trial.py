@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import datetime as dt
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from burler.singer.metadata import AUTOMATIC, UNSUPPORTED
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
+from burler.verify.behaviour_catalogs import legacy
 from burler.verify.behaviour_seen import MOST_KEYS, Seen
-from burler.verify.program import Disturbance, Ended, Program
+from burler.verify.program import Disturbance, Ended, Program, never
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class Trial:
     first_rows: float | None
     deadline_seconds: float = 120.0
     whole_seconds: float = 600.0
+    now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
     unchecked: dict[str, str] = field(default_factory=dict)
     _whole: Run | None = None
 
@@ -81,6 +82,7 @@ class Trial:
         given: Mapping[str, Any] | None = None,
         state: Any = None,
         to_the_end: bool = True,
+        stop: Callable[[], bool] = never,
         keys: bool = False,
         deadline_seconds: float | None = None,
         disturbance: Disturbance | None = None,
@@ -91,7 +93,7 @@ class Trial:
         Args:
             what: for people: "run with SIGTERM".
             given: the catalog's flags; None: as in the normal run.
-            to_the_end: False: it is ended once a row has come.
+            to_the_end: False: it is ended once a row has come. stop: it is ended once this says yes.
         """
         self.progress(what)
         came = Seen(keys=keys) if seen is None else seen
@@ -99,7 +101,7 @@ class Trial:
             **(self.given() if given is None else given),
             state=state,
             take=came.take,
-            stop=lambda: not to_the_end and came.started,
+            stop=lambda: stop() or (not to_the_end and came.started),
             deadline_seconds=self.deadline_seconds if deadline_seconds is None else deadline_seconds,
             disturbance=disturbance,
         )
@@ -142,75 +144,3 @@ class Trial:
     def too_many_keys(self) -> str:
         """Why nothing is said of a large source."""
         return f"the source has more than {MOST_KEYS:,} rows with keys"
-
-
-def names_of(catalog: Any, *, automatic: bool = False) -> set[str]:
-    """The names that messages of a catalog's streams may bear; ``automatic``: of those that can't be deselected."""
-    found: set[str] = set()
-    for item in _items(catalog):
-        if not automatic or _root(item).get("inclusion") == AUTOMATIC:
-            found |= {
-                item[key] for key in ("stream", "tap_stream_id", "stream_alias") if isinstance(item.get(key), str)
-            }
-    return found
-
-
-def nothing_selected(catalog: Any) -> Any:
-    """A copy of a catalog in which no stream is wanted."""
-    changed = json.loads(json.dumps(catalog))
-    for item in _items(changed):
-        listed = item.get("metadata")
-        if not isinstance(listed, list):
-            listed = item["metadata"] = []
-        if not any(isinstance(one, dict) and one.get("breadcrumb") in ([], "") for one in listed):
-            listed.insert(0, {"breadcrumb": [], "metadata": {}})
-        _root(item)["selected"] = False
-        for holder in (item, item.get("schema")):
-            if isinstance(holder, dict) and "selected" in holder:
-                holder["selected"] = False
-    return changed
-
-
-def legacy(catalog: Any) -> Any:
-    """A copy of a catalog as ``--properties`` files have it: ``selected`` stands in the schemas, too."""
-    changed = json.loads(json.dumps(catalog))
-    for item in _items(changed):
-        schema = item.get("schema")
-        if not isinstance(schema, dict):
-            continue
-        schema["selected"] = _selects({"selected": item.get("selected"), **_root(item)}, default=False)
-        listed = item.get("metadata")
-        fields = {
-            str(one["breadcrumb"][1]): one.get("metadata")
-            for one in (listed if isinstance(listed, list) else ())
-            if isinstance(one, dict) and isinstance(one.get("breadcrumb"), list) and len(one["breadcrumb"]) == 2
-        }
-        properties = schema.get("properties")
-        for name, node in properties.items() if isinstance(properties, dict) else ():
-            held = fields.get(name)
-            if isinstance(node, dict):
-                node["selected"] = _selects(held if isinstance(held, dict) else {}, default=True)
-    return changed
-
-
-def _selects(held: Mapping[str, Any], *, default: bool) -> bool:
-    """Whether metadata selects what it belongs to."""
-    if held.get("inclusion") in (AUTOMATIC, UNSUPPORTED):
-        return bool(held["inclusion"] == AUTOMATIC)
-    chosen = next((held[key] for key in ("selected", "selected-by-default") if held.get(key) is not None), default)
-    return chosen in (True, "true")
-
-
-def _items(catalog: Any) -> list[dict[str, Any]]:
-    streams = catalog.get("streams") if isinstance(catalog, dict) else None
-    return [one for one in streams if isinstance(one, dict)] if isinstance(streams, list) else []
-
-
-def _root(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of a stream as a whole."""
-    listed = item.get("metadata")
-    for one in listed if isinstance(listed, list) else ():
-        if isinstance(one, dict) and one.get("breadcrumb") in ([], "") and isinstance(one.get("metadata"), dict):
-            held: dict[str, Any] = one["metadata"]
-            return held
-    return {}

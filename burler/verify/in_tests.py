@@ -43,7 +43,7 @@ def verification_of(
         max_records=max_records,
         max_seconds=max_seconds,
         resume=resume,
-        behaviour=False,
+        behaviour=True,
         catalog=catalog,
         state=None if state is None else dict(state),
     )

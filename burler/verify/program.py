@@ -26,6 +26,9 @@ HELP_SECONDS = 60.0
 _MOST_OUTPUT = 1 << 28  # bytes of a catalog
 _MOST_HELP = 1 << 20
 _LAST_CHARACTERS = 300
+PREFIX = "burler-verify-"
+"""Names of folders for temporary files begin with it."""
+_OURS = re.compile(r"[^\s'\"=]*" + PREFIX + r"\w+/")  # the folder of our files has another name each time
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\r")
 
 
@@ -96,7 +99,7 @@ class Program:
 
     def last_words(self, ended: Ended) -> str:
         """The last line that a run has said on stderr, for messages; "nothing" if there was none."""
-        text = _COLOURS.sub("", ended.stderr.decode("utf-8", "replace"))
+        text = _COLOURS.sub("", _OURS.sub("", ended.stderr.decode("utf-8", "replace")))
         lines = [line.strip() for line in self.clean(text).splitlines()]
         last = next((line for line in reversed(lines) if line), "nothing")
         return last if len(last) <= _LAST_CHARACTERS else last[:_LAST_CHARACTERS] + "..."
@@ -163,7 +166,7 @@ class Program:
     @contextlib.contextmanager
     def _files(self, **values: Any) -> Iterator[tuple[str, ...]]:
         """The flags, and their files while the tap runs."""
-        folder = Path(tempfile.mkdtemp(prefix="burler-verify-", dir=self.folder))
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self.folder))
         try:
             given: list[str] = []
             for name, value in values.items():

@@ -284,8 +284,9 @@ def follow(
 def _disturb(running: Running, what: Disturbance) -> tuple[bool, Sigterm]:
     """Whether it still ran, and what it does with SIGTERM."""
     if what.how == "close":
+        runs = not running.exited
         running.close_output()
-        return not running.exited, ""
+        return runs, ""
     if running.wait(time.monotonic() + _MOMENT_SECONDS):
         return False, ""
     does = running.terminate()

@@ -26,7 +26,8 @@ from urllib.parse import urlsplit
 from burler.verify.proxy_outside import Outside
 from burler.verify.requests_asked import Asked
 from burler.verify.requests_body import Reading
-from burler.verify.requests_watch import Going, RequestWatch
+from burler.verify.requests_noted import Going
+from burler.verify.requests_watch import RequestWatch
 
 _PIECE = 64 * 1024
 _HELD = 1 << 20

@@ -21,6 +21,7 @@ Pair = tuple[str, str]
 _UUID = re.compile(r"\{?[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\}?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d[\d.,:_-]*")
 _HEX = re.compile(r"(?=.*\d)[0-9a-f]{16,}", re.IGNORECASE)
+_COUNTED = re.compile(r"[a-z]+[-_]\d{2,}", re.IGNORECASE)
 _LONG = re.compile(r"(?=.*\d)[\w.:~+=-]{20,}")
 _MOST_BODY = 1 << 20
 _SHOWN = 200
@@ -54,7 +55,7 @@ class Asked:
     @property
     def parts(self) -> SplitResult:
         """The URL, taken apart."""
-        return urlsplit(self.url)
+        return parts_of(self.url)
 
     @property
     def shown(self) -> str:
@@ -66,6 +67,14 @@ class Asked:
         return next((str(value) for key, value in self.headers.items() if key.lower() == name), "")
 
 
+def parts_of(url: str) -> SplitResult:
+    """A URL taken apart; of one that is none, nothing."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
 def endpoint_of(asked: Asked) -> str:
     """``GET /contacts/{id}/notes``: the path with ``{id}`` for what names one thing."""
     segments = clean(mask_path(asked.parts.path or "/")).split("/")
@@ -74,7 +83,7 @@ def endpoint_of(asked: Asked) -> str:
 
 def _named(segment: str) -> str:
     text = unquote(segment)
-    if "@" in text or any(form.fullmatch(text) for form in (_NUMBER, _UUID, _HEX, _LONG)):
+    if "@" in text or any(form.fullmatch(text) for form in (_NUMBER, _UUID, _HEX, _LONG, _COUNTED)):
         return "{id}"
     return segment
 
@@ -128,6 +137,17 @@ def digest_of(asked: Asked, *, headers: bool) -> int | None:
     if headers:
         what.append(sorted((n.lower(), str(v)) for n, v in asked.headers.items() if n.lower() not in _VOLATILE))
     return number_of(what)
+
+
+def asks_for_a_schema(asked: Asked) -> bool:
+    """Whether it is GraphQL's question for the types of a server, which has no rows: many servers refuse it."""
+    body = _bytes(asked.body)
+    return body is not None and any(word in body for word in (b"__schema", b"__type("))
+
+
+def is_login(asked: Asked) -> bool:
+    """Whether it asks for a token (RFC 6749, section 4)."""
+    return asked.method == "POST" and b"grant_type" in (_bytes(asked.body) or b"")
 
 
 def number_of(what: Any) -> int:

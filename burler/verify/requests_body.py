@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from burler.http.paging_signs import names_more
 from burler.http.reply import Reply
 
@@ -20,6 +22,7 @@ MOST_BYTES = 4 << 20
 
 _NEXT_LINK = re.compile(r"<([^>]*)>[^,<]*;\s*rel=\"?next\b", re.IGNORECASE)
 _GZIP_OR_ZLIB = 47
+_PACKED = ("gzip", "deflate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Told:
         whole: it came to its end, and is what it says it is; None where whoever read it left.
         rows: how many rows are in it; None where that can't be said.
         more: places that may say that there is more, with what stands there: ``(("meta.next", "/contacts?page=2"),)``.
-        failed: it is an answer in form only: GraphQL's ``errors``.
+        failed: it is an answer in form only: GraphQL's ``errors``, a page for people. Who asks again has reason to.
     """
 
     size: int = 0
@@ -53,6 +56,7 @@ class Reading:
         kind = self._headers.get("content-type", "json").lower()
         self._says_json = "json" in kind and "lines" not in kind and "ndjson" not in kind
         self._keep = keep and self._says_json
+        self._says_html = "html" in kind
         self._url = url
         self._tell: Callable[[Told], None] | None = tell
         self._pieces: list[bytes] = []
@@ -83,7 +87,13 @@ class Reading:
         if not unpacked and self._declared is not None and self._size < self._declared:
             return self.broke()
         body = b"".join(self._pieces)
-        self._done(self._look(body if unpacked else self._unpacked(body)) if self._keep else Told(self._size))
+        if not self._keep:
+            return self._done(Told(self._size, failed=self._says_html))
+        try:
+            self._done(self._look(body if unpacked else self._unpacked(body)))
+        except (ValueError, RecursionError, msgspec.MsgspecError):  # what looks odd to us is none of the tap's concern
+            self._done(Told(self._size))
+        return None
 
     def broke(self) -> None:
         """It broke off."""
@@ -92,6 +102,10 @@ class Reading:
     def left(self) -> None:
         """Whoever read it has heard enough."""
         self._done(Told(self._size, whole=None))
+
+    def unseen(self) -> None:
+        """It goes another way; that it came is taken for granted."""
+        self._done(Told(self._size))
 
     def _done(self, told: Told) -> None:
         tell, self._tell = self._tell, None
@@ -102,7 +116,7 @@ class Reading:
     def _unpacked(self, body: bytes) -> bytes | None:
         if not self._encoding:
             return body
-        if self._encoding not in ("gzip", "deflate"):
+        if self._encoding not in _PACKED:
             return None
         try:
             return zlib.decompressobj(_GZIP_OR_ZLIB).decompress(body, 4 * MOST_BYTES)
@@ -112,15 +126,17 @@ class Reading:
     def _look(self, body: bytes | None) -> Told:
         found = _NEXT_LINK.search(self._headers.get("link", ""))
         link = (("Link", found[1]),) if found else ()
+        if body is None and self._encoding in _PACKED:  # it can't be unpacked
+            return Told(self._size, failed=True)
         if body is None or not body.strip():
-            return Told(self._size, more=link)
+            return Told(self._size, more=link, failed=body is not None)
         reply = _reply(body, self._headers, self._url)
         if not reply.is_json():
             return Told(self._size, whole=False)
         way = _rows_place(reply)
         if way is None:
             failed = reply.begins_at(("errors",)) not in (b"", b"null", b"[]")
-            return Told(self._size, failed=failed)
+            return Told(self._size, failed=failed or body.strip() == b"{}")
         reply = _reply(body, self._headers, self._url, way)
         try:
             rows: int | None = reply.rows_found()

@@ -9,10 +9,12 @@ from burler.spec.finding import PLACES, Findings
 from burler.spec.limits import Limits
 from burler.verify import requests_pages as pages
 from burler.verify.requests_lists import Open
+from burler.verify.requests_noted import GONE, PASSING, Failure
 from burler.verify.requests_pages import Series
-from burler.verify.requests_watch import GONE, PASSING, Failure, RequestWatch
+from burler.verify.requests_watch import RequestWatch
 
 _CODES = tuple(f"H7{number:02d}" for number in range(1, 13))
+_REQUESTS_OF_A_TOKEN = 4  # a token for fewer than so many is none that had run out
 _UNASKED = ("HEAD", "OPTIONS")
 
 
@@ -52,12 +54,13 @@ def check_requests(
 
 def _check_costs(watch: RequestWatch, rows: Mapping[str, int], findings: Findings, limits: Limits) -> None:
     answered: dict[str | None, int] = {}
+    total = sum(one.requests for one in watch.endpoints.values())
     for (stream, name), one in list(watch.endpoints.items()):
         answered[stream] = answered.get(stream, 0) + one.answered
         if one.no_timeout:
             fact = f"{one.no_timeout} of {one.requests} requests to {name} had no timeout"
             findings.add("H701", f"{fact}.", stream=stream, path=name, count=one.no_timeout)
-        if one.repeated:
+        if one.repeated and not (one.login and one.repeated * _REQUESTS_OF_A_TOKEN < total):
             times = "once more" if one.repeated == 1 else f"{one.repeated} times more"
             fact = f"{name}: a request that had been answered was sent {times}, such as {one.repeated_url}"
             findings.add("H702", f"{fact}.", stream=stream, path=name, count=one.repeated)

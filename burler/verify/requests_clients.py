@@ -170,12 +170,11 @@ def _read_along(reply: Any, reading: Reading) -> None:
     """See the body of a reply of requests while somebody reads it."""
     if isinstance(reply._content, bytes):  # of an adapter that has it already
         reading.feed(reply._content)
-        reading.end(unpacked=True)
-        return
+        return reading.end(unpacked=True)
     raw = reply.raw
     stream = getattr(type(raw), "stream", None)
     if stream is None:
-        return
+        return reading.unseen()
     whose = weakref.ref(raw)  # no circle: an unread reply gives its connection back as soon as nobody holds it
 
     def noting(amt: int | None = 2**16, decode_content: bool | None = None) -> Iterator[bytes]:
@@ -183,8 +182,11 @@ def _read_along(reply: Any, reading: Reading) -> None:
         unpacked = getattr(raw, "decode_content", True) if decode_content is None else decode_content
         return _passed_on(stream(raw, amt, decode_content), reading, unpacked=bool(unpacked))
 
-    with contextlib.suppress(AttributeError):  # an object without room for it stays as it is
+    try:
         raw.stream = noting
+    except AttributeError:  # an object without room for it stays as it is
+        reading.unseen()
+    return None
 
 
 def _passed_on(pieces: Iterator[bytes], reading: Reading, *, unpacked: bool) -> Iterator[bytes]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
-from burler.verify.requests_asked import Asked, number_of
+from burler.verify.requests_asked import Asked, number_of, parts_of
 from burler.verify.requests_body import Told
 from burler.verify.requests_pages import Paged, Series
 
@@ -82,13 +82,16 @@ class Lists:
                 return  # a further one was asked for already
         said = next((one for one in told.more if told.rows and _leads_on(asked, paged, series, told.rows, *one)), None)
         if said is not None and len(self.open) < self._most:
-            target = _target(asked, *said)
+            try:
+                target = _target(asked, *said)
+            except ValueError:  # an address that is none leads nowhere
+                return
             leads = self._leads[place] = place if target is None else _place(stream, target)
             self.open[leads] = Open(stream, endpoint, said[0], told.rows or 0, asked.shown)
 
 
 def _place(stream: str | None, url: str) -> int:
-    parts = urlsplit(url)
+    parts = parts_of(url)
     return number_of((stream, parts.netloc, parts.path))
 
 

@@ -62,11 +62,13 @@ def paged_of(asked: Asked) -> tuple[Paged | None, int]:
             place = ("page", pair)
         elif plain in _OFFSETS and (place is None or place[0] == "page"):
             place = ("offset", pair)
+    if place is not None and place[0] == "offset" and limit is None:
+        place = None  # nobody can say how far it should go
     rest = sorted(pair for pair in pairs if pair != limit and (place is None or pair != place[1]))
     parts = asked.parts
     whole = number_of((asked.method, parts.netloc, parts.path, rest))
     size = int(limit[1]) if limit else None
-    if place is None or (place[0] == "offset" and size is None):
+    if place is None:
         return None, whole
     kind, (name, value) = place
     return Paged(kind, name.removeprefix("body."), int(value), size, number_of((whole, size, name))), whole
@@ -152,7 +154,8 @@ def repeated_rows(series: Series) -> list[tuple[int, int]]:
             count = series.limit if series.step in (1, series.limit - 1) and series.limit > 1 else 0
         if after < before + min(count, series.limit):
             found.append((after, before + min(count, series.limit) - 1))
-    return found
+    # Lists within a list that are read by one offset may end at different rows: a slip is one at every step.
+    return found if len(found) == len(series.rows) - 1 else []
 
 
 def capped(series: Series) -> int | None:

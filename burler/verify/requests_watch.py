@@ -16,22 +16,24 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from burler.context import running
 from burler.http.waits import retry_after_seconds
 from burler.verify.requests_asked import (
     Asked,
+    asks_for_a_schema,
     digest_of,
     endpoint_of,
+    is_login,
     is_this_machine,
     number_of,
     shows_credentials,
 )
 from burler.verify.requests_body import Reading, Told
 from burler.verify.requests_lists import Lists
-from burler.verify.requests_pages import Paged, paged_of
+from burler.verify.requests_noted import GONE, Endpoint, Failure, Going
+from burler.verify.requests_pages import paged_of
 
 MOST = 100_000
 """So many different requests are known again, of all streams together; pages likewise."""
@@ -41,68 +43,6 @@ _MOST_FAILED = 10_000
 _POLLED_SECONDS = 0.2
 _EARLY = 0.9  # clocks tick in steps: who has waited this share of what was asked for has waited
 _LOOKED_INTO = ("GET", "POST")
-GONE = frozenset({404, 410})
-PASSING = frozenset({401, 408, 425, 429})
-"""Refusals that say nothing against asking again."""
-
-
-@dataclass(slots=True)
-class Endpoint:
-    """What was asked of one endpoint by one stream."""
-
-    requests: int = 0
-    answered: int = 0
-    seconds: float = 0.0
-    bytes: int = 0
-    statuses: Counter[str] = field(default_factory=Counter)
-    repeated: int = 0
-    repeated_url: str = ""
-    no_timeout: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; ``statuses`` has "lost" for replies that never came."""
-        return {
-            "requests": self.requests,
-            "seconds": round(self.seconds, 6),
-            "statuses": dict(self.statuses),
-            "repeated": self.repeated,
-            "no_timeout": self.no_timeout,
-            "bytes": self.bytes,
-        }
-
-
-@dataclass(slots=True, eq=False)
-class Going:
-    """A request that is under way."""
-
-    asked: Asked
-    stream: str | None
-    endpoint: str
-    digest: int | None
-    plain: int | None
-    paged: Paged | None
-    whole: int
-    tailing: bool
-    began: float
-    polled: bool
-    counted: bool = False
-    """Whether it counts as answered well, so far."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A request that was not answered well, and not asked again since with more luck.
-
-    Attributes:
-        status: None where the reply was lost.
-    """
-
-    stream: str | None
-    endpoint: str
-    status: int | None
-    shown: str
-    series: int | None
-    value: int | None
 
 
 class RequestWatch:
@@ -154,6 +94,7 @@ class RequestWatch:
         paged, whole = paged_of(asked)
         digest = digest_of(asked, headers=True)
         plain = digest_of(asked, headers=False)
+        part = number_of((stream, whole, None if paged is None else paged.value))
         tailing = run is not None and run.tailing
         with self._lock:
             now = self._clock()
@@ -161,7 +102,7 @@ class RequestWatch:
             before, ended = self._last.get(stream, (None, 0.0))
             polled = digest is not None and before == digest and now - ended >= _POLLED_SECONDS
             self._last[stream] = (digest, now)
-            going = Going(asked, stream, endpoint, digest, plain, paged, whole, tailing, now, polled)
+            going = Going(asked, stream, endpoint, digest, plain, paged, part, tailing, now, polled)
             self._count(going, now)
             if not tailing:
                 place = number_of((stream, asked.method, asked.parts.netloc, asked.parts.path))
@@ -176,7 +117,7 @@ class RequestWatch:
             endpoint.seconds += now - going.began
             endpoint.statuses[str(status)] += 1
             self._last[going.stream] = (going.digest, now)
-            self._judge(going, endpoint, status)
+            self._judge(going, status)
             if status in (429, 503) and going.plain is not None:
                 seconds = retry_after_seconds(headers, self._now())
                 if seconds:
@@ -185,7 +126,7 @@ class RequestWatch:
                         self._wanted.clear()
         if going.asked.method == "HEAD" or status in (204, 304):
             headers = {}  # they speak of a body that does not come
-        keep = going.counted and not going.tailing and going.asked.method in _LOOKED_INTO
+        keep = going.well and not going.tailing and going.asked.method in _LOOKED_INTO
         return Reading(headers, url=going.asked.url, keep=keep, tell=lambda told: self._told(going, told))
 
     def lost(self, going: Going) -> None:
@@ -242,6 +183,7 @@ class RequestWatch:
         endpoint = self.endpoints[key]
         endpoint.requests += 1
         parts = asked.parts
+        endpoint.login = endpoint.login or is_login(asked)
         endpoint.no_timeout += asked.timeout is False
         if parts.scheme == "https" and not asked.verified and not is_this_machine(parts.hostname or ""):
             self.unverified.setdefault(key, [0, parts.hostname])[0] += 1
@@ -253,21 +195,18 @@ class RequestWatch:
         if seconds and now < since + seconds * _EARLY:
             self.early.setdefault(key, [0, f"{now - since:.2g} of the {seconds:g} seconds"])[0] += 1
 
-    def _judge(self, going: Going, endpoint: Endpoint, status: int) -> None:
-        if 200 <= status < 300 and status != 202:
-            endpoint.answered += 1
-            going.counted = True
-            self._well(going, endpoint)
-        elif status >= 400 and status not in GONE:
+    def _judge(self, going: Going, status: int) -> None:
+        going.well = 200 <= status < 300 and status != 202
+        if status >= 400 and status not in GONE:
             self._fail(going, status)
-        elif going.plain is not None:
-            self.failures.pop(number_of((going.stream, going.plain)), None)
+        else:
+            self.failures.pop(going.part, None)
 
-    def _well(self, going: Going, endpoint: Endpoint) -> None:
-        """It was answered well: whether that was so before."""
-        if going.plain is not None:
-            self.failures.pop(number_of((going.stream, going.plain)), None)
-        if going.digest is None or going.tailing:
+    def _answered(self, going: Going) -> None:
+        """It was answered well, and the answer was heard to its end: whether that was so before."""
+        endpoint = self.endpoints[going.stream, going.endpoint]
+        endpoint.answered += 1
+        if going.digest is None:
             return
         known = number_of((going.stream, going.digest))
         before = self._known.get(known, 0)
@@ -280,28 +219,22 @@ class RequestWatch:
             endpoint.repeated_url = endpoint.repeated_url or going.asked.shown
 
     def _fail(self, going: Going, status: int | None) -> None:
-        if going.plain is None or going.tailing:
+        if going.tailing or asks_for_a_schema(going.asked):
             return
         if len(self.failures) >= _MOST_FAILED:
             self.unchecked.setdefault("H706", f"only the first {_MOST_FAILED:,} failures were looked at")
             return
         series = None if going.paged is None else number_of((going.stream, going.paged.series))
         value = None if going.paged is None else going.paged.value
-        key = number_of((going.stream, going.plain))
-        self.failures[key] = Failure(going.stream, going.endpoint, status, going.asked.shown, series, value)
+        self.failures[going.part] = Failure(going.stream, going.endpoint, status, going.asked.shown, series, value)
 
     def _told(self, going: Going, told: Told) -> None:
         with self._lock:
-            endpoint = self.endpoints[going.stream, going.endpoint]
-            endpoint.bytes += told.size
-            if not going.counted or going.tailing:
+            self.endpoints[going.stream, going.endpoint].bytes += told.size
+            if not going.well or going.tailing:
                 return
-            if told.whole is False or told.failed:  # an answer in form only: who asks again does not repeat himself
-                endpoint.answered -= 1
-                if going.digest is not None:
-                    known = number_of((going.stream, going.digest))
-                    self._known[known] = max(0, self._known.get(known, 0) - 1)
-                if told.whole is False:
-                    self._fail(going, None)
-                return
-            self.lists.told(going.stream, going.endpoint, going.asked, going.paged, told)
+            if told.whole is False:
+                self._fail(going, None)
+            elif told.whole and not told.failed:  # who asks again for what he has not got does not repeat himself
+                self._answered(going)
+                self.lists.told(going.stream, going.endpoint, going.asked, going.paged, told)

@@ -25,6 +25,7 @@ from burler.sinks.open import with_batches
 from burler.sinks.touched import TouchedStates
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
+from burler.spec.table import RULES
 from burler.verify.options import Options
 from burler.verify.program import Program, flags_of
 from burler.verify.requests_check import check_requests
@@ -141,8 +142,6 @@ class AppSubject:
     ) -> dict[str, str]:
         """See ``Subject``."""
         if self._program is None:
-            from burler.spec.table import RULES
-
             reason = "the tap is an object in this process, and no command"
             return {code: reason for code in RULES if (code[0] == "P" and code != "P609") or code == "B314"}
         return behave(

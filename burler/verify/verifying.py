@@ -70,8 +70,12 @@ class _Verifying:
             self._first_ended(first, end)
             if self.options.resume:
                 self._resumed(first, end)
+            else:
+                self._leave("resumed runs were not asked for", "B311", "B312", "B313")
             if self.options.behaviour:
                 self._behave(first, end)
+            else:
+                self._leave("behaviour was not asked for", *(code for code in RULES if _is_behaviour(code)))
         finally:
             _close(first)
         return result(
@@ -83,7 +87,7 @@ class _Verifying:
             started=self._started,
             seconds=time.monotonic() - self._began,
             baseline=baseline,
-            areas="CMBORPH" if self.options.behaviour else "CMBORH",
+            areas="CMBORPH",
         )
 
     def _sync(self, run: str, state: Any, *, whole_wanted: bool) -> tuple[MessageCheck, RunEnd]:
@@ -257,6 +261,10 @@ def verify_messages(
 
 def _enough(check: MessageCheck, options: Options) -> bool:
     return options.max_records is not None and check.rows >= options.max_records
+
+
+def _is_behaviour(code: str) -> bool:
+    return (code[0] == "P" and code != "P609") or code == "B314"
 
 
 def _needs_tap(code: str) -> bool:

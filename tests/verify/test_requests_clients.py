@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import pickle
 import sys
@@ -16,6 +17,7 @@ from requests.adapters import HTTPAdapter
 import burler
 from burler.http import Client
 from burler.testing import run_tap
+from burler.verify import requests_asked
 from burler.verify.requests_clients import watch_client
 from burler.verify.requests_watch import RequestWatch
 
@@ -99,7 +101,7 @@ def test_a_streamed_body_comes_in_pieces_and_may_be_left(session, source, watch)
         with client.stream("GET", f"{source.url}/contacts?chunked=1") as reply:
             assert next(reply.iter_bytes(1)) == b"["
     assert not watch.failures
-    assert watch.endpoints["contacts", "GET /contacts"].answered == 2
+    assert watch.endpoints["contacts", "GET /contacts"].repeated == 0
 
 
 def test_a_body_that_breaks_off_is_no_answer(session, source, watch):
@@ -226,6 +228,29 @@ def test_a_lost_reply_is_noted_and_raised_as_before(session, source, watch):
         watch_client(client, watch).get("http://127.0.0.1:9/contacts")
     assert noted(watch)["GET /contacts"]["statuses"] == {"lost": 2}
     assert watch.endpoints["contacts", "GET /contacts"].requests == 2
+
+
+def test_a_body_that_cannot_be_looked_at_is_taken_for_whole(source, watch):
+    class Odd(HTTPAdapter):
+        def send(self, request, **settings):
+            reply = super().send(request, **settings)
+            reply.raw = io.BytesIO(reply.content)
+            reply._content = reply._content_consumed = False
+            return reply
+
+    with requests.Session() as session:
+        session.mount("http://", Odd())
+        watch_client(session, watch)
+        for _ in range(2):
+            assert len(session.get(f"{source.url}/contacts", timeout=9).json()) == 10
+    assert noted(watch)["GET /contacts"]["repeated"] == 1
+    assert not watch.failures
+
+
+def test_an_address_that_is_none_is_refused_as_before(session, watch):
+    watch.answered(watch.begin(requests_asked.Asked("GET", "http://[::1")), 200, {}).end()
+    with pytest.raises(requests.exceptions.InvalidURL):
+        session.get("http://[::1", timeout=9)
 
 
 def test_bodies_that_can_be_sent_once_are_sent(session, source, watch):

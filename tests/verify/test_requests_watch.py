@@ -37,7 +37,8 @@ class Seen:
         if status is None:
             return self.watch.lost(going)
         reading = self.watch.answered(going, status, more)
-        if body is not None:
+        if method != "HEAD" and status not in (204, 304):
+            body = {"id": 1} if body is None else body
             reading.feed(body if isinstance(body, bytes) else json.dumps(body).encode())
         return reading.end()
 
@@ -80,6 +81,7 @@ def seen():
         ("bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/getMe", "/{id}/getMe"),
         ("contacts?token=abcdef", "/contacts"),
         ("login;jsessionid=F7A2?x=1", "/login;jsessionid=***"),
+        ("accounts/acc-001/tickets", "/accounts/{id}/tickets"),
         ("facade/deadbeef/decade", "/facade/deadbeef/decade"),
     ],
 )
@@ -146,6 +148,18 @@ def test_to_wait_for_a_job_is_none_but_to_ask_without_a_pause_is(seen):
     assert seen.codes() == ["H702"]
 
 
+def test_a_token_may_run_out_but_not_with_each_request(seen):
+    for number in range(10):
+        if number in (0, 5):
+            seen.ask("token", method="POST", sent=b"grant_type=client_credentials", body={"access_token": "x"})
+        seen.ask(f"list?after={number}")
+    assert seen.codes() == []
+    for number in range(10, 15):
+        seen.ask("token", method="POST", sent=b"grant_type=client_credentials", body={"access_token": "x"})
+        seen.ask(f"list?after={number}")
+    assert [(one.code, one.path) for one in seen.findings()] == [("H702", "POST /token")]
+
+
 def test_another_stream_may_ask_the_same():
     stream = ["contacts"]
     watch = RequestWatch(lambda: stream[0])
@@ -163,6 +177,13 @@ def test_graphqls_errors_are_no_answer(seen):
 def test_a_page_of_html_in_place_of_json_is_no_answer(seen):
     seen.ask("a", body=b"<html>please wait</html>")
     assert seen.codes() == ["H706"]
+    seen.ask("a", body=[{}])
+    assert seen.codes() == []
+
+
+def test_a_page_for_people_or_nothing_is_no_answer_either(seen):
+    seen.ask("a", body=b"<html>please wait</html>", more={"Content-Type": "text/html"})
+    seen.ask("a", body=b"")
     seen.ask("a", body=[{}])
     assert seen.codes() == []
 
@@ -207,6 +228,10 @@ def test_a_foreign_taps_requests_are_counted_against_all_rows():
 
 
 # Pages
+
+
+def test_two_lists_that_are_read_by_one_offset_may_end_apart(seen):
+    assert seen.pages("offset", [0, 2, 4, 5], limit=2) == []
 
 
 @pytest.mark.parametrize(
@@ -362,6 +387,12 @@ def test_pages_that_end_in_another_order_are_no_cut(seen):
     assert seen.codes() == []
 
 
+@pytest.mark.parametrize("address", ["http://[::1", "http://[x]/", "//", "?"])
+def test_a_next_page_that_is_none_harms_nobody(address, seen):
+    seen.ask("list", body={"data": [{}], "next": address})
+    seen.codes()
+
+
 def test_a_next_page_elsewhere_that_was_read_is_no_cut(seen):
     seen.ask("list", body={"data": [{}], "next": {"href": "/more/abc"}})
     assert seen.codes() == ["H709"]
@@ -392,6 +423,19 @@ def test_what_is_gone_is_no_failure(status, seen):
 def test_an_error_behind_the_last_page_is_its_end(seen):
     for page, status in ((1, 200), (2, 200), (3, 400)):
         seen.ask(f"list?page={page}", status, body=[{}] if status == 200 else None)
+    assert seen.codes() == []
+
+
+def test_a_page_that_is_too_big_may_be_asked_for_in_smaller_ones(seen):
+    seen.ask("list?limit=100&after=x", 502)
+    assert seen.codes() == ["H706"]
+    seen.ask("list?limit=50&after=x")
+    assert seen.codes() == []
+
+
+def test_a_server_need_not_describe_itself(seen):
+    body = b'{"query": "query IntrospectionQuery { __schema { types { name } } }"}'
+    seen.ask("graphql", 400, method="POST", sent=body)
     assert seen.codes() == []
 
 

@@ -57,13 +57,13 @@ def place(folder: Path) -> Iterator[Path]:
         yield config
 
 
-def verify(tap: Path, config: Path) -> Verdict:
-    """Run `burler verify` on a tap."""
+def verify(tap: Path, config: Path, *flags: str) -> Verdict:
+    """Run `burler verify` on a tap, with further flags."""
     command = shlex.join([sys.executable, str(tap), "--config", str(config)])
     begun = time.monotonic()
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "burler", "verify", "--exec", command, "--format", "json"],
+            [sys.executable, "-m", "burler", "verify", "--exec", command, "--format", "json", *flags],
             capture_output=True,
             text=True,
             timeout=SECONDS,

@@ -43,6 +43,7 @@ given, flags = options(sys.argv[1:])
 BUGS = set(given.pop("bug", ()))
 ROWS = 5 if "tiny" in BUGS else ROWS
 stopping = False
+without_pad = set()
 
 
 def has(bug):
@@ -67,6 +68,8 @@ def write(message):
         sys.stdout.write(line)
         sys.stdout.flush()
     except BrokenPipeError:
+        if has("epipe-traceback"):
+            raise
         if has("swallows-epipe"):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         elif has("hangs-at-epipe"):
@@ -99,7 +102,11 @@ def set_signals():
 
 
 def catalog():
-    metadata = [{"breadcrumb": [], "metadata": {"inclusion": "available"}}]
+    metadata = [
+        {"breadcrumb": [], "metadata": {"inclusion": "available"}},
+        {"breadcrumb": ["properties", "id"], "metadata": {"inclusion": "automatic"}},
+        {"breadcrumb": ["properties", "pad"], "metadata": {"inclusion": "available"}},
+    ]
     if has("unstable"):
         metadata[0]["metadata"]["seen-at"] = random.random()
     entry = {"schema": SCHEMA, "key_properties": ["id"], "metadata": metadata}
@@ -132,8 +139,15 @@ def is_selected(item):
     return item["schema"].get("selected", False)
 
 
-def pad(i):
-    return "x" * 150 + str(i)
+def row(name, i):
+    if name in without_pad and not has("sends-all-fields"):
+        return {"id": i}
+    return {"id": i, "pad": "x" * 150 + str(i)}
+
+
+def pad_is_selected(item):
+    found = [one["metadata"].get("selected", True) for one in item["metadata"] if one["breadcrumb"][1:] == ["pad"]]
+    return all(found)
 
 
 def people(state):
@@ -152,7 +166,7 @@ def people(state):
             if has("early-bookmark"):
                 state["bookmarks"]["people"] = {"id": ROWS}
             raise
-        write({"type": "RECORD", "stream": "people", "record": {"id": i, "pad": pad(i)}})
+        write({"type": "RECORD", "stream": "people", "record": row("people", i)})
         if has("hangs-after-sigterm") and i == 20:
             time.sleep(3600)
         state["bookmarks"]["people"] = {"id": i}
@@ -170,7 +184,7 @@ def orders(state):
     try:
         for i in range(1, ROWS + 1):
             check_stop()
-            write({"type": "RECORD", "stream": "orders", "record": {"id": i, "pad": pad(i)}, "version": version})
+            write({"type": "RECORD", "stream": "orders", "record": row("orders", i), "version": version})
     finally:
         if has("activates-half") or not stopping:
             write({"type": "ACTIVATE_VERSION", "stream": "orders", "version": version})
@@ -195,7 +209,12 @@ def sync(config):
     if has("refuses-gone") and state.get("currently_syncing") not in (None, *STREAMS):
         sys.exit("CRITICAL the state names a stream that is not known")
     known = state.get("bookmarks", {})
+    if has("fails-just-now") and known.get("people", {}).get("at", "") > "2024":
+        sys.exit("CRITICAL no page")
     names = [item["tap_stream_id"] for item in chosen["streams"] if is_selected(item)]
+    without_pad.update(item["tap_stream_id"] for item in chosen["streams"] if not pad_is_selected(item))
+    if has("fails-with-fewer-fields") and without_pad:
+        raise KeyError("pad")
     if has("only-full-table"):
         names = ["orders"]
     if has("drops-bookmarks"):

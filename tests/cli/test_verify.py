@@ -1,0 +1,159 @@
+"""``burler verify`` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+TAP = """
+import burler
+
+tap = burler.tap("tap-days", config_spec={"token": "x"})
+SCHEMA = {"properties": {"id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}
+
+@tap.sync("days", key_properties="id", replication_key="at", schema=SCHEMA, order="asc", bookmark_strategy="every_n(2)")
+def days(stream):
+    for n in range(1, 7):
+        row = {"id": n, "at": f"2024-05-0{n}T00:00:00Z"}
+        if stream.bookmark is None or row["at"] >= stream.bookmark:
+            yield row
+"""
+SCHEMA_LINE = (
+    b'{"type":"SCHEMA","stream":"a","schema":{"properties":{"id":{"type":"integer"}}},"key_properties":["id"]}\n'
+)
+GOOD = SCHEMA_LINE + b'{"type":"RECORD","stream":"a","record":{"id":1}}\n{"type":"STATE","value":{}}\n'
+BAD = SCHEMA_LINE + b'{"type":"RECORD","stream":"a","record":{"id":1.0}}\n{"type":"STATE","value":{}}\n'
+WARNED = SCHEMA_LINE + GOOD
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with a tap and a config."""
+    (tmp_path / "tap_days.py").write_text(TAP)
+    (tmp_path / "config.json").write_text('{"token": "a-secret-of-some-length"}')
+    return tmp_path
+
+
+def verify(folder, *words, given=b"", **more):
+    """The finished process."""
+    command = [sys.executable, "-m", "burler", "verify", *words]
+    return subprocess.run(command, cwd=folder, input=given, capture_output=True, check=False, **more)
+
+
+def codes(done):
+    return [one["code"] for one in json.loads(done.stdout)["findings"]]
+
+
+def test_a_tap_is_verified_whole(project):
+    done = verify(project, "tap_days.py", "-c", "config.json", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["findings"] == [] and found["subject"] == "tap_days.py"
+    assert {"P601", "P604", "P606", "B312", "B314", "C101"} <= set(found["checked"]) | set(found["unchecked"])
+    assert len(found["runs"]) == 4
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "code"),
+    [(GOOD, [], 0), (BAD, [], 1), (WARNED, [], 0), (WARNED, ["--strict"], 1), (BAD, ["--ignore", "M218"], 0)],
+    ids=["good", "bad", "warned", "strict", "ignored"],
+)
+def test_messages_and_exit_codes(tmp_path, given, words, code):
+    done = verify(tmp_path, "-", "--format", "json", *words, given=given)
+    assert done.returncode == code, done.stderr
+    assert done.stderr == b""
+
+
+def test_a_catalog_alone(tmp_path):
+    (tmp_path / "catalog.json").write_text('{"streams": [{"tap_stream_id": "a", "schema": {"type": "object"}}]}')
+    done = verify(tmp_path, "--catalog", "catalog.json", "--format", "json")
+    assert set(codes(done)) and all(code[0] == "C" for code in codes(done))
+
+
+def test_the_projects_own_word_and_the_command_lines(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.burler.verify]\nignore = ["M218"]\nstrict = true\n')
+    assert verify(tmp_path, "-", "--format", "json", given=BAD).returncode == 0
+    assert verify(tmp_path, "-", "--format", "json", given=WARNED).returncode == 1
+    assert verify(tmp_path, "-", "--format", "json", "--ignore", "M209", given=WARNED).returncode == 0
+
+
+def test_a_baseline_takes_what_is_known_out(tmp_path):
+    assert verify(tmp_path, "-", "--write-baseline", "known.json", given=BAD).returncode == 0
+    done = verify(tmp_path, "-", "--baseline", "known.json", "--format", "json", given=BAD)
+    assert (done.returncode, codes(done), json.loads(done.stdout)["baselined"]) == (0, [], 1)
+    more = BAD.replace(b'{"id":1.0}', b'{"id":1.0,"x":1}')
+    assert codes(verify(tmp_path, "-", "--baseline", "known.json", "--format", "json", given=more)) == ["R501"]
+    gone = verify(tmp_path, "-", "--baseline", "known.json", given=GOOD)
+    assert b"M218" in gone.stderr  # it may go from the baseline
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit", "sarif", "html"])
+def test_forms(tmp_path, form):
+    done = verify(tmp_path, "-", "--format", form, given=BAD)
+    assert done.returncode == 1
+    assert b"M218" in done.stdout
+
+
+def test_reports_by_their_names(tmp_path):
+    names = [f"found{suffix}" for suffix in (".json", ".xml", ".sarif", ".html", ".txt")]
+    done = verify(tmp_path, "-", *(word for name in names for word in ("--report", name)), given=BAD)
+    assert done.returncode == 1
+    assert all("M218" in (tmp_path / name).read_text() for name in names)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "what is to be verified"),
+        (["tap_days.py", "--exec", "x"], "both given"),
+        (["--exec", "true", "-c", "config.json"], "belongs into the command"),
+        (["--exec", "no-such-program-at-all"], "no-such-program-at-all"),
+        (["no_such.py"], "there is no file"),
+        (["tap_days.py", "-c", "none.json"], "none.json"),
+        (["-", "--select", "Q"], "no rule is called 'Q'"),
+        (["-", "--report", "x.docx"], "must end with"),
+        (["-", "--report", "no/such/folder/x.json"], "does not exist"),
+        (["--catalog", "none.json"], "can't be read"),
+        (["-", "--baseline", "none.json"], "none.json"),
+        (["--explain", "B399"], "no rule is called 'B399'"),
+        (["-", "--max-records", "0"], "--max-records"),
+    ],
+    ids=lambda value: "-".join(value).replace("/", "_") if isinstance(value, list) else "",
+)
+def test_what_is_wrong_is_one_line_and_exit_code_2(project, words, told):
+    done = verify(project, *words)
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr.decode()
+    assert done.stdout == b"" and b"Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) <= 3
+
+
+def test_rules_and_one_of_them(tmp_path):
+    done = verify(tmp_path, "--rules")
+    assert done.returncode == 0 and b"B302" in done.stdout and b"state-ahead" in done.stdout
+    for name in ("B302", "b302", "state-ahead"):
+        done = verify(tmp_path, "--explain", name)
+        assert done.returncode == 0 and b"A STATE comes before the rows that it covers" in done.stdout
+
+
+def test_a_reader_that_goes_away(tmp_path):
+    """stdout is closed from the beginning: exit code 4, and no traceback."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "burler", "verify", "-", "--format", "html"]
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run(command, cwd=tmp_path, input=GOOD, stdout=closed, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 4
+    assert b"Traceback" not in done.stderr
+
+
+def test_secrets_of_the_config_are_looked_for_and_not_shown(project):
+    leaking = GOOD.replace(b'{"id":1}', b'{"id":1,"note":"a-secret-of-some-length"}')
+    done = verify(project, "-", "-c", "config.json", "--format", "json", "--ignore", "R501", given=leaking)
+    assert codes(done) == ["M215"]
+    assert b"a-secret-of-some-length" not in done.stdout + done.stderr

@@ -1,0 +1,169 @@
+"""Verifying a burler tap in this process: runs, resumed runs, facts."""
+
+from __future__ import annotations
+
+import pytest
+
+import burler
+from burler.errors import UsageError
+from burler.spec import Limits
+from burler.testing import canary, verify_tap
+
+SCHEMA = {
+    "properties": {
+        "id": {"type": "integer"},
+        "at": {"type": "string", "format": "date-time"},
+        "name": {"type": ["null", "string"]},
+    }
+}
+ROWS = [{"id": n, "at": f"2024-05-{1 + n // 2:02}T00:00:00Z", "name": "x"} for n in range(40)]
+
+
+def make_tap(*, read=None, strategy="every_n(10)", order="asc", **more):
+    """A tap with one incremental stream; ``read`` gives its rows from a bookmark on."""
+    tap = burler.tap("tap-days")
+    options = {"key_properties": "id", "replication_key": "at", "schema": SCHEMA, "order": order} | more
+
+    @tap.sync("days", bookmark_strategy=strategy, **options)
+    def days(stream):
+        yield from (read or reading)(stream.bookmark)
+
+    return tap
+
+
+def reading(bookmark):
+    return [row for row in ROWS if bookmark is None or row["at"] >= bookmark]
+
+
+def codes(verification):
+    return {one.code for one in verification.findings}
+
+
+def test_a_good_tap_has_nothing():
+    verification = verify_tap(make_tap())
+    assert verification.findings == []
+    assert verification.exit_code(strict=True) == 0
+    names = [run.name for run in verification.runs]
+    assert names[0] == "sync" and len(names) == 4 and names[-1].startswith("resumed from STATE ")
+    assert [run.ended for run in verification.runs] == ["succeeded"] * 4
+    assert {"B302", "B312", "M205", "O401", "R502"} <= set(verification.checked)
+    assert verification.unchecked["B314"] == "the tap is an object in this process, and no command"
+
+
+def test_the_facts_of_a_stream():
+    first, *_others, last = verify_tap(make_tap()).runs
+    facts = first.streams["days"]
+    assert (facts.rows, facts.states, facts.key_properties, facts.replication_key) == (40, 5, ["id"], "at")
+    assert facts.replication_method == "INCREMENTAL"
+    assert facts.order["direction"] == "asc" and facts.order["flips"] == 0 and facts.order["map"] == [[1, 40, "asc"]]
+    assert facts.bookmark["from"] is None and facts.bookmark["to"] == "2024-05-20T00:00:00Z"
+    assert facts.series[-1][1:] == [40, facts.bookmark["to"]]
+    assert facts.fields["name"] == {"declared": ["null", "string"], "seen": ["string"], "nulls": 0, "rows": 40}
+    assert last.streams["days"].rows == 2  # those at the bookmark
+
+
+def test_a_tap_that_skips_when_it_goes_on():
+    def skipping(bookmark):
+        return [row for row in ROWS if bookmark is None or row["at"] > bookmark][bookmark is not None :]
+
+    found = verify_tap(make_tap(read=skipping))
+    assert codes(found) == {"B312"}
+    assert found.exit_code() == 1
+    assert "resumed from STATE" in found.findings[0].run
+
+
+def test_a_tap_that_reads_everything_again():
+    assert codes(verify_tap(make_tap(read=lambda bookmark: ROWS))) == {"B311"}
+    assert codes(verify_tap(make_tap(read=lambda bookmark: ROWS), resume=False)) == set()
+
+
+def test_a_tap_whose_first_run_misses_a_page():
+    def missing(bookmark):
+        rows = reading(bookmark)
+        return [row for at, row in enumerate(rows) if not 10 <= at < 13] if bookmark is None else rows
+
+    found = verify_tap(make_tap(read=missing))
+    assert codes(found) == {"B313"}
+    assert "3 rows" in found.findings[0].message
+
+
+def test_a_failing_stream_is_told_and_resumed_runs_are_left_out():
+    def failing(bookmark):
+        yield from ROWS[:20]
+        raise ValueError("the source broke")
+
+    found = verify_tap(make_tap(read=failing))
+    assert "P609" in codes(found)
+    assert "the source broke" in next(one.message for one in found.findings if one.code == "P609")
+    assert found.runs[0].ended == "failed"
+    assert found.unchecked["B312"] == "the first run failed"
+
+
+def test_max_records_ends_a_run_and_says_what_was_not_looked_at():
+    many = [{"id": n, "at": f"2024-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"} for n in range(50_000)]
+
+    def pages(bookmark):
+        for start in range(0, len(many), 100):
+            yield [row for row in many[start : start + 100] if bookmark is None or row["at"] >= bookmark]
+
+    found = verify_tap(make_tap(read=pages, strategy="every_n(100)"), max_records=500, resume=False)
+    assert codes(found) == {"R503"}  # 'name' never came
+    assert found.runs[0].ended == "stopped"
+    assert 500 <= found.runs[0].streams["days"].rows < 5_000
+    assert "max-records" in found.unchecked["B305"]
+
+
+def test_a_secret_in_a_message_is_found_and_not_shown():
+    secret = canary("token")
+    tap = burler.tap("tap-leaks", config_spec=["token"])
+
+    @tap.sync("days", key_properties="id", schema=SCHEMA)
+    def days(config):
+        yield {"id": 1, "name": f"for {config['token']}"}
+
+    found = verify_tap(tap, {"token": secret})
+    assert codes(found) == {"M215"}
+    assert secret not in str(found.to_json())
+
+
+def test_the_config_may_be_a_function_and_each_run_gets_its_own():
+    seen = []
+    tap = make_tap(read=lambda bookmark: reading(bookmark))
+
+    def config():
+        seen.append({})
+        return seen[-1]
+
+    assert verify_tap(tap, config).findings == []
+    assert len(seen) >= 5
+
+
+def test_limits_and_choice():
+    lagging = make_tap(read=lambda bookmark: reading(bookmark), strategy="end_of_sync")
+    assert verify_tap(lagging, limits=Limits(future_seconds=1)).findings == []
+    with pytest.raises(UsageError, match="no rule is called 'B9'"):
+        verify_tap(lagging, ignore=["B9"])
+    again = make_tap(read=lambda bookmark: ROWS)
+    assert verify_tap(again, ignore=["resume-repeats-all"]).findings == []
+    assert verify_tap(again, per_stream_ignores={"days": ["B311"]}).findings == []
+    assert codes(verify_tap(again, select=["B"], per_stream_ignores={"others": ["B"]})) == {"B311"}
+
+
+def test_selected_streams_alone():
+    tap = make_tap()
+
+    @tap.sync("nights", key_properties="id", schema=SCHEMA)
+    def nights():
+        yield {"id": 1, "other": 2}
+
+    assert codes(verify_tap(tap)) == {"R502"}
+    from burler.runtime.run import discover
+
+    catalog = discover(tap, {}).to_wire()
+    for stream in catalog["streams"]:
+        stream["metadata"].append({"breadcrumb": [], "metadata": {}})
+        stream["metadata"][0]["metadata"]["selected"] = stream["stream"] == "days"
+    catalog["streams"] = [dict(one, metadata=one["metadata"][:-1]) for one in catalog["streams"]]
+    chosen = verify_tap(tap, catalog=catalog)
+    assert codes(chosen) == set()
+    assert set(chosen.runs[0].streams) == {"days"}

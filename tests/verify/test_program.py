@@ -1,0 +1,278 @@
+"""Any tap's command as a process: found, listened to, disturbed, and never left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from burler.errors import ConfigError, UsageError
+from burler.verify.program import Disturbance, Ended, Program, flags_of
+from burler.verify.program_heard import Heard
+
+SECRET = "n0b0dy-reads-this"
+
+
+def python(code: str, **fields) -> Program:
+    """A program of a few lines."""
+    return Program((sys.executable, "-S", "-E", "-c", code), **fields)
+
+
+def outcome(program: Program, **options) -> tuple[Ended, bytes]:
+    blocks: list[bytes] = []
+    ended = program.run(take=blocks.append, **options)
+    return ended, b"".join(blocks)
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, within a few seconds."""
+    for _ in range(300):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def tool(folder: Path, name: str) -> Path:
+    path = folder / name
+    path.write_text("#!/bin/sh\nexit 0\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on PATH with the program tap-contacts."""
+    tool(tmp_path, "tap-contacts")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def test_a_command_is_split_as_a_shell_would(on_path: Path):
+    program = Program.of_command("LEVEL=debug tap-contacts --name 'a b | c' --url http://x.test/?q=1")
+    assert program.words == (str(on_path / "tap-contacts"), "--name", "a b | c", "--url", "http://x.test/?q=1")
+    assert program.environment == {"LEVEL": "debug"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("LEVEL=debug", "is empty"),
+        ("tap-contacts 'x", "Close its quotes"),
+        ("tap-contacts | target-x", r"'\|' is for a shell"),
+        ("tap-contacts > out", "'>' is for a shell"),
+        ("cd x && tap-contacts", "'&&' is for a shell"),
+        ("tap-contcts --config c.json", "Did you mean tap-contacts"),
+        ("qqq", "Install the tap"),
+        ("./plain.py", "can't be executed"),
+    ],
+    ids=["empty", "no-program", "quotes", "pipe", "redirection", "and", "near", "far", "no-executable"],
+)
+def test_what_is_no_command_is_refused_with_the_cure(
+    on_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+):
+    (on_path / "plain.py").write_text("")
+    monkeypatch.chdir(on_path)
+    with pytest.raises(UsageError, match=said):
+        Program.of_command(text)
+
+
+def test_a_program_beside_this_python_is_found_without_path(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "")
+    name = Path(sys.executable).name
+    assert Program.of_command(name).words == (str(Path(sys.executable).parent / name),)
+
+
+def test_secrets_are_those_of_config_environment_and_flags(on_path: Path):
+    config = on_path / "config.json"
+    config.write_text(json.dumps({"db": {"password": "from-config"}, "user": "shop", "api_key": "shop"}))
+    program = Program.of_command(f"API_TOKEN=from-env tap-contacts --config {config} --client-secret from-flag")
+    assert program.secret_keys == {"from-env": "API_TOKEN", "from-flag": "--client-secret", "from-config": "db"}
+    assert program.shown == f"tap-contacts --config {config} --client-secret ***"
+    assert not any(secret in repr(program) for secret in program.secrets)
+
+
+def test_a_config_that_is_not_there_is_an_error(on_path: Path):
+    with pytest.raises(ConfigError, match="does not exist"):
+        Program.of_command("tap-contacts --config nowhere.json")
+    assert Program.of_command("tap-contacts --config ENV").has_config
+
+
+@pytest.mark.parametrize("form", ["--config {}", "--config={}", "-c {}"])
+def test_the_config_is_taken_out_or_changed(on_path: Path, form: str):
+    config = on_path / "config.json"
+    config.write_text("{}")
+    words = form.format(config).split()
+    program = Program(("tap", *words, "--verbose"))
+    assert program.has_config
+    assert program.with_config(None).words == ("tap", "--verbose")
+    assert program.with_config(Path("other")).words == ("tap", "--config", "other", "--verbose")
+
+
+def test_code_behind_python_c_is_no_config():
+    assert not python("pass").has_config
+
+
+def test_catalog_and_state_come_in_files_that_are_gone_afterwards(tmp_path: Path):
+    code = "import sys; print(sys.argv[1:]); [print(open(file).read()) for file in sys.argv[2::2]]"
+    ended, text = outcome(python(code, folder=tmp_path), catalog={"streams": []}, state={})
+    words, catalog, state = text.decode().splitlines()
+    assert ended.well
+    assert ("--catalog" in words, "--properties" in words, "--state" in words) == (True, False, True)
+    assert (catalog, state) == ('{"streams": []}', "{}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_much_on_both_pipes_blocks_nothing_and_stderr_is_kept_in_part():
+    code = """
+import sys
+sys.stderr.write("begin\\n")
+for i in range(3000):
+    sys.stderr.write("e" * 300 + "\\n")
+    sys.stdout.write("o" * 300 + "\\n")
+sys.stderr.write("end\\n")
+"""
+    ended, text = outcome(python(code))
+    assert len(text) == 3000 * 301
+    assert ended.stderr.startswith(b"begin\n")
+    assert ended.stderr.endswith(b"end\n")
+    assert b"[...]" in ended.stderr
+    assert len(ended.stderr) < 300_000
+
+
+def test_it_reads_nothing_and_has_its_environment():
+    code = "import os, sys; print(repr(sys.stdin.read()), os.environ['SHOP'], os.getsid(0) == os.getpid())"
+    _, text = outcome(python(code, environment={"SHOP": "x"}))
+    assert text == b"'' x True\n"
+
+
+def test_a_run_that_is_no_longer_wanted_is_ended():
+    ended, text = outcome(python("while True: print('x' * 1000)"), stop=lambda: True)
+    assert text
+    assert (ended.stopped, ended.timed_out, ended.well) == (True, False, False)
+
+
+def test_a_run_has_a_deadline_even_if_it_ignores_sigterm():
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"
+    ended, _ = outcome(python(code), deadline_seconds=0.3)
+    assert ended.timed_out
+    assert ended.seconds < 5
+
+
+def test_what_a_failing_callback_raises_comes_out_and_the_tap_is_gone():
+    pids: list[int] = []
+
+    def take(block: bytes) -> None:
+        pids.append(int(block))
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        python("import os, time; print(os.getpid(), flush=True); time.sleep(600)").run(take=take)
+    assert gone(pids[0])
+
+
+def test_processes_that_are_left_are_named_and_ended():
+    code = """
+import subprocess
+child = subprocess.Popen(["sleep", "600"])
+print(child.pid)
+"""
+    ended, text = outcome(python(code))
+    assert ended.well
+    assert ended.left == ("sleep",)
+    assert ended.seconds < 5  # though the child holds both pipes
+    assert gone(int(text))
+
+
+def test_sigterm_comes_once_the_reader_stands_still():
+    code = """
+import signal
+def stop(number, frame):
+    global going
+    going = False
+going = True
+signal.signal(signal.SIGTERM, stop)
+i = 0
+while going:
+    print(i, "x" * 100, flush=True)
+    i += 1
+print("stopped", flush=True)
+"""
+    lines: list[bytes] = []
+    disturbance = Disturbance(lambda: bool(lines), "signal", 5.0)
+    ended = python(code).run(take=lines.append, disturbance=disturbance)
+    assert (ended.disturbed, ended.exit_code, ended.sigterm) == (True, 0, "handled")
+    assert b"".join(lines).endswith(b"\nstopped\n")
+    assert b"".join(lines).count(b"\n") < 200  # the small pipe has held it
+
+
+def test_a_tap_without_handler_is_killed_by_sigterm():
+    code = "while True: print('x' * 100, flush=True)"
+    ended, _ = outcome(python(code), disturbance=Disturbance(lambda: True, "signal"))
+    assert (ended.exit_code, ended.sigterm) == (-signal.SIGTERM, "default")
+
+
+def test_a_reader_that_goes_away():
+    code = "while True: print('x' * 100, flush=True)"
+    ended, _ = outcome(python(code), disturbance=Disturbance(lambda: True, "close"))
+    assert ended.disturbed
+    assert ended.exit_code not in (0, -signal.SIGKILL)
+    assert b"BrokenPipeError" in ended.stderr
+
+
+def test_what_cannot_be_started_is_a_usage_error(tmp_path: Path):
+    script = tmp_path / "tap"
+    script.write_bytes(b"\x7fELF nothing")
+    script.chmod(0o755)
+    with pytest.raises(UsageError, match="can't be started"):
+        Program((str(script),)).run(take=lambda block: None)
+
+
+def test_a_secret_on_stderr_is_told_by_its_key_also_across_two_pieces():
+    heard = Heard({SECRET.encode(): "token"})
+    heard.take(b"the token is " + SECRET[:5].encode())
+    assert not heard.told
+    heard.take(SECRET[5:].encode() + b"\n")
+    assert list(heard.told) == ["token"]
+
+
+def test_last_words_show_no_secret_no_colour_and_no_control_characters():
+    code = f"import sys; sys.stderr.write('first\\n\\x1b[31m{SECRET} \\x07!\\x1b[0m\\n\\n')"
+    program = python(code, secrets=(SECRET,), secret_keys={SECRET: "token"})
+    ended, _ = outcome(program)
+    assert ended.told == ("token",)
+    assert program.last_words(ended) == "*** \\x07!"
+    assert program.last_words(Ended(0, 0.0)) == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("code", "flags"),
+    [
+        ("print('--config FILE --catalog FILE -d, --discover')", {"--config", "--catalog", "--discover"}),
+        ("import sys; sys.stderr.write('-p/--properties FILE')", {"--properties"}),
+        ("print('--state-file --catalogs')", {"--config", "--discover", "--catalog", "--state"}),
+        ("raise SystemExit(2)", {"--config", "--discover", "--catalog", "--state"}),
+        ("print('--state FILE')", {"--state", "--catalog"}),
+    ],
+    ids=["stdout", "stderr", "other-flags", "no-help", "no-catalog"],
+)
+def test_flags_are_those_that_help_names(code: str, flags: set[str]):
+    assert flags_of(python(code)) == flags
+
+
+def test_a_command_of_its_own_discovers():
+    discovers = (sys.executable, "-S", "-E", "-c", "print('here')")
+    program = python("print('--catalog')", discover_words=discovers)
+    assert program.discover(5.0)[1] == b"here\n"
+    assert flags_of(program) == {"--catalog", "--discover"}
+    assert os.environ.get("SHOP") is None
