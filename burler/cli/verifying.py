@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -88,6 +89,7 @@ def verify_command(app: str | None, **given: Any) -> int:
     if asked.rules or asked.explain is not None:
         return _tell(asked.explain)
     asked.check(app)
+    signal.signal(signal.SIGTERM, _end)
     project = find_project(Path.cwd())
     options = _options(asked, project)
     baseline = _baseline(asked, project)
@@ -107,6 +109,11 @@ def verify_command(app: str | None, **given: Any) -> int:
     if asked.write_baseline is not None:
         return 0
     return verification.exit_code(strict=strict)
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    """SIGTERM ends a verification as Ctrl-C does: the tap's processes go with it."""
+    raise SystemExit(128 + number)
 
 
 def _options(asked: Asked, project: Project) -> Options:

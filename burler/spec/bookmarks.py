@@ -116,7 +116,11 @@ class BookmarkWatch:
         kind = self.kind or comparable(value)[0]
         now_said, before = of_kind(value, kind), None if self.value is MISSING else of_kind(self.value, kind)
         if now_said is None:
-            self._say("B322", f"the bookmark {value!r:.60} can't be compared with the rows' '{self.key}'", line)
+            self._say(
+                "B322",
+                f"the bookmark {value!r:.60} can't be compared with the rows' '{self.key}': who goes by it may stand still",
+                line,
+            )
             return
         self._look(value, now_said, before, kind, line, now)
         self.value = value

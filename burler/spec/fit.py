@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -41,14 +42,14 @@ class Fit:
         """Look at some records."""
         self._column(self.root, rows, rows)
 
-    def finish(self, say: Callable[[str, str, str], None], rows: int) -> None:
+    def finish(self, say: Callable[[str, str, str], None]) -> None:
         """The end: fields and kinds that never came go to ``say``, as rule, field, message."""
         for node in self.root.walk():
             if not node.path or "*" in node.path:
                 continue
             if not node.rows:
-                if "." not in node.path and "[]" not in node.path and rows >= _ENOUGH:
-                    say("R503", node.path, f"the SCHEMA has '{node.path}', and none of {rows} rows had it")
+                if "." not in node.path and "[]" not in node.path and self.root.rows >= _ENOUGH:
+                    say("R503", node.path, f"the SCHEMA has '{node.path}', and none of {self.root.rows} rows had it")
                 continue
             never = [kind for kind in kinds(node.takes - node.seen) if kind not in ("null", "integer")]
             came = kinds(node.seen - {_NONE})
@@ -146,15 +147,15 @@ class Fit:
         path = node.path or "(record)"
         whole = [one for one in values if type(one) is float and one.is_integer()] if float in wrong else []
         if whole and int in node.takes:
-            where = _row_with(rows, node.path, lambda one: type(one) is float and one.is_integer())
+            where = _row_with(rows, node.path, lambda one: isinstance(one, float) and one.is_integer())
             self._say("M218", path, f"'{path}' is an integer, and came as {whole[0]!r}", where, len(whole))
         for kind in wrong:
-            odd = [one for one in values if type(one) is kind]
+            odd: list[Any] = [one for one in values if type(one) is kind]
             if kind is float and int in node.takes:
                 odd = [one for one in odd if not one.is_integer()]
             if odd:
                 word = kinds([kind])[0]
-                where = _row_with(rows, node.path, lambda one, odd=odd: any(one is other for other in odd))
+                where = _row_with(rows, node.path, partial(_is_among, odd))
                 self._say(
                     "M205",
                     path,
@@ -221,14 +222,19 @@ class Fit:
             self._say("M205", path, f"'{path}' does not fit the SCHEMA: {said}", where, count)
 
 
+def _is_among(odd: list[Any], one: Any) -> bool:
+    return any(one is other for other in odd)
+
+
 def _judge(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Callable[[Any], str | None]:
     """What the library says of a value: None, or what does not fit."""
     import jsonschema
 
     whole = {**schema, **{word: root[word] for word in ("definitions", "$defs") if word in root}}
     newest = any(word in str(root.get("$schema", "")) for word in ("2019", "2020"))
-    kind = getattr(jsonschema, "Draft202012Validator", None) if newest else None
-    validator = (kind or getattr(jsonschema, "Draft7Validator", jsonschema.Draft4Validator))(whole)
+    names = ["Draft202012Validator"] if newest else []  # jsonschema 2.6, which singer-python asks for, ends at draft 4
+    kinds_of_it = [getattr(jsonschema, name, None) for name in (*names, "Draft7Validator", "Draft4Validator")]
+    validator = next(kind for kind in kinds_of_it if kind is not None)(whole)
 
     def judge(value: Any) -> str | None:
         try:

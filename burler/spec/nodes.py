@@ -23,7 +23,7 @@ KINDS: dict[type, str] = {
 }
 """JSON Schema's word for what a decoder gives."""
 
-_TAKES = {
+_TAKES: dict[str, set[type]] = {
     "null": {type(None)},
     "boolean": {bool},
     "integer": {int},
@@ -115,7 +115,8 @@ def _takes(schema: Mapping[str, Any]) -> frozenset[type]:
     words = [said] if isinstance(said, str) else said if isinstance(said, list) else []
     takes: set[type] = set()
     for word in words:
-        takes |= _TAKES.get(word.lower(), _ANY) if isinstance(word, str) else _ANY
+        known = _TAKES.get(word.lower()) if isinstance(word, str) else None
+        takes |= _ANY if known is None else known
     return frozenset(takes) if takes else _ANY
 
 

@@ -1,8 +1,9 @@
-"""A run that was resumed from a STATE of another one, held against that one, by the keys of its rows (B311 to B313)."""
+"""A run that was resumed from a STATE of another one, held against that one, by the keys of its rows (B311 to B313, B325)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from itertools import islice
 
 from burler.spec.bookmarks import marks_of
@@ -35,6 +36,31 @@ def compare(first: MessageCheck, state: KeptState, resumed: MessageCheck, findin
         if last:
             _repeated(before, after, state, findings)
         _missed(before, after, findings)
+
+
+def compare_new(first: MessageCheck, again: MessageCheck, streams: Collection[str], findings: Findings) -> None:
+    """Hold a run whose state said nothing of some streams against the first one: those streams must come whole, as for
+    a user who has just selected them (B325).
+
+    Args:
+        first: a whole run that began without a state.
+        again: a run from the last STATE of it, without what that said of ``streams``.
+    """
+    for name in streams:
+        before, after = first.streams.get(name), again.streams.get(name)
+        if before is None or not before.rows:
+            continue
+        missing = before.log.count
+        if after is not None:
+            missing = sum(1 for _row in islice(before.log.missing_in(after.log), _LOOKED_AT))
+        if missing:
+            findings.add(
+                "B325",
+                f"{missing} of {before.log.count} rows do not come when the state says nothing of the stream: who selects "
+                "it later never gets its past",
+                stream=name,
+                count=missing,
+            )
 
 
 def _skipped(before: StreamCheck, after: StreamCheck | None, state: KeptState, findings: Findings) -> None:

@@ -258,4 +258,15 @@ BOOKMARK_RULES: tuple[Rule, ...] = (
         breaks="",
         keeps="",
     ),
+    Rule(
+        code="B325",
+        name="late-stream-without-past",
+        severity="warning",
+        title="A stream that is selected later never gets its past.",
+        what="",
+        why="",
+        mend="",
+        breaks="",
+        keeps="",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from burler.spec.states import entry_of, partitions_of, streams_of
 
 _KEPT = 64
 _MANY_STATES = 100
+_FEW_STATES, _LEAST_GROWN, _SHARE, _LONG_TEXT = 3, 10, 0.5, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class StateLog:
         """The end of the messages."""
         if self.count and self.kept[-1].number != self.count:
             self.kept.append(self._newest)
-        self._grows()
+        if not self._grows_inside():
+            self._grows()
         if self.count >= _MANY_STATES and self.bytes > record_bytes > 0:
             message = f"{self.count} STATEs take {self.bytes} bytes, and the rows {record_bytes}: a target writes and keeps them"
             self._say("B317", message, self.last_line)
@@ -89,6 +91,26 @@ class StateLog:
                     message = "the last STATE still has progress_markers: its bookmark was never made final"
                     self._findings.add("B315", message, stream=stream, place=f"line {self.last_line}")
                     break
+
+    def _grows_inside(self) -> bool:
+        """A list (or an object, or text) inside of the state that grows with the rows, however small it is yet."""
+        if len(self.kept) < _FEW_STATES:
+            return False
+        first, last = next((one for one in self.kept if any(one.rows.values())), self.kept[0]), self.kept[-1]
+        rows_of = {stream: count - first.rows.get(stream, 0) for stream, count in last.rows.items()}
+        before = dict(_sizes(first.value, ()))
+        for path, size in _sizes(last.value, ()):
+            grown = size - before.get(path, 0)
+            named = [stream for stream in rows_of if stream in path]
+            rows = min((rows_of[stream] for stream in named or rows_of if rows_of[stream] >= _LEAST_GROWN), default=0)
+            if rows and grown >= max(_LEAST_GROWN, _SHARE * rows):
+                shown = ".".join(path)
+                message = (
+                    f"'{shown}' in the STATE grew to {size} parts, by {grown} over {rows} rows: it keeps on growing"
+                )
+                self._say("B308", message, self.last_line)
+                return True
+        return False
 
     def _grows(self) -> None:
         if self._first_size is None:
@@ -118,6 +140,23 @@ class StateLog:
 
     def _say(self, code: str, message: str, line: int) -> None:
         self._findings.add(code, message, place=f"line {line}")
+
+
+def _sizes(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """How many parts the lists, objects and long texts of a state have; bookmarks of partitions are as many as there
+    are partitions."""
+    if isinstance(value, Mapping):
+        if path[-1:] == ("partitions",):
+            return
+        if len(path) > 2:
+            yield path, len(value)
+        for name, below in value.items():
+            yield from _sizes(below, (*path, str(name)))
+    elif isinstance(value, list):
+        if path[-1:] != ("partitions",):
+            yield path, len(value)
+    elif isinstance(value, str) and len(value) > _LONG_TEXT:
+        yield path, value.count(",") + 1
 
 
 def _kind(value: Any) -> str:

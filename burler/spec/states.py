@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 Kind = Literal["number", "time", "text"]
@@ -46,6 +46,17 @@ def bookmark_of(state: Any, stream: str, key: str | None, kind: Kind | None = No
     scalars = [value for name, value in entry.items() if _is_scalar(value) and name not in _NOT_BOOKMARKS]
     fitting = [value for value in scalars if kind is None or comparable(value)[0] == kind]
     return fitting[0] if len(fitting) == 1 and kind is not None and not isinstance(fitting[0], bool) else MISSING
+
+
+def without_streams(state: Any, streams: Collection[str]) -> Any:
+    """A copy of a state that says nothing of some streams, as before they were selected."""
+    if not isinstance(state, Mapping):
+        return state
+    out = {key: value for key, value in state.items() if key != "currently_syncing"}
+    if isinstance(out.get("bookmarks"), Mapping):
+        out["bookmarks"] = {name: entry for name, entry in out["bookmarks"].items() if name not in streams}
+        return out
+    return {key: value for key, value in out.items() if key not in streams}
 
 
 def partitions_of(entry: Any) -> dict[str, Mapping[str, Any]] | None:

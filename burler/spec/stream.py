@@ -181,7 +181,7 @@ class StreamCheck:
             self.bookmarks.finish(whole=whole, last_state=last_state, seconds=self.read_seconds, now=now)
         if self.rows:
             for fit in self.fits:
-                fit.finish(self._say_field, self.rows)
+                fit.finish(self._say_field)
 
     @property
     def read_seconds(self) -> float:

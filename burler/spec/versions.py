@@ -17,6 +17,7 @@ class Versions:
         self._stream, self._findings, self._resumed = stream, findings, resumed
         self._rows: dict[int | None, int] = {}
         self._activated: list[int] = []
+        self._activated_behind: set[int] = set()  # once their rows were out
         self._before_rows: int | None = None
 
     def rows(self, version: int | None, count: int, line: int) -> bool:
@@ -34,6 +35,12 @@ class Versions:
                 )
             elif any(other is not None and version < other for other in self._rows):
                 self._say(f"the version goes back to {version}: targets take rows of older versions for dead", line)
+            elif self.current is not None and self.current not in self._activated_behind:
+                self._say(
+                    f"{self._rows[self.current]} rows of version {self.current} are followed by rows of version {version}, "
+                    "and were never activated: targets drop them",
+                    line,
+                )
         if self._before_rows is not None and version != self._before_rows:
             self._say(
                 f"ACTIVATE_VERSION says {self._before_rows}, and the rows after it carry {version}: the first drops all "
@@ -63,13 +70,21 @@ class Versions:
                 f"ACTIVATE_VERSION says {version}, and no row carries it: targets drop all rows of the stream", line
             )
         self._activated.append(version)
+        if version in self._rows:
+            self._activated_behind.add(version)
 
     def finish(self, *, whole: bool, full_table: bool) -> None:
         """The end of the messages."""
         carried = [version for version in self._rows if version is not None]
         if not whole or not carried:
             return
-        if carried[-1] not in self._activated:
+        if carried[-1] in self._activated and carried[-1] not in self._activated_behind:
+            self._say(
+                f"version {carried[-1]} is activated before its rows, and not once they are out: meanwhile the table is "
+                "empty, and stays half full if the run breaks off",
+                None,
+            )
+        elif carried[-1] not in self._activated:
             self._say(
                 f"the rows carry version {carried[-1]}, and no ACTIVATE_VERSION follows: rows that are gone at the source "
                 "stay in the target for ever",

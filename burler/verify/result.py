@@ -53,7 +53,7 @@ class RunFacts:
 
     Attributes:
         name: "sync", "resumed from STATE 2 of 3", ...
-        ended: "succeeded", "failed", "stopped" (by --max-records or --max-seconds), "signalled"; "" where unknown.
+        ended: "succeeded", "failed", "stopped" (by --max-records or --max-seconds); "" where unknown.
     """
 
     name: str

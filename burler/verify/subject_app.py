@@ -107,8 +107,8 @@ class AppSubject:
         for stream, error in result.errors.items():
             findings.add("P609", f"{run}: the stream failed: {logs.short(error)}", stream=stream, place=run)
         how = "stopped" if stopper.over and not result.errors else "failed" if result.errors else "succeeded"
-        if result.stopped_by is not None:
-            how = "signalled"
+        if result.stopped_by is not None:  # whoever told this run to stop means the whole verification
+            raise SystemExit(128 + result.stopped_by)
         rows = _rows_of(watcher.requests, check)
         unchecked: dict[str, str] = {}
         if options.watch_requests:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 from burler.spec.finding import Findings
@@ -73,7 +72,7 @@ class ProgramSubject:
             watching_proxy(watch) if options.watch_requests else nullcontext({})
         )
         with proxy as environment:
-            program = replace(self._program, environment={**self._program.environment, **environment})
+            program = self._program.with_environment(environment)
             ended = program.run(take=check.feed, stop=stop, deadline_seconds=options.max_seconds, **given)
         ended_badly(findings, ended, run, program)
         stopped = ended.stopped or ended.timed_out

@@ -16,8 +16,9 @@ from burler.spec.check import counted
 from burler.spec.declared import declared_of
 from burler.spec.finding import Finding, Findings
 from burler.spec.messages import MessageCheck
-from burler.spec.resume import compare
+from burler.spec.resume import compare, compare_new
 from burler.spec.statelog import KeptState
+from burler.spec.states import streams_of, without_streams
 from burler.spec.table import RULES
 from burler.verify.facts import facts_of
 from burler.verify.options import Options
@@ -65,13 +66,13 @@ class _Verifying:
         if self.catalog is not None:
             check_catalog(self.catalog, findings=self.findings)
         self.selected = self.options.catalog if self.options.catalog is not None else select_all(self.catalog)
-        first, end = self._sync(_SYNC, self.options.state, whole_wanted=True)
+        first, end = self._sync(_SYNC, self.options.state)
         try:
             self._first_ended(first, end)
             if self.options.resume:
                 self._resumed(first, end)
             else:
-                self._leave("resumed runs were not asked for", "B311", "B312", "B313")
+                self._leave("resumed runs were not asked for", "B311", "B312", "B313", "B325")
             if self.options.behaviour:
                 self._behave(first, end)
             else:
@@ -90,7 +91,7 @@ class _Verifying:
             areas="CMBORPH",
         )
 
-    def _sync(self, run: str, state: Any, *, whole_wanted: bool) -> tuple[MessageCheck, RunEnd]:
+    def _sync(self, run: str, state: Any) -> tuple[MessageCheck, RunEnd]:
         """One run of the tap."""
         self.options.progress(run)
         findings = self.findings
@@ -144,31 +145,52 @@ class _Verifying:
         """Runs from the first, a middle and the last STATE."""
         chosen = first.states.chosen()
         if not chosen:
-            self._leave("the run wrote no STATE", "B311", "B312", "B313")
+            self._leave("the run wrote no STATE", "B311", "B312", "B313", "B325")
             return
         if end.ended == "failed":
-            self._leave("the first run failed", "B311", "B312", "B313")
+            self._leave("the first run failed", "B311", "B312", "B313", "B325")
             return
         for state in chosen:
             self._resume(first, end, state)
+        self._selected_later(first, end)
 
     def _resume(self, first: MessageCheck, end: RunEnd, state: KeptState) -> None:
+        last = state.number == first.states.count and end.whole
         name = f"resumed from STATE {state.number} of {first.states.count}"
-        last = state.number == first.states.count
+        self._apart(name, state.value, lambda resumed: compare(first, state, resumed, self.findings, last=last))
+
+    def _apart(self, run: str, state: Any, look: Callable[[MessageCheck], None]) -> None:
+        """A further run; of what is found in it that counts which the runs before have not shown. ``look`` gets what it
+        gave, if it came to its end."""
         seen = {one.fingerprint for one in self.findings}
-        own = self.findings
-        self.findings = Findings(RULES)
+        before, self.findings = self.findings, Findings(RULES)
         try:
-            resumed, how = self._sync(name, state.value, whole_wanted=False)
+            again, how = self._sync(run, state)
             if how.whole:
-                compare(first, state, resumed, self.findings, last=last and end.whole)
+                look(again)
             else:
-                self._leave(f"a run that was to be resumed was {how.ended}", "B311", "B312", "B313")
+                self._leave(f"a further run was {how.ended}", "B311", "B312", "B313", "B325")
+            _close(again)
         finally:
-            found, self.findings = self.findings, own
-        # What the first run showed already is told once.
+            found, self.findings = self.findings, before
         self.findings.take(one for one in found if one.fingerprint not in seen)
-        _close(resumed)
+
+    def _selected_later(self, first: MessageCheck, end: RunEnd) -> None:
+        """Runs from the last STATE as if some streams had just been selected: half of them, then the others."""
+        named = [name for name in streams_of(first.states.last) if name in first.streams and first.streams[name].rows]
+        if not end.whole or self.options.state is not None or len(named) < 2 or not self._wants("B325"):
+            self._leave("needs a whole run without a state, with bookmarks of two streams or more", "B325")
+            return
+        for chosen in (named[::2], named[1::2]):
+            run = f"as if {', '.join(chosen[:3])}{' ...' if len(chosen) > 3 else ''} had just been selected"
+            self._apart(
+                run,
+                without_streams(first.states.last, chosen),
+                lambda again, chosen=chosen: compare_new(first, again, chosen, self.findings),
+            )
+
+    def _wants(self, code: str) -> bool:
+        return self.options.choice.wants(RULES[code])
 
     def _behave(self, first: MessageCheck, end: RunEnd) -> None:
         self.findings.run = "behaviour"
@@ -268,7 +290,7 @@ def _is_behaviour(code: str) -> bool:
 
 
 def _needs_tap(code: str) -> bool:
-    return code[0] in "PH" or code in ("B311", "B312", "B313", "B314", "O401", "R502")
+    return code[0] in "PH" or code in ("B311", "B312", "B313", "B314", "B325", "O401", "R502")
 
 
 def verify_catalog(catalog: Any, *, subject: str, options: Options, baseline: Baseline | None = None) -> Verification:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -157,3 +159,30 @@ def test_secrets_of_the_config_are_looked_for_and_not_shown(project):
     done = verify(project, "-", "-c", "config.json", "--format", "json", "--ignore", "R501", given=leaking)
     assert codes(done) == ["M215"]
     assert b"a-secret-of-some-length" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"])
+@pytest.mark.parametrize("how", ["exec", "app"])
+def test_a_signal_ends_it_and_the_tap(tmp_path, how, number, code):
+    """A tap that waits; nothing of it lives on."""
+    body = "open('began', 'w').close(); time.sleep(600)"
+    if how == "exec":
+        (tmp_path / "tap.py").write_text(f"import time; {body}\n")
+        words = ["--exec", f"{sys.executable} tap.py"]
+    else:
+        (tmp_path / "tap.py").write_text(
+            "import burler, time\ntap = burler.tap('tap-waits')\n@tap.sync('a', schema={'properties': {}})\n"
+            f"def a():\n    {body}\n    yield {{}}\n"
+        )
+        words = ["tap.py"]
+    command = [sys.executable, "-m", "burler", "verify", *words]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        until = time.monotonic() + 60
+        while not (tmp_path / "began").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(number)
+        _out, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    assert b"Traceback" not in said
+    left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(tmp_path) not in left

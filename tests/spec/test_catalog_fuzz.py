@@ -15,7 +15,7 @@ from burler.spec.finding import Findings
 from burler.spec.rules_catalog import CATALOG_RULES
 from burler.spec.table import RULES
 
-QUICK = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 VOCABULARY = """
     streams stream tap_stream_id stream_alias schema key_properties replication_key replication_method metadata
     is_view breadcrumb properties items anyOf oneOf allOf not if type $ref #/properties/a # enum required pattern format
@@ -155,7 +155,7 @@ NODES = st.recursive(
 )
 
 
-@settings(QUICK, max_examples=400)
+@settings(QUICK, max_examples=250)
 @given(NODES)
 def test_what_jsonschema_refuses_is_found_and_nothing_else(node):
     """Its meta-schema of draft 4 is the judge."""
