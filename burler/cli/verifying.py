@@ -159,7 +159,7 @@ def _baseline(asked: Asked, project: Project) -> Baseline | None:
 
 
 def _verify(app: str | None, asked: Asked, options: Options, baseline: Baseline | None) -> Verification:
-    from burler.verify import verifying
+    from burler.verify import given, verifying
 
     if app == "-":
         return _messages(asked, options, baseline)
@@ -169,9 +169,7 @@ def _verify(app: str | None, asked: Asked, options: Options, baseline: Baseline 
 
         return verifying.verify(ProgramSubject(Program.of_command(asked.command)), options, baseline=baseline)
     if app is None:
-        return verifying.verify_catalog(
-            options.catalog, subject=asked.catalog or "", options=options, baseline=baseline
-        )
+        return given.verify_catalog(options.catalog, subject=asked.catalog or "", options=options, baseline=baseline)
     from burler.verify.subject_app import app_subject
 
     return verifying.verify(app_subject(app, asked.config), options, baseline=baseline)
@@ -184,7 +182,7 @@ def _messages(asked: Asked, options: Options, baseline: Baseline | None) -> Veri
     from burler.runtime.collector import calm_collector
     from burler.runtime.signals import Stopper
     from burler.target.intake import blocks
-    from burler.verify.verifying import verify_messages
+    from burler.verify.given import verify_messages
 
     stdin = sys.stdin
     if stdin is None or stdin.isatty():

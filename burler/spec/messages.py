@@ -247,6 +247,11 @@ class MessageCheck:
         self.rows += len(rows)
         self._rows_since_state[check.name] = self._rows_since_state.get(check.name, 0) + len(rows)
 
+    def close(self) -> None:
+        """Give temporary files back."""
+        for check in self.streams.values():
+            check.log.close()
+
     def finish(self, *, whole: bool = True) -> None:
         """The end of the messages.
 

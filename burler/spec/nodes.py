@@ -6,7 +6,8 @@ by a JSON Schema costs 10 µs. What cannot be told by kinds, formats and bounds 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,11 +34,17 @@ _TAKES: dict[str, set[type]] = {
     "object": {dict},
 }
 _ANY = frozenset(KINDS)
-_LEFT_TO_LIBRARY = frozenset(
-    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "dependencies", "dependentSchemas"}
-    | {"dependentRequired", "prefixItems", "additionalItems", "contains", "propertyNames", "const", "uniqueItems"}
-    | {"minItems", "maxItems", "minProperties", "maxProperties"}
-)
+_BRANCHES = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependencies", "dependentSchemas"})
+"""Words under which further fields may be described."""
+_LEFT_TO_LIBRARY = _BRANCHES | {
+    "then", "else", "patternProperties", "dependentRequired", "prefixItems", "additionalItems", "contains",
+    "minContains", "maxContains", "propertyNames", "unevaluatedProperties", "unevaluatedItems",
+}  # fmt: skip
+_DEPTH = 100
+
+ITEM: Any = object()
+REST: Any = object()
+"""Steps to a node that are no names: the items of an array, and the fields that no ``properties`` names."""
 
 
 @dataclass(slots=True)
@@ -46,21 +53,26 @@ class Node:
 
     Attributes:
         path: as people write it: ``address.city``, ``tags[]``; "" for the record.
+        above, step: the node that it is below of, and the field's name there (or ``ITEM``, ``REST``).
         takes: kinds of values that fit; all of them where the schema names none.
         known: fields by name; None where the schema lists none.
         open: whether further fields may come; ``rest`` is the node they fit, if there is one.
-        library: the schema, where only the library can tell.
+        patterns: what further fields may be called besides.
+        library: the part of the schema that only the library can tell.
         seen: kinds of values that came; ``rows`` and ``nulls`` how many.
         further: fields that no ``properties`` names, and how often they came.
     """
 
     path: str
     schema: Mapping[str, Any]
+    above: Node | None = None
+    step: Any = None
     takes: frozenset[type] = _ANY
     format: str | None = None
     known: dict[str, Node] | None = None
     open: bool = True
     rest: Node | None = None
+    patterns: tuple[re.Pattern[str], ...] = ()
     required: frozenset[str] = frozenset()
     items: Node | None = None
     constraints: Constraints | None = None
@@ -77,37 +89,93 @@ class Node:
             if child is not None:
                 yield from child.walk()
 
+    def values(self, record: Any) -> Iterator[Any]:
+        """What a record has at this place."""
+        if self.above is None:
+            yield record
+            return
+        for value in self.above.values(record):
+            if self.step is ITEM:
+                yield from value if isinstance(value, list) else ()
+            elif not isinstance(value, dict):
+                continue
+            elif self.step is REST:
+                known = self.above.known or {}
+                yield from (one for name, one in value.items() if name not in known)
+            elif self.step in value:
+                yield value[self.step]
 
-def node_of(schema: Any, path: str = "", depth: int = 0) -> Node:
+    @property
+    def names_all(self) -> bool:
+        """Whether a field that ``properties`` does not name is none that the schema means."""
+        return (
+            bool(self.known)
+            and "additionalProperties" not in self.schema
+            and not self.patterns
+            and _BRANCHES.isdisjoint(self.schema)
+        )
+
+
+def node_of(schema: Any, path: str = "", above: Node | None = None, step: Any = None, depth: int = 0) -> Node:
     """The tree of a schema; what is odd in it takes anything (area C says so)."""
-    if not isinstance(schema, Mapping) or depth > 100:
-        return Node(path, {})
+    if schema is False:
+        return Node(path, {}, above, step, library={"not": {}})
+    if not isinstance(schema, Mapping) or depth > _DEPTH:
+        return Node(path, {}, above, step)
     schema = _without_null_branch(schema)
-    node = Node(path, schema)
+    node = Node(path, schema, above, step)
+    if "$ref" in schema:  # what stands beside it counts for nothing, up to draft 7
+        node.library = {"$ref": schema["$ref"]}
+        return node
     node.takes = _takes(schema)
     form = schema.get("format")
     node.format = form if isinstance(form, str) else None
-    if not _LEFT_TO_LIBRARY.isdisjoint(schema):
-        node.library = schema
+    node.library = _for_library(schema)
+    _fields(node, schema, depth)
+    items = schema.get("items")
+    if isinstance(items, Mapping) and "prefixItems" not in schema:
+        node.items = node_of(items, f"{path}[]", node, ITEM, depth + 1)
+    node.constraints = Constraints.of(schema)
+    return node
+
+
+def _fields(node: Node, schema: Mapping[str, Any], depth: int) -> None:
+    start = f"{node.path}." if node.path else ""
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
         node.known = {
-            name: node_of(below, f"{path}.{name}" if path else name, depth + 1) for name, below in properties.items()
+            name: node_of(below, f"{start}{name}", node, name, depth + 1) for name, below in properties.items()
         }
     rest = schema.get("additionalProperties", True)
     node.open = rest is not False
-    if isinstance(rest, Mapping) and rest:
-        node.rest = node_of(rest, f"{path}.*" if path else "*", depth + 1)
+    if isinstance(rest, Mapping) and rest and "patternProperties" not in schema:
+        node.rest = node_of(rest, f"{start}*", node, REST, depth + 1)
+    patterns = schema.get("patternProperties")
+    if isinstance(patterns, Mapping):
+        node.patterns = tuple(map(_compiled, patterns))
     required = schema.get("required")
     if isinstance(required, list):
         node.required = frozenset(name for name in required if isinstance(name, str))
-    items = schema.get("items")
-    if isinstance(items, Mapping):
-        node.items = node_of(items, f"{path}[]", depth + 1)
-    elif isinstance(items, list):
-        node.library = schema
-    node.constraints = None if node.library is not None else Constraints.of(schema)
-    return node
+
+
+def _for_library(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The part of a schema that nodes, formats and constraints do not hold."""
+    left = {word: value for word, value in schema.items() if word in _LEFT_TO_LIBRARY}
+    items, rest = schema.get("items"), schema.get("additionalProperties")
+    if isinstance(items, list) or ("prefixItems" in left and "items" in schema):
+        left["items"] = items
+    if "patternProperties" in left and isinstance(rest, Mapping):  # it holds for what no pattern takes
+        properties = schema.get("properties")
+        left["additionalProperties"] = rest
+        left["properties"] = dict.fromkeys(properties if isinstance(properties, Mapping) else (), {})
+    return left or None
+
+
+def _compiled(pattern: Any) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except (re.error, TypeError, OverflowError, RecursionError):  # written for another language: it takes any name
+        return re.compile("")
 
 
 def _takes(schema: Mapping[str, Any]) -> frozenset[type]:
@@ -127,14 +195,16 @@ def _without_null_branch(schema: Mapping[str, Any]) -> Mapping[str, Any]:
         if not isinstance(branches, list) or "type" in schema or len(branches) != 2:
             continue
         others = [one for one in branches if isinstance(one, Mapping) and one.get("type") not in ("null", ["null"])]
-        if len(others) != 1 or not isinstance(others[0].get("type"), str | list):
+        nulls = [one for one in branches if isinstance(one, Mapping) and one.get("type") in ("null", ["null"])]
+        if len(others) != 1 or len(nulls) != 1 or not isinstance(others[0].get("type"), str | list):
             continue
         said = others[0]["type"]
-        types = [*([said] if isinstance(said, str) else said), "null"]
+        types = [said] if isinstance(said, str) else list(said)
         rest = {key: value for key, value in schema.items() if key != word}
-        if "enum" in others[0] or not rest.keys().isdisjoint(others[0]):
+        hard = _LEFT_TO_LIBRARY | {"enum", "const"}  # of these null would have to keep its branch alone
+        if "null" in types or not hard.isdisjoint({*others[0], *nulls[0]}) or not rest.keys().isdisjoint(others[0]):
             return schema
-        return {**rest, **others[0], "type": types}
+        return {**rest, **others[0], "type": [*types, "null"]}
     return schema
 
 

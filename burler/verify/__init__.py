@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 from burler.extras import lazy_names
 
 if TYPE_CHECKING:
+    from burler.verify.given import verify_catalog, verify_messages
     from burler.verify.options import Options
     from burler.verify.ordering import OrderingError, ensure_ordering
     from burler.verify.program import Program
     from burler.verify.result import RunFacts, StreamFacts, Verification
     from burler.verify.subject_app import AppSubject, app_subject
     from burler.verify.subject_program import ProgramSubject
-    from burler.verify.verifying import verify, verify_catalog, verify_messages
+    from burler.verify.verifying import verify
 
 __all__ = [
     "AppSubject",
@@ -43,7 +44,7 @@ __getattr__ = lazy_names(
         "app_subject": "subject_app",
         "ensure_ordering": "ordering",
         "verify": "verifying",
-        "verify_catalog": "verifying",
-        "verify_messages": "verifying",
+        "verify_catalog": "given",
+        "verify_messages": "given",
     },
 )

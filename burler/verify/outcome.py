@@ -1,0 +1,52 @@
+"""What a verification comes to: the findings that count, without secrets."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from burler.config.secrets import masked
+from burler.singer.messages import format_time
+from burler.spec.check import counted
+from burler.spec.finding import Finding, Findings
+from burler.spec.table import RULES
+from burler.verify.options import Options
+from burler.verify.result import RunFacts, Verification
+
+if TYPE_CHECKING:
+    from burler.verify.baseline import Baseline
+
+
+def result(
+    subject: str,
+    findings: Findings,
+    options: Options,
+    *,
+    runs: list[RunFacts],
+    unchecked: dict[str, str],
+    started: dt.datetime,
+    seconds: float,
+    baseline: Baseline | None,
+    areas: str,
+) -> Verification:
+    """What is told in the end: the findings that count, without secrets."""
+    everything = [_harmless(one) for one in findings]
+    wanted = counted(everything, options.choice)
+    new, known = (wanted, []) if baseline is None else baseline.split(wanted)
+    asked = [code for code, rule in RULES.items() if code[0] in areas and options.choice.wants(rule)]
+    return Verification(
+        subject=masked(subject),
+        started=format_time(started),
+        seconds=seconds,
+        findings=list(new),
+        runs=runs,
+        checked=[code for code in asked if code not in unchecked],
+        unchecked={code: unchecked[code] for code in asked if code in unchecked},
+        baselined=len(known),
+        ignored=len(everything) - len(wanted),
+    )
+
+
+def _harmless(one: Finding) -> Finding:
+    return dataclasses.replace(one, message=masked(one.message))
