@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 _SUFFIXES = {".json": "json", ".xml": "junit", ".sarif": "sarif", ".html": "html", ".htm": "html", ".txt": "text"}
 _WIDTH = 120
+_GONE_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,10 @@ def verify_command(app: str | None, **given: Any) -> int:
         _reports(asked, verification, strict=strict)
         writer.write(_report(verification, asked.form, strict=strict, terminal=terminal))
         writer.flush()
-    _gone(baseline, verification, asked)
+    if verification.gone:
+        shown = ", ".join(verification.gone[:_GONE_SHOWN])
+        more = f" and {len(verification.gone) - _GONE_SHOWN} more" if len(verification.gone) > _GONE_SHOWN else ""
+        logger.info("the baseline knows what no longer occurs: %s%s. --write-baseline makes it smaller", shown, more)
     if asked.write_baseline is not None:
         return 0
     return verification.exit_code(strict=strict)
@@ -213,10 +217,6 @@ def _reports(asked: Asked, verification: Verification, *, strict: bool) -> None:
             replace_file(common.replaceable("--report", path, UsageError), content)
         except OSError as error:
             raise StorageError(f"--report {path} can't be written: {error.strerror}.") from None
-
-
-def _gone(baseline: Baseline | None, verification: Verification, asked: Asked) -> None:
-    """Say which entries of the baseline no longer occur, so that it can shrink."""
 
 
 def _tell(rule: str | None) -> int:

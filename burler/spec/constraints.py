@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from burler.pipeline.constraints import broken, constrained
+from burler.pipeline.constraints import CONSTRAINTS, broken
 
 _BOUNDS: Mapping[str, Callable[[Sequence[Any], Any], bool]] = {
     "minimum": lambda numbers, bound: min(numbers) >= bound,
@@ -26,13 +26,13 @@ class Constraints:
         words = {word: bound for word, bound in schema.items() if word in _QUICK and _is_number(bound)}
         self._bounds = [(_BOUNDS[word], bound) for word, bound in words.items() if word in _BOUNDS]
         self._lengths = [(_LENGTHS[word], bound) for word, bound in words.items() if word in _LENGTHS]
-        rest = {word: value for word, value in schema.items() if word not in words and word != "type"}
-        self._plain = not constrained(rest)
+        self._plain = schema.keys() == words.keys()
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> Constraints | None:
         """Those of a schema, if it has some."""
-        return cls(schema) if constrained(schema) else None
+        own = {word: value for word, value in schema.items() if word in CONSTRAINTS}
+        return cls(own) if own else None
 
     def keep(self, values: Sequence[Any], seen: set[type]) -> bool:
         """Whether all values of a column surely keep them; False says nothing. ``seen``: their kinds."""
@@ -52,7 +52,7 @@ class Constraints:
         """The first one that a value breaks, in words."""
         try:
             return broken(value, self._schema)
-        except (TypeError, ValueError, ArithmeticError):  # a constraint that is none: C125 says so
+        except (TypeError, ValueError, ArithmeticError, RecursionError):  # a constraint that is none: C125 says so
             return None
 
 

@@ -6,50 +6,60 @@ to say which row it was.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from burler.schema.infer_formats import is_date, is_date_time
+from burler.config.secrets import mask
+from burler.spec.finding import PLACES
+from burler.spec.fit_formats import misfits
+from burler.spec.fit_library import judge_of
 from burler.spec.nodes import Node, kinds, node_of
 
-Say = Callable[[str, str, str, int, int], None]
-"""Takes a breach: rule, field, message, the row's place in the page, how often it is in the page."""
+Say = Callable[[str, str, str, Sequence[int], int], None]
+"""Takes a breach: rule, field, message, places of the first rows in the page, how often it is in the page."""
 
 _NONE = type(None)
 _ENOUGH, _MANY = 20, 100
 """So many rows say that a field never comes; so many values, that a kind never does."""
-_DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])"
-_TIMES = re.compile(
-    rf"(?:(?!000[01]|9999){_DAY}[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)(?:\n|\Z))*+",
-    re.ASCII,
-)
-_DAYS = re.compile(rf"(?:(?!0000){_DAY}(?:\n|\Z))*+", re.ASCII)
-_NAIVE = re.compile(r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?", re.ASCII)
+_FURTHER = 200
+"""So many fields that no ``properties`` names are told one by one."""
+_WORD = 2**63
 
 
 class Fit:
     """Looks at the records of one SCHEMA."""
 
     def __init__(self, schema: Mapping[str, Any], say: Say) -> None:
+        self.schema = schema
         self.root = node_of(schema)
         self._say = say
-        self._judges: dict[str, Any] = {}
+        self._judges: dict[int, Callable[[Any], str | None]] = {}
+        self._rows: Sequence[dict[str, Any]] = ()
+        self._found: dict[tuple[str, str], list[tuple[Sequence[int], str, int]]] = {}
 
     def page(self, rows: Sequence[dict[str, Any]]) -> None:
         """Look at some records."""
-        self._column(self.root, rows, rows)
+        self._rows = rows
+        self._column(self.root, rows)
+        if self._found:
+            for (code, path), found in self._found.items():
+                message = min(found, key=lambda one: one[0][0])[1]
+                places = sorted({place for one in found for place in one[0]})[:PLACES]
+                self._say(code, path, message, places, sum(one[2] for one in found))
+            self._found = {}
+        self._rows = ()
 
-    def finish(self, say: Callable[[str, str, str], None]) -> None:
+    def finish(self, say: Callable[[str, str, str], None], seen_elsewhere: Collection[str] = ()) -> None:
         """The end: fields and kinds that never came go to ``say``, as rule, field, message."""
+        rows = self.root.rows
         for node in self.root.walk():
-            if not node.path or "*" in node.path:
+            if not node.path or "*" in node.path or node.path in seen_elsewhere:
                 continue
             if not node.rows:
-                if "." not in node.path and "[]" not in node.path and self.root.rows >= _ENOUGH:
-                    say("R503", node.path, f"the SCHEMA has '{node.path}', and none of {self.root.rows} rows had it")
+                if node.above is self.root and rows >= _ENOUGH:
+                    say("R503", node.path, f"the SCHEMA has '{node.path}', and none of {rows} rows had it")
                 continue
             never = [kind for kind in kinds(node.takes - node.seen) if kind not in ("null", "integer")]
             came = kinds(node.seen - {_NONE})
@@ -60,6 +70,10 @@ class Fit:
                     node.path,
                     f"'{node.path}' may be {words}, and was {' or '.join(came)} in all of {node.rows} values",
                 )
+
+    def seen(self) -> set[str]:
+        """The fields that came."""
+        return {node.path for node in self.root.walk() if node.rows}
 
     def fields(self) -> dict[str, dict[str, Any]]:
         """What was declared and seen, by field: see ``burler.verify.result.StreamFacts.fields``."""
@@ -77,33 +91,36 @@ class Fit:
                 found[_below(node, name)] = {"declared": None, "seen": [], "nulls": 0, "rows": count}
         return found
 
-    def _column(self, node: Node, values: Sequence[Any], rows: Sequence[dict[str, Any]]) -> None:
-        """``values`` came at a node; ``rows`` are the records that they are of."""
+    def _column(self, node: Node, values: Sequence[Any]) -> None:
+        """``values`` came at a node."""
         seen = set(map(type, values))
         node.seen |= seen
         node.rows += len(values)
         if _NONE in seen:
             node.nulls += sum(value is None for value in values)
+        if not seen <= node.takes:
+            self._misfits(node, values, seen)
         if node.library is not None:
-            self._ask_library(node, values, rows)
-        elif not seen <= node.takes:
-            self._misfits(node, values, seen - node.takes, rows)
-        if node.format is not None and str in seen and node.library is None:
-            self._formats(node, values if len(seen) == 1 else [one for one in values if type(one) is str], rows)
+            self._ask_library(node, values)
+        if node.format is not None and str in seen:
+            self._formats(node, values if len(seen) == 1 else [one for one in values if type(one) is str])
         if node.constraints is not None and not node.constraints.keep(values, seen):
-            self._constraints(node, values, rows)
-        if dict in seen and (node.known is not None or node.rest is not None or not node.open):
-            self._objects(node, values if len(seen) == 1 else [one for one in values if type(one) is dict], rows)
+            self._constraints(node, values)
+        if int in seen and float not in node.takes:
+            self._size(node, values if len(seen) == 1 else [one for one in values if type(one) is int])
+        if dict in seen and (node.known is not None or node.rest is not None or node.required or not node.open):
+            self._objects(node, values if len(seen) == 1 else [one for one in values if type(one) is dict])
         if list in seen and node.items is not None:
             below = [item for value in values if type(value) is list for item in value]
             if below:
-                self._column(node.items, below, rows)
+                self._column(node.items, below)
 
-    def _objects(self, node: Node, objects: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
+    def _objects(self, node: Node, objects: Sequence[dict[str, Any]]) -> None:
         came = set().union(*objects)
         known = node.known or {}
-        for name in came - known.keys():
-            self._further(node, name, objects, rows)
+        further = came - known.keys()
+        if further:
+            self._further(node, further, objects)
         for name, child in known.items():
             if name not in came:
                 continue
@@ -111,139 +128,151 @@ class Fit:
                 column = list(map(itemgetter(name), objects))
             except KeyError:
                 column = [one[name] for one in objects if name in one]
-            self._column(child, column, rows)
+            self._column(child, column)
         for name in node.required:
             if name not in came or any(name not in one for one in objects):
-                self._absent(node, name, objects, rows)
+                path = _below(node, name)
+                words = f"'{path}' is required by the SCHEMA, and is not there"
+                self._odd("M205", path, node, objects, lambda one, name=name: _lacks(one, name), lambda _, w=words: w)
 
-    def _further(
-        self, node: Node, name: str, objects: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]
-    ) -> None:
-        values = [one[name] for one in objects if name in one]
-        node.further[name] = node.further.get(name, 0) + len(values)
-        path = _below(node, name)
+    def _further(self, node: Node, further: Iterable[str], objects: Sequence[dict[str, Any]]) -> None:
+        """Fields that no ``properties`` names."""
+        told = not node.open or node.names_all
         if node.rest is not None:
-            self._column(node.rest, values, rows)
-        elif node.library is None and (not node.open or (node.known and "additionalProperties" not in node.schema)):
-            words = "does not allow" if not node.open else "does not name"
-            where = _row_with(rows, node.path, lambda one: isinstance(one, dict) and name in one)
-            self._say(
-                "R501",
-                path,
-                f"the SCHEMA {words} the field '{path}'; targets drop it or refuse the row",
-                where,
-                len(values),
-            )
+            names = frozenset(node.known or {})
+            self._column(node.rest, [one[name] for one in objects for name in one if name not in names])
+        for name in sorted(further):
+            count = sum(name in one for one in objects)
+            kept = name if name in node.further or len(node.further) < _FURTHER else "*"
+            node.further[kept] = node.further.get(kept, 0) + count
+            if node.rest is not None or not told or any(pattern.search(name) for pattern in node.patterns):
+                continue
+            path = _below(node, kept)
+            words = "does not name" if node.open else "does not allow"
+            message = f"the SCHEMA {words} the field '{path}'; targets drop it or refuse the row"
+            self._odd("R501", path, node, objects, lambda one, name=name: _has(one, name), lambda _, m=message: m)
 
-    def _absent(self, node: Node, name: str, objects: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
-        count = sum(name not in one for one in objects)
-        path = _below(node, name)
-        where = _row_with(rows, node.path, lambda one: isinstance(one, dict) and name not in one)
-        self._say("M205", path, f"'{path}' is required by the SCHEMA, and is not there", where, count)
-
-    def _misfits(self, node: Node, values: Sequence[Any], wrong: set[type], rows: Sequence[dict[str, Any]]) -> None:
+    def _misfits(self, node: Node, values: Sequence[Any], seen: set[type]) -> None:
         said = kinds(node.takes)
         declared = " or ".join(word for word in said if word != "integer" or "number" not in said)
         path = node.path or "(record)"
-        whole = [one for one in values if type(one) is float and one.is_integer()] if float in wrong else []
-        if whole and int in node.takes:
-            where = _row_with(rows, node.path, lambda one: isinstance(one, float) and one.is_integer())
-            self._say("M218", path, f"'{path}' is an integer, and came as {whole[0]!r}", where, len(whole))
-        for kind in wrong:
-            odd: list[Any] = [one for one in values if type(one) is kind]
-            if kind is float and int in node.takes:
-                odd = [one for one in odd if not one.is_integer()]
-            if odd:
-                word = kinds([kind])[0]
-                where = _row_with(rows, node.path, partial(_is_among, odd))
-                self._say(
-                    "M205",
-                    path,
-                    f"'{path}' came as {word} ({_shown(odd[0])}); the SCHEMA says {declared}",
-                    where,
-                    len(odd),
-                )
+        wrong = seen - node.takes
+        half = float in wrong and int in node.takes  # 1.0 in an integer field is a fault of its own
+        if half:
+            self._odd(
+                "M218",
+                path,
+                node,
+                values,
+                lambda one: type(one) is float and one.is_integer(),
+                lambda one: f"'{path}' is an integer, and came as {one!r}",
+            )
+        self._odd(
+            "M205",
+            path,
+            node,
+            values,
+            lambda one: type(one) in wrong and not (half and type(one) is float and one.is_integer()),
+            lambda one: f"'{path}' came as {kinds([type(one)])[0]} ({_shown(one)}); the SCHEMA says {declared}",
+        )
 
-    def _formats(self, node: Node, texts: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+    def _formats(self, node: Node, texts: Sequence[str]) -> None:
         """``date-time`` and ``date``: what targets look at."""
-        if node.format == "date-time":
-            pattern, fits = _TIMES, is_date_time
-        elif node.format == "date":
-            pattern, fits = _DAYS, is_date
-        else:
-            return
-        joined = "\n".join(texts)
-        if pattern.fullmatch(joined) and joined.count("\n") == len(texts) - 1:
-            return
-        naive = [text for text in texts if not fits(text)]
-        if node.format == "date-time":
-            odd = [text for text in naive if not _NAIVE.fullmatch(text)]
-            naive = [text for text in naive if _NAIVE.fullmatch(text)]
-            if naive:
-                where = _row_with(rows, node.path, lambda one: isinstance(one, str) and one == naive[0])
-                self._say(
-                    "M217",
-                    node.path,
-                    f"'{node.path}' is a date-time and came without a zone: {_shown(naive[0])}",
-                    where,
-                    len(naive),
-                )
-        else:
-            odd = naive
+        assert node.format is not None
+        naive, odd = misfits(texts, node.format)
+        if naive:
+            self._odd(
+                "M217",
+                node.path,
+                node,
+                texts,
+                lambda one: isinstance(one, str) and one in naive,
+                lambda one: f"'{node.path}' is a date-time, and came as {_shown(one)}, without a zone",
+            )
         if odd:
-            where = _row_with(rows, node.path, lambda one: isinstance(one, str) and one == odd[0])
-            self._say(
-                "M205", node.path, f"'{node.path}' came as {_shown(odd[0])}, which is no {node.format}", where, len(odd)
+            self._odd(
+                "M205",
+                node.path,
+                node,
+                texts,
+                lambda one: isinstance(one, str) and one in odd,
+                lambda one: f"'{node.path}' came as {_shown(one)}, which is no {node.format}",
             )
 
-    def _constraints(self, node: Node, values: Sequence[Any], rows: Sequence[dict[str, Any]]) -> None:
+    def _constraints(self, node: Node, values: Sequence[Any]) -> None:
         assert node.constraints is not None
-        count, first, said = 0, None, ""
+        said: dict[int, str] = {}
         for value in values:
-            words = node.constraints.broken(value)
+            words = node.constraints.broken(value) if type(value) in node.takes else None
             if words is not None:
-                count, first, said = count + 1, (value if not count else first), said or words
-        if count:
-            where = _row_with(rows, node.path, lambda one: one is first or one == first)
-            self._say("M205", node.path, f"'{node.path}' came as {_shown(first)}; the SCHEMA says {said}", where, count)
+                said[id(value)] = words
+        path = node.path or "(record)"
+        self._odd(
+            "M205",
+            path,
+            node,
+            values,
+            lambda one: id(one) in said,
+            lambda one: f"'{path}' came as {_shown(one)}; the SCHEMA says {said[id(one)]}",
+        )
 
-    def _ask_library(self, node: Node, values: Sequence[Any], rows: Sequence[dict[str, Any]]) -> None:
-        judge = self._judges.get(node.path)
+    def _size(self, node: Node, numbers: Sequence[int]) -> None:
+        if max(numbers) < _WORD and min(numbers) >= -_WORD:
+            return
+        path = node.path or "(record)"
+        self._odd(
+            "M219",
+            path,
+            node,
+            numbers,
+            lambda one: type(one) is int and not -_WORD <= one < _WORD,
+            lambda one: f"'{path}' came as {_shown(one)}, an integer of more than 64 bits: databases and files of "
+            "columns can't hold it",
+        )
+
+    def _ask_library(self, node: Node, values: Sequence[Any]) -> None:
+        judge = self._judges.get(id(node))
         if judge is None:
-            judge = self._judges[node.path] = _judge(node.library or {}, self.root.schema)
-        count, first, said = 0, None, ""
+            judge = self._judges[id(node)] = judge_of(node.library or {}, self.schema)
+        said: dict[int, str] = {}
         for value in values:
             words = judge(value)
             if words is not None:
-                count, first, said = count + 1, (value if not count else first), said or words
-        if count:
-            path = node.path or "(record)"
-            where = _row_with(rows, node.path, lambda one: one is first or one == first)
-            self._say("M205", path, f"'{path}' does not fit the SCHEMA: {said}", where, count)
+                said[id(value)] = words
+        path = node.path or "(record)"
+        self._odd(
+            "M205",
+            path,
+            node,
+            values,
+            lambda one: id(one) in said,
+            lambda one: f"'{path}' came as {_shown(one)}, which does not fit '{said[id(one)]}' of the SCHEMA",
+        )
+
+    def _odd(
+        self,
+        code: str,
+        path: str,
+        node: Node,
+        values: Sequence[Any],
+        is_odd: Callable[[Any], bool],
+        words: Callable[[Any], str],
+    ) -> None:
+        """Note what is odd among the values of a node, with the rows it came in."""
+        odd = [one for one in values if is_odd(one)]
+        if not odd:
+            return
+        rows = (place for place, row in enumerate(self._rows) if any(map(is_odd, node.values(row))))
+        places = list(islice(rows, PLACES)) or [0]
+        self._found.setdefault((code, path), []).append((places, words(odd[0]), len(odd)))
 
 
-def _is_among(odd: list[Any], one: Any) -> bool:
-    return any(one is other for other in odd)
+def _has(value: Any, name: str) -> bool:
+    return isinstance(value, dict) and name in value
 
 
-def _judge(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Callable[[Any], str | None]:
-    """What the library says of a value: None, or what does not fit."""
-    import jsonschema
-
-    whole = {**schema, **{word: root[word] for word in ("definitions", "$defs") if word in root}}
-    newest = any(word in str(root.get("$schema", "")) for word in ("2019", "2020"))
-    names = ["Draft202012Validator"] if newest else []  # jsonschema 2.6, which singer-python asks for, ends at draft 4
-    kinds_of_it = [getattr(jsonschema, name, None) for name in (*names, "Draft7Validator", "Draft4Validator")]
-    validator = next(kind for kind in kinds_of_it if kind is not None)(whole)
-
-    def judge(value: Any) -> str | None:
-        try:
-            error = next(iter(validator.iter_errors(value)), None)
-        except Exception:  # a schema that is none, or a reference that leads nowhere: area C says so
-            return None
-        return None if error is None else str(error.message)[:200]
-
-    return judge
+def _lacks(value: Any, name: str) -> bool:
+    return isinstance(value, dict) and name not in value
 
 
 def _below(node: Node, name: str) -> str:
@@ -251,32 +280,9 @@ def _below(node: Node, name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    """A value as a message shows it: without what its fields' names say is secret."""
+    try:
+        text = repr(mask(value))
+    except (RecursionError, ValueError):  # nested too deeply; a number of thousands of digits
+        return "something that is too deep or too long to be shown"
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _row_with(rows: Sequence[dict[str, Any]], path: str, is_it: Callable[[Any], bool]) -> int:
-    """The place in the page of the first row that has such a value at a path; 0 if it is not found again."""
-    parts = _parts(path)
-    for place, row in enumerate(rows):
-        if any(map(is_it, _values(row, parts))):
-            return place
-    return 0
-
-
-def _parts(path: str) -> list[str]:
-    """``a.b[].c`` as ``["a", "b", "[]", "c"]``. Names with dots in them are not found again: the place is a help."""
-    return [part for part in path.replace("[]", ".[]").split(".") if part]
-
-
-def _values(value: Any, parts: list[str]) -> Iterator[Any]:
-    if not parts:
-        yield value
-    elif parts[0] == "[]":
-        for item in value if isinstance(value, list) else ():
-            yield from _values(item, parts[1:])
-    elif parts[0] == "*":
-        for item in value.values() if isinstance(value, dict) else ():
-            yield from _values(item, parts[1:])
-    elif isinstance(value, dict) and parts[0] in value:
-        yield from _values(value[parts[0]], parts[1:])

@@ -26,6 +26,7 @@ class OrderMap:
         self.first_flips: list[dict[str, Any]] = []
         self.segments: list[list[Any]] = []
         self._last: Any = None
+        self._last_shown: Any = None
         self._direction = "same"
         self._began = 1
 
@@ -42,7 +43,7 @@ class OrderMap:
                 self.ascending, self.descending = self.ascending and rises, self.descending and falls
         else:
             self._turns(chain, lines, shown, len(before))
-        self._last = values[-1]
+        self._last, self._last_shown = values[-1], shown[-1]
         self.rows += len(values)
 
     def _turns(self, chain: Sequence[Any], lines: Sequence[int], shown: Sequence[Any], before: int) -> None:
@@ -55,13 +56,8 @@ class OrderMap:
             if self._direction == "same":
                 self._direction = step
             elif step != self._direction:
-                row = self.rows + place - before + 1
-                self._flip(
-                    row,
-                    lines[place - before],
-                    shown[place - before - 1] if place > before else one,
-                    shown[place - before],
-                )
+                at = place - before
+                self._flip(self.rows + at + 1, lines[at], shown[at - 1] if at else self._last_shown, shown[at])
                 self._direction = step
 
     def _flip(self, row: int, line: int, one: Any, other: Any) -> None:

@@ -44,6 +44,7 @@ def result(
         checked=[code for code in asked if code not in unchecked],
         unchecked={code: unchecked[code] for code in asked if code in unchecked},
         baselined=len(known),
+        gone=[] if baseline is None else baseline.gone(wanted),
         ignored=len(everything) - len(wanted),
     )
 

@@ -65,6 +65,8 @@ def _check_costs(watch: RequestWatch, rows: Mapping[str, int], findings: Finding
             fact = f"{name}: a request that had been answered was sent {times}, such as {one.repeated_url}"
             findings.add("H702", f"{fact}.", stream=stream, path=name, count=one.repeated)
     whole = list(answered) == [None]
+    if whole:
+        _check_short_lists(watch, findings, limits)
     for stream, requests in answered.items():
         if stream is None and not whole:
             continue
@@ -75,6 +77,19 @@ def _check_costs(watch: RequestWatch, rows: Mapping[str, int], findings: Finding
                 "H703",
                 f"{requests} requests for {count} rows ({requests / count:.2g} a row); most of them: {most}.",
                 stream=stream,
+            )
+
+
+def _check_short_lists(watch: RequestWatch, findings: Findings, limits: Limits) -> None:
+    """Lists that are asked for one parent at a time, where nobody knows whose requests they are."""
+    for (stream, name), one in list(watch.endpoints.items()):
+        short = one.lists == one.answered >= limits.requests_counted and one.lists > one.rows * limits.requests_per_row
+        if stream is None and short and one.rows:
+            share = one.lists / one.rows
+            findings.add(
+                "H703",
+                f"{one.lists} requests to {name} for {one.rows} rows in their answers ({share:.2g} a row).",
+                path=name,
             )
 
 

@@ -237,4 +237,7 @@ class RequestWatch:
                 self._fail(going, None)
             elif told.whole and not told.failed:  # who asks again for what he has not got does not repeat himself
                 self._answered(going)
+                if told.rows is not None:
+                    endpoint = self.endpoints[going.stream, going.endpoint]
+                    endpoint.lists, endpoint.rows = endpoint.lists + 1, endpoint.rows + told.rows
                 self.lists.told(going.stream, going.endpoint, going.asked, going.paged, told)

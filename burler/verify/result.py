@@ -72,7 +72,7 @@ class Verification:
         subject: what was verified: an APP, "-", a file, a command (secrets masked).
         started: RFC 3339, UTC.
         findings: those that count, the worst first.
-        baselined: how many more the baseline knows.
+        baselined: how many more the baseline knows; ``gone``: fingerprints of it that no longer occur.
         ignored: how many more were left out by ``ignore``.
         unchecked: rules that could not be looked at, by code, with the reason.
     """
@@ -85,6 +85,7 @@ class Verification:
     checked: list[str] = field(default_factory=list)
     unchecked: dict[str, str] = field(default_factory=dict)
     baselined: int = 0
+    gone: list[str] = field(default_factory=list)
     ignored: int = 0
 
     @property
@@ -107,6 +108,7 @@ class Verification:
             "seconds": round(self.seconds, 6),
             "counts": dict(self.counts),
             "baselined": self.baselined,
+            "gone": self.gone,
             "ignored": self.ignored,
             "findings": [one.to_json() for one in self.findings],
             "checked": self.checked,
