@@ -11,6 +11,7 @@
     ├── StreamError                  exit 1   a stream failed; the others went on
     │   ├── BadRecordError                    a row does not fit its schema
     │   ├── UnsortedStreamError               rows came against the declared order
+    │   ├── OrderingError                     records came against the order of an ensure_ordering
     │   └── PartialError                      some of its partitions or parents failed; the rest is out
     ├── DataError                    exit 1   input data is broken (message, lake file)
     │   ├── MessageError                      a line that is no Singer message
@@ -101,6 +102,20 @@ class BadRecordError(StreamError):
 
 class UnsortedStreamError(StreamError):
     """Rows came against the order that the stream declares."""
+
+
+class OrderingError(StreamError):
+    """A record came against the order that ``ensure_ordering`` declares.
+
+    Attributes:
+        key, order: what was declared.
+        before, value: the two values, as they came.
+        row: which record it was, counted from 1 over all that the call gave.
+    """
+
+    def __init__(self, stream: str, message: str, *, key: str, order: str, before: Any, value: Any, row: int) -> None:
+        super().__init__(stream, message)
+        self.key, self.order, self.before, self.value, self.row = key, order, before, value, row
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,14 @@ import burler
 import burler.config
 import burler.schema
 import burler.singer
+import burler.spec
+import burler.verify
 
 ROOT = Path(burler.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
-PACKAGES = (burler, burler.config, burler.schema, burler.singer)
+PACKAGES = (burler, burler.config, burler.schema, burler.singer, burler.spec, burler.verify)
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
@@ -118,7 +120,7 @@ def test_every_error_has_its_exit_code():
     }
     assert codes == {
         "BurlerError": 1, "UsageError": 2, "AppError": 2, "ConfigError": 2, "CatalogError": 2, "StateError": 2,
-        "DeclarationError": 2, "MissingExtra": 2, "StreamError": 1, "BadRecordError": 1, "UnsortedStreamError": 1,
+        "DeclarationError": 2, "MissingExtra": 2, "StreamError": 1, "BadRecordError": 1, "OrderingError": 1, "UnsortedStreamError": 1,
         "PartialError": 1, "DataError": 1, "MessageError": 1, "BatchError": 1, "LakeError": 1, "StorageError": 1,
         "ExportError": 1,
         "SourceError": 1, "HttpError": 1, "NotFoundError": 1, "CredentialsError": 1, "NoAnswerError": 1,

@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import takewhile
+from typing import Any, NamedTuple
 
+from burler.spec.bookmark_ends import look_at_end
+from burler.spec.bookmark_series import BookmarkSeries
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
 from burler.spec.order import OrderMap
-from burler.spec.states import MISSING, Kind, bookmark_of, comparable, comparables, entry_of, of_kind, partitions_of
+from burler.spec.saying import say_lines
+from burler.spec.states import (
+    MISSING,
+    Kind,
+    bookmark_of,
+    comparable,
+    comparables,
+    entry_of,
+    has_zone,
+    of_kind,
+    partitions_of,
+)
 
-_POINTS = 500
+_ZONES = dt.timedelta(hours=14)
+"""So far local time without a zone may be ahead of UTC."""
+
+
+class Stated(NamedTuple):
+    """A bookmark as a STATE has it, and the STATE's line."""
+
+    value: Any
+    line: int
 
 
 class BookmarkWatch:
@@ -19,198 +42,208 @@ class BookmarkWatch:
 
     Args:
         given: the state that the run was given.
+        tap_stream_id: the stream's name in states, where it is another than ``stream``.
+        in_schema: whether the replication key is a field of the SCHEMA.
     """
 
-    def __init__(self, stream: str, key: str, given: Any, findings: Findings, limits: Limits) -> None:
-        self.stream, self.key = stream, key
+    def __init__(
+        self,
+        stream: str,
+        key: str,
+        given: Any,
+        findings: Findings,
+        limits: Limits,
+        *,
+        tap_stream_id: str = "",
+        in_schema: bool = True,
+    ) -> None:
+        self.stream, self.key, self.tap_stream_id = stream, key, tap_stream_id
+        self.findings, self.limits = findings, limits
         self.order = OrderMap()
-        self.series: list[list[Any]] = []
         self.kind: Kind | None = None
-        self.given = bookmark_of(given, stream, key)
+        self.given = self.bookmark_in(given)
         self.value: Any = self.given
-        self.partitioned = partitions_of(entry_of(given, stream)) is not None
+        self.partitioned = partitions_of(entry_of(given, stream, tap_stream_id)) is not None
         self.greatest: Any = None
         self.greatest_shown: Any = None
         self.first: Any = MISSING  # of the rows
         self.rows = 0
         self.states = 0
-        self.rows_after_state = 0
-        self._moved_between_rows = False
-        self._findings, self._limits = findings, limits
-        self._stated: Any = None  # the greatest bookmark of a STATE so far, comparable
-        self._stated_shown: tuple[Any, int] = (None, 0)
-        self._ahead: list[tuple[Any, Any, int]] = []
-        self._step = 1
+        self._given_state, self._in_schema = given, in_schema
+        self._points = BookmarkSeries()
+        self._texts = False  # the first value was text
+        self._unordered = False
+        self._stated: Stated | None = None  # the greatest bookmark of a STATE so far
+        self._ahead: Stated | None = None  # the last one that was beyond all rows before it
+        self._bounds: tuple[Any, Any, Any] = (None, None, None)  # given, stated and ahead, as the rows' kind
+        self._last: Any = None
+
+    def bookmark_in(self, state: Any) -> Any:
+        """The stream's bookmark in a state."""
+        return bookmark_of(state, self.stream, self.key, self.kind, tap_stream_id=self.tap_stream_id)
+
+    def said(self, value: Any) -> Any:
+        """A bookmark as something to be compared with the rows' values; None where it can't be."""
+        kind = self.kind or comparable(value)[0]
+        return of_kind(value, kind, self.greatest)
+
+    @property
+    def series(self) -> list[list[Any]]:
+        """Seconds, rows and the bookmark, from time to time."""
+        return self._points.points
 
     def add_rows(self, values: Sequence[Any], lines: Sequence[int], seconds: float) -> list[float] | None:
-        """The replication keys of some rows; gives where each stands, as a number, where all have one."""
-        there = [one for one in values if one is not None]
-        if len(there) < len(values):
-            count = len(values) - len(there)
-            self._say(
-                "B320", f"the replication key '{self.key}' is null, so no bookmark can cover the row", lines[0], count
-            )
-            lines = [line for one, line in zip(values, lines, strict=True) if one is not None]
-        found = comparables(there) if there else None
+        """The replication keys of some rows; gives where each stands, as a number (NaN: unknown)."""
         self.rows += len(values)
-        self.rows_after_state += len(values)
-        if found is None or (self.kind is not None and found[0] != self.kind):
-            if there:
-                self._mixed(lines[0])
+        there = [at for at, one in enumerate(values) if one is not None]
+        if len(there) < len(values) and self._in_schema:
+            empty = [line for one, line in zip(values, lines, strict=True) if one is None]
+            self._say_lines("B320", f"the replication key '{self.key}' is null: no bookmark can cover the row", empty)
+        column = [] if self._unordered else self._comparable(values, there, lines)
+        if not column:
             return None
-        self.kind, column = found
-        self.order.add(column, lines, there)
+        assert self.kind is not None
+        all_there = len(there) == len(values)
+        own = lines if all_there else [lines[at] for at in there]
+        shown = values if all_there else [values[at] for at in there]
+        self.order.add(column, own, shown)
         if self.first is MISSING:
-            self.first = there[0]
-        least, greatest = min(column), max(column)
+            self.first = shown[0]
+        greatest = max(column)
         if not self.partitioned:
-            self._behind(least, column, there, lines)
+            self._behind(min(column), column, shown, own)
         if self.greatest is None or greatest > self.greatest:
-            self.greatest, self.greatest_shown = greatest, there[column.index(greatest)]
+            self.greatest, self.greatest_shown = greatest, shown[column.index(greatest)]
+        self._last = column[-1]
         self._point(seconds)
-        return None if len(there) < len(values) else marks_of(column, self.kind)
+        marks = marks_of(column, self.kind)
+        if marks is None or all_there:
+            return marks
+        found = dict(zip(there, marks, strict=True))
+        return [found.get(at, math.nan) for at in range(len(values))]
 
-    def _mixed(self, line: int) -> None:
-        self._say("B321", f"the replication key '{self.key}' changes its kind, so values can't be compared", line)
+    def _comparable(self, values: Sequence[Any], there: list[int], lines: Sequence[int]) -> list[Any]:
+        """Those of the values that are ``there`` as things to be compared; takes out of ``there`` what is none."""
+        odd: list[int] = []
+        if self.kind is None:
+            odd = list(takewhile(lambda at: type(values[at]) not in (int, float, str), there))
+        rest = there[len(odd) :]
+        column: list[Any] = []
+        if rest:
+            first = values[rest[0]]
+            kind, column, more = comparables([values[at] for at in rest], self.kind)
+            odd += [rest[at] for at in more]
+            if self.kind is None:
+                self._begin(kind, isinstance(first, str))
+        if odd:
+            if self._texts and self.kind == "number" and any(isinstance(values[at], str) for at in odd):
+                self._unordered = True  # texts of which some look like numbers: who knows how the source sorts them
+                return []
+            words = f"the replication key '{self.key}' changes its kind, so values can't be compared"
+            self._say_lines("B321", words, [lines[at] for at in odd])
+            left = set(odd)
+            there[:] = [at for at in there if at not in left]
+        return column
+
+    def _begin(self, kind: Kind, texts: bool) -> None:
+        """The rows' kind is known: what was given can be found and compared."""
+        self.kind, self._texts = kind, texts
+        if self.given is MISSING:
+            self.given = self.bookmark_in(self._given_state)
+            self.value = self.given if self.value is MISSING else self.value
+        self._bound()
+
+    def _bound(self) -> None:
+        given = None if self.given is MISSING else self.said(self.given)
+        stated = None if self._stated is None else self.said(self._stated.value)
+        ahead = None if self._ahead is None else self.said(self._ahead.value)
+        self._bounds = given, stated, ahead
 
     def _behind(self, least: Any, column: Sequence[Any], shown: Sequence[Any], lines: Sequence[int]) -> None:
         """Rows that a run from one of the STATEs before them would not get. Those at a bookmark it gets, if it goes on
         as Singer says (at the bookmark, not behind it); those that lie below the state that the run was given were read
         before: they come again."""
-        assert self.kind is not None
-        given = None if self.given is MISSING else of_kind(self.given, self.kind)
-        for ahead, text, line in self._ahead:
-            if least < ahead:
-                place = next((at for at, one in enumerate(column) if one < ahead and not _is_below(one, given)), None)
-                if place is not None:
-                    self._say(
-                        "B302",
-                        f"a STATE says {text!s}, and the row with {shown[place]!s} came after it (line {lines[place]}): "
-                        "a run that is resumed from there misses it",
-                        line,
-                    )
-                self._ahead = []
-        if self._stated is not None and least < self._stated and not self._findings.seen("B302", self.stream, self.key):
-            lost = [at for at, one in enumerate(column) if one < self._stated and not _is_below(one, given)]
-            if lost:
-                self._say(
-                    "B303",
-                    f"a STATE said {self._stated_shown[0]!s} (line {self._stated_shown[1]}), and the row with "
-                    f"{shown[lost[0]]!s} came after it: a run that is resumed from there misses it",
-                    lines[lost[0]],
-                    len(lost),
+        given, stated, ahead = self._bounds
+        if ahead is not None and self._ahead is not None and least < ahead:
+            place = next((at for at, one in enumerate(column) if one < ahead and not _is_below(one, given)), None)
+            if place is not None:
+                self.say(
+                    "B302",
+                    f"a STATE says {self._ahead.value!s}, and the row with {shown[place]!s} came after it (line "
+                    f"{lines[place]}): a run that is resumed from there misses it",
+                    self._ahead.line,
                 )
+                self._ahead = None
+                self._bound()
+        if self._stated is None or stated is None or least >= stated:
+            return
+        if self.findings.seen("B302", self.stream, self.key):
+            return
+        lost = [at for at, one in enumerate(column) if one < stated and not _is_below(one, given)]
+        if lost:
+            words = (
+                f"a STATE said {self._stated.value!s} (line {self._stated.line}), and the row with {shown[lost[0]]!s} "
+                "came after it: a run that is resumed from there misses it"
+            )
+            self._say_lines("B303", words, [lines[at] for at in lost])
 
     def add_state(self, state: Any, line: int, now: dt.datetime, seconds: float) -> None:
         """A STATE."""
-        entry = entry_of(state, self.stream)
-        if partitions_of(entry) is not None:
+        if partitions_of(entry_of(state, self.stream, self.tap_stream_id)) is not None:
             self.partitioned = True
-        value = bookmark_of(state, self.stream, self.key, self.kind)
+        value = self.bookmark_in(state)
         if value is MISSING:
             return
         self.states += 1
-        if self.rows_after_state and self.value is not MISSING and value != self.value:
-            self._moved_between_rows = True
-        self.rows_after_state = 0
-        kind = self.kind or comparable(value)[0]
-        now_said, before = of_kind(value, kind), None if self.value is MISSING else of_kind(self.value, kind)
-        if now_said is None:
-            self._say(
-                "B322",
-                f"the bookmark {value!r:.60} can't be compared with the rows' '{self.key}': who goes by it may stand still",
-                line,
-            )
+        said = self.said(value)
+        if said is None:
+            if not self._unordered:
+                self.say(
+                    "B322",
+                    f"the bookmark {value!r:.60} can't be compared with the rows' '{self.key}': who goes by it may stand "
+                    "still",
+                    line,
+                )
             return
-        self._look(value, now_said, before, kind, line, now)
+        self._look(Stated(value, line), said, now)
         self.value = value
         self._point(seconds)
 
-    def _look(self, value: Any, said: Any, before: Any, kind: Kind, line: int, now: dt.datetime) -> None:
+    def _look(self, stated: Stated, said: Any, now: dt.datetime) -> None:
+        value, line = stated
+        before = None if self.value is MISSING else self.said(self.value)
+        if before is not None and not _same_kind(before, said):
+            before = None  # no row has told the kind yet
         if before is not None and said < before:
-            self._say("B304", f"the bookmark goes back from {self.value!s} to {value!s}: rows come again", line)
-        if kind == "time" and said > now + dt.timedelta(seconds=self._limits.future_seconds):
-            self._say("B307", f"the bookmark {value!s} lies in the future: rows until then are never read", line)
-        if self.partitioned:
+            self.say("B304", f"the bookmark goes back from {self.value!s} to {value!s}: rows come again", line)
+        if isinstance(said, dt.datetime):
+            slack = dt.timedelta(seconds=self.limits.future_seconds) + (dt.timedelta() if has_zone(value) else _ZONES)
+            if said > now + slack:
+                self.say("B307", f"the bookmark {value!s} lies in the future: rows until then are never read", line)
+        if self.partitioned or self._unordered:
             return
-        if (self.greatest is None or said > self.greatest) and (before is None or said > before):
-            self._ahead = [(said, value, line)]
-        if self._stated is None or said > self._stated:
-            self._stated, self._stated_shown = said, (value, line)
-
-    def finish(self, *, whole: bool, last_state: Any, seconds: float, now: dt.datetime) -> None:
-        """The end of the messages. ``whole``: the tap had come to its end; ``seconds``: how long it read."""
-        if self.greatest is None or self.partitioned:
-            return
-        own = bookmark_of(last_state, self.stream, self.key, self.kind)
-        if whole and last_state is not None:
-            self._stands_still(own, entry_of(last_state, self.stream))
-        self._far_ahead(own)
-        self._slow(own, seconds, now)
-        if (
-            self.order.direction in ("none", "desc")
-            and self._moved_between_rows
-            and not self._findings.seen("B303", self.stream, self.key)
-        ):
-            flip = self.order.first_flips[0] if self.order.first_flips else None
-            where = f" ({flip['before']}, then {flip['value']}, {flip['place']})" if flip else ""
-            self._say(
+        moved = before is None or said != before
+        if moved and self._last is not None and said == self._last and said < self.greatest:
+            self.say(
                 "O402",
-                f"the bookmark moves between rows that are not sorted by '{self.key}'{where}: only rows that rise allow "
-                "a bookmark before the end",
-                None,
+                f"the bookmark becomes {value!s}, that of the last row, though a row before it had {self.greatest_shown!s}:"
+                f" rows are not sorted by '{self.key}'",
+                line,
             )
+        if (self.greatest is None or said > self.greatest) and (before is None or said > before):
+            self._ahead = stated
+        greatest = None if self._stated is None else self.said(self._stated.value)
+        if greatest is None or not _same_kind(greatest, said) or said > greatest:
+            self._stated = stated
+        self._bound()
 
-    def _stands_still(self, own: Any, entry: Any) -> None:
-        assert self.kind is not None
-        if own is MISSING:
-            if entry is MISSING:
-                self._say(
-                    "B305",
-                    f"rows came up to {self.greatest_shown!s}, and the last STATE has no bookmark of the stream: each run reads everything again",
-                    None,
-                )
-            return
-        said = of_kind(own, self.kind)
-        began = None if self.given is MISSING else of_kind(self.given, self.kind)
-        if said is None or said >= self.greatest:
-            return
-        if began is not None and said <= began:
-            self._say(
-                "B305",
-                f"rows came up to {self.greatest_shown!s}, and the bookmark stands at {own!s} as before: each run reads them again",
-                None,
-            )
-        else:
-            self._say(
-                "B323",
-                f"rows came up to {self.greatest_shown!s}, and the last bookmark is {own!s}: the rows between come again with each run",
-                None,
-            )
-
-    def _far_ahead(self, own: Any) -> None:
-        if own is MISSING or self.kind is None or self.states == 0:
-            return
-        said = of_kind(own, self.kind)
-        if said is not None and said > self.greatest and own != self.given:
-            self._say(
-                "B324",
-                f"the last bookmark is {own!s}, and the last row has {self.greatest_shown!s}: what appears between them in the source is never read",
-                None,
-            )
-
-    def _slow(self, own: Any, seconds: float, now: dt.datetime) -> None:
-        ratio = self.ratio(own, seconds)
-        if ratio is None or seconds < self._limits.min_advance_seconds or ratio >= self._limits.min_advance_ratio:
-            return
-        said = of_kind(own, "time")
-        if said is None or (now - said).total_seconds() <= 2 * seconds:
-            return  # it has caught up
-        self._say(
-            "B306",
-            f"the bookmark went on by {ratio:.3g} s for each second of the run (at least {self._limits.min_advance_ratio:g} are needed to catch up)",
-            None,
-        )
+    def finish(
+        self, *, whole: bool, last_state: Any, seconds: float, now: dt.datetime, own_layout: bool = False
+    ) -> None:
+        """The end of the messages. ``whole``: the tap had come to its end; ``seconds``: how long it read;
+        ``own_layout``: see ``bookmark_ends``."""
+        if self.greatest is not None and not self.partitioned and not self._unordered:
+            look_at_end(self, whole=whole, last_state=last_state, seconds=seconds, now=now, own_layout=own_layout)
 
     def advanced_seconds(self, own: Any) -> float | None:
         """How far a bookmark of date-times went; None where it is none."""
@@ -225,18 +258,9 @@ class BookmarkWatch:
         advanced = self.advanced_seconds(own)
         return None if advanced is None or seconds <= 0 else advanced / seconds
 
-    def _point(self, seconds: float) -> None:
-        shown = None if self.value is MISSING else str(self.value)
-        if self.series and self.rows < self.series[-1][1] + self._step and shown == self.series[-1][2]:
-            return
-        self.series.append([round(seconds, 4), self.rows, shown])
-        if len(self.series) > _POINTS:
-            self.series = self.series[::2]
-            self._step = max(1, self.rows // (_POINTS // 2))
-
     def facts(self, last_state: Any, seconds: float) -> Mapping[str, Any]:
         """See ``burler.verify.result.StreamFacts.bookmark``."""
-        own = bookmark_of(last_state, self.stream, self.key, self.kind)
+        own = self.bookmark_in(last_state)
         ratio = self.ratio(own, seconds)
         return {
             "from": None if self.given is MISSING else self.given,
@@ -245,19 +269,26 @@ class BookmarkWatch:
             "ratio": None if ratio is None else round(ratio, 3),
         }
 
-    def _say(self, code: str, message: str, line: int | None, count: int = 1) -> None:
-        self._findings.add(
-            code,
-            message,
-            stream=self.stream,
-            path=self.key,
-            place=None if line is None else f"line {line}",
-            count=count,
-        )
+    def _point(self, seconds: float) -> None:
+        self._points.add(seconds, self.rows, None if self.value is MISSING else self.value)
+
+    def say(self, code: str, message: str, line: int | None = None) -> None:
+        """Report something of the stream's replication key."""
+        place = None if line is None else f"line {line}"
+        self.findings.add(code, message, stream=self.stream, path=self.key, place=place)
+
+    def _say_lines(self, code: str, message: str, lines: Sequence[int]) -> None:
+        say_lines(self.findings, code, message, lines, stream=self.stream, path=self.key)
 
 
 def _is_below(value: Any, given: Any) -> bool:
     return given is not None and bool(value < given)
+
+
+def _same_kind(one: Any, other: Any) -> bool:
+    return isinstance(one, int | float) == isinstance(other, int | float) and isinstance(one, str) == isinstance(
+        other, str
+    )
 
 
 def marks_of(column: Sequence[Any], kind: Kind) -> list[float] | None:

@@ -15,10 +15,11 @@ from burler.singer.selection import deselected, stream_selected
 class Declared:
     """One stream, by the name of its messages.
 
-    ``fields``: the selected ones at the top; ``unselected``: those that are not.
+    ``tap_stream_id``: its name in states. ``fields``: the selected ones at the top; ``unselected``: those that are not.
     """
 
     stream: str
+    tap_stream_id: str = ""
     replication_method: str | None = None
     replication_key: str | None = None
     key_properties: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ def _declared(entry: CatalogEntry, all_selected: bool) -> Declared:
     method = root.get("forced-replication-method") or root.get("replication-method") or entry.replication_method
     key = root.get("replication-key") or entry.replication_key
     valid = root.get("valid-replication-keys")
-    if key is None and isinstance(valid, list) and valid:
+    if key is None and method == "INCREMENTAL" and isinstance(valid, list) and valid:
         key = valid[0]
     names = frozenset(map(str, entry.schema.get("properties") or {}))
     off: frozenset[str] = frozenset()
@@ -61,6 +62,7 @@ def _declared(entry: CatalogEntry, all_selected: bool) -> Declared:
         off = frozenset(crumb[1] for crumb in crumbs if len(crumb) == 2 and crumb[0] == "properties")
     return Declared(
         stream=entry.emitted_name,
+        tap_stream_id=entry.tap_stream_id,
         replication_method=method if isinstance(method, str) else None,
         replication_key=key if isinstance(key, str) else None,
         key_properties=entry.key_properties,

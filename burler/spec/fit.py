@@ -226,8 +226,10 @@ class Fit:
             node,
             numbers,
             lambda one: type(one) is int and not -_WORD <= one < _WORD,
-            lambda one: f"'{path}' came as {_shown(one)}, an integer of more than 64 bits: databases and files of "
-            "columns can't hold it",
+            lambda one: (
+                f"'{path}' came as {_shown(one)}, an integer of more than 64 bits: databases and files of "
+                "columns can't hold it"
+            ),
         )
 
     def _ask_library(self, node: Node, values: Sequence[Any]) -> None:

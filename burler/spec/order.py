@@ -10,6 +10,7 @@ from typing import Any
 FLIPS = 10
 """So many turns are kept with their values; the rest is counted."""
 _SEGMENTS = 200
+_SHOWN = 200
 
 
 class OrderMap:
@@ -63,7 +64,9 @@ class OrderMap:
     def _flip(self, row: int, line: int, one: Any, other: Any) -> None:
         self.flips += 1
         if len(self.first_flips) < FLIPS:
-            self.first_flips.append({"place": f"line {line}", "before": str(one), "value": str(other)})
+            self.first_flips.append(
+                {"place": f"line {line}", "before": str(one)[:_SHOWN], "value": str(other)[:_SHOWN]}
+            )
         if len(self.segments) < _SEGMENTS:
             self.segments.append([self._began, row - 1, self._direction])
             self._began = row

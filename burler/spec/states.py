@@ -2,40 +2,46 @@
 
 Singer leaves the inside of a state to the tap. Known here: ``bookmarks.<stream>.<replication key>`` (singer-python,
 burler), ``replication_key_value`` (the Singer SDK), partitions of both kinds, ``<stream>: value`` and ``<stream>.<key>``
-at the top (older taps), and an entry with one value of the right kind, however it is called. What is none of these is
-the tap's own secret: rules about bookmarks are then not looked at.
+at the top (older taps), and an entry with one value of the right kind, however it is called. A stream stands under its
+``tap_stream_id`` or under its name. What is none of these is the tap's own secret: rules about bookmarks are then not
+looked at.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 Kind = Literal["number", "time", "text"]
 _EPOCHS = ((1e8, 1e10, 1.0), (1e11, 1e13, 1e-3), (1e14, 1e16, 1e-6))
+_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?", re.ASCII)
 _NOT_BOOKMARKS = frozenset(
     {"version", "starting_replication_value", "replication_key_signpost", "replication_key", "progress_markers"}
+    | {"last_replication_method", "replication_method"}
 )
 MISSING: Any = object()
 
 
-def entry_of(state: Any, stream: str) -> Any:
+def entry_of(state: Any, stream: str, tap_stream_id: str = "") -> Any:
     """What a state holds of a stream; ``MISSING`` where there is nothing."""
     if not isinstance(state, Mapping):
         return MISSING
     bookmarks = state.get("bookmarks")
-    if isinstance(bookmarks, Mapping) and stream in bookmarks:
-        return bookmarks[stream]
-    if isinstance(bookmarks, Mapping) or stream in ("bookmarks", "currently_syncing"):
-        return MISSING
-    return state.get(stream, MISSING)
+    holder = bookmarks if isinstance(bookmarks, Mapping) else state
+    for name in (tap_stream_id, stream):
+        if name and name in holder and (holder is bookmarks or name not in ("bookmarks", "currently_syncing")):
+            return holder[name]
+    return MISSING
 
 
-def bookmark_of(state: Any, stream: str, key: str | None, kind: Kind | None = None) -> Any:
+def bookmark_of(state: Any, stream: str, key: str | None, kind: Kind | None = None, *, tap_stream_id: str = "") -> Any:
     """A stream's bookmark, as it is written; ``MISSING`` where there is none, or where each partition has its own."""
-    entry = entry_of(state, stream)
+    entry = entry_of(state, stream, tap_stream_id)
+    if entry is MISSING and isinstance(state, Mapping) and not isinstance(state.get("bookmarks"), Mapping):
+        entry = state.get(f"{stream}.{key}", MISSING)
     if not isinstance(entry, Mapping):
         return entry if _is_scalar(entry) else MISSING
     for name in (key, "replication_key_value"):
@@ -87,17 +93,48 @@ def streams_of(state: Any) -> list[str]:
     return [str(name) for name in state if name not in ("bookmarks", "currently_syncing")]
 
 
+def has_bookmark(entry: Any) -> bool:
+    """Whether a stream's entry says how far it was read: by a value that is no version, or by partitions."""
+    if not isinstance(entry, Mapping):
+        return _is_scalar(entry)
+    if partitions_of(entry) is not None or entry.get("progress_markers"):
+        return True
+    return any(_is_scalar(value) and name not in _NOT_BOOKMARKS for name, value in entry.items())
+
+
+def version_of(state: Any, stream: str, tap_stream_id: str = "") -> int | None:
+    """The version of a full table that a state speaks of, in either way that singer-python writes it."""
+    entry = entry_of(state, stream, tap_stream_id)
+    given = entry.get("version") if isinstance(entry, Mapping) else None
+    activated = state.get("activate_versions") if isinstance(state, Mapping) else None
+    if given is None and isinstance(activated, Mapping):
+        given = activated.get(tap_stream_id, activated.get(stream))
+    return given if isinstance(given, int) and not isinstance(given, bool) else None
+
+
+def mentions(state: Any, name: str) -> bool:
+    """Whether a name stands anywhere in a state."""
+    try:
+        text = json.dumps(state, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        return True
+    return re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text, re.IGNORECASE) is not None
+
+
 def comparable(value: Any) -> tuple[Kind, Any]:
-    """A value as something that can be compared with others of its kind."""
+    """A value as something that can be compared with others of its kind. A number that is written as text is a number:
+    as text "9" would come after "10"."""
     if isinstance(value, str):
         moment = moment_of(value)
-        return ("text", value) if moment is None else ("time", moment)
+        if moment is not None:
+            return "time", moment
+        return ("number", _number(value)) if _NUMBER.fullmatch(value) else ("text", value)
     return "number", value
 
 
-def of_kind(value: Any, kind: Kind) -> Any:
+def of_kind(value: Any, kind: Kind, like: Any = None) -> Any:
     """A value of a STATE in the kind that the rows have; None where it has no such form. Numbers may be times since
-    1970, in seconds, milliseconds or microseconds."""
+    1970, in seconds, milliseconds or microseconds; ``like`` is one of the rows' numbers, which tells the unit."""
     own, found = comparable(value)
     if own == kind:
         return found
@@ -105,11 +142,10 @@ def of_kind(value: Any, kind: Kind) -> Any:
         for least, most, factor in _EPOCHS:
             if least <= found < most:
                 return dt.datetime.fromtimestamp(found * factor, dt.UTC)
-    if kind == "number" and own == "text":
-        try:
-            return float(value)
-        except ValueError:
-            return None
+    if kind == "number" and own == "time" and isinstance(like, int | float):
+        for least, most, factor in _EPOCHS:
+            if least <= like < most:
+                return round(found.timestamp() / factor, 6)
     return str(value) if kind == "text" else None
 
 
@@ -118,25 +154,68 @@ def moment_of(text: str) -> dt.datetime | None:
     if len(text) < 10 or text[4] != "-":
         return None
     try:
-        moment = dt.datetime.fromisoformat(text)
+        return _moment(text)
     except ValueError:
         return None
+
+
+def has_zone(text: Any) -> bool:
+    """Whether text that is a moment says in which zone."""
+    try:
+        return not isinstance(text, str) or dt.datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return True
+
+
+def comparables(values: Sequence[Any], kind: Kind | None = None) -> tuple[Kind, list[Any], list[int]]:
+    """A column of one kind, to be compared, and the places of the values that are not of it.
+
+    Args:
+        kind: what values before these were; else the first of these says, which must be a number or text.
+    """
+    types = set(map(type, values))
+    if types <= {int, float} and kind in (None, "number"):
+        return "number", list(values), []
+    kind = kind or comparable(values[0])[0]
+    if types == {str}:
+        if kind == "text":
+            return "text", list(values), []
+        try:
+            if kind == "time":
+                moments = list(map(dt.datetime.fromisoformat, values))
+                if None in {moment.tzinfo for moment in moments}:
+                    moments = [one if one.tzinfo is not None else one.replace(tzinfo=dt.UTC) for one in moments]
+                return "time", moments, []
+        except ValueError:
+            pass
+    column, odd = [], []
+    for place, value in enumerate(values):
+        one = _as(value, kind)
+        if one is None:
+            odd.append(place)
+        else:
+            column.append(one)
+    return kind, column, odd
+
+
+def _as(value: Any, kind: Kind) -> Any:
+    """A row's value as one of a kind; None if it is none."""
+    if kind == "text":
+        return value if isinstance(value, str) else None
+    if kind == "number":
+        if isinstance(value, str):
+            return _number(value) if _NUMBER.fullmatch(value) else None
+        return value if type(value) in (int, float) else None
+    try:
+        return _moment(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _moment(text: str) -> dt.datetime:
+    moment = dt.datetime.fromisoformat(text)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
 
 
-def comparables(values: Sequence[Any]) -> tuple[Kind, list[Any]] | None:
-    """A column of one kind, to be compared; None where values are of several kinds."""
-    kinds = set(map(type, values))
-    if kinds <= {int, float}:
-        return "number", list(values)
-    if kinds != {str}:
-        return None
-    if len(values[0]) >= 10 and values[0][4] == "-":
-        try:
-            moments = list(map(dt.datetime.fromisoformat, values))
-        except ValueError:
-            return "text", list(values)
-        if None in {moment.tzinfo for moment in moments}:
-            moments = [one if one.tzinfo is not None else one.replace(tzinfo=dt.UTC) for one in moments]
-        return "time", moments
-    return "text", list(values)
+def _number(text: str) -> int | float:
+    return float(text) if "." in text else int(text)

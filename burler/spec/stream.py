@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from burler.config.secrets import mask
+from burler.config.secrets import looks_secret
 from burler.spec.bookmarks import BookmarkWatch
 from burler.spec.declared import Declared
 from burler.spec.finding import Findings
@@ -15,6 +15,7 @@ from burler.spec.fit import Fit
 from burler.spec.limits import Limits
 from burler.spec.patch import Patch
 from burler.spec.rowlog import RowLog, numbers_of
+from burler.spec.saying import say_lines
 from burler.spec.states import MISSING, entry_of
 from burler.spec.times import TimeWatch
 from burler.spec.versions import Versions
@@ -61,7 +62,7 @@ class StreamCheck:
         self._version_start = 0
         self._last_schema: Any = None
         self._key_of: Any = None
-        self._page_line = 0
+        self._page_lines: Sequence[int] = ()
         self._misfits: set[str] = set()
 
     @property
@@ -106,7 +107,7 @@ class StreamCheck:
         """Some rows, with the numbers of their lines."""
         self.began = seconds if self.began is None else self.began
         self.ended = seconds
-        self._page_line, self._misfits = lines[0], set()
+        self._page_lines, self._misfits = lines, set()
         if self.versions.rows(version, len(rows), lines[0]):
             self._end_version()
         self.fits[-1].page(rows)
@@ -153,15 +154,13 @@ class StreamCheck:
         for name in set().union(*rows) & self.declared.unselected:
             self._say("M224", f"the field '{name}' is not selected, and comes", line, name)
 
-    def _misfit(self, code: str, path: str, message: str, place: int, count: int) -> None:
+    def _misfit(self, code: str, path: str, message: str, places: Sequence[int], count: int) -> None:
         if code in _PATCHED:
             self._misfits.add(path)
-        name = path.rpartition(".")[2].rstrip("[]")
-        if mask("x", name) != "x" and "came as" in message:
+        if "came as" in message and any(looks_secret(name.rstrip("[]")) for name in path.split(".")):
             message = f"'{path}' came as *** and does not fit the SCHEMA"
-        self._findings.add(
-            code, message, stream=self.name, path=path, place=f"line {self._page_line + place}", count=count
-        )
+        lines = [self._page_lines[place] for place in places]
+        say_lines(self._findings, code, message, lines, stream=self.name, path=path, count=count)
 
     def _end_version(self) -> None:
         """Look for keys that came twice in the version that has ended."""

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from burler.extras import lazy_names
 
 if TYPE_CHECKING:
+    from burler.errors import OrderingError
     from burler.verify.given import verify_catalog, verify_messages
     from burler.verify.options import Options
-    from burler.verify.ordering import OrderingError, ensure_ordering
+    from burler.verify.ordering import ensure_ordering
     from burler.verify.program import Program
     from burler.verify.result import RunFacts, StreamFacts, Verification
     from burler.verify.subject_app import AppSubject, app_subject

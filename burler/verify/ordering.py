@@ -18,26 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, cast
 
 from burler.context import running
-from burler.errors import DeclarationError, StreamError
+from burler.errors import DeclarationError, OrderingError
 from burler.spec.states import comparable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _ABSENT: Any = object()
 _SHOWN = 60
-
-
-class OrderingError(StreamError):
-    """A record came against the order that ``ensure_ordering`` declares.
-
-    Attributes:
-        key, order: what was declared.
-        before, value: the two values, as they came.
-        row: which record it was, counted from 1 over all that the call gave.
-    """
-
-    def __init__(self, stream: str, message: str, *, key: str, order: str, before: Any, value: Any, row: int) -> None:
-        super().__init__(stream, message)
-        self.key, self.order, self.before, self.value, self.row = key, order, before, value, row
 
 
 def ensure_ordering(key: str, order: Literal["ASC", "DESC", "asc", "desc"] = "ASC") -> Callable[[Function], Function]:

@@ -12,7 +12,7 @@ from burler.spec.finding import Finding
 from burler.verify.result import StreamFacts, Verification
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
-_DROPPED = ("requests", "ratio", "rows/s", "order")
+_DROPPED = ("requests", "ratio", "rows/s", "order", "rows")
 _RULES_SHOWN = 8
 _LEAST_WIDTH = 40
 _MEASURED_SECONDS = 0.05
