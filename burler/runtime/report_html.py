@@ -1,4 +1,4 @@
-"""The report of a run as one page: no network, no library, readable without its one small script, which sorts tables."""
+"""The report of a run as one page: no network, no library, readable without its one small script (it sorts tables)."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ Say = Callable[[str, str, int], None]
 
 _decode = msgspec.json.Decoder(Line).decode
 _LOG = re.compile(
-    rb"\s*(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\b|time=|Traceback|  File \")",
-    re.I,
+    rb"\s*(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\b|time=|Traceback)", re.I
 )
+_MARK = b"\xef\xbb\xbf"
 
 
 def decode_block(whole: bytes, first: int, say: Say) -> Iterator[Run]:
@@ -77,6 +77,9 @@ def decode_block(whole: bytes, first: int, say: Say) -> Iterator[Run]:
 def _one(number: int, line: bytes, say: Say) -> Line | None:
     if not line.strip():
         return None
+    if line.startswith(_MARK):
+        say("M201", "a line begins with a byte order mark, which JSON does not know", number)
+        line = line.removeprefix(_MARK)
     try:
         line.decode("utf-8")
         return _decode(line)
@@ -84,13 +87,17 @@ def _one(number: int, line: bytes, say: Say) -> Line | None:
         say("M201", f"a line is not UTF-8 ({error.reason} at byte {error.start + 1})", number)
         return None
     except msgspec.ValidationError as error:
-        return _odd(number, line, str(error), say)
+        return _taken(number, line, str(error), say, odd=True)
     except (msgspec.DecodeError, RecursionError) as error:
-        return _no_json(number, line, str(error), say)
+        return _taken(number, line, str(error), say, odd=False)
 
 
-def _no_json(number: int, line: bytes, reason: str, say: Say) -> Line | None:
-    """What the strict decoder refuses; Python's takes NaN, halves of surrogate pairs and numbers of any size."""
+def _taken(number: int, line: bytes, reason: str, say: Say, *, odd: bool) -> Line | None:
+    """What the typed decoder refuses; Python's takes NaN, halves of surrogate pairs and numbers of any size.
+
+    Args:
+        odd: what was read until then is JSON, and not what stands at its place in a message.
+    """
     found: list[str] = []
 
     def constant(word: str) -> float:
@@ -98,44 +105,40 @@ def _no_json(number: int, line: bytes, reason: str, say: Say) -> Line | None:
         return float("nan")
 
     try:
-        wire = json.loads(line, parse_constant=constant)
-    except (ValueError, RecursionError):
-        if _LOG.match(line):
+        wire = json.loads(line.decode(), parse_constant=constant)
+    except RecursionError:
+        say("M201", "a line is nested too deeply to be read", number)
+        return None
+    except ValueError as error:
+        if "digits" in str(error):  # Python's limit for whole numbers
+            say("M219", "a line holds a number of thousands of digits, which no target can take", number)
+        elif _LOG.match(line):
             say("M201", f"a line on stdout is no JSON; it looks like a log line: {_shown(line)}", number)
         else:
-            say("M201", f"a line is no JSON ({reason}): {_shown(line)}", number)
+            say("M201", f"a line is no JSON ({error}): {_shown(line)}", number)
         return None
     if found:
         say("M201", f"a line holds {found[0]}, which JSON does not know", number)
         return None
-    say(
-        "M219",
-        "a line holds what many targets can't take (half of a surrogate pair, or a number beyond doubles)",
-        number,
-    )
-    return _line_of(number, wire, say)
+    return _line_of(number, wire, reason, say, odd=odd)
 
 
-def _odd(number: int, line: bytes, reason: str, say: Say) -> Line | None:
-    try:
-        wire = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return _line_of(number, wire, say, reason)
-
-
-def _line_of(number: int, wire: Any, say: Say, reason: str = "") -> Line | None:
+def _line_of(number: int, wire: Any, reason: str, say: Say, *, odd: bool) -> Line | None:
     """A message that the typed decoder refused, as far as it can be used."""
     if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
         say("M202", "a line is JSON and no message: an object with a text 'type' was expected", number)
         return None
-    if reason.startswith("Number out of range"):
+    if "out of range" in reason:
         say("M219", "a line holds a number beyond doubles, which many targets can't take", number)
-    elif reason:
+    elif not odd:
+        say("M219", "a line holds half of a surrogate pair, which most targets can't take", number)
+    else:
         kind = wire["type"][:SHOWN]
         say("M202", f"a {kind} is not as it should be: {reason.replace('`', chr(39))}", number)
-    kinds: dict[str, type | tuple[type, ...]] = {"stream": str, "record": dict, "time_extracted": str, "version": int}
+    kinds: dict[str, type] = {"stream": str, "record": dict, "time_extracted": str, "version": int}
     given: dict[str, Any] = {key: wire[key] for key, kind in kinds.items() if isinstance(wire.get(key), kind)}
+    if isinstance(given.get("version"), bool):
+        del given["version"]
     for key in ("schema", "key_properties", "bookmark_properties", "value"):
         if key in wire:
             given[key] = Raw(json.dumps(wire[key]).encode())
@@ -147,5 +150,14 @@ def _shown(line: bytes) -> str:
 
 
 def value_of(raw: Raw | UnsetType) -> Any:
-    """What stands in a part of a message; ``UNSET`` where there is none."""
-    return raw if raw is UNSET else json.loads(bytes(raw))
+    """What stands in a part of a message; ``UNSET`` where there is none.
+
+    Raises:
+        ValueError: it can't be read: nested too deeply, or a number of thousands of digits.
+    """
+    if raw is UNSET:
+        return raw
+    try:
+        return json.loads(bytes(raw))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
