@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from burler.config.secrets import secret_values
+from burler.config.secrets import scrub, secret_values
 from burler.spec.choice import Choice
 from burler.spec.declared import declared_of
 from burler.spec.finding import Finding, Findings
@@ -42,11 +43,16 @@ def check_messages(
 
     Returns:
         the findings that count, the worst first.
+
+    Raises:
+        ValueError: ``resumed`` speaks of a STATE that is not there.
     """
     findings = Findings(RULES)
     more: dict[str, Any] = {} if now is None else {"now": now}
-    secrets = tuple(secret_values(config)) if config is not None else ()
+    secrets = tuple(sorted(secret_values(config), key=len, reverse=True)) if config is not None else ()
     declared = None if catalog is None else declared_of(catalog)
+
+    checks: list[MessageCheck] = []
 
     def run(text: bytes | str | Iterable[bytes], given: Any) -> MessageCheck:
         check = MessageCheck(
@@ -58,20 +64,31 @@ def check_messages(
             log_all=bool(resumed),
             **more,
         )
+        checks.append(check)
         for block in [text.encode()] if isinstance(text, str) else [text] if isinstance(text, bytes) else text:
             check.feed(block)
         check.finish(whole=whole)
         return check
 
-    first = run(messages, state)
-    for number, text in (resumed or {}).items():
-        kept = next((one for one in first.states.kept if one.number == number), None)
-        if kept is None:
-            raise ValueError(f"the messages have no STATE {number}")
-        findings.run = f"resumed from STATE {number}"
-        other = run(text, kept.value)
-        compare(first, kept, other, findings, last=number == first.states.count)
-    return counted(findings, choice or Choice())
+    try:
+        first = run(messages, state)
+        for number, text in (resumed or {}).items():
+            kept = next((one for one in first.states.kept if one.number == number), None)
+            if kept is None:
+                raise ValueError(f"the messages have no STATE {number}")
+            findings.run = f"resumed from STATE {number}"
+            other = run(text, kept.value)
+            compare(first, kept, other, findings, last=number == first.states.count)
+    finally:
+        for check in checks:
+            check.close()
+    return [_without(secrets, one) for one in counted(findings, choice or Choice())]
+
+
+def _without(secrets: tuple[str, ...], one: Finding) -> Finding:
+    """A finding whose message shows no secret."""
+    message = scrub(one.message, secrets)
+    return one if message == one.message else dataclasses.replace(one, message=message)
 
 
 def counted(findings: Iterable[Finding], choice: Choice) -> list[Finding]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 from burler.spec.catalog import check_catalog
@@ -14,6 +16,8 @@ from burler.spec.rule import Rule
 
 _RESUMED = re.compile(r"# resumed from STATE (\d+)")
 _CONFIG = re.compile(r"# config (\{.*\})")
+_TIMES = re.compile(r"# (\d+) times, \$N = 1, 2, \.\.\.")
+_END = "# end"
 _CATALOG = re.compile(r"# catalog (\{.*\})")
 
 
@@ -24,7 +28,7 @@ def run_example(rule: Rule, text: str) -> list[Finding]:
     runs: dict[int, list[str]] = {0: []}
     given: dict[str, Any] = {}
     now = 0
-    for line in text.strip().splitlines():
+    for line in _repeated(text.strip().splitlines()):
         if found := _RESUMED.fullmatch(line.strip()):
             now = int(found[1])
             runs[now] = []
@@ -36,3 +40,16 @@ def run_example(rule: Rule, text: str) -> list[Finding]:
             runs[now].append(line)
     texts = {number: "\n".join(lines).encode() + b"\n" for number, lines in runs.items()}
     return check_messages(texts.pop(0), resumed=texts, **given)
+
+
+def _repeated(lines: list[str]) -> Iterator[str]:
+    """Lines, those between ``# 100 times, $N = 1, 2, ...`` and ``# end`` as often, with the number for ``$N``."""
+    rest = iter(lines)
+    for line in rest:
+        found = _TIMES.fullmatch(line.strip())
+        if found is None:
+            yield line
+            continue
+        block = list(takewhile(lambda one: one.strip() != _END, rest))
+        for number in range(1, int(found[1]) + 1):
+            yield from (one.replace("$N", str(number)) for one in block)

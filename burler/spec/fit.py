@@ -7,6 +7,7 @@ to say which row it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -133,7 +134,7 @@ class Fit:
             if name not in came or any(name not in one for one in objects):
                 path = _below(node, name)
                 words = f"'{path}' is required by the SCHEMA, and is not there"
-                self._odd("M205", path, node, objects, lambda one, name=name: _lacks(one, name), lambda _, w=words: w)
+                self._odd("M205", path, node, objects, partial(_lacks, name), words)
 
     def _further(self, node: Node, further: Iterable[str], objects: Sequence[dict[str, Any]]) -> None:
         """Fields that no ``properties`` names."""
@@ -150,7 +151,7 @@ class Fit:
             path = _below(node, kept)
             words = "does not name" if node.open else "does not allow"
             message = f"the SCHEMA {words} the field '{path}'; targets drop it or refuse the row"
-            self._odd("R501", path, node, objects, lambda one, name=name: _has(one, name), lambda _, m=message: m)
+            self._odd("R501", path, node, objects, partial(_has, name), message)
 
     def _misfits(self, node: Node, values: Sequence[Any], seen: set[type]) -> None:
         said = kinds(node.takes)
@@ -258,7 +259,7 @@ class Fit:
         node: Node,
         values: Sequence[Any],
         is_odd: Callable[[Any], bool],
-        words: Callable[[Any], str],
+        words: Callable[[Any], str] | str,
     ) -> None:
         """Note what is odd among the values of a node, with the rows it came in."""
         odd = [one for one in values if is_odd(one)]
@@ -266,14 +267,15 @@ class Fit:
             return
         rows = (place for place, row in enumerate(self._rows) if any(map(is_odd, node.values(row))))
         places = list(islice(rows, PLACES)) or [0]
-        self._found.setdefault((code, path), []).append((places, words(odd[0]), len(odd)))
+        said = words if isinstance(words, str) else words(odd[0])
+        self._found.setdefault((code, path), []).append((places, said, len(odd)))
 
 
-def _has(value: Any, name: str) -> bool:
+def _has(name: str, value: Any) -> bool:
     return isinstance(value, dict) and name in value
 
 
-def _lacks(value: Any, name: str) -> bool:
+def _lacks(name: str, value: Any) -> bool:
     return isinstance(value, dict) and name not in value
 
 

@@ -40,6 +40,7 @@ Say = Callable[[str, str, int], None]
 """Takes a breach: rule, message, line number."""
 
 _decode = msgspec.json.Decoder(Line).decode
+_decode_rows = msgspec.json.Decoder(dict[str, Any]).decode_lines
 _LOG = re.compile(
     rb"\s*(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\b|time=|Traceback)", re.I
 )
@@ -61,15 +62,19 @@ def decode_block(whole: bytes, first: int, say: Say) -> Iterator[Run]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     run = Run(first, [], [])
+    said: list[tuple[str, str, int]] = []
     for number, line in enumerate(lines, first):
-        message = _one(number, line, say)
+        message = _one(number, line, lambda *one: said.append(one))
+        if message is None or said:  # what came before is looked at before this is told
+            if run.lines:
+                yield run
+            run = Run(number if message is not None else number + 1, [], [])
+            for one in said:
+                say(*one)
+            said.clear()
         if message is not None:
             run.lines.append(message)
             run.raw.append(line)
-            continue
-        if run.lines:
-            yield run
-        run = Run(number + 1, [], [])
     if run.lines:
         yield run
 
@@ -106,21 +111,20 @@ def _taken(number: int, line: bytes, reason: str, say: Say, *, odd: bool) -> Lin
 
     try:
         wire = json.loads(line.decode(), parse_constant=constant)
+        if found:
+            say("M201", f"a line holds {found[0]}, which JSON does not know", number)
+            return None
+        return _line_of(number, wire, reason, say, odd=odd)
     except RecursionError:
         say("M201", "a line is nested too deeply to be read", number)
-        return None
-    except ValueError as error:
-        if "digits" in str(error):  # Python's limit for whole numbers
-            say("M219", "a line holds a number of thousands of digits, which no target can take", number)
-        elif _LOG.match(line):
+    except json.JSONDecodeError as error:
+        if _LOG.match(line):
             say("M201", f"a line on stdout is no JSON; it looks like a log line: {_shown(line)}", number)
         else:
-            say("M201", f"a line is no JSON ({error}): {_shown(line)}", number)
-        return None
-    if found:
-        say("M201", f"a line holds {found[0]}, which JSON does not know", number)
-        return None
-    return _line_of(number, wire, reason, say, odd=odd)
+            say("M201", f"a line is no JSON ({error.msg} at character {error.pos + 1}): {_shown(line)}", number)
+    except ValueError:  # Python's limit for whole numbers
+        say("M219", "a line holds a number of thousands of digits, which no target can take", number)
+    return None
 
 
 def _line_of(number: int, wire: Any, reason: str, say: Say, *, odd: bool) -> Line | None:
@@ -128,6 +132,8 @@ def _line_of(number: int, wire: Any, reason: str, say: Say, *, odd: bool) -> Lin
     if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
         say("M202", "a line is JSON and no message: an object with a text 'type' was expected", number)
         return None
+    if "recursion" in reason:
+        raise RecursionError
     if "out of range" in reason:
         say("M219", "a line holds a number beyond doubles, which many targets can't take", number)
     elif not odd:
@@ -135,6 +141,7 @@ def _line_of(number: int, wire: Any, reason: str, say: Say, *, odd: bool) -> Lin
     else:
         kind = wire["type"][:SHOWN]
         say("M202", f"a {kind} is not as it should be: {reason.replace('`', chr(39))}", number)
+    wire = _whole(wire)
     kinds: dict[str, type] = {"stream": str, "record": dict, "time_extracted": str, "version": int}
     given: dict[str, Any] = {key: wire[key] for key, kind in kinds.items() if isinstance(wire.get(key), kind)}
     if isinstance(given.get("version"), bool):
@@ -143,6 +150,17 @@ def _line_of(number: int, wire: Any, reason: str, say: Say, *, odd: bool) -> Lin
         if key in wire:
             given[key] = Raw(json.dumps(wire[key]).encode())
     return Line(wire["type"], **given)
+
+
+def _whole(wire: dict[str, Any]) -> dict[str, Any]:
+    """A message with "?" for each half of a surrogate pair, so that what is told of it can be written."""
+    text = json.dumps(wire, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        found: dict[str, Any] = json.loads(text.encode("utf-8", "replace"))
+        return found
+    return wire
 
 
 def _shown(line: bytes) -> str:
@@ -161,3 +179,18 @@ def value_of(raw: Raw | UnsetType) -> Any:
         return json.loads(bytes(raw))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def rows_of(lines: bytes) -> list[dict[str, Any]]:
+    """Bare rows, as they stand in batch files."""
+    try:
+        return _decode_rows(lines)
+    except (msgspec.DecodeError, RecursionError):  # half of a surrogate pair, as JSON allows it
+        return [row for line in lines.split(b"\n") if line.strip() for row in _row(line)]
+
+
+def _row(line: bytes) -> Iterator[dict[str, Any]]:
+    try:
+        yield json.loads(line)
+    except (ValueError, RecursionError):
+        return

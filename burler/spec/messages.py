@@ -15,12 +15,16 @@ from burler.spec.catalog import check_schema_message
 from burler.spec.declared import Declared
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
-from burler.spec.lines import Line, Run, decode_block, value_of
+from burler.spec.lines import Line, Run, decode_block, rows_of, value_of
+from burler.spec.saying import say_lines
+from burler.spec.secret_lines import LEAST_SECRET, lines_with
 from burler.spec.statelog import StateLog
+from burler.spec.states import streams_of
 from burler.spec.stream import StreamCheck
 
-_BATCH_ROWS = 1000
-_LEAST_SECRET = 6
+
+def _names_of(declared: Declared) -> tuple[str, str]:
+    return declared.stream, declared.tap_stream_id
 
 
 def _utc_now() -> dt.datetime:
@@ -56,18 +60,23 @@ class MessageCheck:
         self.findings = findings
         self.limits = limits or Limits()
         self.streams: dict[str, StreamCheck] = {}
-        self.states = StateLog(findings, self.limits, given)
+        names = None if declared is None else {name for one in declared.values() for name in _names_of(one)}
+        self.states = StateLog(findings, self.limits, given, names)
         self.lines = 0
         self.rows = 0
+        self.whole = False
         self._given, self._declared, self._log_all = given, declared, log_all
         self._batch_options = batch_options
         self._secrets = {
-            spelling.encode() for one in secrets if len(one) >= _LEAST_SECRET for spelling in spellings(one)
+            spelling.encode(errors="surrogatepass")
+            for one in secrets
+            if len(one) >= LEAST_SECRET
+            for spelling in spellings(one)
         }
         self._now, self._monotonic = now, monotonic
         self._zero = monotonic()
         self._begun: list[bytes] = []
-        self._last_type = ""
+        self._nul = False
         self._rows_since_state: dict[str, int] = {}
 
     def feed(self, block: bytes) -> None:
@@ -83,6 +92,7 @@ class MessageCheck:
 
     def _take(self, whole: bytes) -> None:
         first = self.lines + 1
+        self._nul = b"\\u0000" in whole
         if self._secrets:
             self._look_for_secrets(whole, first)
         for run in decode_block(whole, first, self._say):
@@ -90,11 +100,9 @@ class MessageCheck:
         self.lines += whole.count(b"\n") + 1
 
     def _look_for_secrets(self, whole: bytes, first: int) -> None:
-        for secret in self._secrets:
-            at = whole.find(secret)
-            if at >= 0:
-                line = first + whole.count(b"\n", 0, at)
-                self._say("M215", "a message holds a secret of the config (which one is not said here)", line)
+        lines = {line for secret in self._secrets for line in lines_with(secret, whole)}
+        words = "a message holds a secret of the config (which one is not said here)"
+        say_lines(self.findings, "M215", words, [first + line for line in sorted(lines)])
 
     def _run(self, found: Run) -> None:
         """Neighbouring messages; the rows of one stream and version among them are looked at together."""
@@ -113,24 +121,33 @@ class MessageCheck:
                     and run[end].version == version
                 ):
                     end += 1
-                self._records(run[start:end], number + start, sum(map(len, raw[start:end])), seconds, now)
+                self._records(run[start:end], raw[start:end], number + start, seconds, now)
             else:
                 self._other(line, raw[start], number + start, seconds, now)
             start = end
 
-    def _records(self, lines: Sequence[Line], first: int, size: int, seconds: float, now: dt.datetime) -> None:
+    def _records(
+        self, lines: Sequence[Line], raw: Sequence[bytes], first: int, seconds: float, now: dt.datetime
+    ) -> None:
         name = self._name(lines[0], first)
         if name is None:
             return
         bad = [place for place, line in enumerate(lines) if line.record is UNSET]
-        for place in bad:
-            self._say("M202", "a RECORD without an object 'record'", first + place)
-        if len(bad) == len(lines):
+        if bad:
+            start = 0
+            for place in (*bad, len(lines)):
+                if start < place:
+                    self._records(lines[start:place], raw[start:place], first + start, seconds, now)
+                start = place + 1
+                if place < len(lines):
+                    self._say("M202", "a RECORD without an object 'record'", first + place)
             return
         check = self._with_schema(name, first, "RECORD")
         if "BATCH" in check.forms:
             self._say("M214", "RECORDs and BATCHes of one stream come in one run", first, name)
-        check.take_records(lines, first, size, seconds, now)
+        check.take_records(lines, first, sum(map(len, raw)), seconds, now)
+        for place in [place for place, one in enumerate(raw) if b"\\u0000" in one] if self._nul else ():
+            check.take_nul(lines[place].record, first + place)
         self.rows += len(lines)
         self._rows_since_state[name] = self._rows_since_state.get(name, 0) + len(lines)
 
@@ -143,11 +160,16 @@ class MessageCheck:
     def _stream(self, name: str) -> StreamCheck:
         check = self.streams.get(name)
         if check is None:
-            declared = None if self._declared is None else self._declared.get(name)
+            declared = self._declared_as(name)
             check = self.streams[name] = StreamCheck(
                 name, self.findings, self.limits, given=self._given, declared=declared, log_all=self._log_all
             )
         return check
+
+    def _declared_as(self, name: str) -> Declared | None:
+        """What the catalog says of a stream, by its messages' name: some write the ``tap_stream_id`` there."""
+        declared = self._declared or {}
+        return declared.get(name) or next((one for one in declared.values() if one.tap_stream_id == name), None)
 
     def _with_schema(self, name: str, number: int, kind: str) -> StreamCheck:
         """The stream of a message that needs a SCHEMA before it."""
@@ -165,7 +187,7 @@ class MessageCheck:
         if kind != line.type and kind in ("SCHEMA", "STATE", "BATCH", "ACTIVATE_VERSION", "RECORD"):
             self._say("M225", f"the type is written {line.type!r}; most targets know {kind!r} alone", number)
             if kind == "RECORD":
-                self._records([line], number, len(raw), seconds, now)
+                self._records([line], [raw], number, seconds, now)
                 return
         if kind == "SCHEMA":
             self._schema(line, number)
@@ -186,7 +208,7 @@ class MessageCheck:
             return
         wire: dict[str, Any] = {"type": "SCHEMA", "stream": name}
         for key in ("schema", "key_properties", "bookmark_properties"):
-            value = value_of(getattr(line, key))
+            value = self._value(line, key, number)
             if value is not UNSET:
                 wire[key] = value
         if not isinstance(wire.get("schema"), dict):
@@ -204,18 +226,26 @@ class MessageCheck:
         self._stream(name).take_schema(wire, number)
 
     def _state(self, line: Line, number: int, seconds: float, now: dt.datetime) -> None:
-        value = value_of(line.value)
+        value = self._value(line, "value", number)
         if value is UNSET:
-            self._say("M202", "a STATE without 'value'", number)
+            if line.value is UNSET:
+                self._say("M202", "a STATE without 'value'", number)
             return
         size = len(bytes(line.value)) if line.value is not UNSET else 0
-        self.states.take(value, size, number, {name: check.log.count for name, check in self.streams.items()})
+        self.states.take(value, size, number, {name: check.rows for name, check in self.streams.items()})
         self._rows_since_state = {}
         if not isinstance(value, dict):
             return
         for check in self.streams.values():
-            if check.bookmarks is not None:
-                check.bookmarks.add_state(value, number, now, seconds)
+            check.take_state(value, number, now, seconds)
+
+    def _value(self, line: Line, key: str, number: int) -> Any:
+        """A part of a message; ``UNSET`` where there is none, or none that can be read."""
+        try:
+            return value_of(getattr(line, key))
+        except ValueError as error:
+            self._say("M202", f"the {key} of a {line.type[:40]} can't be read: {error}", number, line.stream)
+            return UNSET
 
     def _batch(self, line: Line, raw: bytes, number: int, seconds: float) -> None:
         """The files of a BATCH are read: their rows are looked at like RECORDs."""
@@ -228,21 +258,17 @@ class MessageCheck:
         check.forms.add("BATCH")
         from burler.batch.reading import read
 
-        rows: list[dict[str, Any]] = []
         try:
-            for row in read(raw, check.schema, options=self._batch_options, warn=lambda _text: None).rows():
-                rows.append(row)
-                if len(rows) == _BATCH_ROWS:
-                    self._batch_rows(check, rows, number, line.version, seconds)
-                    rows = []
+            for page in read(raw, check.schema, options=self._batch_options, warn=lambda _text: None).pages():
+                self._batch_rows(check, rows_of(page.lines), number, line.version, seconds)
         except BurlerError as error:
             self._say("M213", f"a BATCH can't be read: {error}", number, name)
-        if rows:
-            self._batch_rows(check, rows, number, line.version, seconds)
 
     def _batch_rows(
         self, check: StreamCheck, rows: list[dict[str, Any]], number: int, version: int | None, seconds: float
     ) -> None:
+        if not rows:
+            return
         check.take_rows(rows, [number] * len(rows), version, seconds)
         self.rows += len(rows)
         self._rows_since_state[check.name] = self._rows_since_state.get(check.name, 0) + len(rows)
@@ -268,10 +294,17 @@ class MessageCheck:
         now = self._now()
         record_bytes = sum(check.bytes for check in self.streams.values())
         self.states.finish(whole=whole, rows=self.rows, record_bytes=record_bytes)
+        self.whole = whole
+        own_layout = self.states.has_own_layout(self._names())
         for check in self.streams.values():
-            check.finish(whole=whole, last_state=self.states.last, now=now)
+            check.finish(whole=whole, last_state=self.states.last, now=now, own_layout=own_layout)
         if whole:
             self._without_state()
+
+    def _names(self) -> set[str]:
+        """What streams may be called in a state."""
+        declared = (self._declared or {}).values()
+        return {*self.streams, *streams_of(self._given), *(name for one in declared for name in _names_of(one))}
 
     def _without_state(self) -> None:
         for name, check in self.streams.items():

@@ -1,4 +1,5 @@
-"""A run that was resumed from a STATE of another one, held against that one, by the keys of its rows (B311 to B313, B325)."""
+"""A run that was resumed from a STATE of another one, held against that one, by the keys of its rows (B311 to B313, and
+B325)."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from itertools import islice
 from burler.spec.bookmarks import marks_of
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
+from burler.spec.states import MISSING
 from burler.spec.statelog import KeptState
 from burler.spec.stream import StreamCheck
 
@@ -35,7 +37,8 @@ def compare(first: MessageCheck, state: KeptState, resumed: MessageCheck, findin
             continue
         if last:
             _repeated(before, after, state, findings)
-        _missed(before, after, findings)
+        if first.whole or (before.bookmarks is not None and before.bookmarks.order.direction in ("asc", "same")):
+            _missed(before, after, findings)
 
 
 def compare_new(first: MessageCheck, again: MessageCheck, streams: Collection[str], findings: Findings) -> None:
@@ -56,8 +59,8 @@ def compare_new(first: MessageCheck, again: MessageCheck, streams: Collection[st
         if missing:
             findings.add(
                 "B325",
-                f"{missing} of {before.log.count} rows do not come when the state says nothing of the stream: who selects "
-                "it later never gets its past",
+                f"{missing} of {before.log.count} rows do not come when the state says nothing of the stream: who "
+                "selects it later never gets its past",
                 stream=name,
                 count=missing,
             )
@@ -73,18 +76,33 @@ def _skipped(before: StreamCheck, after: StreamCheck | None, state: KeptState, f
         part = next(before.log.parts(start), None)
         line = part.lines[0] if part is not None else 0
     else:
-        missing = list(islice(before.log.missing_in(after.log, start), _LOOKED_AT))
+        missing = _lost(before, after, start)
         if not missing:
             return
-        lost, line, total = len(missing), min(one for one, _mark in missing), before.log.count - start
+        lost, line, total = len(missing), min(missing), before.log.count - start
     findings.add(
         "B312",
-        f"{lost} of the {total} rows that came after the STATE of line {state.line} are missing in a run resumed from it "
-        f"(the first one stood in line {line} of the first run): rows between are lost when a run breaks off there",
+        f"{lost} of the {total} rows that came after the STATE of line {state.line} are missing in a run resumed from "
+        f"it (the first one stood in line {line} of the first run): rows between are lost when a run breaks off there",
         stream=before.name,
         place=f"line {line} of the first run",
         count=lost,
     )
+
+
+def _lost(before: StreamCheck, after: StreamCheck, start: int) -> list[int]:
+    """The lines of those rows."""
+    numbers: list[int] = []
+    missing = list(islice(before.log.missing_in(after.log, start, numbers=numbers), _LOOKED_AT))
+    if not missing:
+        return []
+    if not before.keys:
+        # Rows without keys are compared as they are: those that hold the time of the run never come again as they were.
+        changed = sum(1 for _row in islice(after.log.missing_in(before.log), len(missing)))
+        return [line for line, _mark in missing][changed:]
+    # A row that had come before the STATE as well, at the same place, was not lost with it.
+    twice = before.log.found_before(start, {row: mark for row, (_line, mark) in zip(numbers, missing, strict=False)})
+    return [line for row, (line, _mark) in zip(numbers, missing, strict=False) if row not in twice]
 
 
 def _repeated(before: StreamCheck, after: StreamCheck, state: KeptState, findings: Findings) -> None:
@@ -105,17 +123,17 @@ def _repeated(before: StreamCheck, after: StreamCheck, state: KeptState, finding
 def _missed(before: StreamCheck, after: StreamCheck, findings: Findings) -> None:
     """Rows of the resumed run that the first one should have had: they lie below its greatest replication key."""
     watch = before.bookmarks
-    if watch is None or watch.greatest is None or watch.kind is None:
+    if watch is None or watch.greatest is None or watch.kind is None or not before.keys:
         return
-    marks = marks_of([watch.greatest], watch.kind)
-    began = after.bookmarks
-    if marks is None or began is None:
+    given = None if watch.given is MISSING else watch.said(watch.given)
+    marks = marks_of([watch.greatest, watch.greatest if given is None else given], watch.kind)
+    if marks is None or after.bookmarks is None:
         return
-    greatest = marks[0]
+    greatest, least = marks[0], -math.inf if given is None else marks[1]
     missing = [
         (line, mark)
         for line, mark in islice(after.log.missing_in(before.log), _LOOKED_AT)
-        if not math.isnan(mark) and mark < greatest
+        if not math.isnan(mark) and least <= mark < greatest
     ]
     if missing:
         findings.add(

@@ -2,8 +2,8 @@
 
 A row is a 64-bit number: a whole number that is its key by itself, else Python's hash of the key (of text that is
 SipHash with a key of the process; two different keys in ten million meet with a chance of 1 to 400,000). A row takes
-24 bytes, with its line and its place by the replication key. To find equal ones the log is gone through as many times as it takes to hold no more than ``most`` of them
-at once, each time with those that one remainder names.
+24 bytes, with its line and its place by the replication key. To find equal ones the log is gone through as many times
+as it takes to hold no more than ``most`` of them at once, each time with those that one remainder names.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import IO, Any, NamedTuple
 
@@ -30,13 +30,24 @@ _LEAST, _GREATEST = -(2**62), 2**62
 
 
 def numbers_of(keys: Sequence[Any]) -> list[int]:
-    """A number for each key (a value, or a tuple of several)."""
+    """A number for each key (a value, or a tuple of several); it does not depend on the keys beside it."""
     kinds = set(map(type, keys))
     if kinds == {int} and min(keys) > _LEAST and max(keys) < _GREATEST:
         return list(keys)
     if kinds == {str}:
         return list(map(hash, keys))
-    return list(map(hash, map(repr, keys)))  # repr: hash((-1, 1)) equals hash((-2, 1)), and hash(True) hash(1)
+    return list(map(_number, keys))
+
+
+def _number(key: Any) -> int:
+    if type(key) is int and _LEAST < key < _GREATEST:
+        return key
+    if type(key) is str:
+        return hash(key)
+    try:
+        return hash(repr(key))  # repr: hash((-1, 1)) equals hash((-2, 1)), and hash(True) hash(1)
+    except (RecursionError, ValueError):  # nested too deeply; a number of thousands of digits
+        return 0
 
 
 class RowLog:
@@ -44,10 +55,11 @@ class RowLog:
 
     Args:
         most: so many rows are held in memory.
+        least: and no fewer, whatever ``most`` says: each of the file's parts is to be worth a read.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = max(most, _CHUNK)
+    def __init__(self, most: int, *, least: int = _CHUNK) -> None:
+        self._most = max(most, least)
         self._part = Part(array("q"), array("q"), array("d"))
         self._file: IO[bytes] | None = None
         self.count = 0
@@ -111,8 +123,14 @@ class RowLog:
                     else:
                         first[row] = line
 
-    def missing_in(self, other: RowLog, start: int = 0) -> Iterator[tuple[int, float]]:
-        """Lines and marks of rows from ``start`` on that ``other`` does not have."""
+    def missing_in(
+        self, other: RowLog, start: int = 0, *, numbers: list[int] | None = None
+    ) -> Iterator[tuple[int, float]]:
+        """Lines and marks of rows from ``start`` on that ``other`` does not have.
+
+        Args:
+            numbers: takes the rows' numbers.
+        """
         passes = self._passes(other.count)
         for this in range(passes):
             there: set[int] = set()
@@ -121,4 +139,19 @@ class RowLog:
             for part in self.parts(start):
                 for row, line, mark in zip(*part, strict=True):
                     if row not in there and (passes == 1 or row % passes == this):
+                        if numbers is not None:
+                            numbers.append(row)
                         yield line, mark
+
+    def found_before(self, end: int, marks: Mapping[int, float]) -> set[int]:
+        """Those of some rows (by number, with their marks) that had come with the same mark before the one at ``end``."""
+        found: set[int] = set()
+        for part in self._all():
+            for row, mark in zip(part.rows[:end], part.marks[:end], strict=True):
+                other = marks.get(row)
+                if other is not None and (mark == other or (math.isnan(mark) and math.isnan(other))):
+                    found.add(row)
+            end -= len(part.rows)
+            if end <= 0:
+                break
+        return found

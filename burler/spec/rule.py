@@ -35,7 +35,9 @@ class Rule:
         mend: the cure.
         breaks: the smallest example that breaks it. Of area C: a catalog as JSON; of M, B, O, R: messages, a line each,
             where a line ``# resumed from STATE 1`` begins the messages of a run that was given the first STATE of those
-            above, and ``# config {...}`` (first line) is the tap's config; of P and H: a piece of Python.
+            above, ``# config {...}`` and ``# catalog {...}`` are the tap's config and catalog, and what stands between
+            ``# 100 times, $N = 1, 2, ...`` and ``# end`` comes as often; of P and H, and where messages can't show it:
+            a piece of Python.
         keeps: the same, mended. Both are run by tests.
     """
 

@@ -150,4 +150,24 @@ write_record(stream, row)
 write_record(stream, {name: value for name, value in row.items() if is_selected(name)})
 """,
     ),
+    Rule(
+        code="P627",
+        name="catalog-ignored",
+        severity="error",
+        title="The tap knows --catalog, and goes by --properties alone.",
+        what="A tap whose `--help` names both flags, and that writes nothing at all when it is given a catalog by "
+        "`--catalog`, is given it by `--properties`. If messages come then, this is reported, and all further runs are "
+        "made with `--properties`.",
+        why="The run ends with exit code 0, so the scheduler takes a source for read of which no row was read. Nobody "
+        "sees it before somebody misses the rows.",
+        mend="Read `args.catalog` where it is given, else `args.properties`. A run that was given neither should say "
+        "so, and fail.",
+        breaks="""\
+if args.properties:
+    sync(args.properties)
+""",
+        keeps="""\
+sync(args.catalog.to_dict() if args.catalog else args.properties)
+""",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,16 +30,18 @@ class StateLog:
 
     Args:
         given: the state that the run began with.
+        names: what the catalog's streams may be called in a state; None where there is no catalog.
     """
 
-    def __init__(self, findings: Findings, limits: Limits, given: Any) -> None:
+    def __init__(self, findings: Findings, limits: Limits, given: Any, names: Collection[str] | None = None) -> None:
         self.count = 0
         self.bytes = 0
         self.last: Any = None
         self.last_line = 0
         self.kept: list[KeptState] = []
-        self._findings, self._limits = findings, limits
-        self._streams = set(streams_of(given))
+        self._findings, self._limits, self._names = findings, limits, names
+        self._newest: KeptState | None = None
+        self._streams = {stream for stream in streams_of(given) if not _is_empty(entry_of(given, stream))}
         self._every = 1
         self._first_size: tuple[int, int] | None = None
         self._last_size: tuple[int, int] = (0, 0)
@@ -52,9 +54,12 @@ class StateLog:
         self.count += 1
         self.bytes += size
         self.last, self.last_line = value, line
-        now = set(streams_of(value))
+        now = {stream for stream in streams_of(value) if not _is_empty(entry_of(value, stream))}
+        standard = isinstance(value.get("bookmarks"), Mapping)
         for stream in sorted(self._streams - now):
-            if not self._findings.seen("B316", stream):
+            # What a catalog does not know may go; beside bookmarks of their own, old taps keep what they like.
+            known = (standard or stream in rows) if self._names is None else stream in self._names
+            if known and not self._findings.seen("B316", stream):
                 message = f"the STATE no longer has the bookmark of '{stream}': a target keeps the last STATE only"
                 self._findings.add("B316", message, stream=stream, place=f"line {line}")
         self._streams |= now
@@ -72,13 +77,13 @@ class StateLog:
 
     def finish(self, *, whole: bool, rows: int, record_bytes: int) -> None:
         """The end of the messages."""
-        if self.count and self.kept[-1].number != self.count:
+        if self._newest is not None and self.kept[-1].number != self.count:
             self.kept.append(self._newest)
         if not self._grows_inside():
             self._grows()
         if self.count >= _MANY_STATES and self.bytes > record_bytes > 0:
-            message = f"{self.count} STATEs take {self.bytes} bytes, and the rows {record_bytes}: a target writes and keeps them"
-            self._say("B317", message, self.last_line)
+            fact = f"{self.count} STATEs take {self.bytes} bytes, and the rows {record_bytes}"
+            self._say("B317", f"{fact}: a target writes and keeps them", self.last_line)
         if not whole or not isinstance(self.last, Mapping):
             return
         left = self.last.get("currently_syncing")
@@ -91,6 +96,10 @@ class StateLog:
                     message = "the last STATE still has progress_markers: its bookmark was never made final"
                     self._findings.add("B315", message, stream=stream, place=f"line {self.last_line}")
                     break
+
+    def has_own_layout(self, names: Collection[str]) -> bool:
+        """Whether the last STATE is laid out in a way of the tap's own: by something else than streams."""
+        return any(stream not in names for stream in streams_of(self.last))
 
     def _grows_inside(self) -> bool:
         """A list (or an object, or text) inside of the state that grows with the rows, however small it is yet."""
@@ -157,6 +166,11 @@ def _sizes(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
             yield path, len(value)
     elif isinstance(value, str) and len(value) > _LONG_TEXT:
         yield path, value.count(",") + 1
+
+
+def _is_empty(entry: Any) -> bool:
+    """Whether a stream's entry says nothing, as the Singer SDK's of a full table: none is lost with it."""
+    return entry is None or (isinstance(entry, Mapping | list | str) and not entry)
 
 
 def _kind(value: Any) -> str:

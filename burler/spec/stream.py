@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ from burler.spec.bookmarks import BookmarkWatch
 from burler.spec.declared import Declared
 from burler.spec.finding import Findings
 from burler.spec.fit import Fit
+from burler.spec.hard_values import places_of_nul
 from burler.spec.limits import Limits
 from burler.spec.patch import Patch
 from burler.spec.rowlog import RowLog, numbers_of
 from burler.spec.saying import say_lines
-from burler.spec.states import MISSING, entry_of
+from burler.spec.states import MISSING, entry_of, has_bookmark, version_of
 from burler.spec.times import TimeWatch
 from burler.spec.versions import Versions
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from burler.spec.lines import Line
 
 _PATCHED = frozenset({"R501", "M205", "M217", "M218"})
+_SCHEMAS = 20
+"""Of so many SCHEMAs of a stream is noted what came."""
 
 
 class StreamCheck:
@@ -53,10 +57,15 @@ class StreamCheck:
         self.ended = 0.0
         self.log = RowLog(limits.keys_in_memory)
         self.bookmarks: BookmarkWatch | None = None
-        self.versions = Versions(name, findings, resumed=entry_of(given, name) is not MISSING)
+        self.tap_stream_id = declared.tap_stream_id if declared is not None else ""
+        entry = entry_of(given, name, self.tap_stream_id)
+        held = version_of(given, name, self.tap_stream_id)
+        self.versions = Versions(name, findings, resumed=entry is not MISSING, held=held)
         self.times = TimeWatch(name, findings, limits)
         self.patch = Patch()
         self.fits: list[Fit] = []
+        self._fit: Fit | None = None
+        self._states_bookmarks = has_bookmark(entry)
         self.forms: set[str] = set()
         self._findings, self._limits, self._given, self._log_all = findings, limits, given, log_all
         self._version_start = 0
@@ -67,10 +76,17 @@ class StreamCheck:
 
     @property
     def full_table(self) -> bool:
-        """Whether the stream is read whole each time, as far as can be told."""
+        """Whether the stream is read whole each time, as far as can be told: many taps leave bookmark_properties out."""
         if self.declared is not None and self.declared.replication_method is not None:
             return self.declared.replication_method == "FULL_TABLE"
-        return self.replication_key is None
+        return self.replication_key is None and not self._states_bookmarks
+
+    def take_state(self, state: Any, line: int, now: dt.datetime, seconds: float) -> None:
+        """A STATE, which may speak of the stream."""
+        if self.bookmarks is not None:
+            self.bookmarks.add_state(state, line, now, seconds)
+        elif not self._states_bookmarks:
+            self._states_bookmarks = has_bookmark(entry_of(state, self.name, self.tap_stream_id))
 
     def take_schema(self, wire: Mapping[str, Any], line: int) -> None:
         """A SCHEMA: its parts as plain JSON."""
@@ -80,18 +96,44 @@ class StreamCheck:
         self._last_schema = wire
         schema = wire.get("schema")
         self.schema = schema if isinstance(schema, Mapping) else {}
-        keys = wire.get("key_properties")
-        self.keys = tuple(keys) if isinstance(keys, list) and all(isinstance(key, str) for key in keys) else ()
+        given = wire.get("key_properties")
+        keys = tuple(given) if isinstance(given, list) and all(isinstance(key, str) for key in given) else ()
+        if self.rows and keys != self.keys:
+            self._end_version()  # with other keys rows can't be held against those before
+        self.keys = keys
         self._key_of = itemgetter(*self.keys) if self.keys else None
-        given = wire.get("bookmark_properties")
+        said = self._said_key(wire.get("bookmark_properties"))
+        if said is not None and (self.bookmarks is None or said != self.replication_key):
+            fields = self.schema.get("properties")
+            self.bookmarks = BookmarkWatch(
+                self.name,
+                said,
+                self._given,
+                self._findings,
+                self._limits,
+                tap_stream_id=self.tap_stream_id,
+                in_schema=not isinstance(fields, Mapping) or said in fields,
+            )
+        self.replication_key = said
+        self._take_fit(self.schema)
+
+    def _said_key(self, given: Any) -> str | None:
+        """The replication key, by a SCHEMA's bookmark_properties and by the catalog."""
+        if self.declared is not None and self.declared.replication_method == "FULL_TABLE":
+            return None  # what bookmark_properties names is then not used
         names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
         said = next((name for name in names if isinstance(name, str)), None)
-        if said is None and self.declared is not None and self.declared.replication_method != "FULL_TABLE":
-            said = self.declared.replication_key
-        if said is not None and (self.bookmarks is None or said != self.replication_key):
-            self.bookmarks = BookmarkWatch(self.name, said, self._given, self._findings, self._limits)
-        self.replication_key = said
-        self.fits.append(Fit(self.schema, self._misfit))
+        if said is None and self.declared is not None and self.declared.replication_method != "LOG_BASED":
+            return self.declared.replication_key
+        return said
+
+    def _take_fit(self, schema: Mapping[str, Any]) -> None:
+        """What rows are held against from here on. A SCHEMA that was there before goes on where it was."""
+        self._fit = next((fit for fit in self.fits if fit.schema == schema), None)
+        if self._fit is None:
+            self._fit = Fit(schema, self._misfit)
+            if len(self.fits) < _SCHEMAS:
+                self.fits.append(self._fit)
 
     def take_records(self, lines: Sequence[Line], first: int, size: int, seconds: float, now: dt.datetime) -> None:
         """Neighbouring RECORDs of one version; ``first`` is the number of the first one's line."""
@@ -110,7 +152,8 @@ class StreamCheck:
         self._page_lines, self._misfits = lines, set()
         if self.versions.rows(version, len(rows), lines[0]):
             self._end_version()
-        self.fits[-1].page(rows)
+        assert self._fit is not None  # the SCHEMA came, or was made up
+        self._fit.page(rows)
         if self._misfits:
             self.patch.see(rows, self._misfits)
         marks = None
@@ -119,7 +162,7 @@ class StreamCheck:
             marks = self.bookmarks.add_rows([row.get(key) for row in rows], lines, seconds)
         self._log(rows, lines, marks)
         if self.declared is not None and self.declared.unselected:
-            self._unselected(rows, lines[0])
+            self._unselected(rows, lines)
         self.rows += len(rows)
 
     def _log(self, rows: Sequence[dict[str, Any]], lines: Sequence[int], marks: Sequence[float] | None) -> None:
@@ -131,28 +174,27 @@ class StreamCheck:
         try:
             keys = list(map(self._key_of, rows))
         except KeyError:
-            keys = []
-            for row, line in zip(rows, lines, strict=True):
-                missing = [name for name in self.keys if name not in row]
-                if missing:
-                    self._say(
-                        "M207", f"a row without its key '{missing[0]}': it can't be told from others", line, missing[0]
-                    )
-                keys.append(tuple(row.get(name) for name in self.keys))
-        if None in (keys if len(self.keys) == 1 else [part for key in keys for part in key]):
-            for row, line in zip(rows, lines, strict=True):
-                empty = [name for name in self.keys if name in row and row[name] is None]
-                if empty:
-                    self._say(
-                        "M207", f"a row whose key '{empty[0]}' is null: it can't be told from others", line, empty[0]
-                    )
+            keys = [tuple(map(row.get, self.keys)) if len(self.keys) > 1 else row.get(self.keys[0]) for row in rows]
+            for name in self.keys:
+                lacks = [line for row, line in zip(rows, lines, strict=True) if name not in row]
+                self._say_lines("M207", f"a row without its key '{name}': it can't be told from others", lacks, name)
+        if None in (keys if len(self.keys) == 1 else chain.from_iterable(keys)):
+            for name in self.keys:
+                empty = [line for row, line in zip(rows, lines, strict=True) if name in row and row[name] is None]
+                self._say_lines("M207", f"a row whose key '{name}' is null: it can't be told from others", empty, name)
         if self._log_all or self.full_table:
             self.log.add(numbers_of(keys), lines, marks)
 
-    def _unselected(self, rows: Sequence[dict[str, Any]], line: int) -> None:
+    def take_nul(self, record: Any, line: int) -> None:
+        """A row whose line has the character NUL in it, somewhere."""
+        for path in places_of_nul(record):
+            self._say("M219", f"'{path}' holds the character NUL, which PostgreSQL can't take", line, path)
+
+    def _unselected(self, rows: Sequence[dict[str, Any]], lines: Sequence[int]) -> None:
         assert self.declared is not None
         for name in set().union(*rows) & self.declared.unselected:
-            self._say("M224", f"the field '{name}' is not selected, and comes", line, name)
+            own = [line for row, line in zip(rows, lines, strict=True) if name in row]
+            self._say_lines("M224", f"the field '{name}' is not selected, and comes", own, name)
 
     def _misfit(self, code: str, path: str, message: str, places: Sequence[int], count: int) -> None:
         if code in _PATCHED:
@@ -172,15 +214,18 @@ class StreamCheck:
                 )
         self._version_start = self.log.count
 
-    def finish(self, *, whole: bool, last_state: Any, now: dt.datetime) -> None:
+    def finish(self, *, whole: bool, last_state: Any, now: dt.datetime, own_layout: bool = False) -> None:
         """The end of the messages. ``whole``: the tap had come to its end."""
         self._end_version()
         self.versions.finish(whole=whole, full_table=self.full_table)
         if self.bookmarks is not None:
-            self.bookmarks.finish(whole=whole, last_state=last_state, seconds=self.read_seconds, now=now)
+            self.bookmarks.finish(
+                whole=whole, last_state=last_state, seconds=self.read_seconds, now=now, own_layout=own_layout
+            )
         if self.rows:
             for fit in self.fits:
-                fit.finish(self._say_field)
+                others = (other.seen() for other in self.fits if other is not fit)
+                fit.finish(self._say_field, set().union(*others))
 
     @property
     def read_seconds(self) -> float:
@@ -190,6 +235,9 @@ class StreamCheck:
     def fields(self) -> dict[str, dict[str, Any]]:
         """See ``burler.verify.result.StreamFacts.fields``."""
         return {path: facts for fit in self.fits for path, facts in fit.fields().items()}
+
+    def _say_lines(self, code: str, message: str, lines: Sequence[int], path: str) -> None:
+        say_lines(self._findings, code, message, lines, stream=self.name, path=path)
 
     def _say_field(self, code: str, path: str, message: str) -> None:
         self._findings.add(code, message, stream=self.name, path=path)

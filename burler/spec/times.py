@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
+from burler.spec.saying import say_lines
 from burler.target.timestamps import are_all_canonical, normalise_time
 
 
@@ -22,33 +23,45 @@ class TimeWatch:
         different = {text for text in texts if text is not None}
         if not different:
             return
-        times = different if are_all_canonical(list(different)) else self._normal(different, texts, first)
-        if not times:
-            return
-        least, greatest = min(times), max(times)
-        if dt.datetime.fromisoformat(greatest) > now + dt.timedelta(seconds=self._limits.future_seconds):
-            self._say("M211", f"time_extracted {greatest} lies in the future", texts, first, greatest)
+        times = {text: text for text in different}
+        if not are_all_canonical(list(different)):
+            times = self._normal(different, texts, first)
+            if not times:
+                return
+        least, greatest = min(times.values()), max(times.values())
+        latest = now + dt.timedelta(seconds=self._limits.future_seconds)
+        if dt.datetime.fromisoformat(greatest) > latest:
+            late = {text for text, time in times.items() if dt.datetime.fromisoformat(time) > latest}
+            self._say("M211", texts, first, late, lambda text: f"time_extracted {times[text]} lies in the future")
         self._least = min(self._least or least, least)
         self._greatest = max(self._greatest, greatest)
 
-    def _normal(self, different: set[str], texts: Sequence[str | None], first: int) -> set[str]:
-        times = set()
+    def _normal(self, different: set[str], texts: Sequence[str | None], first: int) -> dict[str, str]:
+        """Texts that are times, each as one."""
+        times: dict[str, str] = {}
+        said: dict[str, str] = {}
         for text in different:
             try:
-                time, assumed = normalise_time(text)
+                times[text], assumed = normalise_time(text)
+                if assumed:
+                    said[text] = f"time_extracted {text[:40]!r} has no zone: who reads it must guess"
             except ValueError as error:
-                self._say("M210", f"time_extracted: {error}", texts, first, text)
-                continue
-            if assumed:
-                self._say(
-                    "M210", f"time_extracted {text[:40]!r} has no zone: who reads it must guess", texts, first, text
-                )
-            times.add(time)
+                said[text] = f"time_extracted: {error}"
+        self._say("M210", texts, first, said.keys(), said.__getitem__)
         return times
 
-    def _say(self, code: str, message: str, texts: Sequence[str | None], first: int, text: str) -> None:
-        place = next((at for at, one in enumerate(texts) if one == text), 0)
-        self._findings.add(code, message, stream=self._stream, place=f"line {first + place}")
+    def _say(
+        self,
+        code: str,
+        texts: Sequence[str | None],
+        first: int,
+        odd: Collection[str],
+        words: Callable[[str], str],
+    ) -> None:
+        lines = [at for at, one in enumerate(texts) if one in odd]
+        if lines:
+            message = words(str(texts[lines[0]]))
+            say_lines(self._findings, code, message, [first + at for at in lines], stream=self._stream)
 
     @property
     def seconds(self) -> float:

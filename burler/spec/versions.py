@@ -10,15 +10,17 @@ class Versions:
 
     Args:
         resumed: the run was given a state, so targets may hold an older version, with rows.
+        held: the version that the state given speaks of: targets' rows have it.
     """
 
-    def __init__(self, stream: str, findings: Findings, *, resumed: bool) -> None:
+    def __init__(self, stream: str, findings: Findings, *, resumed: bool, held: int | None = None) -> None:
+        self._held = held
         self.current: int | None = None
         self._stream, self._findings, self._resumed = stream, findings, resumed
         self._rows: dict[int | None, int] = {}
         self._activated: list[int] = []
         self._activated_behind: set[int] = set()  # once their rows were out
-        self._before_rows: int | None = None
+        self._before_rows: tuple[int, int] | None = None
 
     def rows(self, version: int | None, count: int, line: int) -> bool:
         """Some rows; whether they begin a new version."""
@@ -37,15 +39,21 @@ class Versions:
                 self._say(f"the version goes back to {version}: targets take rows of older versions for dead", line)
             elif self.current is not None and self.current not in self._activated_behind:
                 self._say(
-                    f"{self._rows[self.current]} rows of version {self.current} are followed by rows of version {version}, "
-                    "and were never activated: targets drop them",
+                    f"{self._rows[self.current]} rows of version {self.current} are followed by rows of version "
+                    f"{version}, and were never activated: targets drop them",
                     line,
                 )
-        if self._before_rows is not None and version != self._before_rows:
+        if self._before_rows is not None and version != self._before_rows[0]:
             self._say(
-                f"ACTIVATE_VERSION says {self._before_rows}, and the rows after it carry {version}: the first drops all "
-                "rows, the others are never activated",
+                f"ACTIVATE_VERSION says {self._before_rows[0]}, and the rows after it carry {version}: the first drops "
+                "all rows, the others are never activated",
                 line,
+            )
+        elif self._before_rows is not None and self._resumed and version != self._held:
+            self._say(
+                "ACTIVATE_VERSION comes before the rows of its version, in a run that was given a state: targets drop "
+                "the table's rows before the new ones are there",
+                self._before_rows[1],
             )
         self._before_rows = None
         self._rows[version] = self._rows.get(version, 0) + count
@@ -58,13 +66,7 @@ class Versions:
             self._say("an ACTIVATE_VERSION without a whole number as version", line)
             return
         if not self._rows:
-            self._before_rows = version
-            if self._resumed:
-                self._say(
-                    "ACTIVATE_VERSION comes before the rows of its version, in a run that was given a state: targets drop "
-                    "the table's rows before the new ones are there",
-                    line,
-                )
+            self._before_rows = version, line  # of an empty table no rows follow
         elif version not in self._rows and version not in self._activated:
             self._say(
                 f"ACTIVATE_VERSION says {version}, and no row carries it: targets drop all rows of the stream", line
@@ -79,12 +81,15 @@ class Versions:
         if not whole or not carried:
             return
         if carried[-1] in self._activated and carried[-1] not in self._activated_behind:
+            # An incremental stream replaces nothing: it says at its start that its rows count, and goes on later.
+            if not full_table or carried[-1] == self._held:
+                return
             self._say(
                 f"version {carried[-1]} is activated before its rows, and not once they are out: meanwhile the table is "
                 "empty, and stays half full if the run breaks off",
                 None,
             )
-        elif carried[-1] not in self._activated:
+        elif carried[-1] not in self._activated and (full_table or carried[-1] != self._held):
             self._say(
                 f"the rows carry version {carried[-1]}, and no ACTIVATE_VERSION follows: rows that are gone at the source "
                 "stay in the target for ever",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from typing import Any
 
 from burler.spec.table import RULES
 from burler.verify.result import Verification
@@ -37,4 +39,19 @@ def report_bytes(
         from burler.verify.report_sarif import as_sarif
 
         value = as_sarif(verification, RULES)
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
+    return _json(value).encode("utf-8", "replace") + b"\n"
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:  # a bookmark that is no number: strict readers refuse the words that Python has for it
+        return json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -16,23 +16,23 @@ from burler.verify.result import Verification
 
 _REFUSED = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 WHOLE = "tap"
+"""Stands for the stream where something is about the tap as a whole."""
 
 
 def as_junit(verification: Verification, rules: Mapping[str, Rule], *, strict: bool = False) -> bytes:
     """The document."""
-    streams = sorted(
-        {name for run in verification.runs for name in run.streams}
-        | {one.stream or WHOLE for one in verification.findings}
-    )
     root = ET.Element("testsuites", name=f"burler verify {_clean(verification.subject)}")
-    totals = [0, 0, 0]
-    for stream in [WHOLE, *(name for name in streams if name != WHOLE)]:
-        found = [one for one in verification.findings if (one.stream or WHOLE) == stream]
-        numbers = _suite(root, stream, found, verification, rules, strict)
-        totals = [one + other for one, other in zip(totals, numbers, strict=True)]
-    for name, value in zip(("tests", "failures", "skipped"), totals, strict=True):
+    by_stream: dict[str | None, list[Finding]] = {None: []}
+    for one in verification.findings:
+        by_stream.setdefault(one.stream, []).append(one)
+    for stream in (stream for run in verification.runs for stream in run.streams if stream):
+        by_stream.setdefault(stream, [])
+    tests = failures = 0
+    for stream in sorted(by_stream, key=lambda name: (name is not None, name or "")):
+        cases, failed = _suite(root, stream, by_stream, verification, rules, strict)
+        tests, failures = tests + cases, failures + failed
+    for name, value in (("tests", tests), ("failures", failures), ("errors", 0)):
         root.set(name, str(value))
-    root.set("errors", "0")
     root.set("time", f"{verification.seconds:.3f}")
     ET.indent(root)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
@@ -40,24 +40,26 @@ def as_junit(verification: Verification, rules: Mapping[str, Rule], *, strict: b
 
 def _suite(
     root: ET.Element,
-    stream: str,
-    found: list[Finding],
+    stream: str | None,
+    by_stream: Mapping[str | None, list[Finding]],
     verification: Verification,
     rules: Mapping[str, Rule],
     strict: bool,
-) -> tuple[int, int, int]:
-    """A suite; (cases, failures, skipped)."""
+) -> tuple[int, int]:
+    """A suite; (cases, failures)."""
     by_code: dict[str, list[Finding]] = {}
-    for one in found:
+    for one in by_stream[stream]:
         by_code.setdefault(one.code, []).append(one)
     looked_at = [code for code in verification.checked if _belongs(code, stream)]
-    left = list(verification.unchecked) if stream == WHOLE else []
+    left = list(verification.unchecked) if stream is None else []
     codes = list(dict.fromkeys([*by_code, *looked_at, *(code for code in left if code not in by_code)]))
-    suite = ET.SubElement(root, "testsuite", name=_clean(stream), timestamp=verification.started, errors="0")
+    whole = WHOLE if WHOLE not in by_stream else f"the {WHOLE}"
+    shown = whole if stream is None else _clean(stream)
+    suite = ET.SubElement(root, "testsuite", name=shown, timestamp=verification.started[:19], errors="0")
     failures = skipped = 0
     for code in codes:
         name = f"{code} {rules[code].name}"
-        case = ET.SubElement(suite, "testcase", classname=f"burler.verify.{_clean(stream)}", name=name, time="0")
+        case = ET.SubElement(suite, "testcase", classname=f"burler.verify.{shown}", name=name, time="0")
         findings = by_code.get(code, [])
         bad = [one for one in findings if one.severity == "error" or (strict and one.severity == "warning")]
         if bad:
@@ -72,12 +74,12 @@ def _suite(
     for key, value in (("tests", len(codes)), ("failures", failures), ("skipped", skipped)):
         suite.set(key, str(value))
     suite.set("time", "0")
-    return len(codes), failures, skipped
+    return len(codes), failures
 
 
-def _belongs(code: str, stream: str) -> bool:
+def _belongs(code: str, stream: str | None) -> bool:
     """Rules of behaviour are the tap's as a whole; the others every stream's."""
-    return (code[0] == "P") == (stream == WHOLE)
+    return (code[0] == "P") == (stream is None)
 
 
 def _line(one: Finding) -> str:

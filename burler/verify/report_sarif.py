@@ -15,12 +15,16 @@ from burler.verify.result import Verification
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _LINE = re.compile(r"line (\d+)")
+_STDIN = "stdin"
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def as_sarif(verification: Verification, rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """The document as plain JSON values. Places are lines of the messages where a file or stdin was looked at; else of
-    the tap itself, which is all that a reviewer can open."""
+    """The document as plain JSON values.
+
+    Places are lines of the messages where stdin was looked at; else the tap itself, which is all that a reviewer can
+    open, at its first line: code scanning does not show what has no line.
+    """
     from burler import __version__
 
     used = [code for code in rules if code in {*verification.checked, *(one.code for one in verification.findings)}]
@@ -60,14 +64,22 @@ def as_sarif(verification: Verification, rules: Mapping[str, Rule]) -> dict[str,
 
 
 def _uri(subject: str) -> str:
-    """Where a result is shown: the tap's file where the subject names one; its name otherwise."""
-    target = subject.partition(":")[0]
-    path = Path(target)
-    if target.endswith("/__init__.py") or not path.is_dir():
-        shown = "stdin" if subject == "-" else target
-    else:
-        shown = str(path / "__init__.py")
-    return quote(shown.replace("\\", "/"))
+    """Where a result is shown: the tap's file where the subject names one; its name otherwise, of a command without
+    what it was given."""
+    if subject == "-":
+        return _STDIN
+    path = next((Path(text) for text in (subject, subject.partition(":")[0]) if _exists(text)), None)
+    if path is None:
+        return quote(next(iter(subject.split()), "tap").encode("utf-8", "replace"))
+    path = path / "__init__.py" if path.is_dir() else path
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix().encode("utf-8", "replace"))
+
+
+def _exists(path: str) -> bool:
+    try:
+        return bool(path) and Path(path).exists()
+    except (OSError, ValueError):  # too long for a name, or with a NUL
+        return False
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -84,10 +96,10 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _result(one: Finding, rule: int, uri: str) -> dict[str, Any]:
     line = next((int(found[1]) for place in one.places if (found := _LINE.fullmatch(place))), None)
-    physical: dict[str, Any] = {"artifactLocation": {"uri": uri}}
-    if line is not None and uri == "stdin":
-        physical["region"] = {"startLine": line}
-    location: dict[str, Any] = {"physicalLocation": physical}
+    start = line if line is not None and uri == _STDIN else 1
+    location: dict[str, Any] = {
+        "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": max(start, 1)}}
+    }
     name = ".".join(part for part in (one.stream, one.path) if part)
     if name:
         location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "member"}]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from burler.runtime.report_text import Table, ascii_of, plain
+from burler.runtime.report_text import Table, ascii_of, cut_in_two, plain
 from burler.spec.finding import Finding
 from burler.verify.result import StreamFacts, Verification
 
@@ -24,7 +24,7 @@ def as_text(verification: Verification, *, width: int = 120, colour: bool = Fals
     width = max(width, _LEAST_WIDTH)
     lines: list[str] = []
     for stream, found in _by_stream(verification.findings):
-        lines += [_painted(stream, "1", colour)]
+        lines.append(_painted(cut_in_two(stream, width), "1", colour))
         for one in found:
             lines += _finding(one, width, colour)
         lines.append("")

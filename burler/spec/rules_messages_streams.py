@@ -1,0 +1,150 @@
+"""Rules of area M: versions, batches, selection."""
+
+from __future__ import annotations
+
+from burler.spec.rule import Rule
+
+STREAM_RULES: tuple[Rule, ...] = (
+    Rule(
+        code="M212",
+        name="version-order",
+        severity="error",
+        title="Versions and ACTIVATE_VERSION contradict each other.",
+        what=(
+            "Rows of a full table carry one version; ACTIVATE_VERSION names it once its rows are out, before "
+            "them in the first run alone. Versions do not go back, and no row goes without one beside rows that "
+            "have one."
+        ),
+        why=(
+            "A target deletes all rows of other versions at ACTIVATE_VERSION. Named too early, never, or "
+            "wrongly, it empties the table, keeps what is gone at the source, or deletes what has just come."
+        ),
+        mend=(
+            "Take a version when the table begins (milliseconds since 1970), put it on each row, and send "
+            "ACTIVATE_VERSION after the last one, never after a partial run."
+        ),
+        breaks=(
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
+            '"format": "date-time"}}}, "key_properties": ["id"]}\n'
+            '{"type": "RECORD", "stream": "users", "record": {"id": 1}, "version": 5}\n'
+            '{"type": "RECORD", "stream": "users", "record": {"id": 2}, "version": 5}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+        keeps=(
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
+            '"format": "date-time"}}}, "key_properties": ["id"]}\n'
+            '{"type": "RECORD", "stream": "users", "record": {"id": 1}, "version": 5}\n'
+            '{"type": "RECORD", "stream": "users", "record": {"id": 2}, "version": 5}\n'
+            '{"type": "ACTIVATE_VERSION", "stream": "users", "version": 5}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+    ),
+    Rule(
+        code="M213",
+        name="batch-unreadable",
+        severity="error",
+        title="The files of a BATCH can't be read.",
+        what=(
+            "The files of each BATCH are read as its message says: place, format, compression, number of rows. "
+            "Their rows are then held against the rules like those of RECORDs."
+        ),
+        why=(
+            "The message is all that a target gets. A file that is missing, half written or packed otherwise "
+            "ends the load, or passes as empty."
+        ),
+        mend=(
+            "Close and flush a file before its message goes out, and name it by a URL that the target's machine "
+            "can open."
+        ),
+        breaks=(
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
+            '"format": "date-time"}}}, "key_properties": ["id"]}\n'
+            '{"type": "BATCH", "stream": "users", "encoding": {"format": "jsonl", "compression": "none"}, '
+            '"manifest": ["file:///no/such/folder/users-1.jsonl"]}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+        keeps=(
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
+            '"format": "date-time"}}}, "key_properties": ["id"]}\n'
+            '{"type": "BATCH", "stream": "users", "encoding": {"format": "jsonl", "compression": "none"}, '
+            '"manifest": []}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+    ),
+    Rule(
+        code="M223",
+        name="stream-not-selected",
+        severity="error",
+        title="Rows of a stream come that nobody selected.",
+        what="With the catalog of the run at hand: messages come of streams alone that it selects.",
+        why="Who deselects a stream has a reason: its rows are costly, or must not leave the source.",
+        mend="Look at `selected` in the metadata of the empty breadcrumb before a stream is read.",
+        breaks=(
+            '# catalog {"streams": [{"tap_stream_id": "users", "stream": "users", "schema": {"type": '
+            '"object", "properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}}}, '
+            '"key_properties": ["id"], "metadata": [{"breadcrumb": [], "metadata": {"selected": false, '
+            '"table-key-properties": ["id"]}}, {"breadcrumb": ["properties", "id"], "metadata": '
+            '{"inclusion": "automatic"}}, {"breadcrumb": ["properties", "name"], "metadata": {"inclusion": '
+            '"available", "selected": true}}]}]}\n'
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
+            '"format": "date-time"}}}, "key_properties": ["id"]}\n'
+            '{"type": "RECORD", "stream": "users", "record": {"id": 1, "name": "Ada"}}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+        keeps=(
+            '# catalog {"streams": [{"tap_stream_id": "users", "stream": "users", "schema": {"type": '
+            '"object", "properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}}}, '
+            '"key_properties": ["id"], "metadata": [{"breadcrumb": [], "metadata": {"selected": true, '
+            '"table-key-properties": ["id"]}}, {"breadcrumb": ["properties", "id"], "metadata": '
+            '{"inclusion": "automatic"}}, {"breadcrumb": ["properties", "name"], "metadata": {"inclusion": '
+            '"available", "selected": true}}]}]}\n'
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
+            '"format": "date-time"}}}, "key_properties": ["id"]}\n'
+            '{"type": "RECORD", "stream": "users", "record": {"id": 1, "name": "Ada"}}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+    ),
+    Rule(
+        code="M224",
+        name="field-not-selected",
+        severity="error",
+        title="A field comes that nobody selected.",
+        what="With the catalog of the run at hand: a record has no field that it deselects.",
+        why=(
+            "Personal data are deselected for good reasons. They land in the warehouse although somebody has said no."
+        ),
+        mend="Leave deselected fields out of the record and of the SCHEMA.",
+        breaks=(
+            '# catalog {"streams": [{"tap_stream_id": "users", "stream": "users", "schema": {"type": '
+            '"object", "properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}}}, '
+            '"key_properties": ["id"], "metadata": [{"breadcrumb": [], "metadata": {"selected": true, '
+            '"table-key-properties": ["id"]}}, {"breadcrumb": ["properties", "id"], "metadata": '
+            '{"inclusion": "automatic"}}, {"breadcrumb": ["properties", "name"], "metadata": {"inclusion": '
+            '"available", "selected": false}}]}]}\n'
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
+            '"format": "date-time"}}}, "key_properties": ["id"]}\n'
+            '{"type": "RECORD", "stream": "users", "record": {"id": 1, "name": "Ada"}}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+        keeps=(
+            '# catalog {"streams": [{"tap_stream_id": "users", "stream": "users", "schema": {"type": '
+            '"object", "properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}}}, '
+            '"key_properties": ["id"], "metadata": [{"breadcrumb": [], "metadata": {"selected": true, '
+            '"table-key-properties": ["id"]}}, {"breadcrumb": ["properties", "id"], "metadata": '
+            '{"inclusion": "automatic"}}, {"breadcrumb": ["properties", "name"], "metadata": {"inclusion": '
+            '"available", "selected": true}}]}]}\n'
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
+            '"format": "date-time"}}}, "key_properties": ["id"]}\n'
+            '{"type": "RECORD", "stream": "users", "record": {"id": 1, "name": "Ada"}}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+    ),
+)
