@@ -50,6 +50,10 @@ def rule_page(rule: Rule) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _in_cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 def rules_index(rules: Iterable[Rule]) -> str:
     """The page that lists all rules."""
     rules = list(rules)
@@ -61,7 +65,8 @@ def rules_index(rules: Iterable[Rule]) -> str:
     for letter, area in AREAS.items():
         own = [rule for rule in rules if rule.code[0] == letter]
         rows = [
-            f"| [{rule.code}]({rule.code.lower()}.md) | {rule.name} | {rule.severity} | {rule.title} |" for rule in own
+            f"| [{rule.code}]({rule.code.lower()}.md) | {rule.name} | {rule.severity} | {_in_cell(rule.title)} |"
+            for rule in own
         ]
         parts += [
             f"## {letter}: {area}",

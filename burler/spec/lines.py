@@ -141,7 +141,7 @@ def _line_of(number: int, wire: Any, reason: str, say: Say, *, odd: bool) -> Lin
     else:
         kind = wire["type"][:SHOWN]
         say("M202", f"a {kind} is not as it should be: {reason.replace('`', chr(39))}", number)
-    wire = _whole(wire)
+    wire = writable(wire)
     kinds: dict[str, type] = {"stream": str, "record": dict, "time_extracted": str, "version": int}
     given: dict[str, Any] = {key: wire[key] for key, kind in kinds.items() if isinstance(wire.get(key), kind)}
     if isinstance(given.get("version"), bool):
@@ -152,15 +152,16 @@ def _line_of(number: int, wire: Any, reason: str, say: Say, *, odd: bool) -> Lin
     return Line(wire["type"], **given)
 
 
-def _whole(wire: dict[str, Any]) -> dict[str, Any]:
-    """A message with "?" for each half of a surrogate pair, so that what is told of it can be written."""
-    text = json.dumps(wire, ensure_ascii=False)
+def writable(value: Any) -> Any:
+    """A JSON value with "?" for each half of a surrogate pair, so that what is told of it can be written."""
     try:
+        text = json.dumps(value, ensure_ascii=False)
         text.encode()
     except UnicodeEncodeError:
-        found: dict[str, Any] = json.loads(text.encode("utf-8", "replace"))
-        return found
-    return wire
+        return json.loads(text.encode("utf-8", "replace"))
+    except (TypeError, ValueError, RecursionError):  # no JSON, or too deep
+        pass
+    return value
 
 
 def _shown(line: bytes) -> str:

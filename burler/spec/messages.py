@@ -15,7 +15,7 @@ from burler.spec.catalog import check_schema_message
 from burler.spec.declared import Declared
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
-from burler.spec.lines import Line, Run, decode_block, rows_of, value_of
+from burler.spec.lines import Line, Run, decode_block, rows_of, value_of, writable
 from burler.spec.saying import say_lines
 from burler.spec.secret_lines import LEAST_SECRET, lines_with
 from burler.spec.statelog import StateLog
@@ -60,6 +60,7 @@ class MessageCheck:
         self.findings = findings
         self.limits = limits or Limits()
         self.streams: dict[str, StreamCheck] = {}
+        given = writable(given)
         names = None if declared is None else {name for one in declared.values() for name in _names_of(one)}
         self.states = StateLog(findings, self.limits, given, names)
         self.lines = 0

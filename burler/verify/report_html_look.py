@@ -4,15 +4,15 @@ The filter by severity is of style alone: three boxes before the table, and rule
 """
 
 from burler.runtime.report_style import SCRIPT as _SORTING
-from burler.runtime.report_style import STYLE as _RUN
+from burler.runtime.report_style import STYLE as _OF_A_RUN
 
 STYLE = (
-    _RUN
+    _OF_A_RUN
     + """
 :root{--up:#0969da;--down:#bc4c00}
 @media(prefers-color-scheme:dark){:root{--up:#58a6ff;--down:#f0883e}}
 h3{font-size:15px;margin:16px 0 6px}h2,h3,p,dt,dd,li{overflow-wrap:anywhere}
-.tile.warned b{color:var(--other)}.error .badge{color:var(--bad)}.warning .badge{color:var(--other)}
+.error .badge{color:var(--bad)}.warning .badge{color:var(--other)}
 .info .badge{color:var(--soft)}
 .pick{margin:0 4px 8px 0;accent-color:var(--line)}.pick+label{margin-right:16px;cursor:pointer}
 #show-error:not(:checked)~.scroll tr.error,#show-warning:not(:checked)~.scroll tr.warning,

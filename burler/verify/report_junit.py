@@ -25,8 +25,8 @@ def as_junit(verification: Verification, rules: Mapping[str, Rule], *, strict: b
     by_stream: dict[str | None, list[Finding]] = {None: []}
     for one in verification.findings:
         by_stream.setdefault(one.stream, []).append(one)
-    for stream in (stream for run in verification.runs for stream in run.streams if stream):
-        by_stream.setdefault(stream, [])
+    for name in (name for run in verification.runs for name in run.streams if name):
+        by_stream.setdefault(name, [])
     tests = failures = 0
     for stream in sorted(by_stream, key=lambda name: (name is not None, name or "")):
         cases, failed = _suite(root, stream, by_stream, verification, rules, strict)

@@ -1,5 +1,6 @@
 """Whatever bytes a tap writes: findings, never a traceback, and the same however the bytes are cut into blocks."""
 
+import dataclasses
 import datetime as dt
 import json
 
@@ -95,6 +96,10 @@ TAME = st.one_of(
     st.builds(lambda version: {"type": "ACTIVATE_VERSION", "stream": "a", "version": version}, st.integers(1, 3)),
 )
 WILD_OR_TAME = st.one_of(LINES, *[TAME.map(lambda value: json.dumps(value).encode())] * 3)
+SCHEMA = b'{"type":"SCHEMA","stream":"a","schema":{"properties":{"id":{"type":"integer"},"at":{"type":["string","null"]}}},"key_properties":["id"],"bookmark_properties":["at"]}'
+TAME_OUTPUTS = st.lists(TAME.map(lambda value: json.dumps(value).encode()), min_size=5, max_size=30).map(
+    lambda lines: b"\n".join([SCHEMA, *lines])
+)
 OUTPUTS = st.one_of(st.lists(LINES, max_size=10), *[st.lists(WILD_OR_TAME, max_size=16)] * 3).flatmap(
     lambda lines: st.sampled_from([b"\n".join(lines), b"\r\n".join(lines) + b"\r\n", b"\n".join(lines) + b"\n"])
 )
@@ -128,14 +133,15 @@ def test_any_bytes_are_survived(text, state, catalog, whole):
         for one in found:
             json.dumps(one.to_json(), ensure_ascii=False).encode()
     check, _findings = checked([text], whole=whole, state=state, log_all=True)
-    json.dumps(facts_of(check, "sync", ended="", exit_code=None, seconds=1.0).__class__.__name__)
+    facts = facts_of(check, "sync", ended="", exit_code=None, seconds=1.0)
+    json.dumps(dataclasses.asdict(facts), ensure_ascii=False).encode()
     for number in [one.number for one in check.states.chosen()]:
         check_messages(text, resumed={number: text}, now=lambda: NOW)
     check.close()
 
 
 @QUICK
-@given(OUTPUTS, st.lists(st.integers(0, 2000), max_size=6), STATES)
+@given(OUTPUTS | TAME_OUTPUTS, st.lists(st.integers(0, 2000), max_size=6), STATES)
 def test_blocks_are_cut_anywhere(text, cuts, state):
     places = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
     blocks = [text[start:end] for start, end in zip(places, places[1:], strict=False)]
