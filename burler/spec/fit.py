@@ -14,7 +14,7 @@ from typing import Any
 
 from burler.config.secrets import mask
 from burler.spec.finding import PLACES
-from burler.spec.fit_formats import misfits
+from burler.spec.fit_formats import NAIVE, ODD, SPACED, misfits
 from burler.spec.fit_library import judge_of
 from burler.spec.nodes import Node, kinds, node_of
 
@@ -178,27 +178,16 @@ class Fit:
         )
 
     def _formats(self, node: Node, texts: Sequence[str]) -> None:
-        """``date-time`` and ``date``: what targets look at."""
+        """Texts that are not of the format that the node says."""
         assert node.format is not None
-        naive, odd = misfits(texts, node.format)
-        if naive:
-            self._odd(
-                "M217",
-                node.path,
-                node,
-                texts,
-                lambda one: isinstance(one, str) and one in naive,
-                lambda one: f"'{node.path}' is a date-time, and came as {_shown(one)}, without a zone",
-            )
-        if odd:
-            self._odd(
-                "M205",
-                node.path,
-                node,
-                texts,
-                lambda one: isinstance(one, str) and one in odd,
-                lambda one: f"'{node.path}' came as {_shown(one)}, which is no {node.format}",
-            )
+        words = {
+            NAIVE: (" is a date-time, and", ", without a zone"),
+            SPACED: (" is a date-time, and", ": not all readers take a space for the T"),
+            ODD: ("", f", which is no {node.format}"),
+        }
+        for code, found in misfits(texts, node.format).items():
+            is_one, (what, why) = partial(_is_in, found), words[code]
+            self._odd(code, node.path, node, texts, is_one, partial(_told, f"'{node.path}'{what} came as ", why))
 
     def _constraints(self, node: Node, values: Sequence[Any]) -> None:
         assert node.constraints is not None
@@ -277,6 +266,14 @@ def _has(name: str, value: Any) -> bool:
 
 def _lacks(name: str, value: Any) -> bool:
     return isinstance(value, dict) and name not in value
+
+
+def _is_in(texts: Collection[str], value: Any) -> bool:
+    return isinstance(value, str) and value in texts
+
+
+def _told(before: str, behind: str, value: Any) -> str:
+    return f"{before}{_shown(value)}{behind}"
 
 
 def _below(node: Node, name: str) -> str:

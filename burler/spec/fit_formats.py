@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from burler.schema.infer_formats import is_date, is_date_time
+from burler.spec.other_formats import OTHER_FORMATS
 
 _DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])"
 _TIMES = re.compile(
@@ -13,18 +14,30 @@ _TIMES = re.compile(
     re.ASCII,
 )
 _DAYS = re.compile(rf"(?:(?!0000){_DAY}(?:\n|\Z))*+", re.ASCII)
+_PLAIN = {"date-time": _TIMES, "date": _DAYS}
+_FITS = {"date-time": is_date_time, "date": is_date, **OTHER_FORMATS}
+NAIVE, SPACED, ODD = "M217", "M219", "M205"
+"""The rules on them."""
 _NAIVE = re.compile(r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?", re.ASCII)
 
 
-def misfits(texts: Sequence[str], form: str) -> tuple[set[str], set[str]]:
-    """Those among texts that are no ``date-time`` or ``date``: date-times that have all but a zone, and all others.
-    Other formats are not held: targets do not look at them."""
-    if form not in ("date-time", "date") or not texts:
-        return set(), set()
-    pattern, fits = (_TIMES, is_date_time) if form == "date-time" else (_DAYS, is_date)
-    joined = "\n".join(texts)
-    if texts[-1] and pattern.fullmatch(joined) and joined.count("\n") == len(texts) - 1:
-        return set(), set()
-    odd = {text for text in set(texts) if not fits(text)}
-    naive = {text for text in odd if _NAIVE.fullmatch(text)} if form == "date-time" else set()
-    return naive, odd - naive
+def misfits(texts: Sequence[str], form: str) -> dict[str, set[str]]:
+    """Those among texts that are not of a format, by what is to be said of them: ``NAIVE`` date-times have all but a
+    zone, ``SPACED`` ones all but the T, and ``ODD`` are all others."""
+    fits = _FITS.get(form)
+    if fits is None or not texts:
+        return {}
+    pattern = _PLAIN.get(form)
+    if pattern is not None and texts[-1]:
+        joined = "\n".join(texts)
+        if pattern.fullmatch(joined) and joined.count("\n") == len(texts) - 1:
+            return {}
+    found: dict[str, set[str]] = {}
+    for text in set(texts):
+        if fits(text):
+            if form == "date-time" and text[10] == " ":
+                found.setdefault(SPACED, set()).add(text)
+        else:
+            kind = NAIVE if form == "date-time" and _NAIVE.fullmatch(text) else ODD
+            found.setdefault(kind, set()).add(text)
+    return found

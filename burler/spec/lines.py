@@ -81,6 +81,7 @@ def decode_block(whole: bytes, first: int, say: Say) -> Iterator[Run]:
 
 def _one(number: int, line: bytes, say: Say) -> Line | None:
     if not line.strip():
+        say("M201", "an empty line, which is no JSON: most targets end there", number)
         return None
     if line.startswith(_MARK):
         say("M201", "a line begins with a byte order mark, which JSON does not know", number)

@@ -223,6 +223,10 @@ class MessageCheck:
                 number,
                 name,
             )
+        marks = wire.get("bookmark_properties")
+        if not isinstance(marks, str | list | None) or not all(isinstance(one, str) for one in marks or ()):
+            words = "has bookmark_properties that are no list of names: some targets end there"
+            self._say("M216", f"the SCHEMA of '{name}' {words}", number, name)
         check_schema_message(wire, self.findings, place=f"line {number}")
         self._stream(name).take_schema(wire, number)
 
@@ -301,11 +305,24 @@ class MessageCheck:
             check.finish(whole=whole, last_state=self.states.last, now=now, own_layout=own_layout)
         if whole:
             self._without_state()
+            self._without_rows()
 
     def _names(self) -> set[str]:
         """What streams may be called in a state."""
         declared = (self._declared or {}).values()
         return {*self.streams, *streams_of(self._given), *(name for one in declared for name in _names_of(one))}
+
+    def _without_rows(self) -> None:
+        if self._given is not None:
+            return
+        for name, check in self.streams.items():
+            if check.schema is not None and not check.rows:
+                self._say("M226", "the SCHEMA comes, and not one row", None, name)
+        for one in (self._declared or {}).values():
+            if one.selected and self.streams.keys().isdisjoint(_names_of(one)):
+                self._say(
+                    "M226", "the stream is selected, and nothing of it comes, not its SCHEMA either", None, one.stream
+                )
 
     def _without_state(self) -> None:
         for name, check in self.streams.items():

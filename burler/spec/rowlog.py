@@ -27,6 +27,7 @@ class Part(NamedTuple):
 
 
 _LEAST, _GREATEST = -(2**62), 2**62
+_EMPTY = 2**63 - 1  # of empty text, whose hash is 0
 
 
 def numbers_of(keys: Sequence[Any]) -> list[int]:
@@ -35,7 +36,8 @@ def numbers_of(keys: Sequence[Any]) -> list[int]:
     if kinds == {int} and min(keys) > _LEAST and max(keys) < _GREATEST:
         return list(keys)
     if kinds == {str}:
-        return list(map(hash, keys))
+        numbers = list(map(hash, keys))
+        return [one or _EMPTY for one in numbers] if 0 in numbers else numbers
     return list(map(_number, keys))
 
 
@@ -43,9 +45,9 @@ def _number(key: Any) -> int:
     if type(key) is int and _LEAST < key < _GREATEST:
         return key
     if type(key) is str:
-        return hash(key)
+        return hash(key) or _EMPTY
     try:
-        return hash(repr(key))  # repr: hash((-1, 1)) equals hash((-2, 1)), and hash(True) hash(1)
+        return hash((0, repr(key)))  # repr: hash((-1, 1)) equals hash((-2, 1)), hash(True) hash(1), and 1.5 is no "1.5"
     except (RecursionError, ValueError):  # nested too deeply; a number of thousands of digits
         return 0
 

@@ -147,4 +147,30 @@ STREAM_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {}}\n'
         ),
     ),
+    Rule(
+        code="M226",
+        name="stream-without-rows",
+        severity="info",
+        title="A selected stream has no row in a run from the beginning.",
+        what=(
+            "In a whole run that was given no state, each stream that the catalog selects, or that sends its SCHEMA, "
+            "should send a row."
+        ),
+        why=(
+            "The source may have none. As often a filter is too narrow, a right is missing, or an error was taken for "
+            "an empty answer, and nobody sees it, since the run ends well. Of a stream without rows most rules say nothing."
+        ),
+        mend="Look at the source by hand. Verify with an account and a start date that have rows in each stream.",
+        breaks=(
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}}}, "key_properties": ["id"]}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+        keeps=(
+            '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}}}, "key_properties": ["id"]}\n'
+            '{"type": "RECORD", "stream": "users", "record": {"id": 1}}\n'
+            '{"type": "STATE", "value": {}}\n'
+        ),
+    ),
 )

@@ -62,9 +62,7 @@ def _nodes(inner):
 
 NODES = st.recursive(st.fixed_dictionaries({"type": st.sampled_from(SCALARS)}, optional=WORDS), _nodes, max_leaves=6)
 SCHEMAS = st.builds(
-    lambda properties, more, one: {
-        "type": "object", "properties": properties, "definitions": {"one": one}, **more
-    },
+    lambda properties, more, one: {"type": "object", "properties": properties, "definitions": {"one": one}, **more},
     st.dictionaries(st.sampled_from(NAMES), NODES, max_size=3),
     st.fixed_dictionaries({}, optional={"required": st.just(["a"]), "minProperties": st.integers(0, 2)}),
     st.fixed_dictionaries({"type": st.sampled_from(TYPES)}, optional={"minimum": st.integers(-5, 5)}),
