@@ -200,8 +200,8 @@ class BookmarkWatch:
             if not self._unordered:
                 self.say(
                     "B322",
-                    f"the bookmark {value!r:.60} can't be compared with the rows' '{self.key}': who goes by it may stand "
-                    "still",
+                    f"the bookmark {value!r:.60} can't be compared with the rows' '{self.key}': who goes by it may "
+                    "stand still",
                     line,
                 )
             return
@@ -226,8 +226,8 @@ class BookmarkWatch:
         if moved and self._last is not None and said == self._last and said < self.greatest:
             self.say(
                 "O402",
-                f"the bookmark becomes {value!s}, that of the last row, though a row before it had {self.greatest_shown!s}:"
-                f" rows are not sorted by '{self.key}'",
+                f"the bookmark becomes {value!s}, that of the last row, though a row before it had "
+                f"{self.greatest_shown!s}: rows are not sorted by '{self.key}'",
                 line,
             )
         if (self.greatest is None or said > self.greatest) and (before is None or said > before):

@@ -62,7 +62,7 @@ class MessageCheck:
         self.streams: dict[str, StreamCheck] = {}
         given = writable(given)
         names = None if declared is None else {name for one in declared.values() for name in _names_of(one)}
-        self.states = StateLog(findings, self.limits, given, names)
+        self.states = StateLog(findings, self.limits, given, names, self._is_full_table)
         self.lines = 0
         self.rows = 0
         self.whole = False
@@ -312,11 +312,19 @@ class MessageCheck:
         declared = (self._declared or {}).values()
         return {*self.streams, *streams_of(self._given), *(name for one in declared for name in _names_of(one))}
 
+    def _is_full_table(self, name: str) -> bool:
+        """Whether the stream that a state calls so is read whole each time; no, where nobody knows."""
+        for check in self.streams.values():
+            if name in (check.name, check.tap_stream_id):
+                return check.full_table
+        known = (one for one in (self._declared or {}).values() if name in _names_of(one))
+        return any(one.replication_method == "FULL_TABLE" for one in known)
+
     def _without_rows(self) -> None:
-        if self._given is not None:
-            return
+        if self._given is not None or any(one.code in ("M201", "M202") for one in self.findings):
+            return  # what could not be read may have been the rows
         for name, check in self.streams.items():
-            if check.schema is not None and not check.rows:
+            if check.schema is not None and not check.rows and "BATCH" not in check.forms:
                 self._say("M226", "the SCHEMA comes, and not one row", None, name)
         for one in (self._declared or {}).values():
             if one.selected and self.streams.keys().isdisjoint(_names_of(one)):

@@ -167,7 +167,7 @@ def _for_library(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     if "patternProperties" in left and isinstance(rest, Mapping):  # it holds for what no pattern takes
         properties = schema.get("properties")
         left["additionalProperties"] = rest
-        left["properties"] = dict.fromkeys(properties if isinstance(properties, Mapping) else (), {})
+        left["properties"] = {name: {} for name in properties} if isinstance(properties, Mapping) else {}
     return left or None
 
 

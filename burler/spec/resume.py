@@ -10,8 +10,8 @@ from itertools import islice
 from burler.spec.bookmarks import marks_of
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
-from burler.spec.states import MISSING
 from burler.spec.statelog import KeptState
+from burler.spec.states import MISSING
 from burler.spec.stream import StreamCheck
 
 _FEW = 5

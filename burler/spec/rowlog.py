@@ -146,7 +146,8 @@ class RowLog:
                         yield line, mark
 
     def found_before(self, end: int, marks: Mapping[int, float]) -> set[int]:
-        """Those of some rows (by number, with their marks) that had come with the same mark before the one at ``end``."""
+        """Those of some rows (by number, with their marks) that had come, with the same mark, before the one at
+        ``end``."""
         found: set[int] = set()
         for part in self._all():
             for row, mark in zip(part.rows[:end], part.marks[:end], strict=True):

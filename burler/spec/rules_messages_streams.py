@@ -158,7 +158,8 @@ STREAM_RULES: tuple[Rule, ...] = (
         ),
         why=(
             "The source may have none. As often a filter is too narrow, a right is missing, or an error was taken for "
-            "an empty answer, and nobody sees it, since the run ends well. Of a stream without rows most rules say nothing."
+            "an empty answer, and nobody sees it, since the run ends well. Of a stream without rows most rules say "
+            "nothing."
         ),
         mend="Look at the source by hand. Verify with an account and a start date that have rows in each stream.",
         breaks=(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
-from burler.spec.states import entry_of, partitions_of, streams_of
+from burler.spec.states import entry_of, holds_place, partitions_of, streams_of
 
 _KEPT = 64
 _MANY_STATES = 100
@@ -31,20 +32,29 @@ class StateLog:
     Args:
         given: the state that the run began with.
         names: what the catalog's streams may be called in a state; None where there is no catalog.
+        is_full_table: whether the stream that a state calls so is read whole each time.
     """
 
-    def __init__(self, findings: Findings, limits: Limits, given: Any, names: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        findings: Findings,
+        limits: Limits,
+        given: Any,
+        names: Collection[str] | None = None,
+        is_full_table: Callable[[str], bool] = lambda _name: False,
+    ) -> None:
         self.count = 0
         self.bytes = 0
         self.last: Any = None
         self.last_line = 0
         self.kept: list[KeptState] = []
         self._findings, self._limits, self._names = findings, limits, names
+        self._is_full_table = is_full_table
         self._newest: KeptState | None = None
-        self._streams = {stream for stream in streams_of(given) if not _is_empty(entry_of(given, stream))}
+        self._streams = {stream for stream in streams_of(given) if holds_place(entry_of(given, stream))}
         self._every = 1
-        self._first_size: tuple[int, int] | None = None
-        self._last_size: tuple[int, int] = (0, 0)
+        self._first: tuple[int, int, Any] | None = None  # rows before it, size and value
+        self._total = self._last_size = 0
 
     def take(self, value: Any, size: int, line: int, rows: Mapping[str, int]) -> None:
         """A STATE's value, how long it is, and how many rows of each stream came before it."""
@@ -54,19 +64,20 @@ class StateLog:
         self.count += 1
         self.bytes += size
         self.last, self.last_line = value, line
-        now = {stream for stream in streams_of(value) if not _is_empty(entry_of(value, stream))}
+        now = {stream for stream in streams_of(value) if holds_place(entry_of(value, stream))}
         standard = isinstance(value.get("bookmarks"), Mapping)
         for stream in sorted(self._streams - now):
             # What a catalog does not know may go; beside bookmarks of their own, old taps keep what they like.
             known = (standard or stream in rows) if self._names is None else stream in self._names
-            if known and not self._findings.seen("B316", stream):
+            # How far a table was read, or which export was asked for, is of no use once it has been read whole.
+            if known and not self._is_full_table(stream) and not self._findings.seen("B316", stream):
                 message = f"the STATE no longer has the bookmark of '{stream}': a target keeps the last STATE only"
                 self._findings.add("B316", message, stream=stream, place=f"line {line}")
         self._streams |= now
         total = sum(rows.values())
-        if self._first_size is None and total:
-            self._first_size = (total, size)
-        self._last_size = (total, size)
+        if self._first is None and total:
+            self._first = total, size, value
+        self._total, self._last_size = total, size
         if self.count % self._every == 0 or self.count == 1:
             self.kept.append(KeptState(self.count, line, value, dict(rows)))
             if len(self.kept) > _KEPT:
@@ -122,18 +133,17 @@ class StateLog:
         return False
 
     def _grows(self) -> None:
-        if self._first_size is None:
+        if self._first is None or self._last_size < self._limits.state_bytes:
             return
-        rows = self._last_size[0] - self._first_size[0]
-        grown = self._last_size[1] - self._first_size[1]
-        if (
-            rows > 0
-            and grown >= rows * self._limits.state_bytes_per_row
-            and self._last_size[1] >= self._limits.state_bytes
-        ):
+        before, size, first = self._first
+        rows = self._total - before
+        now = self._last_size
+        if rows > 0 and now - size >= rows * self._limits.state_bytes_per_row:
+            size, now = size - _bytes_of_partitions(first), now - _bytes_of_partitions(self.last)
+        if rows > 0 and now - size >= rows * self._limits.state_bytes_per_row:
             message = (
-                f"the STATE grew from {self._first_size[1]} to {self._last_size[1]} bytes over {rows} rows, "
-                f"{grown / rows:.1f} bytes a row: it will not stop to grow"
+                f"the STATE grew from {size} to {now} bytes over {rows} rows, {(now - size) / rows:.1f} bytes a row: "
+                "it will not stop to grow"
             )
             self._say("B308", message, self.last_line)
 
@@ -168,9 +178,10 @@ def _sizes(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
         yield path, value.count(",") + 1
 
 
-def _is_empty(entry: Any) -> bool:
-    """Whether a stream's entry says nothing, as the Singer SDK's of a full table: none is lost with it."""
-    return entry is None or (isinstance(entry, Mapping | list | str) and not entry)
+def _bytes_of_partitions(state: Any) -> int:
+    """How long the bookmarks of partitions are: there are as many as partitions, however many rows come."""
+    entries = [entry_of(state, stream) for stream in streams_of(state)]
+    return sum(len(json.dumps(entry["partitions"])) for entry in entries if partitions_of(entry) is not None)
 
 
 def _kind(value: Any) -> str:

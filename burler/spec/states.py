@@ -1,10 +1,10 @@
 """Where the bookmark of a stream stands in a STATE, whoever made it, and how its values are compared.
 
 Singer leaves the inside of a state to the tap. Known here: ``bookmarks.<stream>.<replication key>`` (singer-python,
-burler), ``replication_key_value`` (the Singer SDK), partitions of both kinds, ``<stream>: value`` and ``<stream>.<key>``
-at the top (older taps), and an entry with one value of the right kind, however it is called. A stream stands under its
-``tap_stream_id`` or under its name. What is none of these is the tap's own secret: rules about bookmarks are then not
-looked at.
+burler), ``replication_key_value`` (the Singer SDK), partitions of both kinds, ``<stream>: value`` and
+``<stream>.<key>`` at the top (older taps), and an entry with one value of the right kind, however it is called. A
+stream stands under its ``tap_stream_id`` or under its name. What is none of these is the tap's own secret: rules about
+bookmarks are then not looked at.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _NOT_BOOKMARKS = frozenset(
     {"version", "starting_replication_value", "replication_key_signpost", "replication_key", "progress_markers"}
     | {"last_replication_method", "replication_method"}
 )
+_UNDER_WAY = frozenset({"full_table", "last_pk_fetched", "max_pk_values"})
+_PASSING = _UNDER_WAY | {"version", "stream_state", "replication_key", "last_replication_method", "replication_method"}
+_DEPTH = 10
 MISSING: Any = object()
 
 
@@ -102,14 +105,30 @@ def has_bookmark(entry: Any) -> bool:
     return any(_is_scalar(value) and name not in _NOT_BOOKMARKS for name, value in entry.items())
 
 
-def version_of(state: Any, stream: str, tap_stream_id: str = "") -> int | None:
-    """The version of a full table that a state speaks of, in either way that singer-python writes it."""
+def holds_place(entry: Any, depth: int = 0) -> bool:
+    """Whether it would be lost how far a stream was read, if its entry went: what stands in it while a full table is
+    under way, and the versions of tables, may go."""
+    if depth > _DEPTH:
+        return True
+    if isinstance(entry, Mapping):
+        return any(holds_place(value, depth + 1) for name, value in entry.items() if name not in _PASSING)
+    if isinstance(entry, list):
+        return any(holds_place(value, depth + 1) for value in entry)
+    return _is_scalar(entry)
+
+
+def version_of(state: Any, stream: str, tap_stream_id: str = "") -> tuple[int | None, bool]:
+    """The version of a full table that a state speaks of, in each way that it is written, and whether the table was
+    whole."""
     entry = entry_of(state, stream, tap_stream_id)
-    given = entry.get("version") if isinstance(entry, Mapping) else None
     activated = state.get("activate_versions") if isinstance(state, Mapping) else None
-    if given is None and isinstance(activated, Mapping):
-        given = activated.get(tap_stream_id, activated.get(stream))
-    return given if isinstance(given, int) and not isinstance(given, bool) else None
+    found: list[tuple[Any, bool]] = []
+    if isinstance(entry, Mapping):
+        found.append((entry.get("version"), _UNDER_WAY.isdisjoint(entry)))
+        found += [(below.get("version"), False) for below in entry.values() if isinstance(below, Mapping)]
+    if isinstance(activated, Mapping):
+        found.append((activated.get(tap_stream_id, activated.get(stream)), True))
+    return next((one for one in found if type(one[0]) is int), (None, True))
 
 
 def mentions(state: Any, name: str) -> bool:

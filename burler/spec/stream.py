@@ -59,8 +59,8 @@ class StreamCheck:
         self.bookmarks: BookmarkWatch | None = None
         self.tap_stream_id = declared.tap_stream_id if declared is not None else ""
         entry = entry_of(given, name, self.tap_stream_id)
-        held = version_of(given, name, self.tap_stream_id)
-        self.versions = Versions(name, findings, resumed=entry is not MISSING, held=held)
+        held, was_whole = version_of(given, name, self.tap_stream_id)
+        self.versions = Versions(name, findings, resumed=entry is not MISSING, held=held, was_whole=was_whole)
         self.times = TimeWatch(name, findings, limits)
         self.patch = Patch()
         self.fits: list[Fit] = []
@@ -76,7 +76,7 @@ class StreamCheck:
 
     @property
     def full_table(self) -> bool:
-        """Whether the stream is read whole each time, as far as can be told: many taps leave bookmark_properties out."""
+        """Whether the stream is read whole each time, as far as can be told: bookmark_properties may be left out."""
         if self.declared is not None and self.declared.replication_method is not None:
             return self.declared.replication_method == "FULL_TABLE"
         return self.replication_key is None and not self._states_bookmarks

@@ -11,10 +11,13 @@ class Versions:
     Args:
         resumed: the run was given a state, so targets may hold an older version, with rows.
         held: the version that the state given speaks of: targets' rows have it.
+        was_whole: and all of its rows were out.
     """
 
-    def __init__(self, stream: str, findings: Findings, *, resumed: bool, held: int | None = None) -> None:
-        self._held = held
+    def __init__(
+        self, stream: str, findings: Findings, *, resumed: bool, held: int | None = None, was_whole: bool = True
+    ) -> None:
+        self._held, self._was_whole = held, was_whole
         self.current: int | None = None
         self._stream, self._findings, self._resumed = stream, findings, resumed
         self._rows: dict[int | None, int] = {}
@@ -82,19 +85,24 @@ class Versions:
             return
         if carried[-1] in self._activated and carried[-1] not in self._activated_behind:
             # An incremental stream replaces nothing: it says at its start that its rows count, and goes on later.
-            if not full_table or carried[-1] == self._held:
+            if not full_table or (carried[-1] == self._held and self._was_whole):
                 return
             self._say(
-                f"version {carried[-1]} is activated before its rows, and not once they are out: meanwhile the table is "
-                "empty, and stays half full if the run breaks off",
+                f"version {carried[-1]} is activated before its rows, and not once they are out: meanwhile the table "
+                "is empty, and stays half full if the run breaks off",
                 None,
             )
-        elif carried[-1] not in self._activated and (full_table or carried[-1] != self._held):
+        elif carried[-1] not in self._activated and not self._is_held(carried[-1], full_table):
             self._say(
-                f"the rows carry version {carried[-1]}, and no ACTIVATE_VERSION follows: rows that are gone at the source "
-                "stay in the target for ever",
+                f"the rows carry version {carried[-1]}, and no ACTIVATE_VERSION follows: rows that are gone at the "
+                "source stay in the target for ever",
                 None,
             )
+
+    def _is_held(self, version: int, full_table: bool) -> bool:
+        """Whether rows belong to the table as it stands: those of increments, and of a source that has sent a part of
+        its rows, since the others have not changed."""
+        return version == self._held and (self._was_whole or not full_table)
 
     def _say(self, message: str, line: int | None) -> None:
         self._findings.add("M212", message, stream=self._stream, place=None if line is None else f"line {line}")

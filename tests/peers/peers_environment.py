@@ -17,7 +17,20 @@ PACKAGES = ["meltanolabs-target-postgres>=0.8", "singer-sdk[parquet,s3]>=0.54", 
 OLD_PEERS = _ROOT / ".venv-peers" / "old"
 OLD_PACKAGES = ["target-jsonl>=0.1.4"]  # of the years before BATCH: it knows RECORDs alone
 # Taps whose libraries go with no other's: the Singer SDK of 2024, the singer-python of before.
-TAPS = {"rest": ["tap-rest-api-msdk>=1.4"], "s3-csv": ["pipelinewise-tap-s3-csv>=3"]}
+TAPS = {
+    "rest": ["tap-rest-api-msdk>=1.4"],
+    "s3-csv": ["pipelinewise-tap-s3-csv>=3"],
+    # A tap of 2018 and the checker of then, which go together. The tap does not say that it needs pytz.
+    "gitlab": ["tap-gitlab>=0.5.1,<1", "pytz", "singer-tools>=0.4.1"],
+}
+# Taps that no test needs, for verify_taps.py.
+FURTHER_TAPS = {
+    "events": ["tap-rest-api>=0.2.22"],
+    "incremental-postgres": ["pipelinewise-tap-postgres>=1.8"],
+    "jsonl": ["tap-jsonl>=0.3.1"],
+    "csv-folder": ["tap-csv-folder==0.0.1a1"],
+    "dbf": ["tap-dbf>=0.1.25"],
+}
 
 
 class NotInstalled(Exception):
@@ -44,13 +57,13 @@ def make_old() -> Path:
 
 
 def make_tap(name: str) -> Path:
-    """The bin folder of the environment that has one of ``TAPS``.
+    """The bin folder of the environment that has one of ``TAPS`` or ``FURTHER_TAPS``.
 
     Raises:
         NotInstalled: see there.
     """
     make()
-    return _made(PEERS / name, TAPS[name])
+    return _made(PEERS / name, {**TAPS, **FURTHER_TAPS}[name])
 
 
 def _made(folder: Path, packages: list[str]) -> Path:

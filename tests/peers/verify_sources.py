@@ -1,9 +1,10 @@
-"""Further taps that others wrote, for ``burler verify --exec``, and what they read: files and servers of this machine."""
+"""Further taps that others wrote, for ``burler verify``, and what they read: files and servers of this machine."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import struct
 import subprocess
 import threading
@@ -18,7 +19,9 @@ from foreign_taps import ForeignTap
 Answer = tuple[Any, dict[str, str]]
 """What is told as JSON, and further headers."""
 
-EVENTS = [{"id": n, "what": f"event {n}", "updated_at": f"2024-05-0{1 + n // 100}T10:00:{n % 60:02}Z"} for n in range(250)]
+EVENTS = [
+    {"id": n, "what": f"event {n}", "updated_at": f"2024-05-0{1 + n // 100}T10:00:{n % 60:02}Z"} for n in range(250)
+]
 EVENTS.sort(key=lambda event: event["updated_at"])
 _DAY = "2024-05-01T10:00:00Z"
 
@@ -36,17 +39,31 @@ def _gitlab(path: str, asked: Mapping[str, str]) -> Answer:
     project, rest = int(words[1]), "/".join(words[2:])
     if not rest:
         where = {"id": 7, "kind": "group", "name": "shop", "path": "shop"}
-        found = {"id": project, "name": f"project {project}", "created_at": _DAY, "last_activity_at": _DAY, "owner": None}
+        found = {
+            "id": project,
+            "name": f"project {project}",
+            "created_at": _DAY,
+            "last_activity_at": _DAY,
+            "owner": None,
+        }
         return {**found, "namespace": where, "topics": ["a"], "permissions": {}}, {}
     page = int(asked.get("page", "1"))
     commits = [
-        {"id": f"{project}{n:07x}", "short_id": f"{n:07x}", "title": f"commit {n}", "created_at": _DAY} for n in range(40)
+        {"id": f"{project}{n:07x}", "short_id": f"{n:07x}", "title": f"commit {n}", "created_at": _DAY}
+        for n in range(40)
     ]
     known = {
         "repository/branches": [{"name": "main", "merged": False, "commit": {"id": "1"}}],
         "repository/commits": commits[page * 20 - 20 : page * 20],
         "issues": [
-            {"id": project * 10 + n, "iid": n, "project_id": project, "labels": [], "updated_at": _DAY, "created_at": _DAY}
+            {
+                "id": project * 10 + n,
+                "iid": n,
+                "project_id": project,
+                "labels": [],
+                "updated_at": _DAY,
+                "created_at": _DAY,
+            }
             for n in range(3)
         ],
         "milestones": [{"id": project, "title": "one", "updated_at": _DAY, "created_at": _DAY}],
@@ -64,7 +81,11 @@ def _server(answer: Callable[[str, Mapping[str, str]], Answer]) -> Iterator[str]
             found, headers = answer(at.path, {name: values[0] for name, values in parse_qs(at.query).items()})
             body = json.dumps(found).encode()
             self.send_response(200)
-            for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
+            for name, value in {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(body)),
+                **headers,
+            }.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
@@ -148,7 +169,9 @@ def jsonl(programs: Path, folder: Path) -> ForeignTap:
     """``tap-jsonl``, on the Singer SDK of today: two files, one stream."""
     for day in range(2):
         lines = [json.dumps({"id": day * 50 + n, "name": f"n{n}", "on": f"2024-05-0{day + 1}"}) for n in range(50)]
-        (folder / f"day{day}.jsonl").write_text("\n".join(lines) + "\n")
+        path = folder / f"day{day}.jsonl"
+        path.write_text("\n".join(lines) + "\n")
+        os.utime(path, (1714521600 + 86400 * day,) * 2)  # the tap goes by when a file was changed
     config = {"path": str(folder / "*.jsonl"), "stream_name": "days", "primary_keys": ["id"]}
     return ForeignTap([programs / "tap-jsonl", *_config(folder, config)], {"days": 100})
 

@@ -24,9 +24,9 @@ def schema(stream="a", *, key="at", keys=("id",), fields=None, **more):
     return {**wire, **({"bookmark_properties": [key]} if key else {}), **more}
 
 
-def row(number, at=None, stream="a", *, version=None, time=None, **more):
+def row(which, at=None, stream="a", *, version=None, time=None, **more):
     """A RECORD of ``id``, and ``at`` if given."""
-    wire = {"type": "RECORD", "stream": stream, "record": {"id": number, **({"at": at} if at else {}), **more}}
+    wire = {"type": "RECORD", "stream": stream, "record": {"id": which, **({"at": at} if at else {}), **more}}
     if version is not None:
         wire["version"] = version
     if time is not None:

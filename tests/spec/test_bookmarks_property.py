@@ -28,7 +28,7 @@ def test_rows_behind_a_state(messages, forms, begun):
     for number, (kind, value) in enumerate(messages):
         if kind == "row":
             written.append(row(number, as_at(value, of_row)))
-            lost = lost or any(value < one for one in kept) and (begun is None or value >= begun)
+            lost = lost or (any(value < one for one in kept) and (begun is None or value >= begun))
         else:
             written.append(state(a=as_at(value, of_state)))
             kept.append(value)

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -15,13 +16,14 @@ from burler.spec.messages import MessageCheck
 from burler.spec.table import RULES
 from burler.verify.facts import facts_of
 
-QUICK = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 NOW = dt.datetime(2024, 6, 1, tzinfo=dt.UTC)
-WORDS = """
+VOCABULARY = """
     a b id at updated_at bookmarks currently_syncing partitions context progress_markers replication_key version
     replication_key_value type properties items format date-time string integer number object array null required
     additionalProperties anyOf $ref #/definitions/a definitions enum minimum 2024-01-01 2024-01-02T00:00:00Z 10 9 file:///x
-""".split()
+"""
+WORDS = VOCABULARY.split()
 LEAVES = st.one_of(
     st.none(),
     st.booleans(),
@@ -74,15 +76,30 @@ LINES = st.one_of(
     MESSAGES.map(lambda value: json.dumps(value).encode()),
     MESSAGES.map(lambda value: json.dumps(value).encode()[:-3]),
     st.binary(max_size=40),
-    st.sampled_from([b"", b"\r", b"INFO hello", b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"type":"STATE","value":' + b"[" * 990 + b"]" * 990 + b"}", b'{"type": 1, x', b'{"type":"RECORD","stream":"a","record":{"id":' + b"1" * 5000 + b"}}", b'{"type":"RECORD","stream":"a","record":{"id":{"a":1,"a":2}}}', b'{"type":"RECORD","stream":"a","record":{"id":1e999}}']),
+    st.sampled_from(
+        [
+            b"",
+            b"\r",
+            b"INFO hello",
+            b"\xef\xbb\xbf{}",
+            b"[" * 100_000,
+            b'{"type":"STATE","value":' + b"[" * 990 + b"]" * 990 + b"}",
+            b'{"type": 1, x',
+            b'{"type":"RECORD","stream":"a","record":{"id":' + b"1" * 5000 + b"}}",
+            b'{"type":"RECORD","stream":"a","record":{"id":{"a":1,"a":2}}}',
+            b'{"type":"RECORD","stream":"a","record":{"id":1e999}}',
+        ]
+    ),
 )
 TIMES = st.sampled_from(["2024-01-01", "2024-01-02T00:00:00Z", "2024-01-03T00:00:00", "2024-01-02T01:00:00+01:00", "x"])
 PLACES = st.one_of(TIMES, st.integers(0, 4), st.sampled_from([1704153600000, "9", "10", "a", 1.5, None, [1], 10**400]))
 FIELDS = {"id": {"type": ["integer", "null"]}, "at": {"type": ["string", "null"], "format": "date-time"}}
 TAME = st.one_of(
     st.sampled_from([["id"], ["at"], ["id", "at"], []]).map(
-        lambda keys: {"type": "SCHEMA", "stream": "a", "schema": {"properties": FIELDS}, "key_properties": keys}
-        | ({"bookmark_properties": ["at"]} if keys != ["at"] else {})
+        lambda keys: (
+            {"type": "SCHEMA", "stream": "a", "schema": {"properties": FIELDS}, "key_properties": keys}
+            | ({"bookmark_properties": ["at"]} if keys != ["at"] else {})
+        )
     ),
     st.fixed_dictionaries(
         {
@@ -96,7 +113,15 @@ TAME = st.one_of(
     st.builds(lambda version: {"type": "ACTIVATE_VERSION", "stream": "a", "version": version}, st.integers(1, 3)),
 )
 WILD_OR_TAME = st.one_of(LINES, *[TAME.map(lambda value: json.dumps(value).encode())] * 3)
-SCHEMA = b'{"type":"SCHEMA","stream":"a","schema":{"properties":{"id":{"type":"integer"},"at":{"type":["string","null"]}}},"key_properties":["id"],"bookmark_properties":["at"]}'
+SCHEMA = json.dumps(
+    {
+        "type": "SCHEMA",
+        "stream": "a",
+        "schema": {"properties": {"id": {"type": "integer"}, "at": {"type": ["string", "null"]}}},
+        "key_properties": ["id"],
+        "bookmark_properties": ["at"],
+    }
+).encode()
 TAME_OUTPUTS = st.lists(TAME.map(lambda value: json.dumps(value).encode()), min_size=5, max_size=30).map(
     lambda lines: b"\n".join([SCHEMA, *lines])
 )
@@ -117,9 +142,7 @@ def checked(blocks, *, whole=True, state=None, log_all=False):
 
 
 def as_lines(found):
-    return sorted(
-        (one.code, one.stream or "", one.path or "", one.count, one.places, one.message) for one in found
-    )
+    return sorted((one.code, one.stream or "", one.path or "", one.count, one.places, one.message) for one in found)
 
 
 @QUICK
@@ -144,10 +167,26 @@ def test_any_bytes_are_survived(text, state, catalog, whole):
 @given(OUTPUTS | TAME_OUTPUTS, st.lists(st.integers(0, 2000), max_size=6), STATES)
 def test_blocks_are_cut_anywhere(text, cuts, state):
     places = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
-    blocks = [text[start:end] for start, end in zip(places, places[1:], strict=False)]
+    blocks = [text[start:end] for start, end in pairwise(places)]
     _check, one = checked([text], state=state)
     _check, other = checked(blocks, state=state)
-    _check, byte_by_byte = checked([text[at : at + 1] for at in range(len(text))] if len(text) < 5000 else [], state=state)
+    _check, byte_by_byte = checked(
+        [text[at : at + 1] for at in range(len(text))] if len(text) < 5000 else [], state=state
+    )
     assert as_lines(one) == as_lines(other)
     if len(text) < 5000:
         assert as_lines(one) == as_lines(byte_by_byte)
+
+
+@pytest.mark.parametrize("depth", [50, 300, 896, 940, 5000])
+def test_deep_nesting_is_survived(depth):
+    for start, inner, end in ((b'{"a":', b'"b"', b"}"), (b"[", b"1", b"]")):
+        deep = start * depth + inner + end * depth
+        schema = b'{"type":"SCHEMA","stream":"a","schema":{"properties":{"at":' + deep + b'}},"key_properties":["id"]}'
+        record = b'{"type":"RECORD","stream":"a","record":{"id":' + deep + b',"at":' + deep + b"}}"
+        text = b'{"type":"RECORD","stream":"a","record":{"id":"\\u0000","at":' + deep + b"}}"
+        state = b'{"type":"STATE","value":{"bookmarks":{"a":{"at":' + deep + b',"partitions":{"x":' + deep + b"}}}}}"
+        wild = b'{"type":"STATE","value":{"bookmarks":{"b":' + deep + b',"\\ud800":1}}}'
+        lines = [schema, SCHEMA, record, record, state, text, state, record, state, wild, state * 1, wild]
+        check_messages(b"\n".join(lines))
+        check_messages(b"\n".join(lines), resumed={1: b"\n".join(lines)}) if depth < 900 else None

@@ -1,5 +1,7 @@
 """The order of rows, a page at a time, held against a loop over all of them."""
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +11,7 @@ from burler.spec.order import FLIPS, OrderMap
 def slow(values):
     """Direction, and where it turns, by a plain loop."""
     direction, flips = "same", []
-    for row, (one, other) in enumerate(zip(values, values[1:], strict=False), 2):
+    for row, (one, other) in enumerate(pairwise(values), 2):
         step = "same" if one == other else "asc" if one < other else "desc"
         if step in ("same", direction):
             continue
@@ -25,7 +27,7 @@ def slow(values):
 def test_order_does_not_depend_on_pages(values, cuts):
     order = OrderMap()
     places = sorted({min(cut, len(values)) for cut in cuts} | {0, len(values)})
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in pairwise(places):
         page = values[start:end]
         order.add(page, [10 * row for row in range(start + 1, end + 1)], [f"<{one}>" for one in page])
     direction, flips = slow(values)

@@ -11,7 +11,9 @@ from burler.spec.rowlog import RowLog, numbers_of
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 KEYS = st.one_of(
     st.integers(-3, 12),
-    st.sampled_from(["a", "b", "", 1.5, None, True, False, [1], {"a": [1]}, 10**30, -(2**63), ("a", 1), (-1, 1), (-2, 1)]),
+    st.sampled_from(
+        ["a", "b", "", 1.5, None, True, False, [1], {"a": [1]}, 10**30, -(2**63), ("a", 1), (-1, 1), (-2, 1)]
+    ),
 )
 PAGES = st.lists(st.lists(KEYS, min_size=1, max_size=6), max_size=8)
 

@@ -35,7 +35,7 @@ elif given:
 
 @pytest.mark.parametrize(
     ("given", "found"),
-    [("args.properties", {"P627"}), ("args.catalog or args.properties", set()), ("args.nothing", set())],
+    [("args.properties", {"P627"}), ("args.catalog or args.properties", set()), ("args.nothing", {"M226"})],
     ids=["properties-alone", "both", "neither"],
 )
 def test_a_tap_that_goes_by_properties_alone_is_verified_by_them(tmp_path: Path, given: str, found: set[str]):
