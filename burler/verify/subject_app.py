@@ -20,7 +20,7 @@ from burler.runtime.apps import load_app
 from burler.runtime.collector import calm_collector
 from burler.runtime.run import discover, prepare, run_session
 from burler.runtime.signals import Stopper
-from burler.singer.messages import ArrowPage, Message, Records, State, to_line
+from burler.singer.messages import ArrowPage, Message, Records, to_line
 from burler.sinks.open import with_batches
 from burler.sinks.touched import TouchedStates
 from burler.spec.finding import Findings
@@ -170,8 +170,13 @@ def app_subject(app: str, configs: Sequence[str]) -> AppSubject:
         return load(configs, environment=os.environ, tap_name=tap.name, form=tap.config_form)
 
     secrets = AppSubject(tap, config).secrets
+    # No file confirms that the rows of these runs are stored anywhere: the source is to keep them.
+    acknowledges = any(spec.acknowledge is not None for spec in tap.seal().values())
+    keeps = ("--acknowledge-state-file", os.devnull) if acknowledges else ()
     program = Program(
-        words=(*burler, "run", app, *words), discover_words=(*burler, "discover", app, *words), secrets=tuple(secrets)
+        words=(*burler, "run", app, *words, *keeps),
+        discover_words=(*burler, "discover", app, *words),
+        secrets=tuple(secrets),
     )
     return AppSubject(tap, config, program=program, name=app)
 
@@ -181,7 +186,6 @@ class CheckSink:
 
     def __init__(self, check: MessageCheck, stop: Callable[[], bool], stopper: Stopper) -> None:
         self._check, self._stop, self._stopper = check, stop, stopper
-        self._told: Callable[[dict[str, Any]], None] | None = None
 
     def write(self, message: Message) -> None:
         """Look at a message."""
@@ -190,13 +194,10 @@ class CheckSink:
         else:
             assert not isinstance(message, ArrowPage)  # nobody makes one for this sink
             self._check.feed(to_line(message))
-        if isinstance(message, State) and self._told is not None:
-            self._told(message.whole)
         self.tick()
 
     def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """See ``Sink.tell_states``."""
-        self._told = told
+        """Nobody stores these rows: a source that forgets what is acknowledged must keep them."""
 
     def flush(self) -> None:
         """Nothing is buffered."""
