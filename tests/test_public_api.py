@@ -120,7 +120,8 @@ def test_every_error_has_its_exit_code():
     }
     assert codes == {
         "BurlerError": 1, "UsageError": 2, "AppError": 2, "ConfigError": 2, "CatalogError": 2, "StateError": 2,
-        "DeclarationError": 2, "MissingExtra": 2, "StreamError": 1, "BadRecordError": 1, "OrderingError": 1, "UnsortedStreamError": 1,
+        "DeclarationError": 2, "MissingExtra": 2, "StreamError": 1, "BadRecordError": 1, "OrderingError": 1,
+        "UnsortedStreamError": 1,
         "PartialError": 1, "DataError": 1, "MessageError": 1, "BatchError": 1, "LakeError": 1, "StorageError": 1,
         "ExportError": 1,
         "SourceError": 1, "HttpError": 1, "NotFoundError": 1, "CredentialsError": 1, "NoAnswerError": 1,

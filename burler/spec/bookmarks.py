@@ -87,6 +87,14 @@ class BookmarkWatch:
         kind = self.kind or comparable(value)[0]
         return of_kind(value, kind, self.greatest)
 
+    def covers(self, state: Any) -> bool:
+        """Whether a state covers all rows: its bookmark, or the greatest one of its partitions."""
+        own = self.bookmark_in(state)
+        given = partitions_of(entry_of(state, self.stream, self.tap_stream_id)) or {}
+        entries = [{"bookmarks": {self.stream: one}} for one in given.values()]
+        bounds = [self.said(one) for one in (own, *map(self.bookmark_in, entries)) if one is not MISSING]
+        return self.greatest is not None and any(one is not None and one >= self.greatest for one in bounds)
+
     @property
     def series(self) -> list[list[Any]]:
         """Seconds, rows and the bookmark, from time to time."""

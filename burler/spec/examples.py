@@ -14,6 +14,9 @@ from burler.spec.choice import Choice
 from burler.spec.finding import Finding
 from burler.spec.rule import Rule
 
+NOT_BY_MESSAGES = ("B314", "B325", "O401", "R502")
+"""Rules of areas B, O and R whose examples are Python: no message shows what they say."""
+
 _RESUMED = re.compile(r"# resumed from STATE (\d+)")
 _CONFIG = re.compile(r"# config (\{.*\})")
 _TIMES = re.compile(r"# (\d+) times, \$N = 1, 2, \.\.\.")

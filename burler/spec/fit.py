@@ -98,7 +98,7 @@ class Fit:
         node.seen |= seen
         node.rows += len(values)
         if _NONE in seen:
-            node.nulls += sum(value is None for value in values)
+            node.nulls += values.count(None)
         if not seen <= node.takes:
             self._misfits(node, values, seen)
         if node.library is not None:

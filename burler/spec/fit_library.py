@@ -6,6 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _DEFINITIONS = ("definitions", "$defs")
+_LATE = frozenset(
+    {"dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "prefixItems", "minContains"}
+    | {"maxContains"}
+)
+"""Words that drafts before 2019 do not know."""
 
 
 def judge_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Callable[[Any], str | None]:
@@ -20,7 +25,7 @@ def judge_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Callable[[An
             return _nothing
     except RecursionError:
         return _nothing
-    validator = _newest(root)(whole)
+    validator = _newest(schema, root)(whole)
     broken = False
 
     def judge(value: Any) -> str | None:
@@ -37,11 +42,11 @@ def judge_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Callable[[An
     return judge
 
 
-def _newest(root: Mapping[str, Any]) -> Any:
+def _newest(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     """The library's class for a schema. Version 2.6, which singer-python asks for, ends at draft 4."""
     import jsonschema
 
-    newest = any(word in str(root.get("$schema", "")) for word in ("2019", "2020"))
+    newest = any(word in str(root.get("$schema", "")) for word in ("2019", "2020")) or not _LATE.isdisjoint(schema)
     names = (["Draft202012Validator"] if newest else []) + ["Draft7Validator", "Draft4Validator"]
     return next(kind for kind in (getattr(jsonschema, name, None) for name in names) if kind is not None)
 

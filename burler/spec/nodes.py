@@ -164,6 +164,8 @@ def _for_library(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     items, rest = schema.get("items"), schema.get("additionalProperties")
     if isinstance(items, list) or ("prefixItems" in left and "items" in schema):
         left["items"] = items
+    if "unevaluatedProperties" in left or "unevaluatedItems" in left:
+        return dict(schema)  # they go by all that stands beside them
     if "patternProperties" in left and isinstance(rest, Mapping):  # it holds for what no pattern takes
         properties = schema.get("properties")
         left["additionalProperties"] = rest

@@ -4,7 +4,7 @@ B325)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import islice
 
 from burler.spec.bookmarks import marks_of
@@ -19,7 +19,15 @@ _FEW = 5
 _LOOKED_AT = 100_000
 
 
-def compare(first: MessageCheck, state: KeptState, resumed: MessageCheck, findings: Findings, *, last: bool) -> None:
+def compare(
+    first: MessageCheck,
+    state: KeptState,
+    resumed: MessageCheck,
+    findings: Findings,
+    *,
+    last: bool,
+    lookbacks: Mapping[str, float] | None = None,
+) -> None:
     """Hold a resumed run against the first one.
 
     Args:
@@ -27,6 +35,7 @@ def compare(first: MessageCheck, state: KeptState, resumed: MessageCheck, findin
             ``resumed`` was not.
         state: the STATE of the first run that the other one was given.
         last: whether it was the last one.
+        lookbacks: by stream: how far before its bookmark a run begins on purpose, in seconds or in the key's numbers.
     """
     for name, before in first.streams.items():
         if not before.rows:
@@ -36,7 +45,7 @@ def compare(first: MessageCheck, state: KeptState, resumed: MessageCheck, findin
         if after is None:
             continue
         if last:
-            _repeated(before, after, state, findings)
+            _repeated(before, after, state, findings, (lookbacks or {}).get(name, 0))
         if first.whole or (before.bookmarks is not None and before.bookmarks.order.direction in ("asc", "same")):
             _missed(before, after, findings)
 
@@ -105,10 +114,12 @@ def _lost(before: StreamCheck, after: StreamCheck, start: int) -> list[int]:
     return [line for row, (line, _mark) in zip(numbers, missing, strict=False) if row not in twice]
 
 
-def _repeated(before: StreamCheck, after: StreamCheck, state: KeptState, findings: Findings) -> None:
+def _repeated(before: StreamCheck, after: StreamCheck, state: KeptState, findings: Findings, lookback: float) -> None:
     """The last STATE, and yet everything comes again."""
     watch = before.bookmarks
     if watch is None or before.full_table or before.rows < _FEW or watch.order.direction == "same":
+        return
+    if lookback and before.log.span() <= lookback:
         return
     if after.rows >= before.rows and next(before.log.missing_in(after.log), None) is None:
         findings.add(

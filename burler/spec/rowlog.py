@@ -103,6 +103,14 @@ class RowLog:
                 yield part
         yield self._part
 
+    def span(self) -> float:
+        """How far the rows' places by the replication key lie apart; 0 where none is known."""
+        least, greatest = math.inf, -math.inf
+        for part in self.parts():
+            known = [mark for mark in part.marks if not math.isnan(mark)]
+            least, greatest = min([least, *known]), max([greatest, *known])
+        return max(0.0, greatest - least)
+
     def close(self) -> None:
         """Give the temporary file back."""
         if self._file is not None:

@@ -194,7 +194,10 @@ MOVING_RULES: tuple[Rule, ...] = (
         name="bookmark-in-future",
         severity="error",
         title="A bookmark lies in the future.",
-        what="A date-time bookmark lies more than `future-seconds` (300) behind the time of the run.",
+        what=(
+            "A date-time bookmark lies more than `future-seconds` (300) behind the time of the run; one without a zone "
+            "14 hours more, since it may be local time."
+        ),
         why="Rows that the source gets until then are below the bookmark and are never read.",
         mend="Take the bookmark from the rows. A row with a time in the future must not move it beyond now.",
         breaks=(
@@ -220,7 +223,10 @@ MOVING_RULES: tuple[Rule, ...] = (
         name="replication-key-null",
         severity="warning",
         title="A row's replication key is null.",
-        what="A record has null in its replication key, or lacks it.",
+        what=(
+            "A record has null in its replication key, or lacks it. A replication key that the SCHEMA does not have is "
+            "reported by C114."
+        ),
         why=(
             "No bookmark covers such a row, and no request for what has changed since finds it again: its "
             "changes never come."
@@ -311,7 +317,8 @@ MOVING_RULES: tuple[Rule, ...] = (
         severity="warning",
         title="The last bookmark stays behind the last row.",
         what=(
-            "The last bookmark of a whole run lies below the greatest row. It may on purpose: a window to look back."
+            "The last bookmark of a whole run lies below the greatest row. It may on purpose: a window to look back. "
+            "The time of that row cut to milliseconds, seconds, minutes or the day is not reported."
         ),
         why="The rows between come again with each run, also when nothing has changed.",
         mend=(

@@ -12,7 +12,8 @@ RESUMING_RULES: tuple[Rule, ...] = (
         title="A run resumed from the last STATE reads everything again.",
         what=(
             "A run is resumed from the last STATE of the first one, and brings all its rows again, by their "
-            "keys. Streams of fewer than five rows, and those whose rows all stand at the bookmark, are left out."
+            "keys. Streams of fewer than five rows, and those whose rows all stand at the bookmark (of a burler tap: "
+            "within the stream's `lookback`), are left out."
         ),
         why="The stream is incremental in name: each run costs what the first one cost.",
         mend=(
@@ -68,7 +69,8 @@ RESUMING_RULES: tuple[Rule, ...] = (
         title="A resumed run skips rows.",
         what=(
             "A run is resumed from a STATE of the first one: the first, a middle one, the last. Rows that the "
-            "first run had behind that STATE must come again, by their keys."
+            "first run had behind that STATE must come again, by their keys, unless the same row had come before it as "
+            "well. Rows without keys are compared as they are."
         ),
         why=(
             "That is what happens when a run breaks off there: the rows between are lost for good, and no error tells."

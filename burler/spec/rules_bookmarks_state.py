@@ -155,7 +155,10 @@ STATE_RULES: tuple[Rule, ...] = (
         name="no-state",
         severity="error",
         title="A run of incremental streams writes no STATE.",
-        what="A whole run has rows of a stream with a replication key, and no STATE.",
+        what=(
+            "A whole run has rows of a stream with a replication key, and no STATE. Where the given state covers all "
+            "rows, none is needed."
+        ),
         why="Without a STATE the next run knows nothing: everything is read again.",
         mend="Write a STATE at least when each stream has ended.",
         breaks=(
@@ -214,10 +217,15 @@ STATE_RULES: tuple[Rule, ...] = (
         title="A STATE lacks a bookmark that an earlier one had.",
         what=(
             "A stream that an earlier STATE, or the state that the run was given, had a bookmark of is missing "
-            "in a later STATE."
+            "in a later STATE. What is needed only while a full table is under way may go, and so may streams that the "
+            "catalog does not have."
         ),
         why="A target keeps the last STATE and nothing else: the stream begins anew with the next run.",
-        mend=("Change one state object, and write the whole of it each time; do not make a new one for each stream."),
+        mend=(
+            "Change one state object, and write the whole of it each time; do not make a new one for each stream. "
+            "`state_scope: touched` of burler leaves out what has not changed, for readers that merge STATEs: ignore "
+            "the rule there."
+        ),
         breaks=(
             '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
             '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
@@ -275,7 +283,10 @@ STATE_RULES: tuple[Rule, ...] = (
         name="rows-after-state",
         severity="warning",
         title="Rows come after the last STATE.",
-        what="Rows of an incremental stream came behind the last STATE of a whole run.",
+        what=(
+            "Rows of an incremental stream came behind the last STATE of a whole run, and its bookmark does not cover "
+            "them."
+        ),
         why="No STATE covers them: they come again with each run.",
         mend="Write a STATE behind the last row of each stream.",
         breaks=(

@@ -184,7 +184,8 @@ FORM_RULES: tuple[Rule, ...] = (
         title="A message holds a secret of the config.",
         what=(
             "The secrets of the config (values of keys that look like one) are searched in each message: plain, "
-            "escaped, percent-encoded and in base64. Short ones, under six characters, are left out."
+            "escaped, percent-encoded and in base64. Short ones, under six characters, are left out; those under "
+            "sixteen count where they stand by themselves, and not inside of a longer word or number."
         ),
         why=(
             "A token in a row is a token in the warehouse, its backups and its dashboards, for all who may read them."

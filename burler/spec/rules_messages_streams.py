@@ -13,7 +13,8 @@ STREAM_RULES: tuple[Rule, ...] = (
         what=(
             "Rows of a full table carry one version; ACTIVATE_VERSION names it once its rows are out, before "
             "them in the first run alone. Versions do not go back, and no row goes without one beside rows that "
-            "have one."
+            "have one. Rows of the version that the given state speaks of belong to the table as it stands; those of "
+            "a BATCH need no ACTIVATE_VERSION, since many targets do not know their version."
         ),
         why=(
             "A target deletes all rows of other versions at ACTIVATE_VERSION. Named too early, never, or "

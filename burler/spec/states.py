@@ -24,6 +24,7 @@ _NOT_BOOKMARKS = frozenset(
 )
 _UNDER_WAY = frozenset({"full_table", "last_pk_fetched", "max_pk_values"})
 _PASSING = _UNDER_WAY | {"version", "stream_state", "replication_key", "last_replication_method", "replication_method"}
+_OF_FULL_TABLES = _UNDER_WAY | {"version", "replication_key", "last_replication_method", "initial_full_table_complete"}
 _DEPTH = 10
 MISSING: Any = object()
 
@@ -103,6 +104,11 @@ def has_bookmark(entry: Any) -> bool:
     if partitions_of(entry) is not None or entry.get("progress_markers"):
         return True
     return any(_is_scalar(value) and name not in _NOT_BOOKMARKS for name, value in entry.items())
+
+
+def is_of_full_table(entry: Any) -> bool:
+    """Whether a stream's entry may be that of one that is read whole each time: it says nothing but of versions."""
+    return entry is MISSING or entry is None or (isinstance(entry, Mapping) and entry.keys() <= _OF_FULL_TABLES)
 
 
 def holds_place(entry: Any, depth: int = 0) -> bool:

@@ -18,7 +18,7 @@ from burler.spec.limits import Limits
 from burler.spec.patch import Patch
 from burler.spec.rowlog import RowLog, numbers_of
 from burler.spec.saying import say_lines
-from burler.spec.states import MISSING, entry_of, has_bookmark, version_of
+from burler.spec.states import MISSING, entry_of, is_of_full_table, version_of
 from burler.spec.times import TimeWatch
 from burler.spec.versions import Versions
 
@@ -65,7 +65,7 @@ class StreamCheck:
         self.patch = Patch()
         self.fits: list[Fit] = []
         self._fit: Fit | None = None
-        self._states_bookmarks = has_bookmark(entry)
+        self._goes_on = not is_of_full_table(entry)
         self.forms: set[str] = set()
         self._findings, self._limits, self._given, self._log_all = findings, limits, given, log_all
         self._version_start = 0
@@ -79,14 +79,14 @@ class StreamCheck:
         """Whether the stream is read whole each time, as far as can be told: bookmark_properties may be left out."""
         if self.declared is not None and self.declared.replication_method is not None:
             return self.declared.replication_method == "FULL_TABLE"
-        return self.replication_key is None and not self._states_bookmarks
+        return self.replication_key is None and not self._goes_on
 
     def take_state(self, state: Any, line: int, now: dt.datetime, seconds: float) -> None:
         """A STATE, which may speak of the stream."""
         if self.bookmarks is not None:
             self.bookmarks.add_state(state, line, now, seconds)
-        elif not self._states_bookmarks:
-            self._states_bookmarks = has_bookmark(entry_of(state, self.name, self.tap_stream_id))
+        elif not self._goes_on:
+            self._goes_on = not is_of_full_table(entry_of(state, self.name, self.tap_stream_id))
 
     def take_schema(self, wire: Mapping[str, Any], line: int) -> None:
         """A SCHEMA: its parts as plain JSON."""

@@ -19,11 +19,13 @@ class Versions:
     ) -> None:
         self._held, self._was_whole = held, was_whole
         self.current: int | None = None
+        self.batched = False  # many targets know no version of batched rows: an ACTIVATE_VERSION would delete them
         self._stream, self._findings, self._resumed = stream, findings, resumed
         self._rows: dict[int | None, int] = {}
         self._activated: list[int] = []
         self._activated_behind: set[int] = set()  # once their rows were out
         self._before_rows: tuple[int, int] | None = None
+        self._empty: list[tuple[int, int]] = []
 
     def rows(self, version: int | None, count: int, line: int) -> bool:
         """Some rows; whether they begin a new version."""
@@ -40,7 +42,7 @@ class Versions:
                 )
             elif any(other is not None and version < other for other in self._rows):
                 self._say(f"the version goes back to {version}: targets take rows of older versions for dead", line)
-            elif self.current is not None and self.current not in self._activated_behind:
+            elif self.current not in (None, self._held) and self.current not in self._activated_behind:
                 self._say(
                     f"{self._rows[self.current]} rows of version {self.current} are followed by rows of version "
                     f"{version}, and were never activated: targets drop them",
@@ -71,17 +73,21 @@ class Versions:
         if not self._rows:
             self._before_rows = version, line  # of an empty table no rows follow
         elif version not in self._rows and version not in self._activated:
-            self._say(
-                f"ACTIVATE_VERSION says {version}, and no row carries it: targets drop all rows of the stream", line
-            )
+            self._empty.append((version, line))
         self._activated.append(version)
         if version in self._rows:
             self._activated_behind.add(version)
 
     def finish(self, *, whole: bool, full_table: bool) -> None:
         """The end of the messages."""
+        # A log tells of a table that was emptied by a version without rows; a full table has rows, or never had some.
+        for version, line in self._empty if full_table else ():
+            if version not in self._rows:
+                self._say(
+                    f"ACTIVATE_VERSION says {version}, and no row carries it: targets drop all rows of the stream", line
+                )
         carried = [version for version in self._rows if version is not None]
-        if not whole or not carried:
+        if not whole or not carried or self.batched:
             return
         if carried[-1] in self._activated and carried[-1] not in self._activated_behind:
             # An incremental stream replaces nothing: it says at its start that its rows count, and goes on later.

@@ -1,8 +1,9 @@
-"""A catalog in which everything is selected that can be."""
+"""A catalog in which everything is selected that can be, or all but some streams."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from typing import Any
 
 
@@ -15,6 +16,21 @@ def select_all(catalog: Any) -> Any:
     for stream in out["streams"]:
         if isinstance(stream, dict):
             _select(stream)
+    return out
+
+
+def without(catalog: Any, streams: Collection[str]) -> Any:
+    """A copy of a catalog with some streams deselected; they may be named as in messages or as in states."""
+    if not isinstance(catalog, dict) or not isinstance(catalog.get("streams"), list):
+        return catalog
+    out = copy.deepcopy(catalog)
+    for stream in out["streams"]:
+        if isinstance(stream, dict) and not {stream.get("stream"), stream.get("tap_stream_id")}.isdisjoint(streams):
+            for entry in stream.get("metadata") or ():
+                if isinstance(entry, dict) and entry.get("breadcrumb") in ([], ()):
+                    entry["metadata"] = {**(entry.get("metadata") or {}), "selected": False}
+            if isinstance(stream.get("schema"), dict):
+                stream["schema"]["selected"] = False
     return out
 
 

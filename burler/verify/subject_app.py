@@ -4,6 +4,7 @@ that notes what it is asked. Nothing is patched."""
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import os
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 from burler.config.loading import Loaded, load
 from burler.config.secrets import secret_values
 from burler.context import running
+from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.runtime import logs
 from burler.runtime.apps import load_app
@@ -128,6 +130,7 @@ class AppSubject:
             patches=watcher.patches,
             orders=watcher.orders,
             unchecked=unchecked,
+            lookbacks=_lookbacks_of(session.specs),
         )
 
     def behave(
@@ -255,6 +258,15 @@ def _rows_of(requests: RequestWatch, check: MessageCheck) -> dict[str, int]:
     along = sum(one.rows for name, one in check.streams.items() if name not in asking)
     own = {name: one.rows for name, one in check.streams.items()}
     return {stream: own.get(stream, 0) + along for stream in {*own, *asking} if stream is not None}
+
+
+def _lookbacks_of(specs: Mapping[str, StreamSpec]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, spec in specs.items():
+        if spec.lookback is not None:
+            back = spec.lookback
+            found[name] = back.total_seconds() if isinstance(back, dt.timedelta) else float(back)
+    return found
 
 
 def _stream_that_runs() -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from burler.verify.facts import facts_of
 from burler.verify.options import Options
 from burler.verify.outcome import result
 from burler.verify.result import RunFacts, Verification
-from burler.verify.select_all import select_all
+from burler.verify.select_all import select_all, without
 from burler.verify.subject import RunEnd, Subject
 
 if TYPE_CHECKING:
@@ -92,13 +93,17 @@ class _Verifying:
             areas="CMBORPH",
         )
 
-    def _sync(self, run: str, state: Any) -> tuple[MessageCheck, RunEnd]:
-        """One run of the tap."""
+    def _sync(self, run: str, state: Any, left_out: Collection[str] = ()) -> tuple[MessageCheck, RunEnd]:
+        """One run of the tap, perhaps without some streams."""
         self.options.progress(run)
         findings = self.findings
         findings.run = run
-        given = self.options.catalog is not None
-        declared = declared_of(self.selected, all_selected=not given and self.subject.selects_all)
+        selected, options = self.selected, self.options
+        if left_out:
+            selected = without(selected, left_out)
+            options = replace(options, catalog=selected)
+        given = options.catalog is not None
+        declared = declared_of(selected, all_selected=not given and self.subject.selects_all)
         check = MessageCheck(
             findings,
             limits=self.options.limits,
@@ -114,7 +119,7 @@ class _Verifying:
             enough = most is not None and check.rows >= most
             return enough or (seconds is not None and time.monotonic() - began >= seconds)
 
-        end = self.subject.sync(check, findings, self.options, run=run, catalog=self.selected, state=state, stop=stop)
+        end = self.subject.sync(check, findings, options, run=run, catalog=selected, state=state, stop=stop)
         check.finish(whole=end.whole)
         facts = facts_of(
             check,
@@ -158,21 +163,33 @@ class _Verifying:
     def _resume(self, first: MessageCheck, end: RunEnd, state: KeptState) -> None:
         last = state.number == first.states.count and end.whole
         name = f"resumed from STATE {state.number} of {first.states.count}"
-        self._apart(name, state.value, lambda resumed: compare(first, state, resumed, self.findings, last=last))
+
+        def look(resumed: MessageCheck) -> None:
+            compare(first, state, resumed, self.findings, last=last, lookbacks=end.lookbacks)
+
+        self._apart(name, state.value, look)
 
     def _apart(
-        self, run: str, state: Any, look: Callable[[MessageCheck], None], *, only: Collection[str] | None = None
+        self,
+        run: str,
+        state: Any,
+        look: Callable[[MessageCheck], None],
+        *,
+        only: Collection[str] | None = None,
+        left_out: Collection[str] = (),
     ) -> None:
         """A further run; of what is found in it that counts which the runs before have not shown. ``look`` gets what it
         gave, if it came to its end; ``only``: the rules that count."""
         seen = {one.fingerprint for one in self.findings}
         before, self.findings = self.findings, Findings(RULES)
         try:
-            again, how = self._sync(run, state)
+            again, how = self._sync(run, state, left_out)
             if how.whole:
                 look(again)
             else:
-                self._leave(f"a further run was {how.ended}", "B311", "B312", "B313", "B325")
+                codes = ("B311", "B312", "B313") if only is None else [code for code in only if code[0] == "B"]
+                ended = "failed" if how.ended == "failed" else f"was {how.ended}"
+                self._leave(f"the run '{run}' {ended}", *codes)
             again.close()
         finally:
             found, self.findings = self.findings, before
@@ -196,7 +213,30 @@ class _Verifying:
             )
 
     def _compare_new(self, first: MessageCheck, streams: Collection[str], again: MessageCheck) -> None:
-        compare_new(first, again, streams, self.findings)
+        found = Findings(RULES)
+        found.run = self.findings.run
+        compare_new(first, again, streams, found)
+        lacking = [one.stream for one in found if one.stream is not None]
+        if lacking:
+            # That state was made here. What a tap writes without these streams may say that they were not asked for.
+            certain = self._really_new(first, lacking)
+            self.findings.take(one for one in found if one.stream in certain)
+
+    def _really_new(self, first: MessageCheck, streams: list[str]) -> Collection[str]:
+        """Which of these do not come whole after a run that did not have them selected."""
+        states: list[Any] = []
+        lacking: list[Collection[str]] = []
+        named = f"{', '.join(streams[:3])}{' ...' if len(streams) > 3 else ''}"
+
+        def look(again: MessageCheck) -> None:
+            found = Findings(RULES)
+            compare_new(first, again, streams, found)
+            lacking.append({one.stream for one in found if one.stream is not None})
+
+        self._apart(f"without {named}", None, lambda run: states.append(run.states.last), only=(), left_out=streams)
+        if states and states[0] is not None:
+            self._apart(f"once {named} had been selected later", states[0], look, only=())
+        return lacking[0] if lacking else streams
 
     def _wants(self, code: str) -> bool:
         return self.options.choice.wants(RULES[code])

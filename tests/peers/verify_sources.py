@@ -113,7 +113,7 @@ def _config(folder: Path, config: Mapping[str, Any]) -> list[Any]:
 def gitlab(programs: Path, folder: Path) -> Iterator[ForeignTap]:
     """``tap-gitlab`` of 2018, on the singer-python of then: it knows no discovery."""
     with _server(_gitlab) as url:
-        config = {"api_url": url, "private_token": "glpat-2x9Yq4Lw7Zt1", "start_date": "2024-01-01T00:00:00Z"}
+        config = {"api_url": url, "private_token": "token-2x9Yq4Lw7Zt1", "start_date": "2024-01-01T00:00:00Z"}
         command = [programs / "tap-gitlab", *_config(folder, {**config, "projects": "1 2", "groups": ""})]
         yield ForeignTap(command, {"projects": 2, "commits": 80})
 

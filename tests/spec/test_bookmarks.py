@@ -166,6 +166,20 @@ def test_what_is_needed_while_a_table_is_under_way_may_go():
         assert codes(schema(key=None), row(1), state(between), row(2), state(last)) == []
 
 
+def test_a_state_that_says_nothing_new_may_be_left_out():
+    """As the Singer SDK does, of partitions, too."""
+    given = state(a=day(2))["value"]
+    assert codes(schema(), row(1, day(2)), state=given) == []
+    assert codes(schema(), row(1, day(3)), state=given) == ["B310"]
+    assert codes(schema(), state(given), row(1, day(2)), state=given) == []
+    assert codes(schema(), state(given), row(1, day(3)), state=given) == ["B305", "B318"]
+    parts = {
+        "bookmarks": {"a": {"partitions": [{"context": {"x": at}, "replication_key_value": day(at)} for at in (1, 5)]}}
+    }
+    assert codes(schema(), state(parts), row(1, day(1)), row(2, day(5)), state=parts) == []
+    assert codes(schema(), state(parts), row(1, day(1)), row(2, day(6)), state=parts) == ["B318"]
+
+
 def test_touched_states_lack_what_did_not_change():
     """True of targets that keep the last STATE: told once, not as a bookmark that stands still as well."""
     both = (schema(), row(1, day(1)), schema("b"), row(1, day(1), "b"))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from burler.spec.fit import Fit
 
-QUICK = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 NAMES = ["a", "b", "c.d"]
 SCALARS = ["null", "boolean", "integer", "number", "string"]
 TYPES = [*SCALARS, "array", "object"]

@@ -214,6 +214,13 @@ def test_a_part_of_a_table_of_which_the_rest_has_not_changed():
     assert codes(PLAIN, row(1, version=1), state(given), state=given) == []
 
 
+def test_a_log_tells_of_an_emptied_table_by_a_version():
+    place = state({"bookmarks": {"a": {"version": 1, "stream_state": {"lsn": 5}}}})
+    assert codes(PLAIN, row(1, version=1), row(1, version=1), activate(1), activate(2), place) == []
+    given = place["value"]
+    assert codes(PLAIN, row(1, version=1), activate(2), row(2, version=2), place, state=given) == []
+
+
 def test_versions_that_are_not():
     given = {"bookmarks": {"a": {"version": 1}}}
     early = finding("M212", PLAIN, activate(2), row(1, version=2), activate(2), state(given), state=given)
