@@ -1,4 +1,4 @@
-"""What ``burler verify`` finds in taps that others wrote, each looked at by hand in the tap's source and run by hand.
+"""What ``burler verify`` finds in taps that others wrote, each held against the source and what the tap does.
 
 (rule, stream, field) -> what stands behind it. A finding that is not here is new: look at it before it is added.
 """
@@ -22,7 +22,11 @@ VERDICTS: dict[str, dict[Key, str]] = {
         ("P626", "", ""): "true, in four runs of six: `head -1` behind it shows it, or exit code 1 without a word",
     },
     "meltanolabs-tap-postgres": {
-        ("P612", "", ""): "true: tap.py asserts that there is a host before the config is looked at",
+        (
+            "P612",
+            "",
+            "",
+        ): "true: __init__ asserts that there is a host; by hand a traceback with {} and without a config",
         (
             "C124",
             "shop-orders",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 import burler
 from burler.errors import UsageError
 from burler.spec import Limits
-from burler.testing import canary, verify_tap
+from burler.testing import canary, run_tap, verify_tap
 
 SCHEMA = {
     "properties": {
@@ -190,6 +192,28 @@ def test_a_stream_that_is_selected_later_must_get_its_past():
     assert [(one.code, one.stream) for one in found.findings] == [("B325", "nights")]
     good = verify_tap(make_pair(own_place=True))
     assert good.findings == [] and "B325" in good.checked
+
+
+def test_a_lookback_may_bring_all_rows_again():
+    def all_of_them(_bookmark):
+        return list(ROWS)
+
+    days = dt.timedelta(days=1)
+    assert codes(verify_tap(make_tap(read=all_of_them, lookback=18 * days))) == {"B311"}
+    assert codes(verify_tap(make_tap(read=all_of_them, lookback=19 * days))) == set()
+
+
+def test_nothing_is_acknowledged():
+    """Nobody stores the rows of a verification: a queue would lose them."""
+    tap, told = make_tap(), []
+
+    @tap.acknowledge("days")
+    def forget(bookmark):
+        told.append(bookmark)
+
+    assert codes(verify_tap(tap)) == set() and told == []
+    run_tap(tap)
+    assert told[-1] == ROWS[-1]["at"]
 
 
 def test_alone_a_stream_says_nothing_of_that():

@@ -136,6 +136,7 @@ def test_a_source_with_nothing_newer_than_just_now_is_no_failure(tmp_path: Path)
         ("P604", ["needs-no-config"], "runs without a config"),
         ("P605", ["tiny", "swallows-epipe"], "fits into a pipe"),
         ("P606", ["tiny", "buffered"], "before SIGTERM could be sent|too small to tell"),
+        ("P606", ["tiny", "ignores-sigterm"], "before SIGTERM could be sent|too small to tell"),
         ("P608", ["default-sigterm"], "SIGTERM kills the tap at once"),
         ("P608", ["goes-on"], "too small to tell"),
         ("P602", ["traceback-always"], "the plain run ended with exit code"),
