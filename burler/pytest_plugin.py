@@ -65,17 +65,28 @@ class RulesOfTap(pytest.Collector):
         from burler.errors import BurlerError
         from burler.spec.choice import Choice, check_choice
         from burler.spec.table import RULES
+        from burler.verify.baseline import read_baseline
         from burler.verify.options import Options
+        from burler.verify.pyproject import find_project
         from burler.verify.verifying import verify
 
         words = {
             name: tuple((_said(self.config, name) or "").replace(",", " ").split()) for name in ("select", "ignore")
         }
-        self.choice = Choice(words["select"] or ("ALL",), words["ignore"])
         try:
+            project = find_project(self.config.rootpath)
+            known = None if project.baseline is None else read_baseline(project.baseline)
+            ignored = (*project.choice.ignore, *words["ignore"])
+            self.choice = Choice(words["select"] or project.choice.select, ignored, project.choice.per_stream)
             check_choice(self.choice, RULES)
             subject = _subject(app, command, _said(self.config, "config"))
-            self.verification = verify(subject, Options(choice=self.choice))
+            options = Options(
+                choice=self.choice,
+                limits=project.limits,
+                max_records=project.max_records,
+                max_seconds=project.max_seconds,
+            )
+            self.verification = verify(subject, options, baseline=known)
         except BurlerError as error:
             raise pytest.UsageError(f"burler: {error}") from None
         self.streams = sorted({name for run in self.verification.runs for name in run.streams})

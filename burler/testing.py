@@ -170,7 +170,8 @@ def verify_class(tap: Tap, config: Config = None, *, ignore: Iterable[str] = (),
     from burler.verify.in_tests import cases_of, outcome_of
 
     ignore = tuple(ignore)
-    choice = Choice(tuple(options.get("select", ("ALL",))), ignore)
+    per_stream = {stream: tuple(codes) for stream, codes in options.get("per_stream_ignores", {}).items()}
+    choice = Choice(tuple(options.get("select", ("ALL",))), ignore, per_stream)
     check_choice(choice, RULES)
     streams = sorted(name for name, spec in tap.seal().items() if not spec.is_pattern)
     cases = cases_of(streams, choice, behaviour=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -136,10 +137,23 @@ def _options(asked: Asked, project: Project) -> Options:
         behaviour=asked.behaviour,
         watch_requests=asked.requests,
         catalog=common.read_catalog(asked.catalog, None),
-        state=common.read_state(asked.state),
-        earlier_states=tuple((path, common.read_state(path)) for path in asked.earlier_state),
+        state=None if asked.state is None else _state(asked.state),
+        earlier_states=tuple((path, _state(path)) for path in asked.earlier_state),
         progress=_progress(),
     )
+
+
+def _state(path: str) -> Any:
+    """A state of any tap: what is inside of it is the tap's own. STATE lines count as ``burler run`` reads them.
+
+    Raises:
+        StateError: it can't be read, or is no object.
+    """
+    try:
+        value = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return common.read_state(path)  # STATE lines; or it says what is wrong
+    return value if isinstance(value, dict) and not isinstance(value.get("type"), str) else common.read_state(path)
 
 
 def _words(given: Sequence[str]) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ class Constraints:
         words = {word: bound for word, bound in schema.items() if word in _QUICK and _is_number(bound)}
         self._bounds = [(_BOUNDS[word], bound) for word, bound in words.items() if word in _BOUNDS]
         self._lengths = [(_LENGTHS[word], bound) for word, bound in words.items() if word in _LENGTHS]
-        self._plain = schema.keys() == words.keys()
+        self._texts = _texts_of(schema.get("enum"))
+        held = {*words, "enum"} if self._texts is not None else words.keys()
+        self._plain = schema.keys() <= held
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> Constraints | None:
@@ -38,6 +40,8 @@ class Constraints:
         """Whether all values of a column surely keep them; False says nothing. ``seen``: their kinds."""
         kinds = seen - {type(None)}
         if not self._plain:
+            return False
+        if self._texts is not None and not (seen <= {str, type(None)} and self._texts.issuperset(values)):
             return False
         if kinds <= {int, float}:
             checks = self._bounds
@@ -54,6 +58,13 @@ class Constraints:
             return broken(value, self._schema)
         except (TypeError, ValueError, ArithmeticError, RecursionError):  # a constraint that is none: C125 says so
             return None
+
+
+def _texts_of(listed: Any) -> frozenset[str | None] | None:
+    """The values of an ``enum`` of texts (and null), which are told by being equal; None for any other."""
+    if not isinstance(listed, list) or not listed or not all(isinstance(one, str | None) for one in listed):
+        return None
+    return frozenset(listed)
 
 
 def _is_number(value: Any) -> bool:

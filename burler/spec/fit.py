@@ -59,8 +59,13 @@ class Fit:
             if not node.path or "*" in node.path or node.path in seen_elsewhere:
                 continue
             if not node.rows:
-                if node.above is self.root and rows >= _ENOUGH:
-                    say("R503", node.path, f"the SCHEMA has '{node.path}', and none of {rows} rows had it")
+                above = node.above
+                if above is None or above.known is None or dict not in above.seen or "[]" in node.path:
+                    continue
+                objects = above.rows - above.nulls
+                if objects >= _ENOUGH:
+                    whose = f"{rows} rows" if above is self.root else f"{objects} values of '{above.path}'"
+                    say("R503", node.path, f"the SCHEMA has '{node.path}', and none of {whose} had it")
                 continue
             never = [kind for kind in kinds(node.takes - node.seen) if kind not in ("null", "integer")]
             came = kinds(node.seen - {_NONE})

@@ -191,7 +191,12 @@ def _takes(schema: Mapping[str, Any]) -> frozenset[type]:
 
 
 def _without_null_branch(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``anyOf`` of one schema and null, as many taps write it, is that schema, nullable."""
+    """``anyOf`` of one schema and null, as many taps write it, is that schema, nullable; ``anyOf`` of nothing but types
+    is a list of types."""
+    listed = schema.get("anyOf")
+    if isinstance(listed, list) and "type" not in schema and all(_is_bare(one) for one in listed):
+        words = [word for one in listed for word in ([one["type"]] if isinstance(one["type"], str) else one["type"])]
+        return {**{key: value for key, value in schema.items() if key != "anyOf"}, "type": words} if words else schema
     for word in ("anyOf", "oneOf"):
         branches = schema.get(word)
         if not isinstance(branches, list) or "type" in schema or len(branches) != 2:
@@ -208,6 +213,15 @@ def _without_null_branch(schema: Mapping[str, Any]) -> Mapping[str, Any]:
             return schema
         return {**rest, **others[0], "type": [*types, "null"]}
     return schema
+
+
+def _is_bare(branch: Any) -> bool:
+    """Whether a branch of a union says its type and nothing else."""
+    if not isinstance(branch, Mapping) or branch.keys() != {"type"}:
+        return False
+    said = branch["type"]
+    words = [said] if isinstance(said, str) else said
+    return isinstance(words, list) and bool(words) and all(isinstance(word, str) and word in _TAKES for word in words)
 
 
 def kinds(seen: Iterable[type]) -> list[str]:

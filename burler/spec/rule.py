@@ -38,7 +38,8 @@ class Rule:
             above, ``# config {...}`` and ``# catalog {...}`` are the tap's config and catalog, and what stands between
             ``# 100 times, $N = 1, 2, ...`` and ``# end`` comes as often; of P and H, and where messages can't show it:
             a piece of Python.
-        keeps: the same, mended. Both are run by tests.
+        keeps: the same, mended. Tests run those of catalogs, messages and requests; for what only a process shows they
+            have taps of their own.
     """
 
     code: str

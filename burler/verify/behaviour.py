@@ -7,7 +7,7 @@ reader that goes away).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from burler.spec.finding import Findings
@@ -37,6 +37,7 @@ def check_behaviour(
     flags: Collection[str] | None = None,
     deadline_seconds: float | None = None,
     whole_seconds: float = 600.0,
+    earlier_states: Sequence[tuple[str, Any]] = (),
 ) -> dict[str, str]:
     """Look at what the rules of behaviour say, but for those on discovery.
 
@@ -50,6 +51,7 @@ def check_behaviour(
         flags: those that the tap knows; None: its ``--help`` is asked.
         deadline_seconds: so long a run may take until it is decided; None: by ``first_rows``.
         whole_seconds: so long a run may take that must come to its end.
+        earlier_states: of earlier versions of the tap, each with a name for people; they must be accepted.
 
     Returns:
         The rules that could not be looked at, with the reason.
@@ -70,6 +72,7 @@ def check_behaviour(
         first_rows=first_rows,
         deadline_seconds=max(60.0, 5 * (first_rows or 0.0)) if deadline_seconds is None else deadline_seconds,
         whole_seconds=whole_seconds,
+        earlier_states=tuple(earlier_states),
     )
     for check in (check_given, check_config, check_ends):
         check(trial)

@@ -144,7 +144,7 @@ def _check_states(trial: Trial) -> None:
     if "--state" not in trial.flags:
         trial.leave("the tap does not know --state", "B314")
         return
-    for what, state in STATES:
+    for what, state in (*STATES, *trial.earlier_states):
         check_state(trial, state, what)
 
 

@@ -35,6 +35,7 @@ class Trial:
         catalog: what the normal run was given. flags: those that the tap knows.
         state: the last one of a whole run, or None.
         deadline_seconds: so long each run may take. whole_seconds: the same of runs that must reach their end.
+        earlier_states: those of earlier versions, each with a name.
         unchecked: rules that could not be looked at, with the reason.
     """
 
@@ -50,6 +51,7 @@ class Trial:
     first_rows: float | None
     deadline_seconds: float = 120.0
     whole_seconds: float = 600.0
+    earlier_states: tuple[tuple[str, Any], ...] = ()
     now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
     unchecked: dict[str, str] = field(default_factory=dict)
     _whole: Run | None = None

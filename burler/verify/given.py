@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from burler.config.secrets import hide
+from burler.errors import UsageError
 from burler.spec.catalog import check_catalog
 from burler.spec.declared import declared_of
 from burler.spec.finding import Findings
@@ -17,6 +18,7 @@ from burler.verify.facts import facts_of
 from burler.verify.options import Options
 from burler.verify.outcome import result
 from burler.verify.result import Verification
+from burler.verify.unlooked import unlooked
 
 if TYPE_CHECKING:
     from burler.verify.baseline import Baseline
@@ -36,6 +38,9 @@ def verify_messages(
 
     Args:
         stopped: asked at the end: whether the reading was ended before the input was.
+
+    Raises:
+        UsageError: there is no message, as from a tap that has failed at its start.
     """
     began, started = time.monotonic(), dt.datetime.now(dt.UTC)
     secrets = tuple(secrets)
@@ -60,13 +65,16 @@ def verify_messages(
             break
     whole = not stopped() and not _enough(check, options)
     check.finish(whole=whole)
+    if whole and not check.lines:
+        raise UsageError("not one message came: has the tap failed? Its exit code shows with: set -o pipefail")
     ended = "" if whole else "stopped"
     run = facts_of(check, "input", ended=ended, exit_code=None, seconds=time.monotonic() - began)
     unchecked = {
         code: "needs a tap that can be run: burler verify APP, or --exec" for code in RULES if _needs_tap(code)
     }
+    unchecked.update(unlooked(check, stopped=not whole))
     if not secrets:
-        unchecked["M215"] = "needs the tap's config: --config FILE"
+        unchecked["M215"] = "needs a config with secrets: --config FILE"
     if declared is None:
         unchecked.update(dict.fromkeys(("M223", "M224"), "need the catalog of the run: --catalog FILE"))
     found = result(

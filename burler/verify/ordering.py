@@ -14,16 +14,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Literal, TypeVar, cast
 
 from burler.context import running
 from burler.errors import DeclarationError, OrderingError
-from burler.spec.states import comparable
+from burler.spec.states import moment_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _ABSENT: Any = object()
 _SHOWN = 60
+_NUMBER = re.compile(r"-?\d{1,40}(?:\.\d{1,40})?", re.ASCII)
 
 
 def ensure_ordering(key: str, order: Literal["ASC", "DESC", "asc", "desc"] = "ASC") -> Callable[[Function], Function]:
@@ -73,7 +76,6 @@ class _Order:
         self._key, self._order, self._place = key, order, place
         self._path = key.split(".")
         self._row = 0
-        self._before: Any = None
         self._shown: Any = _ABSENT
 
     def of(self, given: Any) -> Any:
@@ -81,13 +83,13 @@ class _Order:
         if isinstance(given, Mapping):
             self._see(given)
             return given
-        if isinstance(given, list | tuple):
+        if isinstance(given, str | bytes | bytearray) or not isinstance(given, Iterable):
+            return given
+        if isinstance(given, Collection):
             for item in given:
                 self._item(item)
             return given
-        if isinstance(given, Iterator):
-            return self.through(given)
-        return given
+        return self.through(given)
 
     def through(self, items: Iterable[Any]) -> Iterator[Any]:
         """Records or pages, handed on."""
@@ -110,29 +112,21 @@ class _Order:
 
     def _see(self, record: Mapping[str, Any]) -> None:
         self._row += 1
-        value: Any = record
-        for part in self._path:
-            value = value.get(part, _ABSENT) if isinstance(value, Mapping) else _ABSENT
+        value: Any = record.get(self._key, _ABSENT)  # a name may have dots in it
+        if value is _ABSENT and len(self._path) > 1:
+            value = record
+            for part in self._path:
+                value = value.get(part, _ABSENT) if isinstance(value, Mapping) else _ABSENT
         if value is _ABSENT or value is None:
             word = "without the field" if value is _ABSENT else "with null in"
             self._against(f"record {self._row} comes {word} '{self._key}'", value)
             return
-        found = comparable(value) if isinstance(value, str | int | float) else ("other", value)
-        if self._shown is not _ABSENT and self._is_wrong(found):
+        if self._shown is not _ABSENT and not _keeps(self._shown, value, rising=self._order == "ASC"):
             self._against(
                 f"record {self._row} has '{self._key}' {_cut(value)} after {_cut(self._shown)}, against {self._order}",
                 value,
             )
-        self._before, self._shown = found, value
-
-    def _is_wrong(self, found: tuple[str, Any]) -> bool:
-        try:
-            if self._before[0] != found[0]:
-                return True
-            before, now = self._before[1], found[1]
-            return bool(now < before if self._order == "ASC" else now > before)
-        except TypeError:
-            return True
+        self._shown = value
 
     def _against(self, fact: str, value: Any) -> None:
         run = running()
@@ -153,6 +147,22 @@ class _Order:
             value=shown,
             row=self._row,
         )
+
+
+def _keeps(before: Any, value: Any, *, rising: bool) -> bool:
+    """Whether a value may follow another. Texts that are both moments are compared as such, others as text or, where
+    both are numbers, as numbers: sources sort either way, and only what is wrong both ways is wrong for sure."""
+    pairs = [(before, value)]
+    if isinstance(before, str) and isinstance(value, str):
+        one, other = moment_of(before), moment_of(value)
+        if one is not None and other is not None:
+            pairs = [(one, other)]
+        elif _NUMBER.fullmatch(before) and _NUMBER.fullmatch(value):
+            pairs.append((Decimal(before), Decimal(value)))
+    try:
+        return any(bool(first <= second if rising else first >= second) for first, second in pairs)
+    except (TypeError, ArithmeticError):
+        return False
 
 
 def _cut(value: Any) -> str:

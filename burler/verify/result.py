@@ -18,7 +18,8 @@ class StreamFacts:
     Attributes:
         rows, states: how many RECORDs (and rows of BATCH files), and STATEs that named the stream.
         bytes: of its RECORD lines.
-        seconds: from its first message to its last, by the clock of who listened.
+        seconds: from its first row to its last, by ``time_extracted`` where rows have it, else by the clock of who
+            listened.
         bookmark: ``{"from": ..., "to": ..., "advanced_seconds": float | None, "ratio": float | None}``: the ratio is
             how many seconds the bookmark went on for each second of the run. {} where there is no bookmark.
         series: ``[[seconds since the run began, rows so far, bookmark as text or None], ...]``, at most 500 points.

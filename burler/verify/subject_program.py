@@ -8,15 +8,16 @@ from typing import Any
 
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
-from burler.verify.behaviour import check_behaviour, check_discovery, check_state, ended_badly
+from burler.verify.behaviour import check_behaviour, check_discovery, ended_badly
 from burler.verify.behaviour_catalogs import legacy, names_of
-from burler.verify.behaviour_trial import Trial
 from burler.verify.options import Options
 from burler.verify.program import Ended, Program, flags_of
 from burler.verify.proxy import watching_proxy
 from burler.verify.requests_check import check_requests
 from burler.verify.requests_watch import RequestWatch
 from burler.verify.subject import RunEnd
+
+_WHOLE_SECONDS = 600.0
 
 
 class ProgramSubject:
@@ -142,7 +143,7 @@ def behave(
 ) -> dict[str, str]:
     """The runs that show how a program behaves."""
     wants = _wants(options)
-    unchecked = check_behaviour(
+    return check_behaviour(
         program,
         catalog,
         findings,
@@ -153,25 +154,9 @@ def behave(
         progress=options.progress,
         first_rows=first_rows,
         flags=flags,
+        whole_seconds=min(_WHOLE_SECONDS, options.max_seconds or _WHOLE_SECONDS),
+        earlier_states=options.earlier_states,
     )
-    if wants("B314"):
-        for name, earlier in options.earlier_states:
-            trial = Trial(
-                program=program,
-                catalog=catalog,
-                flags=flags,
-                findings=findings,
-                limits=options.limits,
-                state=state,
-                streams=streams,
-                wants=wants,
-                progress=options.progress,
-                first_rows=first_rows,
-                deadline_seconds=max(60.0, 5 * (first_rows or 0.0)),
-                whole_seconds=600.0,
-            )
-            check_state(trial, earlier, name)
-    return unchecked
 
 
 def _wants(options: Options) -> Callable[[str], bool]:

@@ -27,12 +27,14 @@ from burler.verify.outcome import result
 from burler.verify.result import RunFacts, Verification
 from burler.verify.select_all import select_all, without
 from burler.verify.subject import RunEnd, Subject
+from burler.verify.unlooked import unlooked
 
 if TYPE_CHECKING:
     from burler.verify.baseline import Baseline
 
 _SYNC = "sync"
-_OF_ROWS = ("M205", "M207", "M208", "M210", "M211", "M217", "M218", "M219", "B302", "B303", "B305", "B306", "B320")
+_OF_DISCOVERY = ("P611", "P614", "P615")
+_OF_RESUMED = ("B311", "B312", "B313", "B325")
 
 
 def verify(subject: Subject, options: Options | None = None, *, baseline: Baseline | None = None) -> Verification:
@@ -68,19 +70,8 @@ class _Verifying:
         if self.catalog is not None:
             check_catalog(self.catalog, findings=self.findings)
         self.selected = self.options.catalog if self.options.catalog is not None else select_all(self.catalog)
-        first, end = self._sync(_SYNC, self.options.state)
-        try:
-            self._first_ended(first, end)
-            if self.options.resume:
-                self._resumed(first, end)
-            else:
-                self._leave("resumed runs were not asked for", "B311", "B312", "B313", "B325")
-            if self.options.behaviour:
-                self._behave(first, end)
-            else:
-                self._leave("behaviour was not asked for", *(code for code in RULES if _is_behaviour(code)))
-        finally:
-            first.close()
+        if any(self._wants(code) for code in RULES if code[0] != "C" and code not in _OF_DISCOVERY):
+            self._runs()
         return result(
             self.subject.name,
             self.findings,
@@ -92,6 +83,22 @@ class _Verifying:
             baseline=baseline,
             areas="CMBORPH",
         )
+
+    def _runs(self) -> None:
+        """What needs the tap to run: as far as rules are asked for that need it."""
+        first, end = self._sync(_SYNC, self.options.state)
+        try:
+            self._first_ended(first, end)
+            if not self.options.resume:
+                self._leave("resumed runs were not asked for", *_OF_RESUMED)
+            elif any(map(self._wants, (*_OF_RESUMED, "B304", "B316"))):
+                self._resumed(first, end)
+            if not self.options.behaviour:
+                self._leave("behaviour was not asked for", *(code for code in RULES if _is_behaviour(code)))
+            elif any(self._wants(code) for code in RULES if _is_behaviour(code)):
+                self._behave(first, end)
+        finally:
+            first.close()
 
     def _sync(self, run: str, state: Any, left_out: Collection[str] = ()) -> tuple[MessageCheck, RunEnd]:
         """One run of the tap, perhaps without some streams."""
@@ -140,21 +147,17 @@ class _Verifying:
         return check, end
 
     def _first_ended(self, first: MessageCheck, end: RunEnd) -> None:
-        if end.ended == "stopped":
-            reason = "the run was ended by --max-records or --max-seconds"
-            for code in ("B305", "B309", "B310", "B315", "B318", "B323"):
-                self.unchecked.setdefault(code, reason)
-        if not first.rows:
-            self._leave("no row came", *(code for code in RULES if code[0] in "OR" or code in _OF_ROWS))
+        for code, reason in unlooked(first, stopped=end.ended == "stopped").items():
+            self.unchecked.setdefault(code, reason)
 
     def _resumed(self, first: MessageCheck, end: RunEnd) -> None:
         """Runs from the first, a middle and the last STATE."""
         chosen = first.states.chosen()
         if not chosen:
-            self._leave("the run wrote no STATE", "B311", "B312", "B313", "B325")
+            self._leave("the run wrote no STATE", *_OF_RESUMED)
             return
         if end.ended == "failed":
-            self._leave("the first run failed", "B311", "B312", "B313", "B325")
+            self._leave("the first run failed", *_OF_RESUMED)
             return
         for state in chosen:
             self._resume(first, end, state)

@@ -92,6 +92,13 @@ def test_messages_and_exit_codes(tmp_path, given, words, code):
     assert done.stderr == b""
 
 
+def test_no_message_at_all_is_no_clean_run(tmp_path):
+    """A tap that fails at its start leaves an empty pipe, and its exit code behind."""
+    done = verify(tmp_path, "-", given=b"")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"not one message came" in done.stderr and b"pipefail" in done.stderr
+
+
 def test_a_catalog_alone(tmp_path):
     (tmp_path / "catalog.json").write_text('{"streams": [{"tap_stream_id": "a", "schema": {"type": "object"}}]}')
     done = verify(tmp_path, "--catalog", "catalog.json", "--format", "json")
