@@ -85,7 +85,7 @@ def verify_command(app: str | None, **given: Any) -> int:
     """Verify; the exit code.
 
     Raises:
-        UsageError: see ``Asked.check``, ``Options``, and what a tap needs to be run.
+        UsageError: see ``Asked.check``, ``Options``, and what a tap needs to be run; no message on stdin.
     """
     asked = Asked(**given)
     if asked.rules or asked.explain is not None:
@@ -99,7 +99,8 @@ def verify_command(app: str | None, **given: Any) -> int:
     terminal = sys.stdout  # before it is ours
     with process.own_stdout() as writer:
         verification = _verify(app, asked, options, None if asked.write_baseline is not None else baseline)
-        if asked.write_baseline is not None:
+        silent = app == "-" and not verification.runs[0].lines and verification.runs[0].ended != "stopped"
+        if asked.write_baseline is not None and not silent:
             from burler.verify.baseline import write_baseline
 
             write_baseline(Path(asked.write_baseline), verification.findings)
@@ -107,6 +108,8 @@ def verify_command(app: str | None, **given: Any) -> int:
         _reports(asked, verification, strict=strict)
         writer.write(_report(verification, asked.form, strict=strict, terminal=terminal))
         writer.flush()
+    if silent:
+        raise UsageError("not one message came: has the tap failed? Its exit code shows with: set -o pipefail")
     if verification.gone:
         shown = ", ".join(verification.gone[:_GONE_SHOWN])
         more = f" and {len(verification.gone) - _GONE_SHOWN} more" if len(verification.gone) > _GONE_SHOWN else ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pytest
 
@@ -141,3 +143,36 @@ def test_the_decorated_function_keeps_its_name_and_parameters():
 
     assert days.__doc__ == "The days."
     assert run_tap(tap, {"rows": ROWS[:1]}).records("days") == ROWS[:1]
+
+
+class Pages:
+    """Something of an author's that can be gone through."""
+
+    def __iter__(self):
+        return iter(ROWS)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"at": 1}, {"at": Decimal("1.5")}],
+        [{"at": "10"}, {"at": "9"}],
+        [{"at": "9"}, {"at": "10"}],
+        [{"at": "123"}, {"at": "abc"}],
+    ],
+    ids=["decimals", "as-text", "as-numbers", "words"],
+)
+def test_what_rises_in_one_way_or_another_is_no_fault(rows):
+    assert through(rows) == rows
+
+
+def test_a_field_with_a_dot_in_its_name():
+    assert through([{"a.b": 1}, {"a.b": 2}], key="a.b") == [{"a.b": 1}, {"a.b": 2}]
+
+
+@pytest.mark.parametrize(
+    "given", [deque(ROWS), dict(enumerate(ROWS)).values(), Pages()], ids=["deque", "values", "pages"]
+)
+def test_whatever_gives_records_is_looked_at(given):
+    with pytest.raises(OrderingError):
+        list(through(given))
