@@ -85,6 +85,8 @@ class Findings:
             self._found[key] = Finding(code, message, severity, stream, path, self.run, at, count, dict(data or {}))
             return
         places = before.places
+        if place is not None and self.run and self.run != before.run and not place.startswith(self.run):
+            place = f"{self.run}, {place}"
         if place is not None and len(places) < PLACES and place not in places:
             places = (*places, place)
         self._found[key] = dataclasses.replace(before, places=places, count=before.count + count)

@@ -215,7 +215,10 @@ FORM_RULES: tuple[Rule, ...] = (
         name="schema-malformed",
         severity="error",
         title="A SCHEMA lacks what it must have.",
-        what="A SCHEMA has an object `schema` and a list of names `key_properties`, which may be empty.",
+        what=(
+            "A SCHEMA has an object `schema` and a list of names `key_properties`, which may be empty; "
+            "`bookmark_properties`, if there, is a name or a list of names."
+        ),
         why="`key_properties` that is null or missing breaks most targets: they go through it without a look.",
         mend=(
             "Send an empty list where there is no key, and the schema as an object, also for a stream without fields."

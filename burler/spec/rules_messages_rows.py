@@ -12,8 +12,8 @@ RECORD_RULES: tuple[Rule, ...] = (
         title="A record does not fit its SCHEMA.",
         what=(
             "Each record is held against the SCHEMA before it: types at every depth, required fields, enum, "
-            "bounds, lengths, patterns, multipleOf, date and date-time; unions and references by the library "
-            "jsonschema. 1.0 in an integer field, a date-time without a zone and fields that the SCHEMA does not "
+            "bounds, lengths, patterns, multipleOf, and formats (date, date-time, time, email, ipv4, ipv6, hostname, "
+            "regex, uuid); unions and references by the library jsonschema. 1.0 in an integer field, a date-time without a zone and fields that the SCHEMA does not "
             "name have rules of their own."
         ),
         why=(
@@ -216,14 +216,15 @@ RECORD_RULES: tuple[Rule, ...] = (
         severity="warning",
         title="A value can't be stored by many targets.",
         what=(
-            "Numbers beyond doubles and halves of surrogate pairs are JSON that many programs can't read; "
-            "integers beyond 64 bits and NUL in text are values that databases can't store."
+            "Numbers beyond doubles, numbers of thousands of digits and halves of surrogate pairs are JSON that many "
+            "programs can't read; integers beyond 64 bits in integer fields and NUL in text are values that databases "
+            "can't store; a date-time with a space for the T is read by some programs alone."
         ),
         why=(
             "Seven of ten targets end at half of a surrogate pair; PostgreSQL stores no NUL, and no integer "
             "beyond 64 bits."
         ),
-        mend="Where the source has such values, send them as text, and replace what is broken.",
+        mend="Where the source has such values, send them as text, and replace what is broken; write date-times with a T.",
         breaks=(
             '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
             '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
