@@ -13,8 +13,8 @@ RECORD_RULES: tuple[Rule, ...] = (
         what=(
             "Each record is held against the SCHEMA before it: types at every depth, required fields, enum, "
             "bounds, lengths, patterns, multipleOf, and formats (date, date-time, time, email, ipv4, ipv6, hostname, "
-            "regex, uuid); unions and references by the library jsonschema. 1.0 in an integer field, a date-time without a zone and fields that the SCHEMA does not "
-            "name have rules of their own."
+            "regex, uuid); unions and references by the library jsonschema. 1.0 in an integer field, a date-time "
+            "without a zone and fields that the SCHEMA does not name have rules of their own."
         ),
         why=(
             "Targets that validate end there. Those that do not load what their database makes of the value: "
