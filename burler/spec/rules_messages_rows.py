@@ -224,7 +224,7 @@ RECORD_RULES: tuple[Rule, ...] = (
             "Seven of ten targets end at half of a surrogate pair; PostgreSQL stores no NUL, and no integer "
             "beyond 64 bits."
         ),
-        mend="Where the source has such values, send them as text, and replace what is broken; write date-times with a T.",
+        mend="Send such values as text, and replace what is broken; write date-times with a T.",
         breaks=(
             '{"type": "SCHEMA", "stream": "users", "schema": {"type": "object", "properties": {"id": '
             '{"type": "integer"}, "name": {"type": ["null", "string"]}, "born": {"type": ["null", "string"], '
