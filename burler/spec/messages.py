@@ -44,6 +44,9 @@ class MessageCheck:
         now, monotonic: the clock.
     """
 
+    most_line_bytes = 1 << 28
+    """A longer line is a finding, and is not held in memory."""
+
     def __init__(
         self,
         findings: Findings,
@@ -77,19 +80,36 @@ class MessageCheck:
         self._now, self._monotonic = now, monotonic
         self._zero = monotonic()
         self._begun: list[bytes] = []
+        self._endless = False
         self._nul = False
         self._rows_since_state: dict[str, int] = {}
 
     def feed(self, block: bytes) -> None:
         """Look at all lines that end in this block."""
         cut = block.rfind(b"\n")
+        if self._endless:
+            end = block.find(b"\n")
+            if end < 0:
+                return
+            self._endless, self.lines = False, self.lines + 1
+            self.feed(block[end + 1 :])
+            return
         if cut < 0:
-            if block:
-                self._begun.append(block)
+            self._hold(block)
             return
         whole = b"".join((*self._begun, block[:cut]))
         self._begun = [block[cut + 1 :]] if cut + 1 < len(block) else []
         self._take(whole)
+
+    def _hold(self, block: bytes) -> None:
+        """Part of a line that has not ended yet; one that does not end is not held for ever."""
+        self._begun.append(block)
+        if sum(map(len, self._begun)) > self.most_line_bytes:
+            self._begun, self._endless = [], True
+            most = self.most_line_bytes >> 20
+            self._say(
+                "M201", f"a line does not end within {most} MiB: what stands in it was not looked at", self.lines + 1
+            )
 
     def _take(self, whole: bytes) -> None:
         first = self.lines + 1

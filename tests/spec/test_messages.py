@@ -276,3 +276,17 @@ def test_memory_does_not_grow_with_the_rows():
     check.finish()
     assert check.rows == 131_072
     check.close()
+
+
+def test_a_line_that_does_not_end_is_not_held_for_ever(monkeypatch):
+    from burler.spec import RULES, Findings, MessageCheck
+
+    monkeypatch.setattr(MessageCheck, "most_line_bytes", 1 << 20)
+    findings = Findings(RULES)
+    check = MessageCheck(findings)
+    for _ in range(40):
+        check.feed(b"\0" * 100_000)
+    check.feed(b'x\n{"type": "STATE", "value": {}}\n')
+    check.finish()
+    assert [(one.code, one.places) for one in findings] == [("M201", ("line 1",))]
+    assert (check.lines, check.states.count) == (2, 1)
