@@ -150,8 +150,10 @@ class MessageCheck:
     def _records(
         self, lines: Sequence[Line], raw: Sequence[bytes], first: int, seconds: float, now: dt.datetime
     ) -> None:
-        name = self._name(lines[0], first)
-        if name is None:
+        name = lines[0].stream
+        if not name:
+            for number, line in enumerate(lines, first):
+                self._name(line, number)
             return
         bad = [place for place, line in enumerate(lines) if line.record is UNSET]
         if bad:
