@@ -27,8 +27,9 @@ class Watcher(Protocol):
         """Fields that a stream's schema does not know, with how often they were dropped; and a schema, to be merged
         into the stream's own, that would have kept them."""
 
-    def order(self, stream: str, place: str, key: str, order: str, flip: Mapping[str, Any]) -> None:
-        """A function that says in which order its records come has given two in the other one."""
+    def order(self, stream: str, place: str, key: str, order: str, flip: Mapping[str, Any] | None) -> None:
+        """A function that says in which order its records come has given its first (no ``flip``), or two in the other
+        order."""
 
 
 class Tally:

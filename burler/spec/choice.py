@@ -40,7 +40,8 @@ def check_choice(choice: Choice, rules: Mapping[str, Rule]) -> None:
     for word in (*choice.select, *choice.ignore, *(word for words in choice.per_stream.values() for word in words)):
         if word == "ALL" or word in named or any(code.startswith(word) for code in rules if word):
             continue
-        near = difflib.get_close_matches(word, [*rules, *named], n=1)
+        near = difflib.get_close_matches(word.lower(), named, n=1, cutoff=0.75)
+        near = near or ([word.upper()] if any(code.startswith(word.upper()) for code in rules if word) else [])
         hint = f" Did you mean {near[0]}?" if near else ""
         areas = ", ".join(f"{letter} ({area})" for letter, area in AREAS.items())
         raise UsageError(f"no rule is called '{word}'.{hint} Codes begin with {areas}. See: burler verify --rules")

@@ -11,16 +11,17 @@ from msgspec import UNSET
 
 from burler.config.secrets import spellings
 from burler.errors import BurlerError
-from burler.spec.catalog import check_schema_message
 from burler.spec.declared import Declared
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
 from burler.spec.lines import Line, Run, decode_block, rows_of, value_of, writable
 from burler.spec.saying import say_lines
+from burler.spec.schema_messages import check_schema_line
 from burler.spec.secret_lines import LEAST_SECRET, lines_with
 from burler.spec.statelog import StateLog
 from burler.spec.states import streams_of
 from burler.spec.stream import StreamCheck
+from burler.spec.whole_lines import WholeLines
 
 
 def _names_of(declared: Declared) -> tuple[str, str]:
@@ -79,34 +80,18 @@ class MessageCheck:
         }
         self._now, self._monotonic = now, monotonic
         self._zero = monotonic()
-        self._begun: list[bytes] = []
-        self._endless = False
+        self._held = WholeLines(self.most_line_bytes)
         self._nul = False
         self._rows_since_state: dict[str, int] = {}
 
     def feed(self, block: bytes) -> None:
         """Look at all lines that end in this block."""
-        cut = block.rfind(b"\n")
-        if self._endless:
-            end = block.find(b"\n")
-            if end < 0:
-                return
-            self._endless, self.lines = False, self.lines + 1
-            self.feed(block[end + 1 :])
-            return
-        if cut < 0:
-            self._hold(block)
-            return
-        whole = b"".join((*self._begun, block[:cut]))
-        self._begun = [block[cut + 1 :]] if cut + 1 < len(block) else []
-        self._take(whole)
-
-    def _hold(self, block: bytes) -> None:
-        """Part of a line that has not ended yet; one that does not end is not held for ever."""
-        self._begun.append(block)
-        if sum(map(len, self._begun)) > self.most_line_bytes:
-            self._begun, self._endless = [], True
-            most = self.most_line_bytes >> 20
+        passed, whole, too_long = self._held.take(block)
+        self.lines += passed
+        if whole is not None:
+            self._take(whole)
+        if too_long:
+            most = self._held.most_bytes >> 20
             self._say(
                 "M201", f"a line does not end within {most} MiB: what stands in it was not looked at", self.lines + 1
             )
@@ -234,22 +219,7 @@ class MessageCheck:
             value = self._value(line, key, number)
             if value is not UNSET:
                 wire[key] = value
-        if not isinstance(wire.get("schema"), dict):
-            self._say("M216", "a SCHEMA without an object 'schema'", number, name)
-        keys = wire.get("key_properties", UNSET)
-        if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-            words = "has no key_properties" if keys is UNSET else "has key_properties that are no list of names"
-            self._say(
-                "M216",
-                f"the SCHEMA of '{name}' {words}: some targets end there; [] says that there is no key",
-                number,
-                name,
-            )
-        marks = wire.get("bookmark_properties")
-        if not isinstance(marks, str | list | None) or not all(isinstance(one, str) for one in marks or ()):
-            words = "has bookmark_properties that are no list of names: some targets end there"
-            self._say("M216", f"the SCHEMA of '{name}' {words}", number, name)
-        check_schema_message(wire, self.findings, place=f"line {number}")
+        check_schema_line(wire, self.findings, number)
         self._stream(name).take_schema(wire, number)
 
     def _state(self, line: Line, number: int, seconds: float, now: dt.datetime) -> None:
@@ -312,8 +282,7 @@ class MessageCheck:
         Args:
             whole: the tap came to its end; else it was stopped, and what is missing behind says nothing.
         """
-        last = b"".join(self._begun)
-        self._begun = []
+        last = self._held.rest()
         if last:
             if whole:
                 self._take(last)

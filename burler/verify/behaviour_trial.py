@@ -9,8 +9,8 @@ from typing import Any
 
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
-from burler.verify.behaviour_catalogs import legacy
 from burler.verify.behaviour_seen import MOST_KEYS, Seen
+from burler.verify.catalogs import legacy
 from burler.verify.program import Disturbance, Ended, Program, never
 
 

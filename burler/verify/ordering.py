@@ -112,6 +112,8 @@ class _Order:
 
     def _see(self, record: Mapping[str, Any]) -> None:
         self._row += 1
+        if self._row == 1:
+            self._begin()
         value: Any = record.get(self._key, _ABSENT)  # a name may have dots in it
         if value is _ABSENT and len(self._path) > 1:
             value = record
@@ -127,6 +129,11 @@ class _Order:
                 value,
             )
         self._shown = value
+
+    def _begin(self) -> None:
+        run = running()
+        if run is not None and run.tally.watcher is not None:
+            run.tally.watcher.order(run.name, self._place, self._key, self._order, None)
 
     def _against(self, fact: str, value: Any) -> None:
         run = running()

@@ -96,7 +96,8 @@ def _ending(verification: Verification, width: int, colour: bool) -> list[str]:
     counts = verification.counts
     words = [_several(count, word) for word, count in counts.items() if count]
     if not words:
-        words = [f"clean: {len(verification.checked)} rules looked at"]
+        looked = len(verification.checked)
+        words = [f"clean: {_several(looked, 'rule')} looked at" if looked else "no rule was looked at"]
     said = ", ".join(words)
     worst = next((word for word in ("error", "warning") if counts[word]), None)
     further = []

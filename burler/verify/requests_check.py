@@ -186,7 +186,8 @@ def _unchecked(watch: RequestWatch) -> dict[str, str]:
         hosts = ", ".join(sorted(watch.tunnels)[:PLACES])
         reason = f"requests to {hosts} went through a tunnel (https), into which nobody can look"
     elif watch.unknown:
-        reason = f"nobody knows how to watch a client of type {', '.join(watch.unknown)}"
+        kinds = "requests.Session, httpx.Client and burler.http.Client are known, and objects that hold one"
+        reason = f"the requests of a client of type {', '.join(watch.unknown)} can't be seen: {kinds}"
     elif not watch.endpoints:
         reason = "no request was seen"
     if reason and (not watch.endpoints or watch.tunnels):

@@ -54,7 +54,7 @@ class RequestWatch:
         now: seconds since 1970, for ``Retry-After`` with a date.
 
     Attributes:
-        unknown: the types of clients that nobody knows how to watch.
+        unknown: the types of clients whose requests can't be seen.
         unchecked: rules that can't be looked at here, by code, with the reason.
         tunnels: how often a proxy led to a host of which nobody saw the requests.
         plain, unverified, early: where credentials went over http, certificates were not looked at, and a 429 was

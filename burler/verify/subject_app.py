@@ -122,6 +122,8 @@ class AppSubject:
                 ended_well=lambda stream: how == "succeeded" or (how == "failed" and stream not in result.errors),
                 resumed=state is not None,
             )
+        if not watcher.ordered:
+            unchecked["O401"] = "no function that declares an order (burler.verify.ensure_ordering) gave a record"
         requests = requests_of(watcher.requests)
         return RunEnd(
             how,
@@ -224,6 +226,7 @@ class Watching:
         self.requests = RequestWatch(_stream_that_runs)
         self.patches: dict[str, dict[str, Any]] = {}
         self.orders: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.ordered = False
         self._findings, self._watch_requests = findings, watch_requests
         self._lock = threading.Lock()
 
@@ -239,8 +242,11 @@ class Watching:
                 message = f"the source sends '{path}', and the stream's schema drops it ({count} times)"
                 self._findings.add("R502", message, stream=stream, path=path, count=count)
 
-    def order(self, stream: str, place: str, key: str, order: str, flip: Mapping[str, Any]) -> None:
+    def order(self, stream: str, place: str, key: str, order: str, flip: Mapping[str, Any] | None) -> None:
         """See there."""
+        self.ordered = True
+        if flip is None:
+            return
         with self._lock:
             message = f"{place} says {order} by '{key}', and {flip['fact']}"
             self._findings.add("O401", message, stream=stream or None, path=key, place=f"record {flip['row']}")

@@ -9,7 +9,7 @@ from typing import Any
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.verify.behaviour import check_behaviour, check_discovery, ended_badly
-from burler.verify.behaviour_catalogs import legacy, names_of
+from burler.verify.catalogs import legacy, names_of
 from burler.verify.options import Options
 from burler.verify.program import Ended, Program, flags_of
 from burler.verify.proxy import watching_proxy

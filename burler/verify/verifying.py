@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,11 +21,11 @@ from burler.spec.resume import compare, compare_new
 from burler.spec.statelog import KeptState
 from burler.spec.states import streams_of, without_streams
 from burler.spec.table import RULES
+from burler.verify.catalogs import select_all, without
 from burler.verify.facts import facts_of
 from burler.verify.options import Options
 from burler.verify.outcome import result
 from burler.verify.result import RunFacts, Verification
-from burler.verify.select_all import select_all, without
 from burler.verify.subject import RunEnd, Subject
 from burler.verify.unlooked import unlooked
 
@@ -53,6 +53,7 @@ class _Verifying:
         self.subject, self.options = subject, options
         self.findings = Findings(RULES)
         self.unchecked: dict[str, str] = {}
+        self._left_by_runs: list[Mapping[str, str]] = []
         self.runs: list[RunFacts] = []
         self.catalog: Any = None
         self.selected: Any = None
@@ -99,6 +100,9 @@ class _Verifying:
                 self._behave(first, end)
         finally:
             first.close()
+        for code, reason in self._left_by_runs[0].items():
+            if all(code in left for left in self._left_by_runs):
+                self._leave(reason, code)  # no run could look at it
 
     def _sync(self, run: str, state: Any, left_out: Collection[str] = ()) -> tuple[MessageCheck, RunEnd]:
         """One run of the tap, perhaps without some streams."""
@@ -143,7 +147,7 @@ class _Verifying:
             if stream in facts.streams and flips:
                 facts.streams[stream].order.setdefault("declared", []).extend(flips)
         self.runs.append(facts)
-        self.unchecked.update(end.unchecked)
+        self._left_by_runs.append(end.unchecked)
         return check, end
 
     def _first_ended(self, first: MessageCheck, end: RunEnd) -> None:

@@ -8,10 +8,10 @@ import json
 
 import pytest
 
-from burler.verify.behaviour_catalogs import fewer_fields, legacy, names_of, nothing_selected
 from burler.verify.behaviour_discovery import split_catalog
 from burler.verify.behaviour_seen import Seen, shown_keys
 from burler.verify.behaviour_states import as_of
+from burler.verify.catalogs import fewer_fields, legacy, names_of, nothing_selected
 
 NOW = dt.datetime(2030, 1, 2, 3, 4, 5, 678, dt.UTC)
 
