@@ -170,7 +170,8 @@ class Pair:
         tap.write_text(TAP)
         target.write_text(TARGET)
         state.write_text(self.table.state())
-        log = (folder / "tap.log").open("ab")
+        self._log = folder / "tap.log"
+        log = self._log.open("ab")
         self.printed = folder / "printed.jsonl"
         with log, self.printed.open("ab") as printed:
             self.tap = subprocess.Popen(
@@ -195,6 +196,10 @@ class Pair:
         for process in (self.tap, self.target):
             process.kill()
             process.wait(30)
+
+    def runs(self):
+        """Whether the tap has got as far as its streams: a signal before that ends it at once."""
+        return b": start" in self._log.read_bytes()
 
     def wait_for(self, whether, what):
         limit = time.monotonic() + 60
@@ -242,7 +247,7 @@ def test_the_table_is_as_fresh_as_configured(tmp_path):
 def test_without_a_due_state_the_table_waits(tmp_path):
     """The other way round: with an hour between STATEs nothing is stored until the tap ends, then all of it is."""
     with Growing(tmp_path, 0.01) as source, Pair(tmp_path, state_ms=3_600_000, poll_ms=100) as pair:
-        pair.wait_for(lambda: source.count >= 150, "the source has 150 rows")
+        pair.wait_for(lambda: source.count >= 150 and pair.runs(), "the source has 150 rows and the tap runs")
         assert pair.table.count() == 0
         source.__exit__()
         pair.end()
