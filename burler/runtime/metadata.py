@@ -221,13 +221,18 @@ def _with_root(spec: StreamSpec, root: Mapping[str, Any], where: str) -> StreamS
 
 def _check_keys(spec: StreamSpec, valid: Iterable[str], schema: Mapping[str, Any], where: str) -> None:
     fields = schema["properties"]
-    keys = dict.fromkeys((*spec.key_properties, spec.replication_key, *valid))
-    missing = [key for key in keys if key and key not in fields]
+    named = {
+        **dict.fromkeys(valid, "replication key"),
+        **({spec.replication_key: "replication key"} if spec.replication_key else {}),
+        **dict.fromkeys(spec.key_properties, "key property"),
+    }
+    missing = [(role, key) for key, role in named.items() if key not in fields]
     if missing:
-        close = difflib.get_close_matches(missing[0], fields, n=1)
+        close = difflib.get_close_matches(missing[0][1], fields, n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         raise DeclarationError(
-            f"{where}: {', '.join(repr(key) for key in missing)} not in the schema.{hint} "
+            f"{where}: {', '.join(f'{role} {key!r}' for role, key in missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not in the schema.{hint} "
             f"Its fields: {', '.join(fields) or 'none'}."
         )
 
