@@ -1,8 +1,8 @@
 """Pages of docs as sessions in a shell: files are saved as the text says, commands typed, outputs compared.
 
-A block behind a line that ends with "as `NAME`:" (or that says "as `NAME`" in its last sentence, with a colon at its end)
-is saved as NAME. In a ``console`` block a line with ``$ `` in front is typed; what follows it is what it prints. ``...``
-stands for any text, alone in a line for any lines. Moments, versions and sizes of files are the page's own.
+A block behind a line that says "as `NAME`" near its end, which is a colon, is saved as NAME. In a ``console`` block a
+line with ``$ `` in front is typed; what follows it is what it prints. ``...`` stands for any text, alone in a line for
+any lines. Moments, versions and sizes of files are the page's own.
 """
 
 from __future__ import annotations

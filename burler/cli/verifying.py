@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from burler.cli import common, process
-from burler.errors import StorageError, UsageError
+from burler.errors import AppError, StorageError, UsageError
 from burler.spec.choice import Choice, check_choice
 from burler.spec.table import RULES
 from burler.verify.options import Options
@@ -193,7 +193,12 @@ def _verify(app: str | None, asked: Asked, options: Options, baseline: Baseline 
         return given.verify_catalog(options.catalog, subject=asked.catalog or "", options=options, baseline=baseline)
     from burler.verify.subject_app import app_subject
 
-    return verifying.verify(app_subject(app, asked.config), options, baseline=baseline)
+    try:
+        subject = app_subject(app, asked.config)
+    except AppError as error:
+        others = "Any other tap: burler verify --exec 'COMMAND'. Messages in a file: burler verify - < FILE"
+        raise AppError(f"{error}\n  {others}") from None
+    return verifying.verify(subject, options, baseline=baseline)
 
 
 def _messages(asked: Asked, options: Options, baseline: Baseline | None) -> Verification:

@@ -1,5 +1,5 @@
-"""A run that was resumed from a STATE of another one, held against that one, by the keys of its rows (B311 to B313, and
-B325)."""
+"""A run that was resumed from a STATE of another one, held against that one, by the keys of its rows (B311 to B313,
+B325 and B326)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from burler.spec.bookmarks import marks_of
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.spec.statelog import KeptState
-from burler.spec.states import MISSING
+from burler.spec.states import MISSING, entry_of
 from burler.spec.stream import StreamCheck
 
 _FEW = 5
 """A stream of fewer rows may come again whole: they may all stand at the bookmark."""
 _LOOKED_AT = 100_000
+_AT_BOOKMARK = 10_000
+_OF_BOOKMARKS = frozenset({"replication_key", "replication_key_value", "starting_replication_value", "version"})
+"""What stands in a stream's entry of a state without telling more of its rows than the bookmark does."""
 
 
 def compare(
@@ -27,6 +30,7 @@ def compare(
     *,
     last: bool,
     lookbacks: Mapping[str, float] | None = None,
+    exclusive: Collection[str] = (),
 ) -> None:
     """Hold a resumed run against the first one.
 
@@ -36,18 +40,50 @@ def compare(
         state: the STATE of the first run that the other one was given.
         last: whether it was the last one.
         lookbacks: by stream: how far before its bookmark a run begins on purpose, in seconds or in the key's numbers.
+        exclusive: streams that go on behind their bookmark on purpose.
     """
     for name, before in first.streams.items():
         if not before.rows:
             continue
         after = resumed.streams.get(name)
-        _skipped(before, after, state, findings)
+        if not _skipped(before, after, state, findings) and name not in exclusive:
+            _left_out(before, after, state, findings)
         if after is None:
             continue
         if last:
             _repeated(before, after, state, findings, (lookbacks or {}).get(name, 0))
         if first.whole or (before.bookmarks is not None and before.bookmarks.order.direction in ("asc", "same")):
             _missed(before, after, findings)
+
+
+def compare_stopped(
+    first: MessageCheck,
+    state: KeptState,
+    resumed: MessageCheck,
+    findings: Findings,
+    *,
+    exclusive: Collection[str] = (),
+) -> bool:
+    """Hold a resumed run that was ended early against the first one, as far as that can be done: streams whose rows
+    rise, once the resumed run is past all rows of the first one. Gives whether there was such a stream."""
+    found = False
+    for name, before in first.streams.items():
+        after = resumed.streams.get(name)
+        if before.rows and after is not None and _is_past(before, after):
+            found = True
+            if not _skipped(before, after, state, findings) and name not in exclusive:
+                _left_out(before, after, state, findings)
+    return found
+
+
+def _is_past(before: StreamCheck, after: StreamCheck) -> bool:
+    watch, other = before.bookmarks, after.bookmarks
+    if watch is None or other is None or watch.kind is None or watch.kind != other.kind:
+        return False
+    if not watch.order.direction == other.order.direction == "asc":
+        return False
+    marks = marks_of([watch.greatest, other.greatest], watch.kind)
+    return marks is not None and marks[0] < marks[1]
 
 
 def compare_new(first: MessageCheck, again: MessageCheck, streams: Collection[str], findings: Findings) -> None:
@@ -75,11 +111,11 @@ def compare_new(first: MessageCheck, again: MessageCheck, streams: Collection[st
             )
 
 
-def _skipped(before: StreamCheck, after: StreamCheck | None, state: KeptState, findings: Findings) -> None:
-    """Rows that came after the STATE and that the resumed run does not have."""
+def _skipped(before: StreamCheck, after: StreamCheck | None, state: KeptState, findings: Findings) -> bool:
+    """Rows that came after the STATE and that the resumed run does not have; whether there are any."""
     start = state.rows.get(before.name, 0)
     if start >= before.log.count:
-        return
+        return False
     if after is None:
         lost, line, total = before.log.count - start, 0, before.log.count - start
         part = next(before.log.parts(start), None)
@@ -87,7 +123,7 @@ def _skipped(before: StreamCheck, after: StreamCheck | None, state: KeptState, f
     else:
         missing = _lost(before, after, start)
         if not missing:
-            return
+            return False
         lost, line, total = len(missing), min(missing), before.log.count - start
     findings.add(
         "B312",
@@ -97,6 +133,7 @@ def _skipped(before: StreamCheck, after: StreamCheck | None, state: KeptState, f
         place=f"line {line} of the first run",
         count=lost,
     )
+    return True
 
 
 def _lost(before: StreamCheck, after: StreamCheck, start: int) -> list[int]:
@@ -112,6 +149,29 @@ def _lost(before: StreamCheck, after: StreamCheck, start: int) -> list[int]:
     # A row that had come before the STATE as well, at the same place, was not lost with it.
     twice = before.log.found_before(start, {row: mark for row, (_line, mark) in zip(numbers, missing, strict=False)})
     return [line for row, (line, _mark) in zip(numbers, missing, strict=False) if row not in twice]
+
+
+def _left_out(before: StreamCheck, after: StreamCheck | None, state: KeptState, findings: Findings) -> None:
+    """Rows that stand at the bookmark itself, of which the resumed run has none: it asked for what is greater."""
+    watch = before.bookmarks
+    if watch is None or watch.kind != "time" or watch.partitioned or before.full_table or not before.keys:
+        return
+    entry = entry_of(state.value, before.name, before.tap_stream_id)
+    if isinstance(entry, Mapping) and not entry.keys() <= {watch.key, *_OF_BOOKMARKS}:
+        return  # the tap knows more than the bookmark: which rows stand at it, or that nothing has changed
+    said = watch.bookmark_in(state.value)
+    bookmark = None if said is MISSING else watch.said(said)
+    marks = None if bookmark is None else marks_of([bookmark], watch.kind)
+    there = set() if marks is None else before.log.at(marks[0], _AT_BOOKMARK)
+    if there and (after is None or not after.log.has_any(there)):
+        findings.add(
+            "B326",
+            f"resumed from the STATE of line {state.line}, none of the {len(there)} rows with its bookmark's "
+            f"'{watch.key}' comes: a row that gets that same value later is never read",
+            stream=before.name,
+            path=watch.key,
+            place=f"line {state.line} of the first run",
+        )
 
 
 def _repeated(before: StreamCheck, after: StreamCheck, state: KeptState, findings: Findings, lookback: float) -> None:

@@ -133,6 +133,32 @@ class RowLog:
                     else:
                         first[row] = line
 
+    def again(self) -> int:
+        """How many rows had come before, at the same place by the replication key (where that is known)."""
+        passes = self._passes(self.count)
+        different = 0
+        for this in range(passes):
+            seen: set[tuple[int, float | None]] = set()
+            for part in self.parts():
+                marks = [None if math.isnan(mark) else mark for mark in part.marks]
+                rows = zip(part.rows, marks, strict=True)
+                seen.update(rows if passes == 1 else (one for one in rows if one[0] % passes == this))
+            different += len(seen)
+        return self.count - different
+
+    def at(self, mark: float, most: int) -> set[int]:
+        """Rows that stand at a place by the replication key, ``most`` of them."""
+        found: set[int] = set()
+        for part in self.parts():
+            found.update(row for row, one in zip(part.rows, part.marks, strict=True) if one == mark)
+            if len(found) >= most:
+                break
+        return found
+
+    def has_any(self, rows: set[int]) -> bool:
+        """Whether one of these rows came."""
+        return any(not rows.isdisjoint(part.rows) for part in self.parts())
+
     def missing_in(
         self, other: RowLog, start: int = 0, *, numbers: list[int] | None = None
     ) -> Iterator[tuple[int, float]]:

@@ -221,4 +221,56 @@ RESUMING_RULES: tuple[Rule, ...] = (
             "        yield from comments(ticket)\n"
         ),
     ),
+    Rule(
+        code="B326",
+        name="resume-without-boundary",
+        severity="warning",
+        title="A resumed run leaves out the rows that stand at its bookmark.",
+        what=(
+            "A run is resumed from a STATE, and of the rows whose date-time is the bookmark itself none comes. Left "
+            'out are streams without keys, those that say `resume="exclusive"` (burler), and those whose entry in the '
+            "STATE holds more than the bookmark: they may know which rows stand at it."
+        ),
+        why=(
+            "Two rows may change in the same second, one before the run and one after it. The second one is then never "
+            "read, and nothing tells."
+        ),
+        mend=(
+            "Ask for rows at or after the bookmark (>=): a row that comes twice is known by its key. Where no two rows "
+            "can share a value, leave the rule out for this stream."
+        ),
+        breaks=(
+            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
+            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
+            '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
+            '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
+            '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
+            '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
+            "# resumed from STATE 1\n"
+            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
+            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
+            '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
+        ),
+        keeps=(
+            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
+            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
+            '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
+            '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
+            '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
+            '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
+            "# resumed from STATE 1\n"
+            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
+            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
+            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
+            '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
+            '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
+        ),
+    ),
 )

@@ -175,4 +175,45 @@ STREAM_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {}}\n'
         ),
     ),
+    Rule(
+        code="M227",
+        name="key-of-many-rows",
+        severity="warning",
+        title="Most rows of a stream come under a key that another row has.",
+        what=(
+            "In a run of a stream that is not read whole, more than half of the rows have the key (and the same value "
+            "of the replication key, where there is one) of a row before them. Looked at from ten rows on; streams "
+            "that are LOG_BASED are left out."
+        ),
+        why=(
+            "A target keeps one row of each key: the others are lost. Or the same rows are read again and again, which "
+            "costs."
+        ),
+        mend=(
+            "Take more fields into key_properties until they tell rows apart: in a substream often the parent's. If "
+            "the rows are the same, sort the request, so that pages do not overlap."
+        ),
+        breaks=(
+            '{"type": "SCHEMA", "stream": "notes", "schema": {"type": "object", "properties": {"contact": '
+            '{"type": "integer"}, "id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}, '
+            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            + "".join(
+                f'{{"type": "RECORD", "stream": "notes", "record": {{"contact": {contact}, "id": 1, "at": '
+                '"2024-05-01T00:00:00Z"}}\n'
+                for contact in range(1, 11)
+            )
+            + '{"type": "STATE", "value": {"bookmarks": {"notes": {"at": "2024-05-01T00:00:00Z"}}}}\n'
+        ),
+        keeps=(
+            '{"type": "SCHEMA", "stream": "notes", "schema": {"type": "object", "properties": {"contact": '
+            '{"type": "integer"}, "id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}, '
+            '"key_properties": ["contact", "id"], "bookmark_properties": ["at"]}\n'
+            + "".join(
+                f'{{"type": "RECORD", "stream": "notes", "record": {{"contact": {contact}, "id": 1, "at": '
+                '"2024-05-01T00:00:00Z"}}\n'
+                for contact in range(1, 11)
+            )
+            + '{"type": "STATE", "value": {"bookmarks": {"notes": {"at": "2024-05-01T00:00:00Z"}}}}\n'
+        ),
+    ),
 )

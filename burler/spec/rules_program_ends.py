@@ -10,7 +10,7 @@ END_RULES: tuple[Rule, ...] = (
         name="closed-stdout",
         severity="error",
         title="The reader goes away, and the tap runs on or says that all is well.",
-        what="The first line is read, then the pipe is closed. The tap must end within `stop_seconds` (10), and not "
+        what="The first line is read, then the pipe is closed. The tap must end within `stop-seconds` (10), and not "
         "with exit code 0. The pipe is as small as the system allows. A tap all of whose output fits into pipe and "
         "buffer may not notice: then nothing is said.",
         why="The target has died. A tap that goes on fetches for hours what nobody gets; one that ends with 0 says "

@@ -26,7 +26,7 @@ SIGTERM_RULES: tuple[Rule, ...] = (
         name="sigterm-ignored",
         severity="warning",
         title="SIGTERM does not end the tap.",
-        what=_HOW + "It must end within `stop_seconds` (10). Reported as well: SIGTERM is switched off in it (Linux "
+        what=_HOW + "It must end within `stop-seconds` (10). Reported as well: SIGTERM is switched off in it (Linux "
         "tells), or all rows of a whole run come and it has clearly gone on with its work. What this shows is one "
         "place of a run; a tap that waits for a slow reply when the signal comes is not tried.",
         why="After its grace period (10 to 30 seconds) it is killed with SIGKILL, in the middle of whatever it does, "

@@ -67,8 +67,8 @@ _COSTS = (
         severity="warning",
         title="A stream asks for its rows one by one.",
         what=(
-            "The requests of a stream that were answered well, divided by its rows: more than requests_per_row (0.5) "
-            "is reported once there were requests_counted (20). Runs without a row say nothing."
+            "The requests of a stream that were answered well, divided by its rows: more than `requests-per-row` (0.5) "
+            "is reported once there were `requests-counted` (20). Runs without a row say nothing."
         ),
         why=(
             "A list of 100,000 rows with a request for each takes hours where the list itself takes minutes, and uses "

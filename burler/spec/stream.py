@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from burler.spec.lines import Line
 
 _PATCHED = frozenset({"R501", "M205", "M217", "M218"})
+_ENOUGH_ROWS = 10
 _SCHEMAS = 20
 """Of so many SCHEMAs of a stream is noted what came."""
 
@@ -182,8 +183,7 @@ class StreamCheck:
             for name in self.keys:
                 empty = [line for row, line in zip(rows, lines, strict=True) if name in row and row[name] is None]
                 self._say_lines("M207", f"a row whose key '{name}' is null: it can't be told from others", empty, name)
-        if self._log_all or self.full_table:
-            self.log.add(numbers_of(keys), lines, marks)
+        self.log.add(numbers_of(keys), lines, marks)
 
     def take_nul(self, record: Any, line: int) -> None:
         """A row whose line has the character NUL in it, somewhere."""
@@ -214,9 +214,22 @@ class StreamCheck:
                 )
         self._version_start = self.log.count
 
+    def _look_at_keys(self) -> None:
+        """Rows of an incremental stream may come again; if most do, they have come under one key."""
+        changes = self.declared is not None and self.declared.replication_method == "LOG_BASED"
+        if self.full_table or changes or not self.keys or self.log.count < _ENOUGH_ROWS:
+            return
+        again = self.log.again()
+        if 2 * again > self.log.count:
+            keys = ", ".join(self.keys)
+            also = "" if self.replication_key is None else f" and the same '{self.replication_key}'"
+            fact = f"{again} of {self.log.count} rows have the key ({keys}){also} of a row before them"
+            self._say("M227", f"{fact}: targets keep one", None, keys)
+
     def finish(self, *, whole: bool, last_state: Any, now: dt.datetime, own_layout: bool = False) -> None:
         """The end of the messages. ``whole``: the tap had come to its end."""
         self._end_version()
+        self._look_at_keys()
         self.versions.finish(whole=whole, full_table=self.full_table)
         if self.bookmarks is not None:
             self.bookmarks.finish(

@@ -80,7 +80,7 @@ def verify_messages(
         started=started,
         seconds=time.monotonic() - began,
         baseline=baseline,
-        areas="CMBOR" if declared is not None else "MBOR",
+        areas="CMBORPH" if declared is not None else "MBORPH",
     )
     check.close()
     return found
@@ -91,7 +91,7 @@ def _enough(check: MessageCheck, options: Options) -> bool:
 
 
 def _needs_tap(code: str) -> bool:
-    return code[0] in "PH" or code in ("B311", "B312", "B313", "B314", "B325", "O401", "R502")
+    return code[0] in "PH" or code in ("B311", "B312", "B313", "B314", "B325", "B326", "O401", "R502")
 
 
 def verify_catalog(catalog: Any, *, subject: str, options: Options, baseline: Baseline | None = None) -> Verification:

@@ -35,18 +35,23 @@ def result(
     wanted = counted(everything, options.choice)
     new, known = (wanted, []) if baseline is None else baseline.split(wanted)
     asked = [code for code, rule in RULES.items() if code[0] in areas and options.choice.wants(rule)]
+    checked = [code for code in asked if code not in unchecked]
     return Verification(
         subject=masked(subject),
         started=format_time(started),
         seconds=seconds,
         findings=list(new),
         runs=runs,
-        checked=[code for code in asked if code not in unchecked],
+        checked=checked,
         unchecked={code: unchecked[code] for code in asked if code in unchecked},
         baselined=len(known),
-        gone=[] if baseline is None else baseline.gone(wanted),
+        gone=[] if baseline is None else [one for one in baseline.gone(everything) if _code_of(one) in checked],
         ignored=len(everything) - len(wanted),
     )
+
+
+def _code_of(fingerprint: str) -> str:
+    return fingerprint.partition("|")[0]
 
 
 def _harmless(one: Finding) -> Finding:

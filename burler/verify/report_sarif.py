@@ -68,7 +68,8 @@ def _uri(subject: str) -> str:
     what it was given."""
     if subject == "-":
         return _STDIN
-    path = next((Path(text) for text in (subject, subject.partition(":")[0]) if _exists(text)), None)
+    words = [word for word in subject.split() if not Path(word).is_absolute()]  # of a command: 'python tap.py ...'
+    path = next((Path(text) for text in (subject, subject.partition(":")[0], *words) if _exists(text)), None)
     if path is None:
         return quote(next(iter(subject.split()), "tap").encode("utf-8", "replace"))
     path = path / "__init__.py" if path.is_dir() else path

@@ -16,6 +16,7 @@ _DROPPED = ("requests", "ratio", "rows/s", "order", "rows")
 _RULES_SHOWN = 8
 _LEAST_WIDTH = 40
 _MEASURED_SECONDS = 0.05
+_RATIO_SECONDS = 1.0
 
 
 def as_text(verification: Verification, *, width: int = 120, colour: bool = False) -> str:
@@ -84,12 +85,16 @@ def _row(facts: StreamFacts) -> dict[str, str]:
         "rows": f"{facts.rows:,}",
         "rows/s": f"{facts.rows / facts.seconds:,.0f}" if facts.seconds >= _MEASURED_SECONDS else "-",
         "order": f"none, {_several(flips, 'turn')}" if order == "none" else order,
-        "ratio": "-" if ratio is None else f"{ratio:,.0f} s/s" if ratio >= 10 else f"{ratio:.2g} s/s",
+        "ratio": "-" if facts.seconds < _RATIO_SECONDS else _ratio(ratio),
         "requests": f"{sum(one.get('requests', 0) for one in facts.requests.values()):,}" if facts.requests else "-",
         "bookmark": ""
         if end is None and begin is None
         else f"{ascii_of('-' if begin is None else begin)} -> {ascii_of('-' if end is None else end)}",
     }
+
+
+def _ratio(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:,.0f} s/s" if ratio >= 10 else f"{ratio:.2g} s/s"
 
 
 def _ending(verification: Verification, width: int, colour: bool) -> list[str]:

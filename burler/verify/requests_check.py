@@ -62,7 +62,7 @@ def _check_costs(watch: RequestWatch, rows: Mapping[str, int], findings: Finding
             findings.add("H701", f"{fact}.", stream=stream, path=name, count=one.no_timeout)
         if one.repeated and not (one.login and one.repeated * _REQUESTS_OF_A_TOKEN < total):
             times = "once more" if one.repeated == 1 else f"{one.repeated} times more"
-            fact = f"{name}: a request that had been answered was sent {times}, such as {one.repeated_url}"
+            fact = f"a request that had been answered was sent {times}, such as {one.repeated_url}"
             findings.add("H702", f"{fact}.", stream=stream, path=name, count=one.repeated)
     whole = list(answered) == [None]
     if whole:
@@ -115,20 +115,20 @@ def _check_series(watch: RequestWatch, series: Series, findings: Findings, *, wh
     if whole:
         holes = pages.skipped(series, resumed=resumed)
         if holes:
-            fact = f"{endpoint}: {_holes(series, holes)} never asked for; asked for were {_values(series)}"
+            fact = f"{_holes(series, holes)} never asked for; asked for were {_values(series)}"
             findings.add("H704", f"{fact}.", count=len(holes), **where)
         elif not resumed and _starts_late(watch, series):
-            fact = f"{endpoint}: the first page asked for is {series.name}={series.values[0]}"
+            fact = f"the first page asked for is {series.name}={series.values[0]}"
             findings.add("H704", f"{fact}; nobody asked for the one before it.", **where)
         cap = pages.capped(series)
         if cap is not None:
-            fact = f"{endpoint}: pages have {cap} rows, however many are asked for, and {series.name} goes on by"
+            fact = f"pages have {cap} rows, however many are asked for, and {series.name} goes on by"
             findings.add("H708", f"{fact} {series.step}: {_values(series)}.", count=len(series.rows) - 1, **where)
     twice = pages.repeated_rows(series)
     if twice:
         first, last = twice[0]
         shown = str(first) if first == last else f"{first} to {last}"
-        fact = f"{endpoint}: rows {shown} came twice: {_values(series)} with a limit of {series.limit}"
+        fact = f"rows {shown} came twice: {_values(series)} with a limit of {series.limit}"
         findings.add("H705", f"{fact}.", count=len(twice), **where)
 
 
@@ -160,7 +160,7 @@ def _check_failure(watch: RequestWatch, failure: Failure, findings: Findings) ->
     code = "H706" if status is None or status >= 500 or status in PASSING else "H710"
     what = "the reply was lost" if status is None else f"the source answered {status}"
     again = "no later try went well" if code == "H706" else "the stream ended well all the same"
-    fact = f"{failure.endpoint}: {what} ({failure.shown}), and {again}: its rows may be missing"
+    fact = f"{what} ({failure.shown}), and {again}: its rows may be missing"
     if code == "H710" and _is_behind_the_end(watch, failure):
         return
     findings.add(code, f"{fact}.", stream=failure.stream, path=failure.endpoint, place=failure.shown)
@@ -173,7 +173,7 @@ def _is_behind_the_end(watch: RequestWatch, failure: Failure) -> bool:
 
 
 def _check_open(last: Open, findings: Findings) -> None:
-    fact = f"{last.endpoint}: the last page had {last.rows} rows, and its '{last.says}' says that there is more"
+    fact = f"the last page had {last.rows} rows, and its '{last.says}' says that there is more"
     findings.add("H709", f"{fact}; nobody asked for it.", stream=last.stream, path=last.endpoint, place=last.shown)
 
 

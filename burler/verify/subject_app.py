@@ -17,6 +17,7 @@ from burler.config.secrets import secret_values
 from burler.context import running
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
+from burler.errors import BurlerError
 from burler.runtime import logs
 from burler.runtime.apps import load_app
 from burler.runtime.collector import calm_collector
@@ -107,7 +108,9 @@ class AppSubject:
         finally:
             watcher.requests.undo()
         for stream, error in result.errors.items():
-            findings.add("P609", f"{run}: the stream failed: {logs.short(error)}", stream=stream, place=run)
+            at = None if isinstance(error, BurlerError) else logs.place_of_error(error)
+            where = "" if at is None else f" at {at}"
+            findings.add("P609", f"{run}: the stream failed{where}: {logs.short(error)}", stream=stream, place=run)
         how = "stopped" if stopper.over and not result.errors else "failed" if result.errors else "succeeded"
         if result.stopped_by is not None:  # whoever told this run to stop means the whole verification
             raise SystemExit(128 + result.stopped_by)
@@ -133,6 +136,7 @@ class AppSubject:
             orders=watcher.orders,
             unchecked=unchecked,
             lookbacks=_lookbacks_of(session.specs),
+            exclusive={name for name, spec in session.specs.items() if spec.resume == "exclusive"},
         )
 
     def behave(

@@ -17,7 +17,7 @@ from burler.spec.catalog import check_catalog
 from burler.spec.declared import declared_of
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
-from burler.spec.resume import compare, compare_new
+from burler.spec.resume import compare, compare_new, compare_stopped
 from burler.spec.statelog import KeptState
 from burler.spec.states import streams_of, without_streams
 from burler.spec.table import RULES
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _SYNC = "sync"
 _OF_DISCOVERY = ("P611", "P614", "P615")
-_OF_RESUMED = ("B311", "B312", "B313", "B325")
+_OF_RESUMED = ("B311", "B312", "B313", "B325", "B326")
 
 
 def verify(subject: Subject, options: Options | None = None, *, baseline: Baseline | None = None) -> Verification:
@@ -172,21 +172,26 @@ class _Verifying:
         name = f"resumed from STATE {state.number} of {first.states.count}"
 
         def look(resumed: MessageCheck) -> None:
-            compare(first, state, resumed, self.findings, last=last, lookbacks=end.lookbacks)
+            compare(first, state, resumed, self.findings, last=last, lookbacks=end.lookbacks, exclusive=end.exclusive)
 
-        self._apart(name, state.value, look)
+        def look_at_part(resumed: MessageCheck) -> bool:
+            return compare_stopped(first, state, resumed, self.findings, exclusive=end.exclusive)
+
+        self._apart(name, state.value, look, look_at_part)
 
     def _apart(
         self,
         run: str,
         state: Any,
         look: Callable[[MessageCheck], None],
+        look_at_part: Callable[[MessageCheck], bool] = lambda _again: False,
         *,
         only: Collection[str] | None = None,
         left_out: Collection[str] = (),
     ) -> None:
         """A further run; of what is found in it that counts which the runs before have not shown. ``look`` gets what it
-        gave, if it came to its end; ``only``: the rules that count."""
+        gave, if it came to its end, and ``look_at_part`` if it was stopped before (it gives whether that was enough to
+        see rows that are lost); ``only``: the rules that count."""
         seen = {one.fingerprint for one in self.findings}
         before, self.findings = self.findings, Findings(RULES)
         try:
@@ -194,7 +199,9 @@ class _Verifying:
             if how.whole:
                 look(again)
             else:
-                codes = ("B311", "B312", "B313") if only is None else [code for code in only if code[0] == "B"]
+                codes = ["B311", "B312", "B313", "B326"] if only is None else [code for code in only if code[0] == "B"]
+                if how.ended == "stopped" and look_at_part(again):
+                    codes = ["B311", "B313"]
                 ended = "failed" if how.ended == "failed" else f"was {how.ended}"
                 self._leave(f"the run '{run}' {ended}", *codes)
             again.close()

@@ -120,6 +120,8 @@ def test_a_baseline_takes_what_is_known_out(tmp_path):
     assert codes(verify(tmp_path, "-", "--baseline", "known.json", "--format", "json", given=more)) == ["R501"]
     gone = verify(tmp_path, "-", "--baseline", "known.json", given=GOOD)
     assert b"M218" in gone.stderr  # it may go from the baseline
+    for option in ("--ignore=M218", "--select=B"):  # what was not looked at may still be there
+        assert b"M218" not in verify(tmp_path, "-", "--baseline", "known.json", option, given=GOOD).stderr
 
 
 @pytest.mark.parametrize("form", ["text", "json", "junit", "sarif", "html"])

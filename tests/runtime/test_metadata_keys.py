@@ -71,7 +71,9 @@ def test_keys_that_are_not_in_the_schema(values: dict[str, Any]):
 
 
 def test_a_declared_key_that_is_not_in_the_schema():
-    with pytest.raises(DeclarationError, match=r"stream 'rows' \(.*:\d+\): key property 'idd' is not in the schema.*'id'\?"):
+    with pytest.raises(
+        DeclarationError, match=r"stream 'rows' \(.*:\d+\): key property 'idd' is not in the schema.*'id'\?"
+    ):
         entry_of(tap_of(key_properties="idd"))
 
 

@@ -92,3 +92,20 @@ def test_many_rows_are_held_in_a_file():
     log.add([7], [50_000])
     assert list(log.repeated()) == [(7, 50_000)]
     log.close()
+
+
+@QUICK
+@given(PAGES, st.integers(1, 20))
+def test_rows_that_come_again_at_the_same_place_are_counted(pages, most):
+    log, seen, again = RowLog(most, least=1), set(), 0
+    for at, page in enumerate(pages):
+        mark = math.nan if at % 3 == 2 else float(at % 2)
+        log.add(numbers_of(page), range(len(page)), [mark] * len(page))
+        for key in page:
+            place = (as_text(key), str(mark))
+            again += place in seen
+            seen.add(place)
+    assert log.again() == again
+    assert log.at(1.0, 10**6) == {number for key, mark in seen if mark == "1.0" for number in numbers_of([eval(key)])}
+    assert log.has_any(log.at(1.0, 1)) == any(mark == "1.0" for _key, mark in seen)
+    log.close()

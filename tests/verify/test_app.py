@@ -70,9 +70,39 @@ def test_a_tap_that_skips_when_it_goes_on():
         return [row for row in ROWS if bookmark is None or row["at"] > bookmark][bookmark is not None :]
 
     found = verify_tap(make_tap(read=skipping))
-    assert codes(found) == {"B312"}
+    assert codes(found) == {"B312", "B326"}
     assert found.exit_code() == 1
     assert "resumed from STATE" in found.findings[0].run
+
+
+def behind(bookmark):
+    """Only what is greater than the bookmark."""
+    return [row for row in ROWS if bookmark is None or row["at"] > bookmark]
+
+
+def test_a_tap_that_goes_on_behind_its_bookmark_is_told_unless_it_says_so():
+    whole = {"strategy": "every_n(100)"}  # so that no row that came is lost by it
+    assert codes(verify_tap(make_tap(read=behind, **whole))) == {"B326"}
+    assert codes(verify_tap(make_tap(read=behind, resume="exclusive", **whole))) == set()
+
+
+def test_runs_that_are_ended_early_show_lost_rows_all_the_same():
+    """Rows that rise: a resumed run that is past the last row of the first one must have had them all."""
+
+    def skipping(bookmark):
+        return reading(bookmark)[3 * (bookmark is not None) :]
+
+    many = {"strategy": "every_n(10)", "read": skipping}
+    found = verify_tap(make_tap(**many), max_records=20)
+    assert found.runs[0].ended == "stopped"
+    assert "B312" in codes(found)
+    assert "B311" in found.unchecked
+
+
+def test_a_key_that_many_rows_share_is_told():
+    rows = [{"id": n % 3, "at": "2024-05-01T00:00:00Z", "name": f"n{n}"} for n in range(12)]
+    (found,) = (one for one in verify_tap(make_tap(read=lambda _bookmark: rows)).findings if one.code == "M227")
+    assert (found.stream, found.path, found.message[:13]) == ("days", "id", "9 of 12 rows ")
 
 
 def test_a_tap_that_reads_everything_again():

@@ -109,6 +109,8 @@ def test_lines_of_messages_are_shown_and_others_are_not(tmp_path, monkeypatch):
     assert place("tap_crm.py") == place("tap_crm.py:tap") == ("tap_crm.py", 1)
     assert place("tap shop") == place("tap shop:tap") == ("tap%20shop/__init__.py", 1)
     assert place("tap-gitlab --config config.json") == ("tap-gitlab", 1)
+    assert place("python tap_crm.py --config config.json") == ("tap_crm.py", 1)
+    assert place("/usr/bin/env python tap_crm.py") == ("tap_crm.py", 1)
     assert place(str(tmp_path / "tap_crm.py")) == ((tmp_path / "tap_crm.py").as_uri(), 1)
 
 

@@ -21,18 +21,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 SAID = {
     "H701": "1 of 1 requests to GET /contacts had no timeout.",
-    "H702": "GET /labels: a request that had been answered was sent 9 times more, such as URL/labels.",
+    "H702": "a request that had been answered was sent 9 times more, such as URL/labels.",
     "H703": "30 requests for 30 rows (1 a row); most of them: GET /contacts/{id}.",
-    "H704": "GET /contacts: page 3 was never asked for; asked for were page=1, 2, 4.",
-    "H705": "GET /rows: rows 9 came twice: offset=0, 9, 18 with a limit of 10.",
-    "H706": "GET /flaky: the source answered 503 (URL/flaky?page=2), and no later try went well: its rows may be "
-    "missing.",
+    "H704": "page 3 was never asked for; asked for were page=1, 2, 4.",
+    "H705": "rows 9 came twice: offset=0, 9, 18 with a limit of 10.",
+    "H706": "the source answered 503 (URL/flaky?page=2), and no later try went well: its rows may be missing.",
     "H707": "GET /contacts sent the header Authorization to api.example.com over http, which everybody on the way can "
     "read.",
-    "H708": "GET /rows: pages have 10 rows, however many are asked for, and offset goes on by 50: offset=0, 50, 100.",
-    "H709": "GET /linked: the last page had 10 rows, and its 'next' says that there is more; nobody asked for it.",
-    "H710": "GET /forbidden: the source answered 403 (URL/forbidden), and the stream ended well all the same: its rows "
-    "may be missing.",
+    "H708": "pages have 10 rows, however many are asked for, and offset goes on by 50: offset=0, 50, 100.",
+    "H709": "the last page had 10 rows, and its 'next' says that there is more; nobody asked for it.",
+    "H710": "the source answered 403 (URL/forbidden), and the stream ended well all the same: its rows may be missing.",
     "H711": "GET /busy was asked again after 0 of the 60 seconds that the source's Retry-After named.",
     "H712": "GET /contacts went to api.example.com without a look at its certificate (verify=False).",
 }
