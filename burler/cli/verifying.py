@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shutil
 import signal
 import sys
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 _SUFFIXES = {".json": "json", ".xml": "junit", ".sarif": "sarif", ".html": "html", ".htm": "html", ".txt": "text"}
 _WIDTH = 120
 _GONE_SHOWN = 10
+_CODE = re.compile(r"[a-z]\d*|all", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ def verify_command(app: str | None, **given: Any) -> int:
     signal.signal(signal.SIGTERM, _end)
     project = find_project(Path.cwd())
     options = _options(asked, project)
+    _hush()
     baseline = _baseline(asked, project)
     strict = project.strict if asked.strict is None else asked.strict
     terminal = sys.stdout  # before it is ours
@@ -108,6 +111,9 @@ def verify_command(app: str | None, **given: Any) -> int:
         _reports(asked, verification, strict=strict)
         writer.write(_report(verification, asked.form, strict=strict, terminal=terminal))
         writer.flush()
+    if not verification.checked and not verification.findings and asked.write_baseline is None and not silent:
+        reasons = "; ".join(dict.fromkeys(verification.unchecked.values())) or "no rule was asked for"
+        raise UsageError(f"no rule was looked at ({reasons}): what was asked for shows nothing of this tap.")
     if silent:
         raise UsageError("not one message came: has the tap failed? Its exit code shows with: set -o pipefail")
     if verification.gone:
@@ -160,14 +166,22 @@ def _state(path: str) -> Any:
 
 
 def _words(given: Sequence[str]) -> tuple[str, ...]:
-    return tuple(word.strip() for one in given for word in one.split(",") if word.strip())
+    words = (word.strip() for one in given for word in one.split(","))
+    return tuple(word.upper() if _CODE.fullmatch(word) else word for word in words if word)
 
 
 def _progress() -> Callable[[str], None]:
-    """What is done next, where somebody looks on."""
+    """What is done next: a verification runs the tap a dozen times."""
     if sys.stderr is None or not sys.stderr.isatty():
-        return lambda text: logger.debug("%s", text)
+        return lambda text: logger.info("verify: %s", text)
     return lambda text: click.echo(f"... {process.harmless(text)}", err=True)
+
+
+def _hush() -> None:
+    """What the tap's runs log would hide the report: they say what goes wrong, unless a level was asked for."""
+    if "BURLER_LOG_LEVEL" not in os.environ and not os.environ.get("LOGGING_CONF_FILE"):
+        logging.getLogger("burler").setLevel(logging.WARNING)
+        logger.setLevel(logging.INFO)
 
 
 def _baseline(asked: Asked, project: Project) -> Baseline | None:
@@ -252,6 +266,10 @@ def _tell(rule: str | None) -> int:
             say(rules_text(RULES.values()))
             return 0
         found = next((one for one in RULES.values() if rule.upper() == one.code or rule == one.name), None)
+        below = [one for one in RULES.values() if rule and one.code.startswith(rule.upper())]
+        if found is None and below:
+            say(rules_text(below))
+            return 0
         if found is None:
             near = difflib.get_close_matches(rule.upper(), RULES, n=1) or difflib.get_close_matches(
                 rule, [one.name for one in RULES.values()], n=1

@@ -5,7 +5,17 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from burler.spec.states import MISSING, entry_of, has_bookmark, mentions, of_kind
+from burler.spec.states import (
+    MISSING,
+    ZONES,
+    entry_of,
+    epoch_unit,
+    has_bookmark,
+    has_zone,
+    knows_more,
+    mentions,
+    of_kind,
+)
 
 if TYPE_CHECKING:
     from burler.spec.bookmarks import BookmarkWatch
@@ -23,7 +33,8 @@ def look_at_end(
     if whole and last_state is not None:
         entry = entry_of(last_state, watch.stream, watch.tap_stream_id)
         if own is not MISSING:
-            _lags(watch, own)
+            if not knows_more(entry, watch.key):
+                _lags(watch, own)
         elif entry is MISSING:
             if not own_layout and not watch.findings.seen("B316", watch.stream):
                 _is_missing(watch, last_state)
@@ -79,15 +90,22 @@ def _lags(watch: BookmarkWatch, own: Any) -> None:
 
 
 def _is_cut_of(said: Any, greatest: Any) -> bool:
-    """Whether a bookmark is the last row's time in whole seconds, minutes or days: so the source's filter may want it,
-    and it is the rows of that second or day that come again, as Singer allows."""
+    """Whether a bookmark is the last row's time in whole seconds, minutes, hours or days: so the source's filter may
+    want it, and it is the rows of that second or day that come again, as Singer allows."""
     if not isinstance(said, dt.datetime):
+        unit = None if isinstance(said, str) else epoch_unit(greatest)  # of numbers that are times since 1970
+        lengths = [] if unit is None else [unit * seconds for seconds in (1, 60, 3_600, 86_400)]
+        return any(said == greatest // length * length for length in lengths)
+    try:
+        there = greatest.astimezone(said.tzinfo)
+    except OverflowError:  # the last day of the year 9999
         return False
-    moment = greatest.astimezone(said.tzinfo).replace(microsecond=said.microsecond if said.microsecond % 1000 else 0)
+    moment = there.replace(microsecond=said.microsecond if said.microsecond % 1000 else 0)
     cuts = (
-        greatest.astimezone(said.tzinfo).replace(microsecond=greatest.microsecond // 1000 * 1000),
+        there.replace(microsecond=greatest.microsecond // 1000 * 1000),
         moment,
         moment.replace(second=0),
+        moment.replace(minute=0, second=0),
         moment.replace(hour=0, minute=0, second=0),
     )
     return said in cuts
@@ -95,6 +113,8 @@ def _is_cut_of(said: Any, greatest: Any) -> bool:
 
 def _far_ahead(watch: BookmarkWatch, own: Any) -> None:
     said = watch.said(own)
+    if isinstance(said, dt.datetime) and not has_zone(own) and said - watch.greatest <= ZONES:
+        return  # it may be the rows' local time
     if watch.states and said is not None and said > watch.greatest and own != watch.given:
         watch.say(
             "B324",

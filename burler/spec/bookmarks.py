@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -16,18 +16,20 @@ from burler.spec.order import OrderMap
 from burler.spec.saying import say_lines
 from burler.spec.states import (
     MISSING,
+    ZONES,
     Kind,
     bookmark_of,
     comparable,
     comparables,
     entry_of,
     has_zone,
+    is_ordered,
     of_kind,
     partitions_of,
 )
 
-_ZONES = dt.timedelta(hours=14)
-"""So far local time without a zone may be ahead of UTC."""
+CameBefore = Callable[[Sequence[int], "Sequence[float] | None"], Collection[int]]
+"""Takes places in the page that is looked at, and where the rows stand by their replication key."""
 
 
 class Stated(NamedTuple):
@@ -44,6 +46,7 @@ class BookmarkWatch:
         given: the state that the run was given.
         tap_stream_id: the stream's name in states, where it is another than ``stream``.
         in_schema: whether the replication key is a field of the SCHEMA.
+        came_before: says which of some rows of the page that is looked at had come before, as they are.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class BookmarkWatch:
         *,
         tap_stream_id: str = "",
         in_schema: bool = True,
+        came_before: CameBefore | None = None,
     ) -> None:
         self.stream, self.key, self.tap_stream_id = stream, key, tap_stream_id
         self.findings, self.limits = findings, limits
@@ -69,14 +73,21 @@ class BookmarkWatch:
         self.first: Any = MISSING  # of the rows
         self.rows = 0
         self.states = 0
-        self._given_state, self._in_schema = given, in_schema
+        self._given_state, self._in_schema, self._came_before = given, in_schema, came_before
         self._points = BookmarkSeries()
         self._texts = False  # the first value was text
+        self._sample: str | None = None  # of texts that are neither moments nor numbers
         self._unordered = False
         self._stated: Stated | None = None  # the greatest bookmark of a STATE so far
         self._ahead: Stated | None = None  # the last one that was beyond all rows before it
         self._bounds: tuple[Any, Any, Any] = (None, None, None)  # given, stated and ahead, as the rows' kind
         self._last: Any = None
+
+    def begin_with(self, state: Any) -> None:
+        """The state that the run was given; no row has come yet."""
+        self._given_state = state
+        self.given = self.value = self.bookmark_in(state)
+        self.partitioned = partitions_of(entry_of(state, self.stream, self.tap_stream_id)) is not None
 
     def bookmark_in(self, state: Any) -> Any:
         """The stream's bookmark in a state."""
@@ -119,7 +130,7 @@ class BookmarkWatch:
             self.first = shown[0]
         greatest = max(column)
         if not self.partitioned:
-            self._behind(min(column), column, shown, own)
+            self._behind(min(column), column, shown, own, there)
         if self.greatest is None or greatest > self.greatest:
             self.greatest, self.greatest_shown = greatest, shown[column.index(greatest)]
         self._last = column[-1]
@@ -143,6 +154,9 @@ class BookmarkWatch:
             odd += [rest[at] for at in more]
             if self.kind is None:
                 self._begin(kind, isinstance(first, str))
+            if self._is_unordered(kind, values, column):
+                self._unordered = True
+                return []
         if odd:
             if self._texts and self.kind == "number" and any(isinstance(values[at], str) for at in odd):
                 self._unordered = True  # texts of which some look like numbers: who knows how the source sorts them
@@ -152,6 +166,13 @@ class BookmarkWatch:
             left = set(odd)
             there[:] = [at for at in there if at not in left]
         return column
+
+    def _is_unordered(self, kind: Kind, values: Sequence[Any], column: Sequence[Any]) -> bool:
+        """Whether nobody knows how a source sorts these texts: words; "1.9" and "1.10"."""
+        if kind == "text" and column:
+            self._sample = self._sample or column[0]
+            return not is_ordered([self._sample, *column])
+        return kind == "number" and self._texts and any(isinstance(one, str) and "." in one for one in values)
 
     def _begin(self, kind: Kind, texts: bool) -> None:
         """The rows' kind is known: what was given can be found and compared."""
@@ -167,13 +188,29 @@ class BookmarkWatch:
         ahead = None if self._ahead is None else self.said(self._ahead.value)
         self._bounds = given, stated, ahead
 
-    def _behind(self, least: Any, column: Sequence[Any], shown: Sequence[Any], lines: Sequence[int]) -> None:
+    def _lost(self, column: Sequence[Any], bound: Any, given: Any, there: Sequence[int]) -> list[int]:
+        """The places of values below a bookmark whose rows a run from there would not get. Those that lie below the
+        state that the run was given were read before; so were those that had come before (windows that overlap)."""
+        below = [at for at, one in enumerate(column) if one < bound and not _is_below(one, given)]
+        if not below or self._came_before is None or self.findings.seen("B303", self.stream, self.key):
+            return below
+        marks = None if self.kind is None else marks_of([column[at] for at in below], self.kind)
+        again = self._came_before([there[at] for at in below], marks)
+        return [at for at in below if there[at] not in again]
+
+    def _behind(
+        self,
+        least: Any,
+        column: Sequence[Any],
+        shown: Sequence[Any],
+        lines: Sequence[int],
+        there: Sequence[int],
+    ) -> None:
         """Rows that a run from one of the STATEs before them would not get. Those at a bookmark it gets, if it goes on
-        as Singer says (at the bookmark, not behind it); those that lie below the state that the run was given were read
-        before: they come again."""
+        as Singer says (at the bookmark, not behind it)."""
         given, stated, ahead = self._bounds
         if ahead is not None and self._ahead is not None and least < ahead:
-            place = next((at for at, one in enumerate(column) if one < ahead and not _is_below(one, given)), None)
+            place = next(iter(self._lost(column, ahead, given, there)), None)
             if place is not None:
                 self.say(
                     "B302",
@@ -187,7 +224,7 @@ class BookmarkWatch:
             return
         if self.findings.seen("B302", self.stream, self.key):
             return
-        lost = [at for at, one in enumerate(column) if one < stated and not _is_below(one, given)]
+        lost = self._lost(column, stated, given, there)
         if lost:
             words = (
                 f"a STATE said {self._stated.value!s} (line {self._stated.line}), and the row with {shown[lost[0]]!s} "
@@ -220,15 +257,17 @@ class BookmarkWatch:
     def _look(self, stated: Stated, said: Any, now: dt.datetime) -> None:
         value, line = stated
         before = None if self.value is MISSING else self.said(self.value)
+        if self._unordered:
+            return
         if before is not None and not _same_kind(before, said):
             before = None  # no row has told the kind yet
         if before is not None and said < before:
             self.say("B304", f"the bookmark goes back from {self.value!s} to {value!s}: rows come again", line)
         if isinstance(said, dt.datetime):
-            slack = dt.timedelta(seconds=self.limits.future_seconds) + (dt.timedelta() if has_zone(value) else _ZONES)
+            slack = dt.timedelta(seconds=self.limits.future_seconds) + (dt.timedelta() if has_zone(value) else ZONES)
             if said > now + slack:
                 self.say("B307", f"the bookmark {value!s} lies in the future: rows until then are never read", line)
-        if self.partitioned or self._unordered:
+        if self.partitioned:
             return
         moved = before is None or said != before
         if moved and self._last is not None and said == self._last and said < self.greatest:

@@ -222,8 +222,8 @@ class Fit:
             numbers,
             lambda one: type(one) is int and not -_WORD <= one < _WORD,
             lambda one: (
-                f"'{path}' came as {_shown(one)}, an integer of more than 64 bits: databases and files of "
-                "columns can't hold it"
+                f"'{path}' came as {_shown(one)}, an integer beyond -2^63 to 2^63-1: many databases and "
+                "files of columns can't hold it"
             ),
         )
 

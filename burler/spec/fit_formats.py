@@ -18,6 +18,8 @@ _PLAIN = {"date-time": _TIMES, "date": _DAYS}
 _FITS = {"date-time": is_date_time, "date": is_date, **OTHER_FORMATS}
 NAIVE, SPACED, ODD = "M217", "M219", "M205"
 """The rules on them."""
+_LEAP = re.compile(r"(?<=:\d\d):60(?=[.Zz+-])", re.ASCII)
+"""A leap second, which RFC 3339 has and few programs read."""
 _NAIVE = re.compile(r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?", re.ASCII)
 
 
@@ -34,7 +36,7 @@ def misfits(texts: Sequence[str], form: str) -> dict[str, set[str]]:
             return {}
     found: dict[str, set[str]] = {}
     for text in set(texts):
-        if fits(text):
+        if fits(text) or (form == "date-time" and fits(_LEAP.sub(":59", text))):
             if form == "date-time" and text[10] == " ":
                 found.setdefault(SPACED, set()).add(text)
         else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 _DEFINITIONS = ("definitions", "$defs")
@@ -11,6 +13,8 @@ _LATE = frozenset(
     | {"maxContains"}
 )
 """Words that drafts before 2019 do not know."""
+_KNOWN = _LATE | {"if", "contains", "propertyNames"}
+"""Words that old versions of the library pass over, or all of its classes but the newest."""
 
 
 def judge_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Callable[[Any], str | None]:
@@ -25,7 +29,10 @@ def judge_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Callable[[An
             return _nothing
     except RecursionError:
         return _nothing
-    validator = _newest(schema, root)(whole)
+    kind = _newest(schema, root)
+    if not {"not", "oneOf"}.isdisjoint(schema) and any(word not in kind.VALIDATORS for word in _words(whole, _KNOWN)):
+        return _nothing  # a word that the library passes over would make a branch fit that does not
+    validator = _exact(kind)(whole)
     broken = False
 
     def judge(value: Any) -> str | None:
@@ -49,6 +56,50 @@ def _newest(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     newest = any(word in str(root.get("$schema", "")) for word in ("2019", "2020")) or not _LATE.isdisjoint(schema)
     names = (["Draft202012Validator"] if newest else []) + ["Draft7Validator", "Draft4Validator"]
     return next(kind for kind in (getattr(jsonschema, name, None) for name in names) if kind is not None)
+
+
+@functools.cache
+def _exact(kind: Any) -> Any:
+    """A class of the library that divides numbers exactly, and knows ``const`` and bounds that are numbers, which draft
+    4 does not."""
+    from jsonschema import ValidationError, validators
+
+    def multiple_of(_validator: Any, step: Any, value: Any, _schema: Any) -> Iterator[Any]:
+        if isinstance(value, int | float) and not isinstance(value, bool) and not _is_multiple(value, step):
+            yield ValidationError(f"not a multiple of {step}")
+
+    def const(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
+        if isinstance(value, bool) is not isinstance(wanted, bool) or value != wanted:
+            yield ValidationError("another value")
+
+    def above(_validator: Any, bound: Any, value: Any, _schema: Any) -> Iterator[Any]:
+        if not isinstance(bound, bool) and isinstance(value, int | float) and value <= bound:
+            yield ValidationError("too small")
+
+    def below(_validator: Any, bound: Any, value: Any, _schema: Any) -> Iterator[Any]:
+        if not isinstance(bound, bool) and isinstance(value, int | float) and value >= bound:
+            yield ValidationError("too great")
+
+    ours = {"multipleOf": multiple_of, "const": const, "exclusiveMinimum": above, "exclusiveMaximum": below}
+    return validators.extend(kind, ours)  # type: ignore[no-untyped-call]
+
+
+def _is_multiple(value: float, step: Any) -> bool:
+    try:
+        return Decimal(repr(value)) % Decimal(repr(step)) == 0
+    except ArithmeticError:  # infinite, or of more digits than can be divided
+        return True
+
+
+def _words(schema: Any, known: frozenset[str]) -> Iterator[str]:
+    """Those words of a schema, at any depth."""
+    if isinstance(schema, Mapping):
+        yield from known.intersection(schema)
+        for value in schema.values():
+            yield from _words(value, known)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _words(value, known)
 
 
 def _nothing(_value: Any) -> str | None:

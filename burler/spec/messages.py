@@ -17,7 +17,7 @@ from burler.spec.limits import Limits
 from burler.spec.lines import Line, Run, decode_block, rows_of, value_of, writable
 from burler.spec.saying import say_lines
 from burler.spec.schema_messages import check_schema_line
-from burler.spec.secret_lines import LEAST_SECRET, lines_with
+from burler.spec.secret_lines import lines_with, may_be_looked_for
 from burler.spec.statelog import StateLog
 from burler.spec.states import streams_of
 from burler.spec.stream import StreamCheck
@@ -42,6 +42,7 @@ class MessageCheck:
         secrets: texts that must not stand in any message.
         log_all: keep a log of all rows, for ``burler.spec.resume``.
         batch_options: for the library that reaches batch files.
+        guesses_given: nobody knows whether the run was given a state: one that comes before all rows is taken for it.
         now, monotonic: the clock.
     """
 
@@ -58,6 +59,7 @@ class MessageCheck:
         secrets: Iterable[str] = (),
         log_all: bool = False,
         batch_options: Mapping[str, Any] | None = None,
+        guesses_given: bool = False,
         now: Callable[[], dt.datetime] = _utc_now,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -66,16 +68,16 @@ class MessageCheck:
         self.streams: dict[str, StreamCheck] = {}
         given = writable(given)
         names = None if declared is None else {name for one in declared.values() for name in _names_of(one)}
-        self.states = StateLog(findings, self.limits, given, names, self._is_full_table)
+        self.states = StateLog(findings, self.limits, given, names, self._goes_on)
         self.lines = 0
         self.rows = 0
         self.whole = False
         self._given, self._declared, self._log_all = given, declared, log_all
-        self._batch_options = batch_options
+        self._batch_options, self._guesses_given = batch_options, guesses_given and given is None
         self._secrets = {
             spelling.encode(errors="surrogatepass")
             for one in secrets
-            if len(one) >= LEAST_SECRET
+            if may_be_looked_for(one)
             for spelling in spellings(one)
         }
         self._now, self._monotonic = now, monotonic
@@ -233,6 +235,11 @@ class MessageCheck:
         self._rows_since_state = {}
         if not isinstance(value, dict):
             return
+        if self._guesses_given and not self.rows:
+            self._given = value
+            for check in self.streams.values():
+                check.begin_with(value)
+            return
         for check in self.streams.values():
             check.take_state(value, number, now, seconds)
 
@@ -304,13 +311,13 @@ class MessageCheck:
         declared = (self._declared or {}).values()
         return {*self.streams, *streams_of(self._given), *(name for one in declared for name in _names_of(one))}
 
-    def _is_full_table(self, name: str) -> bool:
-        """Whether the stream that a state calls so is read whole each time; no, where nobody knows."""
+    def _goes_on(self, name: str) -> bool | None:
+        """Whether the stream that a state calls so goes on where it was; None where nobody knows."""
         for check in self.streams.values():
             if name in (check.name, check.tap_stream_id):
-                return check.full_table
+                return False if check.full_table else check.incremental or None
         known = (one for one in (self._declared or {}).values() if name in _names_of(one))
-        return any(one.replication_method == "FULL_TABLE" for one in known)
+        return not any(one.replication_method == "FULL_TABLE" for one in known)
 
     def _without_rows(self) -> None:
         if self._given is not None or any(one.code in ("M201", "M202") for one in self.findings):

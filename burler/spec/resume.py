@@ -11,15 +11,13 @@ from burler.spec.bookmarks import marks_of
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.spec.statelog import KeptState
-from burler.spec.states import MISSING, entry_of
+from burler.spec.states import MISSING, entry_of, knows_more
 from burler.spec.stream import StreamCheck
 
 _FEW = 5
 """A stream of fewer rows may come again whole: they may all stand at the bookmark."""
 _LOOKED_AT = 100_000
 _AT_BOOKMARK = 10_000
-_OF_BOOKMARKS = frozenset({"replication_key", "replication_key_value", "starting_replication_value", "version"})
-"""What stands in a stream's entry of a state without telling more of its rows than the bookmark does."""
 
 
 def compare(
@@ -157,8 +155,8 @@ def _left_out(before: StreamCheck, after: StreamCheck | None, state: KeptState, 
     if watch is None or watch.kind != "time" or watch.partitioned or before.full_table or not before.keys:
         return
     entry = entry_of(state.value, before.name, before.tap_stream_id)
-    if isinstance(entry, Mapping) and not entry.keys() <= {watch.key, *_OF_BOOKMARKS}:
-        return  # the tap knows more than the bookmark: which rows stand at it, or that nothing has changed
+    if knows_more(entry, watch.key):
+        return  # which rows stand at the bookmark, or that nothing has changed
     said = watch.bookmark_in(state.value)
     bookmark = None if said is MISSING else watch.said(said)
     marks = None if bookmark is None else marks_of([bookmark], watch.kind)

@@ -175,7 +175,7 @@ KEY_RULES: tuple[Rule, ...] = (
         why="The tap keeps a position of its own, or that of a parent stream. That is allowed; but orchestrators "
         "can't show what the bookmark is made of, and nobody can check by the rows whether it moves as it should.",
         mend="If it is a field of the rows, name it in `valid-replication-keys` and `replication_key`. Otherwise say "
-        "in the tap's documentation what the position is.",
+        "in the tap's documentation what the position is. A substream goes on with its parent's, and is right so.",
         breaks=example(root={"forced-replication-method": "INCREMENTAL"}),
         keeps=example(root={"forced-replication-method": "FULL_TABLE"}),
     ),

@@ -217,12 +217,12 @@ RECORD_RULES: tuple[Rule, ...] = (
         title="A value can't be stored by many targets.",
         what=(
             "Numbers beyond doubles, numbers of thousands of digits and halves of surrogate pairs are JSON that many "
-            "programs can't read; integers beyond 64 bits in integer fields and NUL in text are values that databases "
-            "can't store; a date-time with a space for the T is read by some programs alone."
+            "programs can't read; integers beyond -2^63 to 2^63-1 in integer fields and NUL in text are values that "
+            "many databases can't store; a date-time with a space for the T is read by some programs alone."
         ),
         why=(
             "Seven of ten targets end at half of a surrogate pair; PostgreSQL stores no NUL, and no integer "
-            "beyond 64 bits."
+            "beyond -2^63 to 2^63-1."
         ),
         mend="Send such values as text, and replace what is broken; write date-times with a T.",
         breaks=(

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 LEAST_SECRET = 6
 _LONG = 16
 """A shorter secret counts only where it stands by itself: 123456 is no secret inside of 1234567."""
+_WORDS = re.compile(r"[A-Za-z][a-z]*(?:[-_ ][A-Za-z][a-z]*)*", re.ASCII)
 _WORD = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+
+
+def may_be_looked_for(secret: str) -> bool:
+    """Whether a text of the config is long and odd enough not to stand in rows by chance: a short one that is made of
+    words is not ("X-Api-Key", "default")."""
+    if len(secret) < LEAST_SECRET:
+        return False
+    return len(secret) >= _LONG or _WORDS.fullmatch(secret) is None
 
 
 def lines_with(secret: bytes, block: bytes) -> Iterator[int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
-from burler.spec.states import entry_of, holds_place, partitions_of, streams_of
+from burler.spec.states import entry_of, holds_bookmark, holds_place, partitions_of, streams_of
 
 _KEPT = 64
 _MANY_STATES = 100
@@ -32,7 +32,7 @@ class StateLog:
     Args:
         given: the state that the run began with.
         names: what the catalog's streams may be called in a state; None where there is no catalog.
-        is_full_table: whether the stream that a state calls so is read whole each time.
+        goes_on: whether the stream that a state calls so goes on where it was; None where nobody knows.
     """
 
     def __init__(
@@ -41,15 +41,16 @@ class StateLog:
         limits: Limits,
         given: Any,
         names: Collection[str] | None = None,
-        is_full_table: Callable[[str], bool] = lambda _name: False,
+        goes_on: Callable[[str], bool | None] = lambda _name: True,
     ) -> None:
         self.count = 0
         self.bytes = 0
         self.last: Any = None
         self.last_line = 0
         self.kept: list[KeptState] = []
-        self._findings, self._limits, self._names = findings, limits, names
-        self._is_full_table = is_full_table
+        self._findings, self._limits, self._names, self._given = findings, limits, names, given
+        self._goes_on = goes_on
+        self._with_bookmark: set[str] = set()
         self._newest: KeptState | None = None
         self._streams = {stream for stream in streams_of(given) if holds_place(entry_of(given, stream))}
         self._every = 1
@@ -64,13 +65,19 @@ class StateLog:
         self.count += 1
         self.bytes += size
         self.last, self.last_line = value, line
+        if self.count == 1:
+            self._with_bookmark |= {one for one in self._streams if holds_bookmark(entry_of(self._given, one))}
         now = {stream for stream in streams_of(value) if holds_place(entry_of(value, stream))}
+        self._with_bookmark |= {one for one in now - self._with_bookmark if holds_bookmark(entry_of(value, one))}
         standard = isinstance(value.get("bookmarks"), Mapping)
         for stream in sorted(self._streams - now):
             # What a catalog does not know may go; beside bookmarks of their own, old taps keep what they like.
             known = (standard or stream in rows) if self._names is None else stream in self._names
             # How far a table was read, or which export was asked for, is of no use once it has been read whole.
-            if known and not self._is_full_table(stream) and not self._findings.seen("B316", stream):
+            # So is the page at which a stream stood that nothing calls incremental.
+            goes_on = self._goes_on(stream)
+            kept = stream in self._with_bookmark if goes_on is None else goes_on
+            if known and kept and not self._findings.seen("B316", stream):
                 message = f"the STATE no longer has the bookmark of '{stream}': a target keeps the last STATE only"
                 self._findings.add("B316", message, stream=stream, place=f"line {line}")
         self._streams |= now

@@ -2,9 +2,9 @@
 
 Singer leaves the inside of a state to the tap. Known here: ``bookmarks.<stream>.<replication key>`` (singer-python,
 burler), ``replication_key_value`` (the Singer SDK), partitions of both kinds, ``<stream>: value`` and
-``<stream>.<key>`` at the top (older taps), and an entry with one value of the right kind, however it is called. A
-stream stands under its ``tap_stream_id`` or under its name. What is none of these is the tap's own secret: rules about
-bookmarks are then not looked at.
+``<stream>.<key>`` at the top (older taps), and an entry with one value of the right kind under a name that bookmarks
+bear (``last_update``, ``since``). A stream stands under its ``tap_stream_id`` or under its name. What is none of these
+is the tap's own secret: rules about bookmarks are then not looked at.
 """
 
 from __future__ import annotations
@@ -22,11 +22,23 @@ _NOT_BOOKMARKS = frozenset(
     {"version", "starting_replication_value", "replication_key_signpost", "replication_key", "progress_markers"}
     | {"last_replication_method", "replication_method"}
 )
+_OF_BOOKMARKS = frozenset(
+    {"replication_key", "replication_key_value", "starting_replication_value", "replication_key_signpost", "version"}
+)
+_PLACES = re.compile(r"page|offset|cursor|token|skip|xmin|position", re.IGNORECASE)
+_BOOKMARK_NAMES = re.compile(
+    r"since|last|latest|max|until|updated|modified|changed|created|date|time|_at$|bookmark|value|watermark|replication",
+    re.IGNORECASE,
+)
+_PLAIN_TEXT = re.compile(r"[0-9A-Za-z_:-]*", re.ASCII)
+_DAY_FIRST = re.compile(r"\d\d[-:_]\d\d[-:_]\d{4}", re.ASCII)
 _UNDER_WAY = frozenset({"full_table", "last_pk_fetched", "max_pk_values"})
 _PASSING = _UNDER_WAY | {"version", "stream_state", "replication_key", "last_replication_method", "replication_method"}
 _OF_FULL_TABLES = _UNDER_WAY | {"version", "replication_key", "last_replication_method", "initial_full_table_complete"}
 _DEPTH = 10
 MISSING: Any = object()
+ZONES = dt.timedelta(hours=14)
+"""So far local time without a zone may be ahead of UTC."""
 
 
 def entry_of(state: Any, stream: str, tap_stream_id: str = "") -> Any:
@@ -53,9 +65,29 @@ def bookmark_of(state: Any, stream: str, key: str | None, kind: Kind | None = No
             return entry[name]
     if partitions_of(entry) is not None:
         return MISSING
-    scalars = [value for name, value in entry.items() if _is_scalar(value) and name not in _NOT_BOOKMARKS]
+    scalars = [value for name, value in entry.items() if _is_scalar(value) and _may_be_bookmark(name)]
     fitting = [value for value in scalars if kind is None or comparable(value)[0] == kind]
     return fitting[0] if len(fitting) == 1 and kind is not None and not isinstance(fitting[0], bool) else MISSING
+
+
+def _may_be_bookmark(name: Any) -> bool:
+    """Whether a name that is not the replication key's may be that of a bookmark. A page, an offset or a partition
+    (by its name) is none."""
+    return name not in _NOT_BOOKMARKS and _BOOKMARK_NAMES.search(str(name)) is not None
+
+
+def holds_bookmark(entry: Any) -> bool:
+    """Whether something stands in a stream's entry that may be a bookmark, and not the place in a list that is read."""
+    if not isinstance(entry, Mapping):
+        return _is_scalar(entry)
+    values = [value for name, value in entry.items() if name not in _NOT_BOOKMARKS and not _PLACES.search(str(name))]
+    return any(map(_is_scalar, values))
+
+
+def knows_more(entry: Any, key: str) -> bool:
+    """Whether a stream's entry holds more than its bookmark: a position of the tap's own, beside which the bookmark
+    alone says nothing of what comes again."""
+    return isinstance(entry, Mapping) and not entry.keys() <= {key, *_OF_BOOKMARKS}
 
 
 def without_streams(state: Any, streams: Collection[str]) -> Any:
@@ -162,7 +194,7 @@ def of_kind(value: Any, kind: Kind, like: Any = None) -> Any:
     1970, in seconds, milliseconds or microseconds; ``like`` is one of the rows' numbers, which tells the unit."""
     own, found = comparable(value)
     if own == kind:
-        return found
+        return _in_unit_of(found, like) if kind == "number" else found
     if kind == "time" and own == "number":
         for least, most, factor in _EPOCHS:
             if least <= found < most:
@@ -172,6 +204,18 @@ def of_kind(value: Any, kind: Kind, like: Any = None) -> Any:
             if least <= like < most:
                 return round(found.timestamp() / factor, 6)
     return str(value) if kind == "text" else None
+
+
+def epoch_unit(number: Any) -> float | None:
+    """How much of a number of this size a second is, if it is a time since 1970; None of any other."""
+    return next((1 / factor for least, most, factor in _EPOCHS if least <= number < most), None)
+
+
+def _in_unit_of(number: Any, like: Any) -> Any:
+    """A time since 1970 in the unit that the rows have; other numbers stay what they are."""
+    own = epoch_unit(number)
+    theirs = epoch_unit(like) if isinstance(like, int | float) else None
+    return number if own is None or theirs is None or own == theirs else round(number / own * theirs, 6)
 
 
 def moment_of(text: str) -> dt.datetime | None:
@@ -221,6 +265,16 @@ def comparables(values: Sequence[Any], kind: Kind | None = None) -> tuple[Kind, 
         else:
             column.append(one)
     return kind, column, odd
+
+
+def is_ordered(texts: Sequence[str]) -> bool:
+    """Whether texts that are no date-times and no numbers surely stand in the order of their characters: all are of
+    one length, in capitals or not, as codes and times without separators are. Nobody knows how a source sorts others
+    ("Wed, 01 May", "2024-9" before "2024-10", "12/30/2023")."""
+    joined = "".join(texts)
+    one_case = joined in (joined.upper(), joined.lower())
+    one_length = len(set(map(len, texts))) == 1
+    return one_case and one_length and bool(_PLAIN_TEXT.fullmatch(joined)) and not any(map(_DAY_FIRST.match, texts))
 
 
 def _as(value: Any, kind: Kind) -> Any:

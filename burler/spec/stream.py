@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _PATCHED = frozenset({"R501", "M205", "M217", "M218"})
 _ENOUGH_ROWS = 10
+_MOST_LOOKS = 20
 _SCHEMAS = 20
 """Of so many SCHEMAs of a stream is noted what came."""
 
@@ -61,7 +63,8 @@ class StreamCheck:
         self.tap_stream_id = declared.tap_stream_id if declared is not None else ""
         entry = entry_of(given, name, self.tap_stream_id)
         held, was_whole = version_of(given, name, self.tap_stream_id)
-        self.versions = Versions(name, findings, resumed=entry is not MISSING, held=held, was_whole=was_whole)
+        resumed = entry is not MISSING and (held is not None or not is_of_full_table(entry))
+        self.versions = Versions(name, findings, resumed=resumed, held=held, was_whole=was_whole)
         self.times = TimeWatch(name, findings, limits)
         self.patch = Patch()
         self.fits: list[Fit] = []
@@ -72,8 +75,16 @@ class StreamCheck:
         self._version_start = 0
         self._last_schema: Any = None
         self._key_of: Any = None
+        self._page: Sequence[dict[str, Any]] = ()
         self._page_lines: Sequence[int] = ()
+        self._looks = 0
         self._misfits: set[str] = set()
+
+    @property
+    def incremental(self) -> bool:
+        """Whether the stream surely goes on where it was: by the catalog, or by a replication key."""
+        method = None if self.declared is None else self.declared.replication_method
+        return method in ("INCREMENTAL", "LOG_BASED") or (method is None and self.replication_key is not None)
 
     @property
     def full_table(self) -> bool:
@@ -88,6 +99,13 @@ class StreamCheck:
             self.bookmarks.add_state(state, line, now, seconds)
         elif not self._goes_on:
             self._goes_on = not is_of_full_table(entry_of(state, self.name, self.tap_stream_id))
+
+    def begin_with(self, state: Any) -> None:
+        """The state that the run seems to have been given: it is written again before all rows."""
+        self._given = state
+        self._goes_on = not is_of_full_table(entry_of(state, self.name, self.tap_stream_id))
+        if self.bookmarks is not None:
+            self.bookmarks.begin_with(state)
 
     def take_schema(self, wire: Mapping[str, Any], line: int) -> None:
         """A SCHEMA: its parts as plain JSON."""
@@ -114,6 +132,7 @@ class StreamCheck:
                 self._limits,
                 tap_stream_id=self.tap_stream_id,
                 in_schema=not isinstance(fields, Mapping) or said in fields,
+                came_before=self._came_before,
             )
         self.replication_key = said
         self._take_fit(self.schema)
@@ -150,7 +169,7 @@ class StreamCheck:
         """Some rows, with the numbers of their lines."""
         self.began = seconds if self.began is None else self.began
         self.ended = seconds
-        self._page_lines, self._misfits = lines, set()
+        self._page, self._page_lines, self._misfits = rows, lines, set()
         if self.versions.rows(version, len(rows), lines[0]):
             self._end_version()
         assert self._fit is not None  # the SCHEMA came, or was made up
@@ -165,6 +184,21 @@ class StreamCheck:
         if self.declared is not None and self.declared.unselected:
             self._unselected(rows, lines)
         self.rows += len(rows)
+        self._page = ()
+
+    def _came_before(self, places: Sequence[int], marks: Sequence[float] | None) -> set[int]:
+        """Those of some rows of this page that had come in a page before, by key and place. A stream whose windows
+        overlap is looked through some times; then they count as such."""
+        if not self.keys:
+            return set()
+        self._looks += 1
+        if self._looks > _MOST_LOOKS:
+            return set(places)
+        keys = [tuple(map(self._page[at].get, self.keys)) for at in places]
+        numbers = numbers_of(keys if len(self.keys) > 1 else [key[0] for key in keys])
+        where = marks or [math.nan] * len(numbers)
+        found = self.log.found_before(self.log.count, dict(zip(numbers, where, strict=True)))
+        return {at for at, number in zip(places, numbers, strict=True) if number in found}
 
     def _log(self, rows: Sequence[dict[str, Any]], lines: Sequence[int], marks: Sequence[float] | None) -> None:
         """Look at the rows' keys, and note them."""
@@ -204,9 +238,11 @@ class StreamCheck:
         lines = [self._page_lines[place] for place in places]
         say_lines(self._findings, code, message, lines, stream=self.name, path=path, count=count)
 
-    def _end_version(self) -> None:
-        """Look for keys that came twice in the version that has ended."""
-        if self.full_table and self.keys:
+    def _end_version(self, *, known: bool = True) -> None:
+        """Look for keys that came twice in the version that has ended. ``known``: that the stream would stand in the
+        STATE if it went on there (some taps have one place for all streams)."""
+        known = known or (self.declared is not None and self.declared.replication_method is not None)
+        if self.full_table and self.keys and known:
             for before, line in self.log.repeated(self._version_start):
                 keys = ", ".join(self.keys)
                 self._say(
@@ -215,9 +251,10 @@ class StreamCheck:
         self._version_start = self.log.count
 
     def _look_at_keys(self) -> None:
-        """Rows of an incremental stream may come again; if most do, they have come under one key."""
+        """Rows of an incremental stream may come again; if most do, they have come under one key. Without a catalog and
+        a replication key they may be the changes of a log."""
         changes = self.declared is not None and self.declared.replication_method == "LOG_BASED"
-        if self.full_table or changes or not self.keys or self.log.count < _ENOUGH_ROWS:
+        if not self.incremental or changes or not self.keys or self.log.count < _ENOUGH_ROWS:
             return
         again = self.log.again()
         if 2 * again > self.log.count:
@@ -228,7 +265,7 @@ class StreamCheck:
 
     def finish(self, *, whole: bool, last_state: Any, now: dt.datetime, own_layout: bool = False) -> None:
         """The end of the messages. ``whole``: the tap had come to its end."""
-        self._end_version()
+        self._end_version(known=not own_layout or self.versions.current is not None)
         self._look_at_keys()
         self.versions.finish(whole=whole, full_table=self.full_table)
         if self.bookmarks is not None:

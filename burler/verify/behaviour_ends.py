@@ -72,7 +72,9 @@ def _check_sigterm(trial: Trial) -> None:
         return
     if ended.sigterm == "ignored" and not _may_be_over(trial, run):
         trial.add("P606", "SIGTERM is switched off: the tap runs on as if nothing had come.")
-    if ended.exit_code not in _OK:
+    if ended.exit_code not in _OK and trial.findings.seen("P609"):
+        trial.leave("the tap fails without a signal, too", "P620")
+    elif ended.exit_code not in _OK:
         said = trial.program.last_words(ended)
         trial.add("P620", f"after SIGTERM it ends with exit code {ended.exit_code}; it said last: {said}")
     _check_last_line(trial, run)

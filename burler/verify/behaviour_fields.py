@@ -36,9 +36,8 @@ def check_fields(trial: Trial) -> None:
         deadline_seconds=trial.whole_seconds,
     )
     for stream, fields in came.items():
-        if fields:
-            names = ", ".join(list(fields)[:5]) + (f" and {len(fields) - 5} more" if len(fields) > 5 else "")
-            trial.add("P625", f"fields come that are deselected: {names}.", stream=stream)
+        for name in fields:
+            trial.add("P625", f"the field '{name}' comes though it is deselected.", stream=stream, path=name)
     if not came and not run.ended.well and not run.ended.stopped:
         if run.ended.timed_out:
             trial.leave(f"no row came within {run.ended.seconds:.0f} s", "P625")

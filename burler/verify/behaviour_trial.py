@@ -60,10 +60,12 @@ class Trial:
         """Whether one of these rules is asked for."""
         return any(self.wants(code) for code in codes)
 
-    def add(self, code: str, message: str, *, stream: str | None = None, place: str | None = None) -> None:
+    def add(
+        self, code: str, message: str, *, stream: str | None = None, path: str | None = None, place: str | None = None
+    ) -> None:
         """Report something, if its rule is asked for."""
         if self.wants(code):
-            self.findings.add(code, self.program.clean(message), stream=stream, place=place)
+            self.findings.add(code, self.program.clean(message), stream=stream, path=path, place=place)
 
     def leave(self, reason: str, *codes: str) -> None:
         """Note why rules could not be looked at. What was found before counts, and the first reason stays."""

@@ -13,7 +13,6 @@ from burler.verify.result import StreamFacts, Verification
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 _DROPPED = ("requests", "ratio", "rows/s", "order", "rows")
-_RULES_SHOWN = 8
 _LEAST_WIDTH = 40
 _MEASURED_SECONDS = 0.05
 _RATIO_SECONDS = 1.0
@@ -114,9 +113,7 @@ def _ending(verification: Verification, width: int, colour: bool) -> list[str]:
     painted = _painted(said, _COLOURS[worst] if worst else "32", colour)
     lines = [line.replace(said, painted, 1) for line in textwrap.wrap(summary, width)]
     for reason, codes in _reasons(verification.unchecked):
-        shown = ", ".join(codes[:_RULES_SHOWN]) + (
-            f" and {len(codes) - _RULES_SHOWN} more" if len(codes) > _RULES_SHOWN else ""
-        )
+        shown = ", ".join(codes)
         lines += textwrap.wrap(f"not looked at: {shown}: {ascii_of(reason)}", width, subsequent_indent="  ")
     if verification.findings:
         lines.append(f"What a rule is about: burler verify --explain {verification.findings[0].code}"[:width])

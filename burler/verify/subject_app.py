@@ -110,7 +110,8 @@ class AppSubject:
         for stream, error in result.errors.items():
             at = None if isinstance(error, BurlerError) else logs.place_of_error(error)
             where = "" if at is None else f" at {at}"
-            findings.add("P609", f"{run}: the stream failed{where}: {logs.short(error)}", stream=stream, place=run)
+            told = " ".join(logs.short(error).split())
+            findings.add("P609", f"{run}: the stream failed{where}: {told}", stream=stream, place=run)
         how = "stopped" if stopper.over and not result.errors else "failed" if result.errors else "succeeded"
         if result.stopped_by is not None:  # whoever told this run to stop means the whole verification
             raise SystemExit(128 + result.stopped_by)

@@ -98,7 +98,7 @@ BREAKING = [
     ("P622", ["schema-late"], "no SCHEMA"),
     ("P623", ["only-full-table", "half-done"], "no STATE covers"),
     ("P624", ["only-full-table", "activates-half"], "it activates their version"),
-    ("P625", ["sends-all-fields"], "deselected: pad"),
+    ("P625", ["sends-all-fields"], "'pad' comes though it is deselected"),
     ("P625", ["fails-with-fewer-fields"], "KeyError"),
     ("P626", ["epipe-traceback"], "Broken pipe"),
     ("B314", ["refuses-state"], "KeyError"),
