@@ -72,6 +72,11 @@ class Asked:
             raise UsageError("what is to be verified? Give APP, - for messages, --exec COMMAND or --catalog FILE.")
         if self.command is not None and self.config:
             raise UsageError("--config belongs into the command: --exec 'tap-foo --config config.json'.")
+        words = [] if self.command is None else self.command.split()
+        for option in ("--state", "--catalog", "--properties"):
+            if any(word == option or word.startswith(f"{option}=") for word in words):
+                own = "--catalog" if option == "--properties" else option
+                raise UsageError(f"{option} belongs out of the command, since each run gets another one: {own} FILE.")
         for path in self.report:
             if Path(path).suffix.lower() not in _SUFFIXES:
                 raise UsageError(f"--report {path}: the name must end with one of {', '.join(_SUFFIXES)}.")

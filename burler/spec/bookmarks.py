@@ -64,6 +64,7 @@ class BookmarkWatch:
         self.stream, self.key, self.tap_stream_id = stream, key, tap_stream_id
         self.findings, self.limits = findings, limits
         self.order = OrderMap()
+        self.nothing_new = False  # the run goes on from the last STATE of one just before
         self.kind: Kind | None = None
         self.given = self.bookmark_in(given)
         self.value: Any = self.given

@@ -54,7 +54,7 @@ def check_messages(
 
     checks: list[MessageCheck] = []
 
-    def run(text: bytes | str | Iterable[bytes], given: Any) -> MessageCheck:
+    def run(text: bytes | str | Iterable[bytes], given: Any, *, nothing_new: bool = False) -> MessageCheck:
         check = MessageCheck(
             findings,
             limits=limits,
@@ -67,7 +67,7 @@ def check_messages(
         checks.append(check)
         for block in [text.encode()] if isinstance(text, str) else [text] if isinstance(text, bytes) else text:
             check.feed(block)
-        check.finish(whole=whole)
+        check.finish(whole=whole, nothing_new=nothing_new)
         return check
 
     try:
@@ -77,8 +77,9 @@ def check_messages(
             if kept is None:
                 raise ValueError(f"the messages have no STATE {number}")
             findings.run = f"resumed from STATE {number}"
-            other = run(text, kept.value)
-            compare(first, kept, other, findings, last=number == first.states.count)
+            last = number == first.states.count
+            other = run(text, kept.value, nothing_new=last)
+            compare(first, kept, other, findings, last=last)
     finally:
         for check in checks:
             check.close()

@@ -283,11 +283,12 @@ class MessageCheck:
         for check in self.streams.values():
             check.log.close()
 
-    def finish(self, *, whole: bool = True) -> None:
+    def finish(self, *, whole: bool = True, nothing_new: bool = False) -> None:
         """The end of the messages.
 
         Args:
             whole: the tap came to its end; else it was stopped, and what is missing behind says nothing.
+            nothing_new: the run went on from the last STATE of one just before: its bookmarks may stay.
         """
         last = self._held.rest()
         if last:
@@ -301,7 +302,9 @@ class MessageCheck:
         self.whole = whole
         own_layout = self.states.has_own_layout(self._names())
         for check in self.streams.values():
-            check.finish(whole=whole, last_state=self.states.last, now=now, own_layout=own_layout)
+            check.finish(
+                whole=whole, last_state=self.states.last, now=now, own_layout=own_layout, nothing_new=nothing_new
+            )
         if whole:
             self._without_state()
             self._without_rows()

@@ -48,6 +48,7 @@ def compare(
             _left_out(before, after, state, findings)
         if after is None:
             continue
+        _emptied(before, after, findings)
         if last:
             _repeated(before, after, state, findings, (lookbacks or {}).get(name, 0))
         if first.whole or (before.bookmarks is not None and before.bookmarks.order.direction in ("asc", "same")):
@@ -169,6 +170,22 @@ def _left_out(before: StreamCheck, after: StreamCheck | None, state: KeptState, 
             stream=before.name,
             path=watch.key,
             place=f"line {state.line} of the first run",
+        )
+
+
+def _emptied(before: StreamCheck, after: StreamCheck, findings: Findings) -> None:
+    """A full table that the resumed run replaces by a part of it."""
+    version = after.versions.replaced
+    if version is None or not before.full_table or not before.keys:
+        return
+    missing = sum(1 for _row in islice(before.log.missing_in(after.log), _LOOKED_AT))
+    if missing:
+        findings.add(
+            "M212",
+            f"a resumed run activates version {version} with {after.rows} rows, and {missing} of the {before.rows} "
+            "rows that the first run had are not among them: targets drop these",
+            stream=before.name,
+            count=missing,
         )
 
 

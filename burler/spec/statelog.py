@@ -11,6 +11,7 @@ from burler.spec.finding import Findings
 from burler.spec.limits import Limits
 from burler.spec.states import entry_of, holds_bookmark, holds_place, partitions_of, streams_of
 
+_MOST_RESUMED = 8
 _KEPT = 64
 _MANY_STATES = 100
 _FEW_STATES, _LEAST_GROWN, _SHARE, _LONG_TEXT = 3, 10, 0.5, 100
@@ -155,14 +156,21 @@ class StateLog:
             self._say("B308", message, self.last_line)
 
     def chosen(self) -> list[KeptState]:
-        """The first, the middle and the last STATE; fewer where there are fewer, or where some are equal."""
+        """The first, the middle and the last STATE; fewer where there are fewer, or where some are equal. And for some
+        streams that none of these falls into the one nearest to the middle of their rows."""
         if not self.kept:
             return []
         out: list[KeptState] = []
         for one in (self.kept[0], self.kept[len(self.kept) // 2], self.kept[-1]):
             if all(one.value != other.value or one.rows != other.rows for other in out):
                 out.append(one)
-        return out
+        for stream, total in self.kept[-1].rows.items():
+            if len(out) >= _MOST_RESUMED:
+                break
+            inside = [one for one in self.kept if 0 < one.rows.get(stream, 0) < total]
+            if inside and not any(one in inside for one in out):
+                out.append(min(inside, key=lambda one: abs(2 * one.rows[stream] - total)))
+        return sorted(out, key=lambda one: one.number)
 
     def _say(self, code: str, message: str, line: int) -> None:
         self._findings.add(code, message, place=f"line {line}")

@@ -263,12 +263,21 @@ class StreamCheck:
             fact = f"{again} of {self.log.count} rows have the key ({keys}){also} of a row before them"
             self._say("M227", f"{fact}: targets keep one", None, keys)
 
-    def finish(self, *, whole: bool, last_state: Any, now: dt.datetime, own_layout: bool = False) -> None:
-        """The end of the messages. ``whole``: the tap had come to its end."""
+    def finish(
+        self,
+        *,
+        whole: bool,
+        last_state: Any,
+        now: dt.datetime,
+        own_layout: bool = False,
+        nothing_new: bool = False,
+    ) -> None:
+        """The end of the messages. ``whole``: the tap had come to its end. Others: see ``MessageCheck.finish``."""
         self._end_version(known=not own_layout or self.versions.current is not None)
         self._look_at_keys()
         self.versions.finish(whole=whole, full_table=self.full_table)
         if self.bookmarks is not None:
+            self.bookmarks.nothing_new = nothing_new
             self.bookmarks.finish(
                 whole=whole, last_state=last_state, seconds=self.read_seconds, now=now, own_layout=own_layout
             )

@@ -60,6 +60,12 @@ class Versions:
                 "the table's rows before the new ones are there",
                 self._before_rows[1],
             )
+        elif version in self._activated_behind and self._resumed and version != self._held:
+            self._say(
+                f"ACTIVATE_VERSION {version} comes before all rows of it are out, in a run that was given a state: "
+                "until they are there the table lacks them",
+                line,
+            )
         self._before_rows = None
         self._rows[version] = self._rows.get(version, 0) + count
         self.current = version
@@ -104,6 +110,11 @@ class Versions:
                 "source stay in the target for ever",
                 None,
             )
+
+    @property
+    def replaced(self) -> int | None:
+        """The version that stands in place of the one that was held; None where there is none."""
+        return self._activated[-1] if self._activated and self._activated[-1] != self._held else None
 
     def _is_held(self, version: int, full_table: bool) -> bool:
         """Whether rows belong to the table as it stands: those of increments, and of a source that has sent a part of

@@ -70,9 +70,10 @@ def _check_sigterm(trial: Trial) -> None:
         trial.add("P606", f"it still runs {within:g} s after SIGTERM.")
         trial.leave("it does not end at SIGTERM", *_SIGTERM_CODES)
         return
-    if ended.sigterm == "ignored" and not _may_be_over(trial, run):
+    failing = trial.findings.seen("P609")  # then it may be about to end by itself
+    if ended.sigterm == "ignored" and not failing and not _may_be_over(trial, run):
         trial.add("P606", "SIGTERM is switched off: the tap runs on as if nothing had come.")
-    if ended.exit_code not in _OK and trial.findings.seen("P609"):
+    if ended.exit_code not in _OK and failing:
         trial.leave("the tap fails without a signal, too", "P620")
     elif ended.exit_code not in _OK:
         said = trial.program.last_words(ended)

@@ -65,13 +65,14 @@ class Case:
 
 
 def cases_of(streams: Iterable[str], choice: Choice, *, behaviour: bool) -> list[Case]:
-    """The tests of a tap with these streams. Rules of behaviour, and what is found of no stream, are the tap's."""
+    """The tests of a tap with these streams. Rules of behaviour, and what is found of no stream, are the tap's as a
+    whole, whichever stream they name."""
     found: list[Case] = []
     for code, rule in RULES.items():
         if not choice.wants(rule):
             continue
         if code[0] == "P":
-            if behaviour:
+            if behaviour or code == "P609":  # that a run fails shows without behaviour, too
                 found.append(Case(code, WHOLE))
             continue
         found += [Case(code, stream) for stream in streams if choice.wants(rule, stream)]
@@ -88,7 +89,7 @@ def outcome_of(case: Case, verification: Verification, streams: Iterable[str]) -
         for one in verification.findings
         if one.code == case.code
         and one.severity != "info"
-        and (one.stream == case.stream or (case.stream == WHOLE and one.stream not in known))
+        and (one.stream == case.stream or (case.stream == WHOLE and (one.stream not in known or case.code[0] == "P")))
     ]
     if broken:
         lines = [f"{one.code} {RULES[one.code].name}: {one.message}{_where(one)}" for one in broken]

@@ -12,7 +12,7 @@ from burler.runtime.report_parts import bookmark_cell, cell, figure, one_line, s
 from burler.runtime.report_plot import bookmark_plot, rows_plot
 from burler.runtime.report_ticks import length_text
 from burler.spec.states import moment_of
-from burler.verify.result import RunFacts, StreamFacts, Verification
+from burler.verify.result import RATIO_SECONDS, RunFacts, StreamFacts, Verification
 
 _OPEN = 6  # so many streams of the first run are unfolded from the start
 _MEASURED_SECONDS = 0.05
@@ -68,7 +68,7 @@ def _run(number: int, run: RunFacts, room: _Room) -> str:
 
 def _row(place: str, one: StreamFacts) -> str:
     rate = one.rows / one.seconds if one.seconds >= _MEASURED_SECONDS else None
-    ratio = one.bookmark.get("ratio")
+    ratio = one.bookmark.get("ratio") if one.seconds >= RATIO_SECONDS else None
     asked = sum(each.get("requests", 0) for each in one.requests.values()) if one.requests else None
     cells = [
         cell(f'<a href="#{place}">{one_line(one.stream)}</a>', "text"),

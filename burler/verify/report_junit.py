@@ -50,7 +50,8 @@ def _suite(
     by_code: dict[str, list[Finding]] = {}
     for one in by_stream[stream]:
         by_code.setdefault(one.code, []).append(one)
-    looked_at = [code for code in verification.checked if _belongs(code, stream)]
+    elsewhere = {one.code for found in by_stream.values() for one in found} if stream is None else set()
+    looked_at = [code for code in verification.checked if _belongs(code, stream) and code not in elsewhere - {*by_code}]
     left = list(verification.unchecked) if stream is None else []
     codes = list(dict.fromkeys([*by_code, *looked_at, *(code for code in left if code not in by_code)]))
     whole = WHOLE if WHOLE not in by_stream else f"the {WHOLE}"

@@ -9,13 +9,12 @@ from typing import Any
 
 from burler.runtime.report_text import Table, ascii_of, cut_in_two, plain
 from burler.spec.finding import Finding
-from burler.verify.result import StreamFacts, Verification
+from burler.verify.result import RATIO_SECONDS, StreamFacts, Verification
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 _DROPPED = ("requests", "ratio", "rows/s", "order", "rows")
 _LEAST_WIDTH = 40
 _MEASURED_SECONDS = 0.05
-_RATIO_SECONDS = 1.0
 
 
 def as_text(verification: Verification, *, width: int = 120, colour: bool = False) -> str:
@@ -84,7 +83,7 @@ def _row(facts: StreamFacts) -> dict[str, str]:
         "rows": f"{facts.rows:,}",
         "rows/s": f"{facts.rows / facts.seconds:,.0f}" if facts.seconds >= _MEASURED_SECONDS else "-",
         "order": f"none, {_several(flips, 'turn')}" if order == "none" else order,
-        "ratio": "-" if facts.seconds < _RATIO_SECONDS else _ratio(ratio),
+        "ratio": "-" if facts.seconds < RATIO_SECONDS else _ratio(ratio),
         "requests": f"{sum(one.get('requests', 0) for one in facts.requests.values()):,}" if facts.requests else "-",
         "bookmark": ""
         if end is None and begin is None

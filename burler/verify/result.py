@@ -10,6 +10,9 @@ from typing import Any
 
 from burler.spec.finding import Finding
 
+RATIO_SECONDS = 1.0
+"""A shorter run says nothing of how fast a bookmark goes on."""
+
 
 @dataclass(slots=True)
 class StreamFacts:

@@ -104,7 +104,9 @@ class _Verifying:
             if all(code in left for left in self._left_by_runs):
                 self._leave(reason, code)  # no run could look at it
 
-    def _sync(self, run: str, state: Any, left_out: Collection[str] = ()) -> tuple[MessageCheck, RunEnd]:
+    def _sync(
+        self, run: str, state: Any, left_out: Collection[str] = (), *, nothing_new: bool = False
+    ) -> tuple[MessageCheck, RunEnd]:
         """One run of the tap, perhaps without some streams."""
         self.options.progress(run)
         findings = self.findings
@@ -131,7 +133,7 @@ class _Verifying:
             return enough or (seconds is not None and time.monotonic() - began >= seconds)
 
         end = self.subject.sync(check, findings, options, run=run, catalog=selected, state=state, stop=stop)
-        check.finish(whole=end.whole)
+        check.finish(whole=end.whole, nothing_new=nothing_new)
         facts = facts_of(
             check,
             run,
@@ -177,7 +179,7 @@ class _Verifying:
         def look_at_part(resumed: MessageCheck) -> bool:
             return compare_stopped(first, state, resumed, self.findings, exclusive=end.exclusive)
 
-        self._apart(name, state.value, look, look_at_part)
+        self._apart(name, state.value, look, look_at_part, nothing_new=last)
 
     def _apart(
         self,
@@ -188,6 +190,7 @@ class _Verifying:
         *,
         only: Collection[str] | None = None,
         left_out: Collection[str] = (),
+        nothing_new: bool = False,
     ) -> None:
         """A further run; of what is found in it that counts which the runs before have not shown. ``look`` gets what it
         gave, if it came to its end, and ``look_at_part`` if it was stopped before (it gives whether that was enough to
@@ -195,7 +198,7 @@ class _Verifying:
         seen = {one.fingerprint for one in self.findings}
         before, self.findings = self.findings, Findings(RULES)
         try:
-            again, how = self._sync(run, state, left_out)
+            again, how = self._sync(run, state, left_out, nothing_new=nothing_new)
             if how.whole:
                 look(again)
             else:

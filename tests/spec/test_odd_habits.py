@@ -185,3 +185,53 @@ def test_words_of_the_config_are_no_secrets_in_rows():
     assert "M215" not in told
     told = [one.code for one in check_messages(lines(schema(key=None), row(1, x=config["password"])), config=config)]
     assert "M215" in told
+
+
+# --- runs that go on ---
+
+
+def test_a_bookmark_that_is_cut_or_looks_back_may_stay_where_nothing_is_new():
+    """In the run from the last STATE; a run with new rows moves it."""
+    first = [schema(), *(row(n, day(n)) for n in range(1, 9)), state(a=day(6))]
+    again = lines(schema(), *(row(n, day(n)) for n in range(6, 9)), state(a=day(6)))
+    assert codes(*first, resumed={1: again}) == ["B323"]
+    given = {"bookmarks": {"a": {"at": day(6)}}}
+    assert codes(schema(), *(row(n, day(n)) for n in range(6, 12)), state(a=day(6)), state=given) == ["B305"]
+
+
+def test_a_full_table_that_a_resumed_run_empties():
+    """It kept its place of the run before, and begins a new version there."""
+
+    def run(version, rows, place):
+        said = state({"bookmarks": {"a": {"offset": place}}})
+        whole = {"type": "ACTIVATE_VERSION", "stream": "a", "version": version}
+        return schema(key=None), *(row(n, version=version) for n in rows), whole, said
+
+    first = run(1, range(1, 6), 5)
+    entry = {"tap_stream_id": "a", "stream": "a", "schema": schema()["schema"], "replication_method": "FULL_TABLE"}
+    entry["metadata"] = [{"breadcrumb": [], "metadata": {"selected": True}}]
+    given = {"catalog": {"streams": [entry]}}
+    assert codes(*first, resumed={1: lines(*run(2, range(1, 6), 5))}, **given) == []
+    assert "M212" in codes(*first, resumed={1: lines(*run(2, (), 5))}, **given)
+    assert "M212" in codes(*first, resumed={1: lines(*run(2, (4, 5), 5))}, **given)
+
+
+def test_a_bookmark_that_is_null_is_none():
+    assert codes(schema(), row(1, day(1)), state({"bookmarks": {"a": {"at": None}}})) == ["B305"]
+
+
+def test_the_middle_of_each_stream_is_gone_on_from():
+    check = MessageCheck(Findings(RULES))
+    messages, bookmarks = [], {}
+    for stream in "abcd":
+        messages.append(schema(stream))
+        for n in range(1, 9):
+            bookmarks[stream] = {"at": day(n)}
+            messages += [row(n, day(n), stream), state({"bookmarks": dict(bookmarks)})]
+    check.feed(lines(*messages))
+    check.finish()
+    chosen = check.states.chosen()
+    check.close()
+    assert [one.number for one in chosen] == sorted(one.number for one in chosen)
+    assert all(any(0 < one.rows.get(stream, 0) < 8 for one in chosen) for stream in "abcd")
+    assert (chosen[0].number, chosen[-1].number) == (1, 32) and len(chosen) <= 8
