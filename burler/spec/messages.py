@@ -152,9 +152,10 @@ class MessageCheck:
                 if place < len(lines):
                     self._say("M202", "a RECORD without an object 'record'", first + place)
             return
-        check = self._with_schema(name, first, "RECORD")
+        check = self._with_schema(name, first, "RECORD", len(lines))
         if "BATCH" in check.forms:
-            self._say("M214", "RECORDs and BATCHes of one stream come in one run", first, name)
+            words = "RECORDs and BATCHes of one stream come in one run"
+            say_lines(self.findings, "M214", words, range(first, first + len(lines)), stream=name)
         check.take_records(lines, first, sum(map(len, raw)), seconds, now)
         for place in [place for place, one in enumerate(raw) if b"\\u0000" in one] if self._nul else ():
             check.take_nul(lines[place].record, first + place)
@@ -181,15 +182,16 @@ class MessageCheck:
         declared = self._declared or {}
         return declared.get(name) or next((one for one in declared.values() if one.tap_stream_id == name), None)
 
-    def _with_schema(self, name: str, number: int, kind: str) -> StreamCheck:
-        """The stream of a message that needs a SCHEMA before it."""
+    def _with_schema(self, name: str, number: int, kind: str, count: int = 1) -> StreamCheck:
+        """The stream of a message, or of ``count`` neighbouring ones, that needs a SCHEMA before it."""
         check = self._stream(name)
         if check.schema is None:
             self._say("M204", f"a {kind} of '{name}' came before its SCHEMA: targets end there", number, name)
             check.take_schema({"schema": {}, "key_properties": list(check.keys)}, number)
         if self._declared is not None and (check.declared is None or not check.declared.selected):
             fact = "is not in the catalog" if check.declared is None else "is not selected"
-            self._say("M223", f"the stream '{name}' {fact}, and its {kind}s come", number, name)
+            words = f"the stream '{name}' {fact}, and its {kind}s come"
+            say_lines(self.findings, "M223", words, range(number, number + count), stream=name)
         return check
 
     def _other(self, line: Line, raw: bytes, number: int, seconds: float, now: dt.datetime) -> None:

@@ -284,8 +284,9 @@ def test_a_line_that_does_not_end_is_not_held_for_ever(monkeypatch):
     monkeypatch.setattr(MessageCheck, "most_line_bytes", 1 << 20)
     findings = Findings(RULES)
     check = MessageCheck(findings)
-    for _ in range(40):
+    for number in range(1, 41):
         check.feed(b"\0" * 100_000)
+        assert len(list(findings)) == (number > 10)
     check.feed(b'x\n{"type": "STATE", "value": {}}\n')
     check.finish()
     assert [(one.code, one.places) for one in findings] == [("M201", ("line 1",))]

@@ -165,6 +165,12 @@ def test_any_bytes_are_survived(text, state, catalog, whole):
 
 @QUICK
 @example(b'{"type": "RECORD", "record": null}\r\n{"type": "RECORD", "record": {}}\r\n', [], None)
+@example(
+    b'{"type": "SCHEMA", "stream": "a", "schema": {}, "key_properties": []}\n{"type": "BATCH", "stream": "a"}\n'
+    b'{"type": "RECORD", "stream": "a", "record": {}}\n{"type": "RECORD", "stream": "a", "record": {}}\n',
+    [],
+    None,
+)
 @given(OUTPUTS | TAME_OUTPUTS, st.lists(st.integers(0, 2000), max_size=6), STATES)
 def test_blocks_are_cut_anywhere(text, cuts, state):
     places = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})

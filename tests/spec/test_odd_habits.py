@@ -96,6 +96,12 @@ def test_times_since_1970_may_be_kept_in_another_unit(values, bookmark):
     assert by(NUMBER, *values, ..., layout=lambda _value: {"u": bookmark}) == []
 
 
+def test_the_unit_of_a_bookmark_before_all_rows_is_not_known_yet():
+    said = state({"bookmarks": {"a": {"u": S}}})
+    messages = (schema(key="u", fields=NUMBER), said, row(1, u=S), said)
+    assert codes(*messages) == []
+
+
 def test_a_bookmark_of_another_unit_that_is_ahead_is_told():
     assert by(NUMBER, MS, ..., layout=lambda _value: {"u": S + 100}) == ["B324"]
 
@@ -235,3 +241,10 @@ def test_the_middle_of_each_stream_is_gone_on_from():
     assert [one.number for one in chosen] == sorted(one.number for one in chosen)
     assert all(any(0 < one.rows.get(stream, 0) < 8 for one in chosen) for stream in "abcd")
     assert (chosen[0].number, chosen[-1].number) == (1, 32) and len(chosen) <= 8
+
+
+@pytest.mark.parametrize(("count", "told"), [(10, []), (9, []), (11, ["M227"])])
+def test_half_of_the_rows_may_come_again(count, told):
+    """Ten keys that come once, and the first ones once more (at the same moment) up to ``count`` times."""
+    rows = [row(n, day(1)) for n in range(1, 11)] + [row(1 + n % 10, day(1)) for n in range(count)]
+    assert codes(schema(), *rows, state(a=day(1))) == told

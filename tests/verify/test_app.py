@@ -7,6 +7,7 @@ import datetime as dt
 import pytest
 
 import burler
+import burler.verify
 from burler.errors import UsageError
 from burler.spec import Limits
 from burler.testing import canary, run_tap, verify_tap
@@ -249,3 +250,27 @@ def test_nothing_is_acknowledged():
 
 def test_alone_a_stream_says_nothing_of_that():
     assert "two streams" in verify_tap(make_tap()).unchecked["B325"]
+
+
+def test_a_stopped_run_that_is_not_past_the_first_one_says_nothing():
+    """It has not had the time to bring what is missing."""
+
+    def late(bookmark):
+        rows = reading(bookmark)
+        return rows if bookmark is None else [*rows[:1] * 30, *rows]
+
+    found = verify_tap(make_tap(read=late), max_records=20)
+    assert not codes(found) & {"B312", "B326"}
+    assert {"B312", "B326"} <= found.unchecked.keys()
+
+
+def test_what_one_run_could_look_at_is_looked_at():
+    """A resumed run that asks for nothing leaves the rules on requests to the first one; an order that was never
+    declared is looked at by none."""
+
+    @burler.verify.ensure_ordering("id", "ASC")
+    def ordered(bookmark):
+        return reading(bookmark) if bookmark is None else []
+
+    found = verify_tap(make_tap(read=lambda bookmark: ordered(bookmark) if bookmark is None else reading(bookmark)))
+    assert "O401" in found.checked

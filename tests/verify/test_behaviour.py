@@ -249,3 +249,31 @@ def test_each_rule_has_a_tap_that_breaks_it():
     elsewhere = {"P609", "P627"}  # right above, and in test_properties_only
     shown = {code for code, *_ in (*BREAKING, *DISCOVERING)} | elsewhere
     assert {rule.code for rule in PROGRAM_RULES} <= shown
+
+
+def test_what_is_selected_is_asked_without_a_state(tmp_path: Path):
+    """From its last STATE the tap below has nothing new, selected or not."""
+    tap = tmp_path / "tap.py"
+    tap.write_text(
+        "import json, sys\n"
+        "words = dict(zip(sys.argv, sys.argv[1:]))\n"
+        "state = json.load(open(words['--state'])) if '--state' in words else {}\n"
+        "since = state.get('bookmarks', {}).get('people', {}).get('id', 0)\n"
+        "print(json.dumps({'type': 'SCHEMA', 'stream': 'people', 'schema': {}, 'key_properties': ['id']}))\n"
+        "for n in range(1, 6):\n"
+        "    if n > since:\n"
+        "        print(json.dumps({'type': 'RECORD', 'stream': 'people', 'record': {'id': n}}))\n"
+        "print(json.dumps({'type': 'STATE', 'value': {'bookmarks': {'people': {'id': 5}}}}))\n"
+    )
+    findings = Findings(RULES)
+    check_behaviour(
+        Program((sys.executable, str(tap))),
+        CATALOG,
+        findings,
+        limits=Limits(),
+        state={"bookmarks": {"people": {"id": 5}}},
+        streams={"people"},
+        wants=lambda code: code in ("P602", "P621"),
+        flags=frozenset({"--catalog", "--state"}),
+    )
+    assert [one.code for one in findings] == ["P602"]

@@ -11,7 +11,7 @@ import pytest
 from burler.verify.behaviour_discovery import split_catalog
 from burler.verify.behaviour_seen import Seen, shown_keys
 from burler.verify.behaviour_states import as_of
-from burler.verify.catalogs import fewer_fields, legacy, names_of, nothing_selected
+from burler.verify.catalogs import fewer_fields, legacy, names_of, nothing_selected, select_all, without
 
 NOW = dt.datetime(2030, 1, 2, 3, 4, 5, 678, dt.UTC)
 
@@ -186,3 +186,26 @@ def test_news_are_told_by_how_far_behind_the_mark_they_came():
     seen.take(line("STATE", value=1) + line("RECORD", "orders", record={"pad": "x" * 100}) + line("STATE", value=2))
     assert seen.news_after(-1) == ["STATE", "stream 'orders'", "STATE"]
     assert seen.news_after(100) == ["STATE"]
+
+
+def test_all_that_can_be_is_selected_and_nothing_else_is_changed():
+    crumb = ["properties", "x"]
+    stream = {
+        "stream": "a",
+        "selected": False,
+        "schema": {"selected": False, "properties": {}},
+        "metadata": [{"breadcrumb": crumb, "metadata": {"inclusion": "unsupported", "selected": False}}],
+    }
+    given = {"streams": [stream, {"stream": "b"}]}
+    before = copy.deepcopy(given)
+    one, other = select_all(given)["streams"]
+    assert given == before
+    assert one["metadata"] == [{"breadcrumb": [], "metadata": {"selected": True}}, stream["metadata"][0]]
+    assert one["schema"]["selected"] is True
+    assert other["metadata"] == [{"breadcrumb": [], "metadata": {"selected": True}}]
+    none = nothing_selected(select_all(given))["streams"][0]
+    assert none["metadata"][0]["metadata"] == {"selected": False}
+    assert (none["selected"], none["schema"]["selected"]) == (False, False)
+    left = without(select_all(given), ["b"])["streams"]
+    assert [one["metadata"][0]["metadata"]["selected"] for one in left] == [True, False]
+    assert select_all(None) is None and select_all({"streams": 5}) == {"streams": 5}

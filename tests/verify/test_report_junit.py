@@ -9,6 +9,7 @@ from report_sample import HOSTILE, HOSTILE_IDS, hostile, verification
 
 from burler.spec.finding import Finding
 from burler.spec.table import RULES
+from burler.verify.in_tests import WHOLE, Case, outcome_of
 from burler.verify.report_junit import as_junit
 
 # What the schemas in use allow: elements, their attributes, those that must be there, what stands in them.
@@ -72,3 +73,14 @@ def test_what_xml_cant_hold_is_replaced(text):
     check(root)
     (failure,) = root.iter("failure")
     assert failure.get("message")[:3] == text[:3]
+
+
+def test_what_a_rule_of_behaviour_finds_of_a_stream_is_no_pass_of_the_tap():
+    found = verification(findings=[Finding("P602", "a row came", "error", "contacts")], checked=["P601", "P602"])
+    root = ET.fromstring(as_junit(found, RULES))
+    check(root)
+    cases = {case.get("name")[:4]: suite.get("name") for suite in root for case in suite}
+    assert (cases["P601"], cases["P602"]) == ("tap", "contacts")
+    assert root.get("failures") == "1"
+    assert outcome_of(Case("P602", WHOLE), found, ["contacts"])[0] == "failed"
+    assert outcome_of(Case("P601", WHOLE), found, ["contacts"])[0] == "passed"
