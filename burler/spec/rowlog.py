@@ -134,8 +134,17 @@ class RowLog:
                         first[row] = line
 
     def again(self) -> int:
-        """How many rows had come before, at the same place by the replication key (where that is known)."""
+        """How many rows had come before, at the same place by the replication key (where that is known); 0 where they
+        are no more than half of all, wherever they stood."""
         passes = self._passes(self.count)
+        different = 0
+        for this in range(passes):
+            known: set[int] = set()
+            for part in self.parts():
+                known.update(part.rows if passes == 1 else (row for row in part.rows if row % passes == this))
+            different += len(known)
+        if 2 * different >= self.count:
+            return 0
         different = 0
         for this in range(passes):
             seen: set[tuple[int, float | None]] = set()

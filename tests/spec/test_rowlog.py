@@ -97,15 +97,16 @@ def test_many_rows_are_held_in_a_file():
 @QUICK
 @given(PAGES, st.integers(1, 20))
 def test_rows_that_come_again_at_the_same_place_are_counted(pages, most):
-    log, seen, again = RowLog(most, least=1), set(), 0
+    log, seen, again, count = RowLog(most, least=1), set(), 0, 0
     for at, page in enumerate(pages):
         mark = math.nan if at % 3 == 2 else float(at % 2)
         log.add(numbers_of(page), range(len(page)), [mark] * len(page))
         for key in page:
             place = (as_text(key), str(mark))
-            again += place in seen
+            again, count = again + (place in seen), count + 1
             seen.add(place)
-    assert log.again() == again
+    different = len({key for key, _mark in seen})
+    assert log.again() == (again if 2 * different < count else 0)
     assert log.at(1.0, 10**6) == {number for key, mark in seen if mark == "1.0" for number in numbers_of([eval(key)])}
     assert log.has_any(log.at(1.0, 1)) == any(mark == "1.0" for _key, mark in seen)
     log.close()
