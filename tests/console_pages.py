@@ -19,6 +19,7 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SAVED = re.compile(r"as `([^`\n]+)`[^`\n]*:\n\n$")
 _OWN = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,6}Z"), "MOMENT"),
+    (re.compile(r"  \d+\.\d  "), "  SECONDS  "),
     (re.compile(r'"version":\d{13}'), '"version":N'),
     (re.compile(r"\d+(\.\d)? (B|KiB)  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "SIZE  MOMENT"),
 )
