@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -17,14 +18,16 @@ from burler.spec.resume import compare
 from burler.spec.rule import SEVERITIES
 from burler.spec.table import RULES
 
+Messages = bytes | str | Iterable[bytes | str | Mapping[str, Any]]
+
 
 def check_messages(
-    messages: bytes | str | Iterable[bytes],
+    messages: Messages,
     *,
     catalog: Any = None,
     state: Any = None,
     config: Mapping[str, Any] | None = None,
-    resumed: Mapping[int, bytes] | None = None,
+    resumed: Mapping[int, Messages] | None = None,
     choice: Choice | None = None,
     limits: Limits | None = None,
     whole: bool = True,
@@ -33,7 +36,7 @@ def check_messages(
     """Hold a tap's messages against the rules of areas M, B, O and R.
 
     Args:
-        messages: lines of JSON, whole or in blocks.
+        messages: lines of JSON: a whole text, or blocks of it (an open file), or the messages as objects.
         catalog: the catalog that the run was given, as plain JSON.
         state: the state that it was given.
         config: the tap's config: its secrets must not appear.
@@ -54,7 +57,7 @@ def check_messages(
 
     checks: list[MessageCheck] = []
 
-    def run(text: bytes | str | Iterable[bytes], given: Any, *, nothing_new: bool = False) -> MessageCheck:
+    def run(text: Messages, given: Any, *, nothing_new: bool = False) -> MessageCheck:
         check = MessageCheck(
             findings,
             limits=limits,
@@ -65,8 +68,8 @@ def check_messages(
             **more,
         )
         checks.append(check)
-        for block in [text.encode()] if isinstance(text, str) else [text] if isinstance(text, bytes) else text:
-            check.feed(block)
+        for block in [text] if isinstance(text, str | bytes) else text:
+            check.feed(_bytes_of(block))
         check.finish(whole=whole, nothing_new=nothing_new)
         return check
 
@@ -84,6 +87,12 @@ def check_messages(
         for check in checks:
             check.close()
     return [_without(secrets, one) for one in counted(findings, choice or Choice())]
+
+
+def _bytes_of(block: bytes | str | Mapping[str, Any]) -> bytes:
+    if isinstance(block, Mapping):
+        return json.dumps(block).encode() + b"\n"
+    return block.encode(errors="surrogatepass") if isinstance(block, str) else block
 
 
 def _without(secrets: tuple[str, ...], one: Finding) -> Finding:

@@ -91,6 +91,9 @@ class Findings:
             places = (*places, place)
         self._found[key] = dataclasses.replace(before, places=places, count=before.count + count)
 
+    def __repr__(self) -> str:
+        return f"Findings({list(self._found.values())!r})"
+
     def seen(self, code: str, stream: str | None = None, path: str | None = None) -> bool:
         """Whether this was reported before."""
         return (code, stream, path) in self._found

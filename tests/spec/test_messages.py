@@ -291,3 +291,13 @@ def test_a_line_that_does_not_end_is_not_held_for_ever(monkeypatch):
     check.finish()
     assert [(one.code, one.places) for one in findings] == [("M201", ("line 1",))]
     assert (check.lines, check.states.count) == (2, 1)
+
+
+def test_messages_may_be_objects_lines_or_blocks():
+    messages = [PLAIN, row(1), row(1)]
+    text = lines(*messages)
+    wanted = check_messages(text)
+    assert "M208" in {one.code for one in wanted}
+    for given in (text.decode(), messages, text.splitlines(keepends=True), [text[:50], text[50:]], [text.decode()]):
+        assert check_messages(given) == wanted
+    assert "M208" in repr(wanted)
