@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -172,3 +173,16 @@ def test_few_modules_touch_the_context_variable():
 def test_no_other_context_variables():
     users = [path.relative_to(ROOT).as_posix() for path in MODULES if "ContextVar(" in path.read_text()]
     assert users == ["context.py"]
+
+
+def test_the_docs_show_the_layers():
+    page = (ROOT.parent / "docs" / "concepts.md").read_text(encoding="utf-8")
+    table = page.partition("## Layers")[2]
+    shown = [tuple(re.findall(r"`(\w+)`", cell)) for cell in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)]
+    assert tuple(shown) == LAYERS
+
+
+def test_the_headings_of_the_chain_are_there():
+    page = (ROOT.parent / "docs" / "concepts.md").read_text(encoding="utf-8")
+    places = re.findall(r"^### `(burler/[^`]+)`$", page, re.MULTILINE)
+    assert places and all((ROOT.parent / place).exists() for place in places)
