@@ -28,7 +28,8 @@ _MOST_HELP = 1 << 20
 _LAST_CHARACTERS = 300
 PREFIX = "burler-verify-"
 """Names of folders for temporary files begin with it."""
-_OURS = re.compile(r"[^\s'\"=]*" + PREFIX + r"\w+/")  # the folder of our files has another name each time
+_LOOKED_AT_CHARACTERS = 10_000
+_OURS = re.compile(r"[^\s'\"=]{0,200}" + PREFIX + r"\w+/")  # the folder of our files has another name each time
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\r")
 
 
@@ -99,9 +100,10 @@ class Program:
 
     def last_words(self, ended: Ended) -> str:
         """The last line that a run has said on stderr, for messages; "nothing" if there was none."""
-        text = _COLOURS.sub("", _OURS.sub("", ended.stderr.decode("utf-8", "replace")))
-        lines = [line.strip() for line in self.clean(text).splitlines()]
-        last = next((line for line in reversed(lines) if line), "nothing")
+        text = _COLOURS.sub("", ended.stderr.decode("utf-8", "replace"))
+        line = next((line for line in reversed(text.splitlines()) if line.strip()), "nothing").strip()
+        line = line[:_LOOKED_AT_CHARACTERS]  # a progress bar may be one line of megabytes
+        last = self.clean(_OURS.sub("", line) if PREFIX in line else line).strip() or "nothing"
         return last if len(last) <= _LAST_CHARACTERS else last[:_LAST_CHARACTERS] + "..."
 
     def discover(self, deadline_seconds: float | None) -> tuple[Ended, bytes]:

@@ -276,3 +276,11 @@ def test_a_command_of_its_own_discovers():
     assert program.discover(5.0)[1] == b"here\n"
     assert flags_of(program) == {"--catalog", "--discover"}
     assert os.environ.get("SHOP") is None
+
+
+def test_a_line_of_megabytes_on_stderr_is_no_work():
+    """A progress bar: dots, and no line ends."""
+    words = "import sys; sys.stderr.write('.' * 3_000_000 + ' burler-verify-x1/catalog.json'); sys.exit(1)"
+    program = Program((sys.executable, "-c", words))
+    ended = program.run(take=lambda _block: None, deadline_seconds=60)
+    assert program.last_words(ended) == "." * 300 + "..."
