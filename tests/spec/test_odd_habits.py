@@ -226,10 +226,11 @@ def test_a_bookmark_that_is_null_is_none():
     assert codes(schema(), row(1, day(1)), state({"bookmarks": {"a": {"at": None}}})) == ["B305"]
 
 
-def test_the_middle_of_each_stream_is_gone_on_from():
+def chosen_of(streams):
+    """The STATEs that runs go on from, of streams of eight rows with a STATE each."""
     check = MessageCheck(Findings(RULES))
     messages, bookmarks = [], {}
-    for stream in "abcd":
+    for stream in streams:
         messages.append(schema(stream))
         for n in range(1, 9):
             bookmarks[stream] = {"at": day(n)}
@@ -239,8 +240,15 @@ def test_the_middle_of_each_stream_is_gone_on_from():
     chosen = check.states.chosen()
     check.close()
     assert [one.number for one in chosen] == sorted(one.number for one in chosen)
-    assert all(any(0 < one.rows.get(stream, 0) < 8 for one in chosen) for stream in "abcd")
-    assert (chosen[0].number, chosen[-1].number) == (1, 32) and len(chosen) <= 8
+    return chosen
+
+
+def test_the_middle_of_each_stream_is_gone_on_from():
+    chosen = chosen_of("abcd")
+    inside = {s: [one.rows[s] for one in chosen if 0 < one.rows.get(s, 0) < 8] for s in "abcd"}
+    assert inside == {"a": [1], "b": [4], "c": [1], "d": [4]}  # a has the first STATE, c that of the middle
+    assert (chosen[0].number, chosen[-1].number) == (1, 32)
+    assert len(chosen_of("abcdefghijkl")) == 8
 
 
 @pytest.mark.parametrize(("count", "told"), [(10, []), (9, []), (11, ["M227"])])
