@@ -16,6 +16,7 @@ from burler.singer.messages import Batch
 from burler.target.surrogates import veil
 
 _PAGE_BYTES = 1 << 20
+MOST_LINE_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 _HEAD_BYTES = 8
 _log = logging.getLogger(__name__)
@@ -103,16 +104,19 @@ class _Text:
 
 
 def _json_lines(text: _Text) -> Iterator[Page]:
-    before = 0  # lines that were given
+    before = held = 0  # lines that were given; bytes of the line that has begun
     begun: list[bytes] = []  # the line that the last piece broke off in: a list, since it may be huge
     while piece := text.read(_PAGE_BYTES):
         cut = piece.rfind(b"\n") + 1
         if cut:
             block = b"".join((*begun, piece[:cut]))
-            begun = []
+            begun, held = [], 0
             yield from _pages(block, before)
             before += block.count(b"\n")
         begun.append(piece[cut:])
+        held += len(piece) - cut
+        if held > MOST_LINE_BYTES:  # 2 MB of gzip may be 2 GB without an end of line
+            raise BatchError(f"line {before + 1} does not end within {MOST_LINE_BYTES >> 20} MiB: no row is that long.")
     rest = b"".join(begun)
     if rest:
         yield from _pages(rest + b"\n", before, is_open=True)

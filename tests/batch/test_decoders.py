@@ -211,3 +211,13 @@ def test_a_big_file_is_read_in_little_memory():
     tracemalloc.stop()
     assert count == 60_000
     assert most < 20 << 20
+
+
+def test_a_line_that_does_not_end_is_not_held_for_ever(monkeypatch):
+    """Two MB of gzip may be two GB of one line."""
+    monkeypatch.setattr(burler.batch.decoders, "MOST_LINE_BYTES", 3 << 20)
+    text = b'{"id": 1}\n' + b'{"id": "' + b"x" * (8 << 20)
+    found = decode(io.BytesIO(gzip.compress(text)), Batch("orders", ("u",), "jsonl", "gzip"), None)
+    assert next(found).lines == b'{"id": 1}\n'
+    with pytest.raises(BatchError, match="line 2 does not end within 3 MiB"):
+        next(found)
