@@ -25,6 +25,7 @@ from burler.verify.pyproject import Project, find_project
 from burler.verify.result import Verification
 
 if TYPE_CHECKING:
+    from burler.runtime.signals import Stopper
     from burler.verify.baseline import Baseline
 
 logger = logging.getLogger(__name__)
@@ -104,18 +105,24 @@ def verify_command(app: str | None, **given: Any) -> int:
     _hush()
     baseline = _baseline(asked, project)
     strict = project.strict if asked.strict is None else asked.strict
+    from burler.runtime.signals import Stopper
+
+    stopper = Stopper()  # for messages on stdin; a tap that is run is ended by the exception
     terminal = sys.stdout  # before it is ours
     with process.own_stdout() as writer:
-        verification = _verify(app, asked, options, None if asked.write_baseline is not None else baseline)
+        known = None if asked.write_baseline is not None else baseline
+        verification = _verify(app, asked, options, known, stopper)
         silent = app == "-" and not verification.runs[0].lines and verification.runs[0].ended != "stopped"
         if asked.write_baseline is not None and not silent:
             from burler.verify.baseline import write_baseline
 
             write_baseline(Path(asked.write_baseline), verification.findings)
             logger.info("%d findings are in the baseline %s", len(verification.findings), asked.write_baseline)
-        _reports(asked, verification, strict=strict)
-        writer.write(_report(verification, asked.form, strict=strict, terminal=terminal))
-        writer.flush()
+        try:
+            _reports(asked, verification, strict=strict)
+        finally:  # a verification takes long: what it found is shown, whatever becomes of a file
+            writer.write(_report(verification, asked.form, strict=strict, terminal=terminal))
+            writer.flush()
     if not verification.checked and not verification.findings and asked.write_baseline is None and not silent:
         reasons = "; ".join(dict.fromkeys(verification.unchecked.values())) or "no rule was asked for"
         raise UsageError(f"no rule was looked at ({reasons}): what was asked for shows nothing of this tap.")
@@ -125,6 +132,8 @@ def verify_command(app: str | None, **given: Any) -> int:
         shown = ", ".join(verification.gone[:_GONE_SHOWN])
         more = f" and {len(verification.gone) - _GONE_SHOWN} more" if len(verification.gone) > _GONE_SHOWN else ""
         logger.info("the baseline knows what no longer occurs: %s%s. --write-baseline makes it smaller", shown, more)
+    if stopper.signal is not None:
+        return 128 + stopper.signal
     if asked.write_baseline is not None:
         return 0
     return verification.exit_code(strict=strict)
@@ -198,11 +207,13 @@ def _baseline(asked: Asked, project: Project) -> Baseline | None:
     return read_baseline(path)
 
 
-def _verify(app: str | None, asked: Asked, options: Options, baseline: Baseline | None) -> Verification:
+def _verify(
+    app: str | None, asked: Asked, options: Options, baseline: Baseline | None, stopper: Stopper
+) -> Verification:
     from burler.verify import given, verifying
 
     if app == "-":
-        return _messages(asked, options, baseline)
+        return _messages(asked, options, baseline, stopper)
     if asked.command is not None:
         from burler.verify.program import Program
         from burler.verify.subject_program import ProgramSubject
@@ -220,12 +231,11 @@ def _verify(app: str | None, asked: Asked, options: Options, baseline: Baseline 
     return verifying.verify(subject, options, baseline=baseline)
 
 
-def _messages(asked: Asked, options: Options, baseline: Baseline | None) -> Verification:
+def _messages(asked: Asked, options: Options, baseline: Baseline | None, stopper: Stopper) -> Verification:
     """The messages on stdin."""
     from burler.config.loading import read_config_file
     from burler.config.secrets import secret_values
     from burler.runtime.collector import calm_collector
-    from burler.runtime.signals import Stopper
     from burler.target.intake import blocks
     from burler.verify.given import verify_messages
 
@@ -233,7 +243,6 @@ def _messages(asked: Asked, options: Options, baseline: Baseline | None) -> Veri
     if stdin is None or stdin.isatty():
         raise UsageError("burler verify - reads messages from stdin: tap-foo --config c.json | burler verify -")
     secrets = [secret for path in asked.config for secret in secret_values(read_config_file(path))]
-    stopper = Stopper()
     with stopper.installed(), calm_collector(50_000):
         taken = blocks(stdin.buffer, tick=lambda: None, due=lambda: None, stop=lambda: stopper.requested)
         return verify_messages(
@@ -252,12 +261,15 @@ def _report(verification: Verification, form: str, *, strict: bool, terminal: An
 def _reports(asked: Asked, verification: Verification, *, strict: bool) -> None:
     from burler.config.atomic import replace_file
 
+    failed: list[str] = []
     for path in asked.report:
         content = _report(verification, _SUFFIXES[Path(path).suffix.lower()], strict=strict)
         try:
             replace_file(common.replaceable("--report", path, UsageError), content)
-        except OSError as error:
-            raise StorageError(f"--report {path} can't be written: {error.strerror}.") from None
+        except OSError as error:  # the other reports are written all the same
+            failed.append(f"--report {path} can't be written: {error.strerror}.")
+    if failed:
+        raise StorageError("\n".join(failed))
 
 
 def _tell(rule: str | None) -> int:

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import IO, Any, NamedTuple
 
+from burler.errors import StorageError
+
 _CHUNK = 65_536
 
 
@@ -76,6 +78,15 @@ class RowLog:
             self._spill()
 
     def _spill(self) -> None:
+        try:
+            self._write()
+        except OSError as error:
+            raise StorageError(
+                f"the rows that are compared can't be written to a temporary file in {tempfile.gettempdir()}: "
+                f"{error.strerror}. Name another folder by TMPDIR, or hold more of them in memory (keys-in-memory)."
+            ) from None
+
+    def _write(self) -> None:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="burler-verify-")  # noqa: SIM115 - closed by close()
         self._file.seek(0, 2)

@@ -36,6 +36,6 @@ def unlooked(check: MessageCheck, *, stopped: bool) -> dict[str, str]:
     if not check.states.count:
         leave("no STATE came", "B301", "B308", "B309", "B315", "B316", "B317")
     if stopped:
-        leave("the run was ended by --max-records or --max-seconds", *OF_WHOLE_RUNS)
+        leave("the run was ended early: by --max-records, --max-seconds or a signal", *OF_WHOLE_RUNS)
     seen = {one.code for one in check.findings}
     return {code: reason for code, reason in found.items() if code not in seen}

@@ -245,3 +245,38 @@ def test_nothing_to_look_at_is_said(tmp_path):
     assert found["unchecked"]["B302"] == "no stream names a replication key"
     cut = json.loads(verify(tmp_path, "-", "--format", "json", "--max-records", "1", given=GOOD).stdout)
     assert "max-records" in cut["unchecked"]["B310"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"])
+def test_a_signal_ends_the_reading_of_messages(tmp_path, number, code):
+    """What came until then is told; the exit code is no "clean"."""
+    command = [sys.executable, "-m", "burler", "verify", "-", "--format", "json", "--report", "r.txt"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(BAD)
+        process.stdin.flush()
+        time.sleep(2)
+        process.send_signal(number)
+        out, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    assert [one["code"] for one in json.loads(out)["findings"]] == ["M218"]
+    assert (tmp_path / "r.txt").exists() and b"Traceback" not in said
+
+
+def test_a_report_that_can_not_be_written_keeps_no_other_back(tmp_path):
+    (tmp_path / "gone").mkdir(mode=0o700)
+    words = ["--report", "gone/r.html", "--report", "ok.json"]
+    hook = "import burler.config.atomic as a; real = a.replace_file\n"
+    hook += (
+        "def full(path, content):\n    if 'gone' in str(path):\n        raise OSError(28, 'No space left on device')\n"
+    )
+    hook += "    real(path, content)\na.replace_file = full\n"
+    hook += "from burler.cli.main import main; import sys; sys.argv[0] = 'burler'; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hook, "verify", "-", *words], cwd=tmp_path, input=BAD, capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert b"gone/r.html can't be written: No space left on device" in done.stderr
+    assert b"M218" in done.stdout
+    assert json.loads((tmp_path / "ok.json").read_text())["findings"]

@@ -7,6 +7,7 @@ import itertools
 import pytest
 from said import codes, day, lines, row, schema, state
 
+from burler.errors import StorageError
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
 from burler.spec.messages import MessageCheck
@@ -101,3 +102,17 @@ def test_a_run_that_was_stopped_counts_once_it_is_past_the_first_one(last, past)
     assert [one.code for one in found] == (["B312"] if past else [])
     first.close()
     again.close()
+
+
+def test_a_full_disk_is_told_with_the_cure(monkeypatch):
+    class Full:
+        def seek(self, *_where):
+            return 0
+
+        def write(self, _data):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("burler.spec.rowlog.tempfile.TemporaryFile", lambda **_given: Full())
+    log = RowLog(4, least=1)
+    with pytest.raises(StorageError, match=r"No space left on device\. Name another folder by TMPDIR"):
+        log.add(range(5), range(5))
