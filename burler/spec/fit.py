@@ -147,16 +147,27 @@ class Fit:
         if node.rest is not None:
             names = frozenset(node.known or {})
             self._column(node.rest, [one[name] for one in objects for name in one if name not in names])
+        others: set[str] = set()  # names that are too many to be told one by one: data was taken for names
         for name in sorted(further):
-            count = sum(name in one for one in objects)
-            kept = name if name in node.further or len(node.further) < _FURTHER else "*"
-            node.further[kept] = node.further.get(kept, 0) + count
-            if node.rest is not None or not told or any(pattern.search(name) for pattern in node.patterns):
+            if name not in node.further and len(node.further) >= _FURTHER:
+                others.add(name)
                 continue
-            path = _below(node, kept)
-            words = "does not name" if node.open else "does not allow"
-            message = f"the SCHEMA {words} the field '{path}'; targets drop it or refuse the row"
-            self._odd("R501", path, node, objects, partial(_has, name), message)
+            node.further[name] = node.further.get(name, 0) + sum(name in one for one in objects)
+            self._unnamed(node, name, {name}, objects, told=told)
+        if others:
+            node.further["*"] = node.further.get("*", 0) + sum(name in others for one in objects for name in one)
+            self._unnamed(node, "*", others, objects, told=told)
+
+    def _unnamed(
+        self, node: Node, shown: str, names: Collection[str], objects: Sequence[dict[str, Any]], *, told: bool
+    ) -> None:
+        unnamed = frozenset(name for name in names if not any(pattern.search(name) for pattern in node.patterns))
+        if node.rest is not None or not told or not unnamed:
+            return
+        path = _below(node, shown)
+        words = "does not name" if node.open else "does not allow"
+        message = f"the SCHEMA {words} the field '{path}'; targets drop it or refuse the row"
+        self._odd("R501", path, node, objects, lambda one: not unnamed.isdisjoint(one), message)
 
     def _misfits(self, node: Node, values: Sequence[Any], seen: set[type]) -> None:
         said = kinds(node.takes)
@@ -263,10 +274,6 @@ class Fit:
         places = list(islice(rows, PLACES)) or [0]
         said = words if isinstance(words, str) else words(odd[0])
         self._found.setdefault((code, path), []).append((places, said, len(odd)))
-
-
-def _has(name: str, value: Any) -> bool:
-    return isinstance(value, dict) and name in value
 
 
 def _lacks(name: str, value: Any) -> bool:

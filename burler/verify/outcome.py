@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burler.config.secrets import masked
 from burler.singer.messages import format_time
@@ -12,7 +12,7 @@ from burler.spec.check import counted
 from burler.spec.finding import Finding, Findings
 from burler.spec.table import RULES
 from burler.verify.options import Options
-from burler.verify.result import RunFacts, Verification
+from burler.verify.result import RunFacts, StreamFacts, Verification
 
 if TYPE_CHECKING:
     from burler.verify.baseline import Baseline
@@ -41,7 +41,7 @@ def result(
         started=format_time(started),
         seconds=seconds,
         findings=list(new),
-        runs=runs,
+        runs=[_without_secrets(run) for run in runs],
         checked=checked,
         unchecked={code: unchecked[code] for code in asked if code in unchecked},
         baselined=len(known),
@@ -50,9 +50,28 @@ def result(
     )
 
 
+def _without_secrets(run: RunFacts) -> RunFacts:
+    """Facts in which no name of a stream or a field, and no text of a row, is a secret."""
+    streams = {}
+    for name, facts in run.streams.items():
+        shown = masked(name)
+        held = {one.name: _clean(getattr(facts, one.name)) for one in dataclasses.fields(facts)}
+        streams[shown] = StreamFacts(**{**held, "stream": shown})
+    return dataclasses.replace(run, name=masked(run.name), streams=streams)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, dict):
+        return {_clean(key): _clean(one) for key, one in value.items()}
+    return [_clean(one) for one in value] if isinstance(value, list) else value
+
+
 def _code_of(fingerprint: str) -> str:
     return fingerprint.partition("|")[0]
 
 
 def _harmless(one: Finding) -> Finding:
-    return dataclasses.replace(one, message=masked(one.message))
+    stream, path = (None if text is None else masked(text) for text in (one.stream, one.path))
+    return dataclasses.replace(one, message=masked(one.message), stream=stream, path=path)

@@ -256,3 +256,11 @@ def test_half_of_the_rows_may_come_again(count, told):
     """Ten keys that come once, and the first ones once more (at the same moment) up to ``count`` times."""
     rows = [row(n, day(1)) for n in range(1, 11)] + [row(1 + n % 10, day(1)) for n in range(count)]
     assert codes(schema(), *rows, state(a=day(1))) == told
+
+
+def test_data_in_place_of_names_is_told_once_and_costs_no_more_with_each_name():
+    rows = [row(n, **{f"new{n}": 1}) for n in range(3000)]
+    told = check_messages([schema(key=None, keys=()), *rows, state({})])
+    fields = [one for one in told if one.code == "R501"]
+    assert len(fields) == 201 and {one.path for one in fields} > {"*"}
+    assert sum(one.count for one in fields) == 3000
