@@ -116,3 +116,8 @@ def test_a_full_disk_is_told_with_the_cure(monkeypatch):
     log = RowLog(4, least=1)
     with pytest.raises(StorageError, match=r"No space left on device\. Name another folder by TMPDIR"):
         log.add(range(5), range(5))
+
+
+def test_a_stream_that_is_over_may_be_silent_in_the_run_behind_it():
+    said = state({"bookmarks": {"a": {"version": 1}}})
+    assert codes(schema(key=None), row(1), row(2), said, resumed={1: lines(said)}) == []
