@@ -163,7 +163,7 @@ def test_an_import_error_above_the_module(tmp_path: Path):
         ("tap.sync('a', bookmark_strategy='every_n(0)')(lambda: 1)", "every_n(0)"),
         ("tap.sync('a')(lambda: 1)", "has no schema"),
         ("tap.sync('a')(lambda: 1); tap.schema('a', burler.json_file('nosuch.json'))", "nosuch.json"),
-        ("tap.sync('a', key_properties='x')(lambda: 1); tap.schema('a', SCHEMA)", "'x' not in the schema"),
+        ("tap.sync('a', key_properties='x')(lambda: 1); tap.schema('a', SCHEMA)", "'x' is not in the schema"),
         ("tap.sync('a')(lambda client: 1); tap.schema('a', SCHEMA)", "no @tap.client is declared"),
         ("tap.sync('a')(lambda: 1); tap.schema('a')(lambda: 1 / 0)", "schema function"),
     ],
