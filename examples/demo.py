@@ -135,7 +135,7 @@ def main() -> None:
         (f"TAP_GIT_REPO={source} {python} -m burler discover {shown(HERE / 'tap_git')}", "the catalog"),
         (f"{python} {shown(HERE / 'demo_query.py')} {TABLES}", "the query again; open it to see how tables are read"),
         ("REPO=/path/to/another/repo make demo", "the same on another repository (./demo is made anew)"),
-        ("less docs/taps.md", "write your own tap"),
+        ("less docs/tutorial.md", "write your own tap, in ten minutes"),
     ]
     for what, why in rows:
         sys.stdout.write(f"  {why}\n      {what}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burler.spec.rule import Rule
+from burler.spec.rules_orders import ORDERS
 
 MOVING_RULES: tuple[Rule, ...] = (
     Rule(
@@ -23,9 +24,7 @@ MOVING_RULES: tuple[Rule, ...] = (
             "asked for, the end of a window, or the clock."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
@@ -33,9 +32,7 @@ MOVING_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -57,9 +54,7 @@ MOVING_RULES: tuple[Rule, ...] = (
         ),
         mend="Sort the request by the replication key, or write the bookmark only when the stream has ended.",
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
@@ -67,9 +62,7 @@ MOVING_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -94,9 +87,7 @@ MOVING_RULES: tuple[Rule, ...] = (
             "Write the greater of the old bookmark and the new one; do not begin a run with a STATE of the start date."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
@@ -105,9 +96,7 @@ MOVING_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-04T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -133,17 +122,13 @@ MOVING_RULES: tuple[Rule, ...] = (
             "stream has ended."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -167,9 +152,7 @@ MOVING_RULES: tuple[Rule, ...] = (
             "to see slow streams early."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}, '
             '"time_extracted": "2024-06-01T00:00:00Z"}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
@@ -178,9 +161,7 @@ MOVING_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:05Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}, '
             '"time_extracted": "2024-06-01T00:00:00Z"}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
@@ -201,16 +182,12 @@ MOVING_RULES: tuple[Rule, ...] = (
         why="Rows that the source gets until then are below the bookmark and are never read.",
         mend="Take the bookmark from the rows. A row with a time in the future must not move it beyond now.",
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "9000-01-01T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'

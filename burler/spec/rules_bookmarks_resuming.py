@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burler.spec.rule import Rule
+from burler.spec.rules_orders import ORDERS
 
 RESUMING_RULES: tuple[Rule, ...] = (
     Rule(
@@ -21,9 +22,7 @@ RESUMING_RULES: tuple[Rule, ...] = (
             "filter, say FULL_TABLE."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
@@ -32,9 +31,7 @@ RESUMING_RULES: tuple[Rule, ...] = (
             '{"type": "RECORD", "stream": "orders", "record": {"id": 6, "at": "2024-05-06T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-06T00:00:00Z"}}}}\n'
             "# resumed from STATE 1\n"
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
@@ -44,9 +41,7 @@ RESUMING_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-06T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
@@ -55,9 +50,7 @@ RESUMING_RULES: tuple[Rule, ...] = (
             '{"type": "RECORD", "stream": "orders", "record": {"id": 6, "at": "2024-05-06T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-06T00:00:00Z"}}}}\n'
             "# resumed from STATE 1\n"
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 6, "at": "2024-05-06T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-06T00:00:00Z"}}}}\n'
         ),
@@ -80,9 +73,7 @@ RESUMING_RULES: tuple[Rule, ...] = (
             "there. A bookmark must cover what is out, nothing more."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -90,16 +81,12 @@ RESUMING_RULES: tuple[Rule, ...] = (
             '{"type": "RECORD", "stream": "orders", "record": {"id": 4, "at": "2024-05-04T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-04T00:00:00Z"}}}}\n'
             "# resumed from STATE 1\n"
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 4, "at": "2024-05-04T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-04T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -107,9 +94,7 @@ RESUMING_RULES: tuple[Rule, ...] = (
             '{"type": "RECORD", "stream": "orders", "record": {"id": 4, "at": "2024-05-04T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-04T00:00:00Z"}}}}\n'
             "# resumed from STATE 1\n"
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 4, "at": "2024-05-04T00:00:00Z"}}\n'
@@ -134,18 +119,14 @@ RESUMING_RULES: tuple[Rule, ...] = (
             "and were not asked again."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 4, "at": "2024-05-04T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-04T00:00:00Z"}}}}\n'
             "# resumed from STATE 1\n"
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
@@ -153,9 +134,7 @@ RESUMING_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-04T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
@@ -163,9 +142,7 @@ RESUMING_RULES: tuple[Rule, ...] = (
             '{"type": "RECORD", "stream": "orders", "record": {"id": 4, "at": "2024-05-04T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-04T00:00:00Z"}}}}\n'
             "# resumed from STATE 1\n"
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
@@ -240,34 +217,26 @@ RESUMING_RULES: tuple[Rule, ...] = (
             "can share a value, leave the rule out for this stream."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
             "# resumed from STATE 1\n"
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
             "# resumed from STATE 1\n"
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burler.spec.rule import Rule
+from burler.spec.rules_orders import ORDERS
 
 STATE_RULES: tuple[Rule, ...] = (
     Rule(
@@ -17,17 +18,13 @@ STATE_RULES: tuple[Rule, ...] = (
         ),
         mend="Keep all that the tap must know in one object: bookmarks of streams under `bookmarks`.",
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": "2024-05-01T00:00:00Z"}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
         ),
@@ -48,9 +45,7 @@ STATE_RULES: tuple[Rule, ...] = (
         ),
         mend="Keep what is needed to go on: the greatest value, and the keys that stand at it.",
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z", "seen": '
             "[1]}}}}\n"
@@ -92,9 +87,7 @@ STATE_RULES: tuple[Rule, ...] = (
             "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}}}}\n"
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
@@ -135,17 +128,13 @@ STATE_RULES: tuple[Rule, ...] = (
         ),
         mend="Take the key out, or set it to null, in the STATE behind the last stream.",
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}, '
             '"currently_syncing": "orders"}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
         ),
@@ -162,16 +151,12 @@ STATE_RULES: tuple[Rule, ...] = (
         why="Without a STATE the next run knows nothing: everything is read again.",
         mend="Write a STATE at least when each stream has ended.",
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -194,18 +179,14 @@ STATE_RULES: tuple[Rule, ...] = (
             "leaves it out."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"progress_markers": {"replication_key": '
             '"at", "replication_key_value": "2024-05-01T00:00:00Z"}, "replication_key_value": '
             '"2024-05-01T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
         ),
@@ -227,9 +208,7 @@ STATE_RULES: tuple[Rule, ...] = (
             "the rule there."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
@@ -237,9 +216,7 @@ STATE_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {"bookmarks": {"users": {"id": 7}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -290,17 +267,13 @@ STATE_RULES: tuple[Rule, ...] = (
         why="No STATE covers them: they come again with each run.",
         mend="Write a STATE behind the last row of each stream.",
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'

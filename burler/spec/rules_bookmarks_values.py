@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burler.spec.rule import Rule
+from burler.spec.rules_orders import ORDERS
 
 VALUE_RULES: tuple[Rule, ...] = (
     Rule(
@@ -23,18 +24,14 @@ VALUE_RULES: tuple[Rule, ...] = (
             "stream whole."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": null}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 3, "at": "2024-05-03T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -62,9 +59,7 @@ VALUE_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": 5}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -84,16 +79,12 @@ VALUE_RULES: tuple[Rule, ...] = (
         why=("Nobody can say what it covers. A tap that compares it as text stands still at the turn of a month."),
         mend="Write the bookmark in the form that the rows have.",
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "01 May 2024"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-01T00:00:00Z"}}}}\n'
         ),
@@ -113,9 +104,7 @@ VALUE_RULES: tuple[Rule, ...] = (
             "keep the bookmark at the last row."
         ),
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -124,9 +113,7 @@ VALUE_RULES: tuple[Rule, ...] = (
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-03T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
@@ -149,17 +136,13 @@ VALUE_RULES: tuple[Rule, ...] = (
         ),
         mend="Take the bookmark from the rows, or the time of the run less what the source may be late.",
         breaks=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-09T00:00:00Z"}}}}\n'
         ),
         keeps=(
-            '{"type": "SCHEMA", "stream": "orders", "schema": {"type": "object", "properties": {"id": '
-            '{"type": "integer"}, "at": {"type": ["null", "string"], "format": "date-time"}}}, '
-            '"key_properties": ["id"], "bookmark_properties": ["at"]}\n'
+            f"{ORDERS}"
             '{"type": "RECORD", "stream": "orders", "record": {"id": 1, "at": "2024-05-01T00:00:00Z"}}\n'
             '{"type": "RECORD", "stream": "orders", "record": {"id": 2, "at": "2024-05-02T00:00:00Z"}}\n'
             '{"type": "STATE", "value": {"bookmarks": {"orders": {"at": "2024-05-02T00:00:00Z"}}}}\n'
