@@ -60,7 +60,7 @@ def rules_index(rules: Iterable[Rule]) -> str:
     parts = [
         "# Rules of verify",
         "What `burler verify` looks at: see [Verifying a tap](../verify.md). This page and those of the rules are made "
-        "from `burler.spec.RULES` by `python docs/make_rules.py`; the examples are run by tests.",
+        "from `burler.spec.RULES` by `python docs/make_pages.py`; the examples are run by tests.",
     ]
     for letter, area in AREAS.items():
         own = [rule for rule in rules if rule.code[0] == letter]

@@ -1,0 +1,155 @@
+"""Pages that are made from the code (commands, errors, rules) are current, and leave nothing out."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+sys.path.append(str(DOCS))
+
+import make_pages  # noqa: E402
+from making import commands, guidance, texts  # noqa: E402
+
+from burler import errors  # noqa: E402
+from burler.cli.main import cli  # noqa: E402
+
+CURE = "run: python docs/make_pages.py"
+
+
+@pytest.fixture(scope="module")
+def made():
+    """What each folder should hold: folder -> name of a file -> text."""
+    return {folder: pages() for folder, pages in make_pages.FOLDERS.items()}
+
+
+@pytest.mark.parametrize("folder", sorted(make_pages.FOLDERS))
+def test_the_pages_are_current(folder, made):
+    there = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / folder).glob("*.md")}
+    assert sorted(there) == sorted(made[folder]), CURE
+    assert [name for name, text in made[folder].items() if there[name] != text] == [], CURE
+
+
+def test_each_command_has_a_page_with_each_of_its_options(made):
+    pages = made["cli"]
+    found = dict.fromkeys(f"{'-'.join(words[1:])}.md" for words in _commands(cli, ["burler"]) if words != ["burler"])
+    assert set(found) | {"tap-crm.md", "index.md"} == set(pages)
+    for words, command in [*commands.commands(), ([commands.TAP], commands.script())]:
+        page = pages["tap-crm.md" if words == [commands.TAP] else "-".join(words[1:]) + ".md"]
+        for param in command.params:
+            for option in param.opts if isinstance(param, click.Option) and not param.hidden else ():
+                assert re.search(rf"`[^`]*{re.escape(option)}\b", page), f"{' '.join(words)} {option}"
+
+
+def _commands(command, words):
+    if not isinstance(command, click.Group):
+        return [words]
+    return [
+        found for name, each in command.commands.items() if not each.hidden for found in _commands(each, [*words, name])
+    ]
+
+
+def test_each_error_has_a_page_with_what_to_do(made):
+    classes = {
+        name for name, cls in vars(errors).items() if isinstance(cls, type) and issubclass(cls, errors.BurlerError)
+    }
+    assert set(guidance.TODO) == classes == set(texts.CLASSES)
+    for name in classes:
+        page = made["errors"][f"{name.lower()}.md"]
+        assert f"| exit code | {vars(errors)[name].exit_code} |" in page
+        assert len(guidance.TODO[name].split()) > 10
+
+
+def test_an_error_that_burler_says_is_found_on_the_page_of_its_class(made, tmp_path):
+    """As an operator does it: by the words of the text that do not change."""
+    from burler.runtime import apps
+
+    with pytest.raises(errors.AppError) as said:
+        apps.load_app(str(tmp_path / "no_tap.py"))
+    page = made["errors"]["apperror.md"]
+    fixed = re.sub(r"\{[^}]*\}", "\0", page)
+    pieces = [piece for line in fixed.splitlines() for piece in line.split("\0") if len(piece.split()) > 3]
+    assert [piece for piece in pieces if piece in str(said.value)], str(said.value)
+
+
+def test_most_places_that_raise_give_a_text():
+    """What is put together elsewhere can't be read from the code; that is to stay the exception."""
+    raised = found = 0
+    for path in sorted(texts.PACKAGE.rglob("*.py")):
+        raised += len(
+            re.findall(rf"raise (?:errors\.)?(?:{'|'.join(texts.CLASSES)})\(", path.read_text(encoding="utf-8"))
+        )
+    found = sum(text.kind in texts.CLASSES for text in texts.texts())
+    assert found > 0.85 * raised, (found, raised)
+
+
+def test_texts_are_read_from_the_code_as_people_see_them():
+    import ast
+
+    module = texts._Module("http")
+    source = """
+CURE = "Ask again later."
+def why(name):
+    return f"there is no {name} here" if name else "nothing was named here"
+def go(url, tries):
+    problems.append(f"{url}: is no address")
+    logger.warning("asked %s %d times in vain", url, tries)
+    text = f"'{url}' does not answer. " + CURE
+    raise SourceError(text)
+def other():
+    raise PagingError(why("x"))
+class A:
+    def b(self):
+        raise StreamError(self.stream, f"stream '{self.stream}': {len(self.rows)} rows were lost")
+"""
+    found = [(text.kind, text.text) for text in texts._of_module(ast.parse(source), module)]
+    assert found == [
+        ("gathered", "{url}: is no address"),
+        ("warning", "asked {...} {...} times in vain"),
+        ("SourceError", "'{url}' does not answer. Ask again later."),
+        ("PagingError", "there is no {name} here"),
+        ("PagingError", "nothing was named here"),
+        ("StreamError", "stream '{stream}': {rows} rows were lost"),
+    ]
+
+
+def test_the_page_on_metrics_has_every_metric_and_count_of_the_code():
+    import ast
+
+    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    lines, counts = page.split("## Counts")
+    metrics, counted = set(), {"passed_files", "uncounted_files", "repeated"}
+    for path in sorted(texts.PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                words = [
+                    each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                ]
+                if name == "metric" and len(words) > 1:
+                    metrics.add(words[1])
+                elif words and (ast.unparse(node.func) == "self.count" or ast.unparse(node.func).endswith("tally.add")):
+                    counted.add(words[0])
+    counted -= {word for word in counted if not re.fullmatch(r"[a-z_]+", word)}
+    assert set(re.findall(r"^\| `(\w+)` \| (?:counter|timer) ", lines, re.MULTILINE)) == metrics
+    told = {word for row in re.findall(r"^\| (`.*?) \|", counts, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)}
+    assert told == counted
+
+
+def test_the_places_that_contributors_are_sent_to_are_there():
+    page = (DOCS / "contributing.md").read_text(encoding="utf-8")
+    table = page.partition("## Where do I add X?")[2].partition("\n## ")[0]
+    package = texts.PACKAGE
+    rows = [row.split("|") for row in re.findall(r"^\| .*$", table, re.MULTILINE)[1:]]
+    assert len(rows) > 15
+    for _, what, where, also, _ in rows:
+        for place in re.findall(r"`([\w/*.]+)`", where):
+            root = package if not place.startswith(("examples", "tests")) else DOCS.parent
+            found = [*root.glob(place.rstrip("/")), *root.glob(f"{place}.py")]
+            assert found or place in {"load", "layout", "open_file", "base.Target"}, f"{what}: {place}"
+        for place in re.findall(r"`((?:tests|docs)/[\w/.]+)`", also):
+            assert (DOCS.parent / place).exists(), place
