@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from burler.runtime.report_counts import counts_part
 from burler.runtime.report_parts import bookmark_cell, cell, document, figure, one_line, shown, table, tile
 from burler.runtime.report_plot import bookmark_plot, rows_plot
 from burler.runtime.report_style import SCRIPT, STYLE
@@ -12,6 +13,7 @@ from burler.runtime.report_ticks import length_text
 
 _OPEN = 12  # so many streams' plots are unfolded from the start
 _MESSAGE = 2000
+_ERRORS_OPEN = 8  # more of them are folded, so that what follows is in sight
 _HEADERS = (
     ("stream", "text"),
     ("method", "text"),
@@ -31,7 +33,8 @@ def page(report: dict[str, Any]) -> str:
     """A report (``Report.to_json``) as HTML."""
     name = one_line(report["tap"] or "a tap")
     status = one_line(report["status"])
-    body = "".join([_head(report, name, status), _run_error(report), _streams(report), _errors(report), _plots(report)])
+    parts = [_run_error(report), _streams(report), _errors(report), counts_part(report), _plots(report)]
+    body = "".join([_head(report, name, status), *parts])
     return document(f"{name}: {status}", body, style=STYLE, script=SCRIPT)
 
 
@@ -125,7 +128,9 @@ def _errors(report: dict[str, Any]) -> str:
         return ""
     headers = (("stream", "text"), ("where", "text"), ("type", "text"), ("message", "text"), ("place", "text"))
     more = f"<p class='none'>... and {left:,} more.</p>\n" if left else ""
-    return f"<h2>Errors</h2>\n{table(headers, rows)}{more}"
+    first, rest = rows[:_ERRORS_OPEN], rows[_ERRORS_OPEN:]
+    folded = f"<details><summary>{len(rest):,} more</summary>{table(headers, rest)}{more}</details>\n" if rest else more
+    return f"<h2>Errors</h2>\n{table(headers, first)}{folded}"
 
 
 def _plotted(report: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:

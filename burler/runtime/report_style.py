@@ -27,6 +27,8 @@ th[tabindex]{cursor:pointer}th[aria-sort]{color:var(--ink)}
 th[aria-sort=ascending]::after{content:" \\25b2"}th[aria-sort=descending]::after{content:" \\25bc"}
 .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 td.text{overflow-wrap:anywhere;min-width:9em}.short{white-space:nowrap}
+svg.bar{width:7em;margin:3px 0 2px auto}.bar .rail{fill:var(--edge)}.bar .fill{fill:var(--line)}
+td.number small{display:block}
 .mono,.place{font:13px/1.7 ui-monospace,monospace}.pre{white-space:pre-wrap;min-width:20em}
 tr.failed{background:var(--wash)}a{color:var(--line)}
 details{border:1px solid var(--edge);border-radius:6px;margin:8px 0;padding:0 14px}

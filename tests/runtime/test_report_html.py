@@ -100,6 +100,44 @@ def test_a_page_of_two_streams(report: Report, clock: Clock):
     assert [one.get("class") for one in page.seen["tr"]].count("failed") == 1
 
 
+def test_what_was_asked_of_the_source_has_a_table(report: Report, clock: Clock):
+    stream(
+        report,
+        clock,
+        "contacts",
+        [1, 2, 3],
+        counts={"bytes": 500, "requests": 40, "retries": {"429": 3, "no answer": 1}},
+    )
+    stream(report, clock, "notes", [1, 2, 3], counts={"requests": 10, "refreshes": 1})
+    stream(report, clock, "quiet", [1, 2, 3])
+    report.end("succeeded", 0)
+    source = report.to_html()
+    part = source.partition("<h2>Asked of the source</h2>")[2].partition("<h2>")[0]
+    page = Page(part)
+    assert page.texts["th"] == ["stream", "requests", "retries", "bytes", "refreshes"]
+    assert page.texts["td"] == ["contacts", "40", "4", "500", "", "notes", "10", "", "", "1"]
+    assert page.texts["small"] == ["429: 3, no answer: 1"]
+    bars = [one["d"] for one in page.seen["path"] if one["class"] == "fill"]
+    assert bars == [f"M0 0H{width}V4H0Z" for width in (100, 100, 100, 25, 100)]
+    assert "quiet" not in part
+
+
+def test_a_run_that_asked_nothing_has_no_such_table(report: Report, clock: Clock):
+    stream(report, clock, "contacts", [1, 2])
+    report.end("succeeded", 0)
+    assert "Asked of the source" not in report.to_html()
+
+
+def test_many_errors_are_folded_behind_the_first(report: Report, clock: Clock):
+    stream(report, clock, "contacts", [1, 2])
+    for i in range(12):
+        report.failed("contacts", f"parent id={i}", ValueError(f"broken {i}"))
+    report.end("failed", 1)
+    page = Page(report.to_html())
+    assert "4 more" in page.texts["summary"]
+    assert [text for text in page.texts["td"] if text.startswith("broken")] == [f"broken {i}" for i in range(12)]
+
+
 def test_the_page_needs_nothing_from_anywhere(report: Report, clock: Clock):
     stream(report, clock, "contacts", [1, 2, 3])
     source = report.to_html()
@@ -201,7 +239,7 @@ HOSTILE = [
 def test_text_from_outside_is_text(text: str, clock: Clock):
     report = Report(clock.now, clock.monotonic)
     report.begin(text)
-    stream(report, clock, text, [text, text + "1", text + "2"], status=text)
+    stream(report, clock, text, [text, text + "1", text + "2"], status=text, counts={text: 1, "retries": {text: 2}})
     report.failed(text, text, type("E", (Exception,), {})(text))
     report.end(text, 1, ValueError(text))
     source = report.to_html()
