@@ -8,9 +8,9 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))  # for those who load this file from elsewhere
 
-from making import commands, errors, rules  # noqa: E402
+from making import api, commands, errors, rules  # noqa: E402
 
-FOLDERS = {"cli": commands.pages, "errors": errors.pages, "rules": rules.pages}
+FOLDERS = {"api": api.pages, "cli": commands.pages, "errors": errors.pages, "rules": rules.pages}
 """Folder of the docs -> what gives its pages, by the names of their files."""
 
 

@@ -1,4 +1,4 @@
-"""Pages that are made from the code (commands, errors, rules) are current, and leave nothing out."""
+"""Pages that are made from the code (packages, commands, errors, rules) are current, and leave nothing out."""
 
 from __future__ import annotations
 
@@ -51,6 +51,23 @@ def _commands(command, words):
     return [
         found for name, each in command.commands.items() if not each.hidden for found in _commands(each, [*words, name])
     ]
+
+
+def test_every_public_name_of_every_package_is_documented():
+    """A package's ``__all__`` is what it makes public; each name stands on some page with its package."""
+    import importlib
+    import pkgutil
+
+    import burler
+
+    text = "\n".join(page.read_text(encoding="utf-8") for page in [*DOCS.glob("*.md"), *(DOCS / "api").glob("*.md")])
+    listed = set(re.findall(r"\bburler\.\w+\.\w+\b", text))
+    for package, members in re.findall(r"automodule:: (\S+)\n   :members: ((?:.|\n {6})*)", text):
+        listed |= {f"{package}.{name}" for name in re.findall(r"\w+", members)}
+    packages = [importlib.import_module(f"burler.{found.name}") for found in pkgutil.iter_modules(burler.__path__)]
+    public = [package for package in packages if hasattr(package, "__all__")]
+    assert len(public) >= 15
+    assert {f"{package.__name__}.{name}" for package in public for name in package.__all__} - listed == set()
 
 
 def test_each_error_has_a_page_with_what_to_do(made):
