@@ -136,7 +136,7 @@ def _log_end(sync: SyncRun, level: int, status: str, failed: dict[str, BaseExcep
     elif bookmark is None and entries.value_of(state, sync.name, entries.POSITION) is not None:
         bookmark = "in stream.state"
     shown = status
-    if status == "failed" and sync.name not in failed:
+    if status == "failed" and failed and sync.name not in failed:
         shown = f"succeeded, but rows of {', '.join(failed)} are missing"
     logger.log(level, "stream '%s': %s, %s, %.1f s, bookmark %s", sync.name, shown, rows, seconds, bookmark)
 
