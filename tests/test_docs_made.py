@@ -170,3 +170,30 @@ def test_the_places_that_contributors_are_sent_to_are_there():
             assert found or place in {"load", "layout", "open_file", "base.Target"}, f"{what}: {place}"
         for place in re.findall(r"`((?:tests|docs)/[\w/.]+)`", also):
             assert (DOCS.parent / place).exists(), place
+
+
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
+NO_NAMES = re.compile(r"burler\.(?:sh|service|timer|io|md|json|toml|egg|prom|py)\b")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_of_burler_on_a_page_are_there(page):
+    """``burler.http.Client`` in text or code is something that can be imported."""
+    from pkgutil import resolve_name
+
+    text = page.read_text(encoding="utf-8")
+    for name in sorted(set(re.findall(r"(?<![\w./@-])burler(?:\.[a-zA-Z_]\w*)+", text))):
+        if not NO_NAMES.match(name):
+            assert _resolves(name, resolve_name), f"{page.name}: {name}"
+
+
+def _resolves(name, resolve_name):
+    """A module, a public name, or a field of a class (dataclasses have no attribute for those without a default)."""
+    try:
+        resolve_name(name)
+    except AttributeError:
+        owner, _, last = name.rpartition(".")
+        return last in getattr(resolve_name(owner), "__annotations__", {})
+    except ImportError:
+        return False
+    return True
