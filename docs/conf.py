@@ -8,5 +8,6 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "burler"
 myst_heading_anchors = 3
+smartquotes = False  # --options and quotes are typed as they stand
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"

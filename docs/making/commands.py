@@ -136,7 +136,8 @@ def _text(text: str) -> list[str]:
 
 def _prose(text: str) -> str:
     """Text of a help as Markdown: its words are no markup."""
-    return re.sub(r"([*_<>\[\]|])", r"\\\1", text)
+    text = re.sub(r"([*_<>\[\]|])", r"\\\1", text)
+    return re.sub(r"(?<![\w`])(--[a-z][a-z-]*(?:=[a-z]+)?)", r"`\1`", text)
 
 
 def _options(options: list[click.Option], context: click.Context) -> str:
