@@ -197,3 +197,35 @@ def _resolves(name, resolve_name):
     except ImportError:
         return False
     return True
+
+
+def test_the_way_round_the_tree_is_as_it_is_told():
+    """docs/contributing.md, ten minutes: the files and names it goes to, and the README it begins with."""
+    from burler.runtime.outlet import Outlet
+    from burler.runtime.sync import Engine
+    from burler.runtime.writing import Writing
+
+    page = (DOCS / "contributing.md").read_text(encoding="utf-8").partition("## Set-up")[0]
+    for place in re.findall(r"`((?:burler|runtime|examples|\.ci)/[\w/.]+)`", page):
+        assert any(root.joinpath(place).exists() for root in (DOCS.parent, texts.PACKAGE)), place
+    assert all(f"`{name}`" in page for name in ("Engine.run", "Writing.process", "Outlet"))
+    assert Engine.run and Writing.process and Outlet
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert "user function -> pull -> shape -> bookmark -> sink" in readme[:4000]
+    first = re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1]
+    assert len(first.splitlines()) <= 20
+
+
+def test_each_decorator_fits_on_a_screen_and_ends_in_the_registry():
+    import inspect
+
+    from burler.declare.tap import Tap
+
+    seen = 0
+    for name, method in vars(Tap).items():
+        if inspect.isfunction(method) and (method.__doc__ or "").startswith(("Decorator:", "A stream")):
+            source = inspect.getsource(method)
+            assert len(source.splitlines()) <= 40, name
+            assert "self._registry." in source or "self._part(" in source, name
+            seen += 1
+    assert seen >= 8
