@@ -120,16 +120,22 @@ TODO = {
     ),
     "HttpError": (
         "The text has method, URL (secrets masked), status and the start of the reply, and how often it was "
-        "asked. Rate limits, lost connections and 5xx were tried again already: see [retries](../http.md)."
+        "asked. Rate limits, lost connections and 5xx were tried again already (`retries=`, "
+        "`max_wait_seconds=`): see [the HTTP client](../http.md)."
     ),
-    "NotFoundError": ("404 or 410. A substream of a parent that was deleted meanwhile may catch it and yield nothing."),
+    "NotFoundError": (
+        "404 or 410. Look at `base_url` and the path; where a thing may be missing, `allow_statuses=(404,)` "
+        "gives the reply instead of this error. In a substream it ends the call for that parent alone."
+    ),
     "CredentialsError": (
-        "401 or 403: the token is wrong, has expired, or lacks a right. It is not tried again, since that may "
-        "lock an account. [Credentials](../credentials.md)."
+        "401 or 403: the token is wrong, has expired, or lacks a right. Credentials that can be renewed were "
+        "renewed and tried once more; a fixed token is not tried again, since that may lock an account. See "
+        "[credentials](../credentials.md)."
     ),
     "NoAnswerError": (
-        "No reply came, or it broke off: name, port, proxy, firewall, or a server that is down. It was tried "
-        "as often as the client's `max_tries` says. The next run goes on at the bookmark."
+        "No reply came, or it broke off: name, port, proxy, firewall, or a server that is down. It was asked "
+        "for as often as `retries=` and `max_wait_seconds=` of the client say. The next run goes on at the "
+        "bookmark."
     ),
     "NotModified": (
         "No failure: the source says that nothing has changed since the last run ([source "
@@ -150,7 +156,9 @@ TODO = {
     ),
     "FileError": (
         "A file of the source can't be read as what it should be: cut off, another encoding, another format. "
-        "Others are read; the file comes again in the next run."
+        "Mend it, or say how it is written (`csv=`, `encoding=`). Files before it are noted and not read "
+        'again; with `on_bad_file="skip"` the stream goes on past it and counts it. See '
+        "[files](../files.md)."
     ),
     "StorageError": (
         "A disk or a store can't be read or written: full, no rights, no network. What was committed stands, "
