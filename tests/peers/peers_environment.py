@@ -31,6 +31,8 @@ FURTHER_TAPS = {
     "csv-folder": ["tap-csv-folder==0.0.1a1"],
     "dbf": ["tap-dbf>=0.1.25"],
 }
+# What docs/comparison.md compares, for compared.py; the Singer SDK is there already.
+COMPARED = {"dlt": ["dlt[duckdb]>=1.31"], "airbyte-cdk": ["airbyte-cdk>=7.39"]}
 
 
 class NotInstalled(Exception):
@@ -64,6 +66,15 @@ def make_tap(name: str) -> Path:
     """
     make()
     return _made(PEERS / name, {**TAPS, **FURTHER_TAPS}[name])
+
+
+def make_compared(name: str) -> Path:
+    """The bin folder of the environment that has ``singer-sdk`` or one of ``COMPARED``.
+
+    Raises:
+        NotInstalled: see there.
+    """
+    return make() if name == "singer-sdk" else _made(PEERS / f"compared-{name}", COMPARED[name])
 
 
 def _made(folder: Path, packages: list[str]) -> Path:
