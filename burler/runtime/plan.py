@@ -21,14 +21,8 @@ from burler.singer.selection import deselected, prune, stream_selected
 logger = logging.getLogger(__name__)
 
 
-_TAKEN = (
-    "partitions",
-    "stream_state",
-    "covers",
-    "full_table",
-    "parent_bookmark",
-    "source_state",
-)  # by the state
+TAKEN = ("partitions", "stream_state", "covers", "full_table", "parent_bookmark", "source_state")
+"""What burler keeps in a stream's entry of the state beside its bookmark and version (specs 11.27)."""
 _FORMATS = {"date-time": "date-time", "date": "date", "singer.decimal": "decimal"}
 
 
@@ -228,7 +222,7 @@ def _plan_stream(
             if given is not None and (given.schema or field not in (*spec.key_properties, spec.replication_key)):
                 raise CatalogError(f"the catalog's stream '{name}': {told}")
             raise DeclarationError(f"stream '{name}' ({spec.place}): {told}")
-    if replication_key in _TAKEN:
+    if replication_key in TAKEN:
         raise DeclarationError(
             f"stream '{name}' ({spec.place}): '{replication_key}' can't be the replication key: a state has something "
             "else under that name. Leave replication_key out, and give the value with @tap.bookmark."

@@ -26,6 +26,7 @@ from burler.runtime.sync import Engine, SyncResult, write_schemas
 from burler.runtime.tail_settings import check
 from burler.runtime.tail_sources import watch_of
 from burler.runtime.tail_watch import TailWatch
+from burler.runtime.unread import unread
 from burler.settings import Settings, read_settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, catalog_from_wire
@@ -178,6 +179,8 @@ def run_session(
         plans = partial(_plan, session, settings, given=given, select=select, state=state, tail=tail)
         plan = plans(own)
         _announce(tap, plan, limit)
+        for remark in unread(plan, state):
+            logger.warning("%s", remark)
         if schemas_only:
             write_schemas(plan, sink)
             status = "succeeded"

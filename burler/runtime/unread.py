@@ -1,0 +1,33 @@
+"""What a state says of a stream and burler does not read: no stream may begin anew for it in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from burler.runtime import entries
+from burler.runtime.plan import TAKEN, PlannedRun
+
+_OURS = {"version", *TAKEN}
+_SDK = "replication_key_value"
+_SHOWN = 3
+
+
+def unread(plan: Iterable[PlannedRun], state: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each stream with a bookmark of which the state holds something, but not under a name that burler
+    reads: a state of the Singer SDK, or of a tap that named its bookmark otherwise (specs 11.27)."""
+    for stream in (stream for planned in plan for stream in planned.streams):
+        key = stream.bookmark_key
+        entry = entries.entry_of(state, stream.tap_stream_id, None)
+        strange = sorted(set(entry) - _OURS)
+        if key is None or key in entry or not strange or entry.keys() & {entries.PARTITIONS, entries.POSITION}:
+            continue
+        names = ", ".join(f"'{name}'" for name in strange[:_SHOWN]) + (", ..." if len(strange) > _SHOWN else "")
+        yield (
+            f"stream '{stream.tap_stream_id}': the state holds {names} of it and no '{key}', so the stream begins anew."
+            + (
+                " The Singer SDK writes such states; its page in the docs converts them."
+                if _SDK in entry
+                else f" If one of these is its bookmark, name it '{key}' in the state."
+            )
+        )
