@@ -11,8 +11,22 @@ from burler.extras import lazy_names
 from burler.schema.sources import generated, json_file
 
 if TYPE_CHECKING:
+    from burler import batch as batch
+    from burler import config as config
+    from burler import errors as errors
+    from burler import files as files
+    from burler import graphql as graphql
+    from burler import http as http
+    from burler import lake as lake
+    from burler import patterns as patterns
+    from burler import schema as schema
+    from burler import singer as singer
+    from burler import soap as soap
+    from burler import spec as spec
+    from burler import sql as sql
+    from burler import verify as verify
     from burler.batch.native import batch_files
-    from burler.pipeline.pages import json_page
+    from burler.pipeline.pages import JsonPage, json_page
     from burler.schema.infer import inferred
     from burler.schema.openapi_source import openapi
     from burler.schema.typed_source import typed
@@ -29,6 +43,7 @@ __all__ = [
     "EndOfSync",
     "EveryN",
     "EverySeconds",
+    "JsonPage",
     "Manual",
     "OnPage",
     "Since",
@@ -47,15 +62,17 @@ __all__ = [
 ]
 
 # ``import burler`` is enough for ``burler.http.Client``: these packages are imported when they are first asked for.
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "batch_files": "batch.native",
-        "inferred": "schema.infer",
-        "json_page": "pipeline.pages",
-        "openapi": "schema.openapi_source",
-        "typed": "schema.typed_source",
-        "wsdl": "schema.wsdl_source",
-    },
-    packages=("batch", "files", "graphql", "http", "lake", "patterns", "soap", "spec", "sql", "verify"),
-)
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "JsonPage": "pipeline.pages",
+            "batch_files": "batch.native",
+            "inferred": "schema.infer",
+            "json_page": "pipeline.pages",
+            "openapi": "schema.openapi_source",
+            "typed": "schema.typed_source",
+            "wsdl": "schema.wsdl_source",
+        },
+        packages=("batch", "files", "graphql", "http", "lake", "patterns", "soap", "spec", "sql", "verify"),
+    )

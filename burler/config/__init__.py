@@ -44,24 +44,25 @@ __all__ = [
     "variable_of",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "ConfigFiles": "writeback",
-        "ConfigForm": "forms",
-        "ConfigSpec": "forms",
-        "Loaded": "loading",
-        "check_config": "spec",
-        "environment_prefix": "environment",
-        "known_keys": "spec",
-        "load": "loading",
-        "load_config": "loading",
-        "looks_secret": "secrets",
-        "mask": "secrets",
-        "parse_spec": "forms",
-        "replace_file": "atomic",
-        "scrub": "secrets",
-        "secret_values": "secrets",
-        "variable_of": "environment",
-    },
-)
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "ConfigFiles": "writeback",
+            "ConfigForm": "forms",
+            "ConfigSpec": "forms",
+            "Loaded": "loading",
+            "check_config": "spec",
+            "environment_prefix": "environment",
+            "known_keys": "spec",
+            "load": "loading",
+            "load_config": "loading",
+            "looks_secret": "secrets",
+            "mask": "secrets",
+            "parse_spec": "forms",
+            "replace_file": "atomic",
+            "scrub": "secrets",
+            "secret_values": "secrets",
+            "variable_of": "environment",
+        },
+    )

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Csv", "Part", "export", "read", "schema"]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "Csv": "csv_options",
-        "Part": "downloading",
-        "export": "exporting",
-        "read": "reading",
-        "schema": "sampling",
-    },
-)
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "Csv": "csv_options",
+            "Part": "downloading",
+            "export": "exporting",
+            "read": "reading",
+            "schema": "sampling",
+        },
+    )

@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 __all__ = ["SCALARS", "Cursor", "Offset", "PageNumber", "Query", "Rows", "schema", "schemas"]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "SCALARS": "scalars",
-        "Cursor": "paging",
-        "Offset": "paging",
-        "PageNumber": "paging",
-        "Query": "query",
-        "Rows": "spots",
-        "schema": "json_schema",
-        "schemas": "json_schema",
-    },
-)
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "SCALARS": "scalars",
+            "Cursor": "paging",
+            "Offset": "paging",
+            "PageNumber": "paging",
+            "Query": "query",
+            "Rows": "spots",
+            "schema": "json_schema",
+            "schemas": "json_schema",
+        },
+    )

@@ -39,19 +39,20 @@ __all__ = [
     "windows",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "IdRange": "ids",
-        "TooMuch": "shrinking",
-        "Window": "date_windows",
-        "changed_only": "digests",
-        "cursor_pages": "cursors",
-        "full_request_incremental_emit": "newer",
-        "id_ranges": "ids",
-        "offsets": "numbered",
-        "pages": "numbered",
-        "read_windows": "shrinking",
-        "windows": "date_windows",
-    },
-)
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "IdRange": "ids",
+            "TooMuch": "shrinking",
+            "Window": "date_windows",
+            "changed_only": "digests",
+            "cursor_pages": "cursors",
+            "full_request_incremental_emit": "newer",
+            "id_ranges": "ids",
+            "offsets": "numbered",
+            "pages": "numbered",
+            "read_windows": "shrinking",
+            "windows": "date_windows",
+        },
+    )

@@ -53,27 +53,28 @@ __all__ = [
     "wsdl",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "Generated": "sources",
-        "Inference": "infer",
-        "Inferred": "infer",
-        "JsonFile": "sources",
-        "OpenApi": "openapi_source",
-        "SchemaLike": "coerce",
-        "Source": "coerce",
-        "Typed": "typed_source",
-        "check_types": "type_names",
-        "generated": "sources",
-        "infer_schema": "infer",
-        "inferred": "infer",
-        "is_typed": "typed_source",
-        "json_file": "sources",
-        "openapi": "openapi_source",
-        "resolve_refs": "refs",
-        "typed": "typed_source",
-        "WsdlSource": "wsdl_source",
-        "wsdl": "wsdl_source",
-    },
-)
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "Generated": "sources",
+            "Inference": "infer",
+            "Inferred": "infer",
+            "JsonFile": "sources",
+            "OpenApi": "openapi_source",
+            "SchemaLike": "coerce",
+            "Source": "coerce",
+            "Typed": "typed_source",
+            "check_types": "type_names",
+            "generated": "sources",
+            "infer_schema": "infer",
+            "inferred": "infer",
+            "is_typed": "typed_source",
+            "json_file": "sources",
+            "openapi": "openapi_source",
+            "resolve_refs": "refs",
+            "typed": "typed_source",
+            "WsdlSource": "wsdl_source",
+            "wsdl": "wsdl_source",
+        },
+    )

@@ -24,4 +24,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "Fault", "rows"]
 
-__getattr__ = lazy_names(__name__, {"Client": "client", "Fault": "faults", "rows": "objects"})
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(__name__, {"Client": "client", "Fault": "faults", "rows": "objects"})

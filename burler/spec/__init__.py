@@ -26,17 +26,18 @@ __all__ = [
     "check_messages",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "RULES": "table",
-        "Choice": "choice",
-        "Finding": "finding",
-        "Findings": "finding",
-        "Limits": "limits",
-        "MessageCheck": "messages",
-        "Rule": "rule",
-        "check_catalog": "catalog",
-        "check_messages": "check",
-    },
-)
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "RULES": "table",
+            "Choice": "choice",
+            "Finding": "finding",
+            "Findings": "finding",
+            "Limits": "limits",
+            "MessageCheck": "messages",
+            "Rule": "rule",
+            "check_catalog": "catalog",
+            "check_messages": "check",
+        },
+    )

@@ -26,4 +26,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Database", "Table"]
 
-__getattr__ = lazy_names(__name__, {"Column": "tables", "Database": "database", "Table": "tables"})
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(__name__, {"Column": "tables", "Database": "database", "Table": "tables"})

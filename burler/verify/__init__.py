@@ -31,21 +31,22 @@ __all__ = [
     "verify_messages",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "AppSubject": "subject_app",
-        "Options": "options",
-        "OrderingError": "ordering",
-        "Program": "program",
-        "ProgramSubject": "subject_program",
-        "RunFacts": "result",
-        "StreamFacts": "result",
-        "Verification": "result",
-        "app_subject": "subject_app",
-        "ensure_ordering": "ordering",
-        "verify": "verifying",
-        "verify_catalog": "given",
-        "verify_messages": "given",
-    },
-)
+if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "AppSubject": "subject_app",
+            "Options": "options",
+            "OrderingError": "ordering",
+            "Program": "program",
+            "ProgramSubject": "subject_program",
+            "RunFacts": "result",
+            "StreamFacts": "result",
+            "Verification": "result",
+            "app_subject": "subject_app",
+            "ensure_ordering": "ordering",
+            "verify": "verifying",
+            "verify_catalog": "given",
+            "verify_messages": "given",
+        },
+    )

@@ -14,7 +14,7 @@ CONTACTS = [
 @tap.sync("contacts", key_properties="id", replication_key="updated_at", order="asc")
 def contacts(stream):
     since = stream.bookmark or ""
-    yield from (contact for contact in CONTACTS if contact["updated_at"] >= since)
+    yield from (contact for contact in CONTACTS if str(contact["updated_at"]) >= since)
 
 
 tap.schema(

@@ -1,5 +1,7 @@
 """tap-warehouse: daily CSV files, a folder of JSON lines, and an export that has to be asked for."""
 
+from typing import Any
+
 import burler
 import burler.files
 import burler.http
@@ -22,7 +24,7 @@ tap = burler.tap(
 )
 
 # How the warehouse writes its CSV files: its own time, semicolons.
-SALES = {"csv": burler.files.Csv(delimiter=";", zone="Europe/Berlin"), "add": ("_file", "_modified")}
+SALES: dict[str, Any] = {"csv": burler.files.Csv(delimiter=";", zone="Europe/Berlin"), "add": ("_file", "_modified")}
 
 
 def sales_files(config):
