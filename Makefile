@@ -1,5 +1,6 @@
 # make demo   a real tap on this repository's own history: messages, lake, tables, an answer from Spark
 # make test   everything that tests need, then all tests
+# make test-jsonschema4  the tests beside jsonschema 4, which users have; the tests' own environment has 2.6
 # make storm  a thousand runs that signals and kills meet at random moments (an hour)
 # make soak   a tail of an hour: memory, open files, threads, each row once
 # make bench  how fast burler is, beside a floor and other programs; make bench-spark: tables, sources and extraction
@@ -20,7 +21,7 @@ comma := ,
 WORKERS = $(shell $(RUN) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
-.PHONY: demo test storm soak bench bench-spark check lint types docs clean
+.PHONY: demo test test-jsonschema4 storm soak bench bench-spark check lint types docs clean
 .DELETE_ON_ERROR:
 
 # A Python that is there but can't make environments (Debian without python3-venv) is caught by the line's end.
@@ -48,6 +49,18 @@ demo: $(VENV)/.for-demo
 
 test: $(VENV)/.for-test
 	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# The tests' environment has jsonschema 2.6, which singer-python asks for; users have 4. It lies in a folder of its own
+# here, found first. All tests but those of programs of others, which bring their own jsonschema.
+WITH_4 = $(VENV)/jsonschema4
+$(WITH_4): $(VENV)/.for-test
+	@echo "== jsonschema 4 in $(WITH_4)"
+	@$(PIP) -q --no-warn-conflicts --target $(WITH_4) 'jsonschema>=4.18'
+	@touch $(WITH_4)
+
+test-jsonschema4: $(WITH_4)
+	@PYTHONPATH=$(abspath $(WITH_4)) $(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+		--ignore tests/peers --ignore tests/spark --ignore tests/bench $(ARGS)
 
 storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
