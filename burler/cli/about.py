@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 import burler
+from burler.cli import meltano
 from burler.cli.delivery import delivery
 from burler.config import schemas
 from burler.config.environment import variable_of
@@ -21,7 +22,7 @@ from burler.errors import UsageError
 from burler.settings import Settings, markdown_table
 
 _DISCOVERED = "as discovered"
-FORMS = ("text", "json", "markdown")
+FORMS = ("text", "json", "markdown", "meltano")
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 
@@ -232,7 +233,7 @@ def _json(value: Any) -> str:
 
 
 def render(said: Mapping[str, Any], form: str) -> str:
-    """What :func:`about` gave, as ``text``, ``json`` or ``markdown``; ends with a line end.
+    """What :func:`about` gave, as ``text``, ``json``, ``markdown`` or ``meltano``; ends with a line end.
 
     Raises:
         UsageError: another form.
@@ -241,6 +242,8 @@ def render(said: Mapping[str, Any], form: str) -> str:
         return msgspec.json.format(msgspec.json.encode(said), indent=2).decode() + "\n"
     if form == "markdown":
         return _markdown(said)
+    if form == "meltano":
+        return meltano.as_yaml(meltano.definition(said))
     if form == "text":
         return _text(said)
     raise UsageError(f"--about has no form '{form}'. Known: {', '.join(FORMS)}.")

@@ -15,7 +15,7 @@ from burler.settings import Settings, default_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-FORMS = ("text", "json", "markdown")
+FORMS = ("text", "json", "markdown", "meltano")
 CONFIG = "Config file (JSON); several are merged. ENV: environment variables alone."
 _TAIL = "Tail (each is a setting, too: in the config with _ for -; an option here comes before it)"
 

@@ -32,7 +32,7 @@ def _command(tap: Tap) -> click.Command:
         is_flag=False,
         flag_value="text",
         type=click.Choice(FORMS),
-        help="Say what the tap is and end: --about, --about=json, --about=markdown.",
+        help="Say what the tap is and end: --about, --about=json, --about=markdown, --about=meltano.",
     )
     @click.option("--format", "form", type=click.Choice(FORMS), help="The form of --about, as other taps spell it.")
     @click.option("--version", is_flag=True, help="Print the tap's version and end.")

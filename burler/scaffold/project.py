@@ -15,6 +15,9 @@ from burler.scaffold import readme, templates
 from burler.scaffold.kinds import Kind
 from burler.scaffold.names import TapName
 
+PLUGIN = "meltano-plugin.yml"
+"""The file with the definition of the tap as a plugin of Meltano."""
+
 
 @dataclass(frozen=True, slots=True)
 class Project:
@@ -42,6 +45,7 @@ def make_project(name: TapName, kind: Kind, *, into: Path, check: Callable[[], N
         _write(temporary, files, check)
         filled = readme.fill(files["README.md"], temporary / name.package, kind)
         (temporary / "README.md").write_text(filled, encoding="utf-8")
+        (temporary / PLUGIN).write_text(readme.plugin(temporary / name.package), encoding="utf-8")
         check()
         temporary.rename(folder)  # an empty folder gives way
     except OSError as error:
@@ -50,7 +54,7 @@ def make_project(name: TapName, kind: Kind, *, into: Path, check: Callable[[], N
         raise StorageError(f"{folder} can't be made: {error.strerror}. Nothing was left behind.") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return Project(folder, tuple(files))
+    return Project(folder, tuple(sorted([*files, PLUGIN])))
 
 
 def _check_place(into: Path, folder: Path) -> None:

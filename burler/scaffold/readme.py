@@ -1,4 +1,4 @@
-"""What a new tap's README says of it: the same tables and sentences as ``--about``, asked of the tap itself."""
+"""What a new tap's README and its plugin definition say of it: the same as ``--about``, asked of the tap itself."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ def fill(readme: str, package: Path, kind: Kind) -> str:
     for word, meant in words.items():
         readme = readme.replace(word, meant)
     return readme
+
+
+def plugin(package: Path) -> str:
+    """The definition of the tap as a plugin of Meltano: what ``--about=meltano`` says.
+
+    Args:
+        package: as for :func:`fill`.
+    """
+    with _loaded(package) as tap:
+        return said.render(said.about(tap, form=tap.config_form), "meltano")
 
 
 def _of_tables(tap: Tap, key: str) -> str:

@@ -309,6 +309,14 @@ def test_the_readme_says_what_about_says(project: Path) -> None:
 
 
 @of_kinds(*KINDS)
+def test_the_plugin_definition_is_what_about_says(project: Path) -> None:
+    said = burler("about", package(project), "--format", "meltano", cwd=project)
+    assert (said.code, said.stderr) == (0, "")
+    assert (project / "meltano-plugin.yml").read_text() == said.stdout.decode()
+    assert f"executable: {project.name}\n" in said.stdout.decode()
+
+
+@of_kinds(*KINDS)
 def test_the_code_compiles_and_names_are_its_own(project: Path) -> None:
     ended = python("-m", "compileall", "-q", ".", cwd=project)
     assert (ended.code, ended.stdout) == (0, b"")
@@ -505,7 +513,7 @@ def test_wheels_of_burler_and_of_a_tap(tmp_path: Path) -> None:
     assert where.stdout.decode().startswith(str(packages)), where.stderr
     made = python_of(fresh, "-c", CODE, "new", "tap-shop", "--kind", "file", cwd=tmp_path)
     assert made.code == 0, made.stderr
-    assert len(there(tmp_path / "tap-shop")) == 11
+    assert len(there(tmp_path / "tap-shop")) == 12
     _build_and_install(tmp_path / "tap-shop", fresh, tmp_path / "wheels")
     # As its README says, next to a burler that is installed: with its dependencies, and without an index.
     _pip(

@@ -35,6 +35,9 @@ FURTHER_TAPS = {
 COMPARED = {"dlt": ["dlt[duckdb]>=1.31"], "airbyte-cdk": ["airbyte-cdk>=7.39"]}
 
 
+MELTANO = ["meltano>=4.4"]
+
+
 class NotInstalled(Exception):
     """pip could not install the peers; the text says why."""
 
@@ -75,6 +78,15 @@ def make_compared(name: str) -> Path:
         NotInstalled: see there.
     """
     return make() if name == "singer-sdk" else _made(PEERS / f"compared-{name}", COMPARED[name])
+
+
+def make_meltano() -> dict[str, Path]:
+    """The bin folders of the environments that have Meltano, and an old target: by the names of their commands.
+
+    Raises:
+        NotInstalled: see there.
+    """
+    return {"target-jsonl": make_old(), "meltano": _made(PEERS / "meltano", MELTANO)}
 
 
 def _made(folder: Path, packages: list[str]) -> Path:
