@@ -1,8 +1,7 @@
-"""A tail run as a service: as PID 1 of a container, behind the script of docs/running.md; the page's unit."""
+"""A tail run as a service: as PID 1 of a container, behind the script of docs/running.md."""
 
 from __future__ import annotations
 
-import configparser
 import json
 import os
 import re
@@ -289,32 +288,3 @@ def test_the_script_ends_with_the_code_of_what_failed(service: Any, script: str,
     assert service("sh", script).ended() == 7
     (tmp_path / "bin" / "target-x").write_text("#!/bin/sh\nhead -n 3 > /dev/null\n")
     assert service("sh", script).ended() == 4
-
-
-# ---- units and manifests ---------------------------------------------------------------------------
-
-
-def _block(kind: str) -> str:
-    found = re.findall(rf"^```{kind}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(found) == 1
-    return str(found[0])
-
-
-def test_the_unit_gives_the_tap_longer_than_it_needs():
-    unit = configparser.ConfigParser()
-    unit.optionxform = str  # type: ignore[assignment]
-    unit.read_string(_block("ini"))
-    service = unit["Service"]
-    assert int(service["TimeoutStopSec"]) >= 30
-    assert (service["KillMode"], service["KillSignal"]) == ("mixed", "SIGTERM")
-    assert service["ExecReload"].split() == ["/bin/kill", "-HUP", "$MAINPID"]
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
-def test_systemd_reads_the_unit(tmp_path: Path):
-    unit = tmp_path / "tap-crm.service"
-    unit.write_text(_block("ini").replace("/srv/crm/tail-crm.sh", "/bin/true").replace("/srv/crm", str(tmp_path)))
-    done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False
-    )
-    assert "tap-crm.service" not in done.stderr + done.stdout, done.stderr

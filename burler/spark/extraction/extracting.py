@@ -24,6 +24,7 @@ from burler.spark.extraction.jobs import Slots
 from burler.spark.extraction.saying import Saying
 from burler.spark.extraction.tasks import Target
 from burler.spark.extraction.work import AppWork, Work
+from burler.spark.lakesource.options import absolute
 from burler.spark.remote import task_slots
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def extract(
             raise UsageError(  # its type alone: a text may be a config with secrets
                 f"{name} must be a dict, not {type(value).__name__}. Of a file: json.loads(Path(...).read_text())"
             )
+    place = absolute(str(lake))  # tasks stand in the folder where the session was started, not in this process's
     given = Loaded(dict(config or {})) if not isinstance(config, Loaded) else config
     with contextlib.ExitStack() as closing:
         if exec is not None:
@@ -81,7 +83,7 @@ def extract(
             if app is not None:
                 raise UsageError("give app or exec, not both: an app of burler's, or any other tap's command.")
             own = settings(Settings())
-            target = Target(str(lake), tap_id or own.tap_id or name_of(exec), own)
+            target = Target(place, tap_id or own.tap_id or name_of(exec), own)
             work: Work = ExecWork(
                 exec, target, config=given.config or None, catalog=catalog, state=state, select=select
             )
@@ -93,7 +95,7 @@ def extract(
             tap = app if isinstance(app, Tap) else ref.load()
             planning = Planning(tap, given, catalog=catalog, state=state, select=select, settings=named)
             closing.callback(planning.close)
-            target = Target(str(lake), planning.tap_id, planning.settings)
+            target = Target(place, planning.tap_id, planning.settings)
             work = AppWork(ref, planning, target, config=dict(given.config), catalog=catalog, select=select)
         return run_work(spark, work, target, state=state, slots=slots, emit=emit, stopper=stopper)
 
