@@ -161,7 +161,8 @@ class Stopper:
         if self.signal is not None:
             if number == self.signal and time.monotonic() - self._signalled < _ONE_SECONDS:
                 return
-            os._exit(128 + number)
+            _exit(number)
+            raise KeyboardInterrupt
         self.signal, self._signalled = number, time.monotonic()
         sys.setswitchinterval(_SWITCH_SECONDS)  # threads that are busy must not keep the main one from ending the run
         self._tell(_LOOK)
@@ -205,7 +206,7 @@ class Stopper:
                 if byte in (signal.SIGTERM, signal.SIGINT):
                     # Programs such as timeout signal their child and its group: twice, in the same moment.
                     if arrived and time.monotonic() - first >= _ONE_SECONDS:
-                        os._exit(128 + byte)
+                        _exit(byte)
                     first = first if arrived else time.monotonic()
                     arrived += 1
                 elif byte == signal.SIGHUP and self._hangs_up:
@@ -228,7 +229,12 @@ class Stopper:
             since = self._blocked_since() or self.hook_since()
             ending = self._ending_since if since is None else None
             stuck = since or ending
-            if begun is not None and stuck is not None and _is_stuck(time.monotonic(), stuck, begun):
+            if (
+                begun is not None
+                and stuck is not None
+                and _is_stuck(time.monotonic(), stuck, begun)
+                and not _at_a_prompt()
+            ):
                 if ending is not None:  # it eats every Stop, or its finally does not end
                     self.on_stuck()
                 os._exit(128 + (self.signal or signal.SIGTERM))
@@ -298,6 +304,17 @@ class Stopper:
             written, self._pipe = self._pipe, None
             os.close(written)
             os.close(reading)
+
+
+def _at_a_prompt() -> bool:
+    """Whether somebody sits at this interpreter: a notebook, a REPL."""
+    return hasattr(sys, "ps1")
+
+
+def _exit(number: int) -> None:
+    """End the process at once; not one that somebody sits at, who wants to go on in it."""
+    if not _at_a_prompt():
+        os._exit(128 + number)
 
 
 def _is_stuck(now: float, stuck: float, begun: float) -> bool:
