@@ -20,6 +20,7 @@ from burler.errors import ConfigError, UsageError
 from burler.runtime.signals import Stopper
 
 if TYPE_CHECKING:
+    from burler.cli.progress import Counter
     from burler.sinks.stdout import LineWriter
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -120,7 +121,7 @@ def expand(processes: int, storage_options: str | None) -> int:
     with piped("expand") as pipe:
         expanding.expand(
             pipe.fd,
-            pipe.lines.write,
+            pipe.write,
             processes=processes,
             options=options,
             **pipe.hooks,
@@ -142,7 +143,7 @@ def pack(config: BatchConfig, tap: str) -> int:
     with piped("pack") as pipe:
         batching.pack(
             pipe.fd,
-            pipe.lines.write,
+            pipe.write,
             config,
             tap=tap,
             **pipe.hooks,
@@ -166,7 +167,7 @@ def convert(config: BatchConfig, source_options: str | None, tap: str) -> int:
     with piped("convert") as pipe:
         converting.convert(
             pipe.fd,
-            pipe.lines.write,
+            pipe.write,
             config,
             tap=tap,
             options=options,
@@ -190,6 +191,7 @@ class Pipe:
     fd: int
     lines: LineWriter
     stopper: Stopper
+    write: Counter
 
     @property
     def hooks(self) -> Hooks:
@@ -206,7 +208,10 @@ def piped(command: str) -> Iterator[Pipe]:
     """stdin, stdout and signals. One SIGTERM or SIGINT ends the command as the end of input does."""
     if sys.stdin is None:
         raise UsageError(f"stdin is closed: pipe a tap's messages in, as in: tap-crm | burler batch {command} ...")
+    from burler.cli.progress import Counter, progress, size
+
     fd = sys.stdin.fileno()
+    on_terminal = process.stdout_on_terminal()
     with process.own_stdout() as lines:
         stopper = Stopper(lambda: lines.blocked_since)
         stopper.owns_process = True
@@ -215,7 +220,9 @@ def piped(command: str) -> Iterator[Pipe]:
             ready.register(fd, select.POLLIN)
             while not stopper.requested and not ready.poll(200):
                 lines.check_reader()
-            yield Pipe(fd, lines, stopper)
+            write = Counter(lines.write)
+            with progress(lambda: f"{size(write.count)} of messages written", stdout_on_terminal=on_terminal):
+                yield Pipe(fd, lines, stopper, write)
 
 
 def batch_config(

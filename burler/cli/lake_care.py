@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -19,7 +18,6 @@ Say = Callable[[str], None]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 logger = logging.getLogger(__name__)
-_PROGRESS_SECONDS = 5.0
 _SAFE_SECONDS = 60.0
 
 
@@ -78,11 +76,12 @@ def check(store: Any, taps: Any, streams: Any, say: Say, fast: bool, jobs: int |
     import msgspec
 
     from burler.cli.lake_tables import counted, plain
+    from burler.cli.progress import files, progress
     from burler.lake import care
 
-    done = care.check(
-        store, taps=taps, streams=streams, fast=fast, jobs=jobs, processes=True, on_progress=_progress("checked")
-    )
+    told, said = files("checked")
+    with progress(said):
+        done = care.check(store, taps=taps, streams=streams, fast=fast, jobs=jobs, processes=True, on_progress=told)
     if as_json:
         say(msgspec.json.format(msgspec.json.encode(done), indent=2).decode())
         return 1 if done.findings else 0
@@ -209,19 +208,6 @@ def describe(lake: str, tap: str, lake_options: str | None, **notes: str | None)
         for line in notes_text(care.describe(store, tap, **notes)):
             say(line)
     return 0
-
-
-def _progress(what: str) -> Callable[[int, int], None]:
-    """A line on stderr each five seconds, for work that takes longer."""
-    last = time.monotonic()
-
-    def told(done: int, of: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _PROGRESS_SECONDS and done < of:
-            last = time.monotonic()
-            click.echo(f"{what} {done:,} of {of:,} files", err=True)
-
-    return told
 
 
 COMMANDS = (ls, check, rebuild, compact, vacuum, describe)

@@ -86,6 +86,7 @@ def _discover(store: Store, asked: Asked) -> int:
 
 
 def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | None) -> int:
+    from burler.cli.progress import Counter, progress, size
     from burler.lake.replay.plan import choose
     from burler.lake.replay.replay import Replay
     from burler.runtime import logs
@@ -94,10 +95,13 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
 
     catalog = None if given is None else catalog_from_wire(given)
     broken: dict[str, BurlerError] = {}
+    on_terminal = process.stdout_on_terminal()
     with process.own_stdout() as lines:
         stopper = Stopper(lambda: lines.blocked_since)
         stopper.owns_process = True
-        with stopper.installed():
+        out = Counter(lines.write)
+        how_far = progress(lambda: f"{size(out.count)} of messages written", stdout_on_terminal=on_terminal)
+        with stopper.installed(), how_far:
             chosen = choose(store, asked, catalog, on_broken=broken.__setitem__)
             if catalog is not None and not chosen and not broken:
                 logger.warning("--catalog selects no stream of this lake: nothing is read.")
@@ -105,7 +109,7 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
                 store,
                 chosen,
                 state=before,
-                write=lines.write,
+                write=out,
                 flush=lines.flush,
                 monotonic=time.monotonic,
                 should_stop=lambda: stopper.requested,

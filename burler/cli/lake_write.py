@@ -79,6 +79,7 @@ def write_command(
     Without ``state_values`` among ``given`` they are messages. At the end the log says what was committed of each
     stream, also where an error ended it. One SIGTERM or SIGINT ends it as the end of input does.
     """
+    from burler.cli.progress import progress
     from burler.lake.writing.ingest import ingest
     from burler.runtime.signals import Stopper
 
@@ -89,12 +90,13 @@ def write_command(
     options = read_options("--storage-options", storage_options)
     wanted = _writer_options(given)
     store = open_lake(path, lake_options)
+    on_terminal = process.stdout_on_terminal()
     with process.own_stdout() as lines:
         stopper = Stopper(lambda: lines.blocked_since)
         emit = _printing(lines, bare=bool(given.get("state_values")))
         writer = _writer(store, tap_id, emit, stopper, wanted)
         try:
-            with stopper.installed():
+            with stopper.installed(), progress(lambda: _committed(writer), stdout_on_terminal=on_terminal):
                 _wait_for_input(sys.stdin.fileno(), stopper)
                 ingest(sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested, storage_options=options)
         finally:
@@ -111,6 +113,13 @@ def _printing(lines: LineWriter, *, bare: bool) -> Callable[[State], None]:
         lines.flush()
 
     return emit
+
+
+def _committed(writer: LakeWriter) -> str:
+    """How far it is, for who waits."""
+    done = list(writer.committed.values())
+    rows = sum(one.records for one in done)
+    return f"{rows:,} rows of {len(done):,} streams committed" if done else "nothing committed yet"
 
 
 def _tell(writer: LakeWriter) -> None:

@@ -1,4 +1,4 @@
-"""What a tail is doing, on a terminal: a table that is drawn anew below the log, on stderr.
+"""What a tail, or other long work, is doing, on a terminal: drawn anew below the log, on stderr.
 
 With rich there is a table in colour; without it one line. stdout is never touched, and the cursor is never hidden: a
 process that is killed leaves a terminal that works.
@@ -13,11 +13,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from burler.cli.live_painters import Painter, painter_for
-from burler.runtime.report_frame import frame
+from burler.runtime.report_frame import Line, frame
 from burler.runtime.tail_watch import TailWatch
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,8 @@ _DRAW_SECONDS = 1.0
 _LEAVE_SECONDS = 2.0  # a terminal that takes nothing (Ctrl-S) must not hold up the end
 _PAUSE_SECONDS = 5.0  # not drawn for so long, the process has stood still, and others may have written
 _SIZE = (80, 24)
+Lines = Callable[[int, int], list[Line]]
+"""Width and height -> what to draw."""
 
 
 class Above(io.TextIOBase):
@@ -35,7 +37,8 @@ class Above(io.TextIOBase):
         self.file = file
         self._display = display
         self._kept = ""
-        self._lock = threading.RLock()
+        # One lock for both: what is drawn may write here itself (a library that is imported for it, and speaks).
+        self._lock = display.lock
 
     def write(self, text: str) -> int:
         """As any file does."""
@@ -81,12 +84,12 @@ class Display(threading.Thread):
     stands there now.
     """
 
-    def __init__(self, watch: TailWatch, name: str, file: TextIO) -> None:
+    def __init__(self, lines: Lines, file: TextIO) -> None:
         super().__init__(name="burler-live", daemon=True)
-        self._watch, self._named, self._file = watch, name, file
+        self._lines, self._file = lines, file
         self._painter: Painter | None = None
         self._drawn = 0.0
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._over = threading.Event()
         self._broken = False
 
@@ -96,7 +99,7 @@ class Display(threading.Thread):
             self.draw()
             if self._over.wait(_DRAW_SECONDS):
                 break
-        with self._lock, contextlib.suppress(OSError, ValueError):
+        with self.lock, contextlib.suppress(OSError, ValueError):
             if self._painter is not None and not self._broken:
                 self._painter.close()
             self._broken = True
@@ -105,13 +108,12 @@ class Display(threading.Thread):
         """Draw once."""
         width, height = _size(self._file)
         try:
-            streams, run = self._watch.snapshot(), self._watch.totals()
-            with self._lock:
-                painter = self._painter_now()
+            # A line as wide as the terminal would make some of them begin another one.
+            lines = self._lines(width - 1, height - 1)
+            with self.lock:
+                painter = self._painter_now() if lines else None
                 if painter is not None:
-                    # A line as wide as the terminal would make some of them begin another one.
-                    room = 1 if painter.one_line else height - 1
-                    painter.draw(frame(self._named, streams, run, width=width - 1, height=room), width, height)
+                    painter.draw(lines, width, height)
         except (Exception, SystemExit):  # the terminal is gone, or rich is not what we know
             self._broken = True
             logger.debug("live table", exc_info=True)
@@ -127,7 +129,7 @@ class Display(threading.Thread):
 
     def above(self, text: str) -> None:
         """Text that stays."""
-        with self._lock:
+        with self.lock:
             try:
                 if self._painter is not None and not self._broken:
                     self._painter.above(text)
@@ -146,22 +148,38 @@ class Display(threading.Thread):
 
 @contextlib.contextmanager
 def live(watch: TailWatch, name: str, *, stdout_on_terminal: bool) -> Iterator[None]:
-    """Show a run while it goes on, if stderr is a terminal that shows the log at INFO, and nothing else.
+    """Show a tail while it goes on.
 
     Args:
         name: of the tap.
         stdout_on_terminal: messages come there as well; nothing is drawn between them.
     """
+
+    def lines(width: int, height: int) -> list[Line]:
+        return frame(name, watch.snapshot(), watch.totals(), width=width, height=height)
+
+    with drawn(lines, stdout_on_terminal=stdout_on_terminal):
+        yield
+
+
+@contextlib.contextmanager
+def drawn(lines: Lines, *, stdout_on_terminal: bool) -> Iterator[bool]:
+    """Draw lines while something goes on, if stderr is a terminal that shows the log at INFO, and nothing else. Gives
+    whether they are drawn.
+
+    Args:
+        lines: gives them for a width and a height; called each second, in a thread of its own.
+    """
     file = sys.stderr
     if stdout_on_terminal or not is_wanted(file):
-        yield
+        yield False
         return
-    display = Display(watch, name, file)
+    display = Display(lines, file)
     above = Above(file, display)
     with _in_place_of(file, above):
         display.start()
         try:
-            yield
+            yield True
         finally:
             above.finish()
             display.leave()

@@ -79,6 +79,14 @@ def end_within(seconds: float, code: int) -> None:
     threading.Thread(target=wait, name="burler-end", daemon=True).start()
 
 
+def stdout_on_terminal() -> bool:
+    """Whether people see what goes to stdout; to be asked before ``own_stdout``, inside of which it is stderr."""
+    try:
+        return os.isatty(1)
+    except OSError:
+        return False
+
+
 @contextlib.contextmanager
 def own_stdout() -> Iterator[LineWriter]:
     """A writer that owns stdout. Meanwhile whatever else prints there, child processes included, goes to

@@ -49,7 +49,7 @@ class Ending:
         self.report.limit, self.report.schemas_only = limit, schemas_only
         self.code = 0
         # Asked now: while it runs, file descriptor 1 is stderr's.
-        self._stdout_on_terminal = _is_terminal(1)
+        self.stdout_on_terminal = process.stdout_on_terminal()
 
     def seeing(self, settings: Settings, *, tap_id: str) -> Callable[[TailWatch], AbstractContextManager[None]]:
         """What shows a tail while it goes on: on a terminal, and for Prometheus; ``watching`` of ``run_session``.
@@ -67,11 +67,19 @@ class Ending:
 
             with (
                 exposing(watch, settings, tap_id=tap_id),
-                live(watch, tap_id, stdout_on_terminal=self._stdout_on_terminal),
+                live(watch, tap_id, stdout_on_terminal=self.stdout_on_terminal),
             ):
                 yield
 
         return shown
+
+    def telling(self, settings: Settings) -> AbstractContextManager[None]:
+        """What shows how far a run is that has an end; a tail has a table of its own (``seeing``)."""
+        from burler.cli.progress import of_run, progress
+
+        if settings.tail:
+            return contextlib.nullcontext()
+        return progress(of_run(self.report), stdout_on_terminal=self.stdout_on_terminal)
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[Report]:
@@ -122,13 +130,6 @@ class Ending:
             logger.critical("--report %s can't be written: %s.", self._path, reason)
             return False
         return True
-
-
-def _is_terminal(fd: int) -> bool:
-    try:
-        return os.isatty(fd)
-    except OSError:
-        return False
 
 
 def _terminal_width() -> int:

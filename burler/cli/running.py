@@ -171,7 +171,7 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
             state=start,
             should_stop=lambda: stopper.requested,
         )
-        with calm_collector(_OBJECTS_TO_COLLECT):
+        with calm_collector(_OBJECTS_TO_COLLECT), ending.telling(settings):
             result = run_session(
                 session,
                 settings,

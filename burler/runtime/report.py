@@ -99,6 +99,10 @@ class Report:
         if at >= row.next_at:
             self._point(row, at)
 
+    def under_way(self) -> list[StreamRow]:
+        """The streams that have begun and not come to their end; from any thread."""
+        return [row for row in tuple(self._streams.values()) if row.begun and not row.over]
+
     def _point(self, row: StreamRow, at: float) -> None:
         if self._points is not None and row.series is not None:
             self._points.add(row.series, at - self._zero, row.rows, row.bookmark_to)

@@ -24,10 +24,15 @@ from burler.cli import live as module
 from burler.cli import live_painters
 from burler.cli.live import Display, is_wanted, live
 from burler.runtime.clock import FakeClock
-from burler.runtime.report_frame import Line
+from burler.runtime.report_frame import Line, frame
 from burler.runtime.tail_watch import TailWatch
 
 find_spec = importlib.util.find_spec
+
+
+def lines_of(watch: TailWatch):
+    """The table of a tail, as ``live`` draws it."""
+    return lambda width, height: frame("tap-crm", watch.snapshot(), watch.totals(), width=width, height=height)
 
 
 @pytest.fixture
@@ -317,7 +322,7 @@ def test_after_a_pause_it_begins_below_what_stands_there(
     terminal: Terminal, watch: TailWatch, monkeypatch: pytest.MonkeyPatch
 ):
     """SIGSTOP, and whatever the shell has written until SIGCONT."""
-    display = Display(watch, "tap-crm", terminal.file)
+    display = Display(lines_of(watch), terminal.file)
     display.draw()
     terminal.wait(lambda lines: HEAD in lines)
     os.write(terminal.theirs, b"$ fg\n")
@@ -383,7 +388,7 @@ def test_a_terminal_that_takes_nothing_does_not_hold_up_the_end(watch: TailWatch
     terminal = Terminal(lines=50, looking=False)
     monkeypatch.setattr(module, "_DRAW_SECONDS", 0.001)
     monkeypatch.setattr(module, "_LEAVE_SECONDS", 0.3)
-    display = Display(watch, "tap-crm", terminal.file)
+    display = Display(lines_of(watch), terminal.file)
     display.start()
     time.sleep(0.5)
     begun = time.monotonic()
@@ -400,7 +405,7 @@ def test_to_draw_fifty_streams_takes_some_milliseconds(watch: TailWatch):
     for n in range(50):
         watch.rows(f"stream_{n}", 1, "2025-12-31T23:59:57Z")
     terminal = Terminal(200, 60)
-    display = Display(watch, "tap-crm", terminal.file)
+    display = Display(lines_of(watch), terminal.file)
     display.draw()
     begun = time.process_time()
     for _ in range(10):
