@@ -198,9 +198,7 @@ def verify_tap(
     return verification_of(tap, config, ignore=ignore, **options)
 
 
-def verify_class(
-    tap: Tap, config: Config = None, *, ignore: Iterable[str] = (), **options: Unpack[_Verified]
-) -> type:
+def verify_class(tap: Tap, config: Config = None, *, ignore: Iterable[str] = (), **options: Unpack[_Verified]) -> type:
     """A class of tests, one for each rule and stream, for pytest::
 
         TestRules = burler.testing.verify_class(tap, config={"base_url": "..."}, ignore=["B324"])

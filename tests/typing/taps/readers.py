@@ -2,6 +2,8 @@
 
 from typing import Any, assert_type
 
+from pyspark.sql import DataFrame, SparkSession
+
 import burler
 import burler.lake
 import burler.spark
@@ -11,7 +13,6 @@ from burler.runtime.sync import SyncResult
 from burler.singer import Catalog, State
 from burler.spark import Landed, StreamResult
 from burler.verify import Verification
-from pyspark.sql import DataFrame, SparkSession
 
 tap = burler.tap("tap-weather")
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_type
 
+import requests
+
 import burler
 import burler.files
 import burler.http
 import burler.patterns
 import burler.sql
-import requests
 from burler import JsonPage, StreamRun
 from burler.http import LinkHeader, NextUrl, Offset, PageNumber, Paginator
 from burler.singer import Catalog
