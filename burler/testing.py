@@ -211,7 +211,7 @@ def verify_class(tap: Tap, config: Config = None, *, ignore: Iterable[str] = (),
     from burler.verify.in_tests import cases_of, outcome_of
 
     ignore = tuple(ignore)
-    per_stream = {stream: tuple(codes) for stream, codes in options.get("per_stream_ignores", {}).items()}
+    per_stream = {stream: tuple(codes) for stream, codes in (options.get("per_stream_ignores") or {}).items()}
     choice = Choice(tuple(options.get("select", ("ALL",))), ignore, per_stream)
     check_choice(choice, RULES)
     streams = sorted(name for name, spec in tap.seal().items() if not spec.is_pattern)

@@ -68,7 +68,7 @@ class StreamHandle:
         return self._decorated("bookmark", fn)
 
     @overload
-    def schema(self, method: SchemaLike) -> StreamHandle: ...  # type: ignore[overload-overlap]  # a class is no function
+    def schema(self, method: SchemaLike) -> StreamHandle: ...
     @overload
     def schema(self, method: Function) -> Function: ...
     @overload
