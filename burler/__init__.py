@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from burler.context import StreamRun
 from burler.declare.classes import Stream
 from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, Children
 from burler.declare.strategies import EndOfSync, EveryN, EverySeconds, Manual, OnPage, Since, Strategy
@@ -49,6 +50,7 @@ __all__ = [
     "Since",
     "Strategy",
     "Stream",
+    "StreamRun",
     "Tap",
     "batch_files",
     "generated",

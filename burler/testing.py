@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from burler.config.canaries import canaries_in, canary
 from burler.context import Kept, StreamRun, bind, unbind
@@ -26,6 +26,8 @@ from burler.sinks.open import with_batches
 from burler.sinks.touched import TouchedStates
 
 if TYPE_CHECKING:
+    from burler.source_state import SourceStates
+    from burler.spec.limits import Limits
     from burler.verify.result import Verification
 
 __all__ = [
@@ -39,6 +41,42 @@ __all__ = [
     "verify_tap",
     "without_times",
 ]
+
+
+class _Bound(TypedDict, total=False):
+    """What ``bind_stream`` takes beside the bookmark."""
+
+    state: dict[str, Any] | None
+    selected: frozenset[str]
+    schema: Mapping[str, Any] | None
+    metadata: Mapping[tuple[str, ...], Mapping[str, Any]]
+    config: Mapping[str, Any] | None
+    client: Callable[[], Any] | None
+    key_properties: tuple[str, ...]
+    replication_key: str | None
+    replication_method: str | None
+    partition: Mapping[str, Any] | None
+    start_date: str | None
+    manual: bool
+    in_parts: bool
+    source_state: SourceStates
+    schemas: Mapping[str, Mapping[str, Any]]
+    resumable_by: str | None
+    sends_versions: bool
+    tailing: bool
+
+
+class _Verified(TypedDict, total=False):
+    """What a verification takes beside ``ignore``."""
+
+    select: Iterable[str]
+    per_stream_ignores: Mapping[str, Iterable[str]] | None
+    limits: Limits | None
+    catalog: Any
+    state: Mapping[str, Any] | None
+    max_records: int | None
+    max_seconds: float | None
+    resume: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +142,7 @@ def run_tap(
 
 
 @contextlib.contextmanager
-def bind_stream(tap: Tap, stream: str, *, bookmark: Any = None, **more: Any) -> Iterator[StreamRun]:
+def bind_stream(tap: Tap, stream: str, *, bookmark: Any = None, **more: Unpack[_Bound]) -> Iterator[StreamRun]:
     """Make ``tap.get_bookmark()`` and the like work in a test that calls a sync function itself.
 
     Gives the object that the parameter ``stream`` would hold.
@@ -139,14 +177,17 @@ def without_times(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 Config = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None
 
 
-def verify_tap(tap: Tap, config: Config = None, **options: Any) -> Verification:
+def verify_tap(
+    tap: Tap, config: Config = None, *, ignore: Iterable[str] = (), **options: Unpack[_Verified]
+) -> Verification:
     """Verify a tap in a test (docs/verify.md): discovery, a run, and runs that are resumed from its STATEs.
 
         assert not verify_tap(tap, {"base_url": server.url}).findings
 
     Args:
         config: the config, or a function that gives it.
-        options: ``select``, ``ignore`` (codes of rules), ``per_stream_ignores``, ``limits``, ``catalog``, ``state``,
+        ignore: codes of rules that are not looked at.
+        options: ``select`` (codes of rules), ``per_stream_ignores``, ``limits``, ``catalog``, ``state``,
             ``max_records``, ``max_seconds``, ``resume``: see docs/verify.md.
 
     Raises:
@@ -154,10 +195,10 @@ def verify_tap(tap: Tap, config: Config = None, **options: Any) -> Verification:
     """
     from burler.verify.in_tests import verification_of
 
-    return verification_of(tap, config, **options)
+    return verification_of(tap, config, ignore=ignore, **options)
 
 
-def verify_class(tap: Tap, config: Config = None, *, ignore: Iterable[str] = (), **options: Any) -> type:
+def verify_class(tap: Tap, config: Config = None, *, ignore: Iterable[str] = (), **options: Unpack[_Verified]) -> type:
     """A class of tests, one for each rule and stream, for pytest::
 
         TestRules = burler.testing.verify_class(tap, config={"base_url": "..."}, ignore=["B324"])
@@ -170,7 +211,7 @@ def verify_class(tap: Tap, config: Config = None, *, ignore: Iterable[str] = (),
     from burler.verify.in_tests import cases_of, outcome_of
 
     ignore = tuple(ignore)
-    per_stream = {stream: tuple(codes) for stream, codes in options.get("per_stream_ignores", {}).items()}
+    per_stream = {stream: tuple(codes) for stream, codes in (options.get("per_stream_ignores") or {}).items()}
     choice = Choice(tuple(options.get("select", ("ALL",))), ignore, per_stream)
     check_choice(choice, RULES)
     streams = sorted(name for name, spec in tap.seal().items() if not spec.is_pattern)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from burler.batch.expanding import expand
     from burler.batch.exports import ExportFiles
     from burler.batch.message import message_schema
+    from burler.batch.native import BatchFiles as BatchFiles
     from burler.batch.reading import BatchReading as BatchReading
     from burler.batch.reading import read
 
@@ -22,6 +23,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
     __getattr__ = lazy_names(
         __name__,
         {
+            "BatchFiles": "native",
             "BatchReading": "reading",
             "ExportFiles": "exports",
             "read": "reading",

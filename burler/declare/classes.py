@@ -19,8 +19,8 @@ import difflib
 import functools
 import linecache
 import sys
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from burler.declare import registry as reg
 from burler.declare.field import check_mapping
@@ -30,6 +30,12 @@ from burler.declare.options import OPTION_NAMES, stream_name
 from burler.declare.place import caller
 from burler.declare.spec import UserFunction
 from burler.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from burler.declare.handle import StreamHandle
+    from burler.declare.strategies import Strategy
 
 _METHODS = {
     "sync": reg.SYNC_PARAMETERS,
@@ -65,6 +71,35 @@ class Stream:
     name: ClassVar[str]
     names: ClassVar[tuple[str, ...] | list[str]]
     emits: ClassVar[Mapping[str, Mapping[str, Any]]]
+
+    if TYPE_CHECKING:
+        # What a class may set without a checker's complaint; ``schema``, ``metadata`` and ``partition_key`` may be
+        # methods as well, so nothing is said of them. Words are plain text here: a class below may choose another one.
+        key_properties: ClassVar[str | Sequence[str]]
+        replication_key: ClassVar[str | None]
+        replication_method: ClassVar[str | None]
+        bookmark_strategy: ClassVar[str | Strategy]
+        order: ClassVar[str | None]
+        on_unsorted: ClassVar[str | None]
+        resume: ClassVar[str | None]
+        lookback: ClassVar[float | timedelta | None]
+        signpost: ClassVar[bool | None]
+        resumable_by: ClassVar[str | None]
+        retry_sync_on: ClassVar[type[Exception] | tuple[type[Exception], ...] | list[type[Exception]] | None]
+        max_retries: ClassVar[int | None]
+        workers: ClassVar[int | None]
+        rollup: ClassVar[bool | None]
+        versions: ClassVar[bool | None]
+        on_bad_record: ClassVar[str | None]
+        check_constraints: ClassVar[bool | None]
+        source_state: ClassVar[bool | None]
+        records_path: ClassVar[str | Sequence[str] | None]
+        new_record_polling_interval_ms: ClassVar[int | None]
+        max_full_table_age_seconds: ClassVar[float | None]
+        parent: ClassVar[str | type | StreamHandle | None]
+        emitted_by: ClassVar[str | type | StreamHandle | None]
+        partition_order: ClassVar[str | None]
+        overlap: ClassVar[bool]
 
 
 def register_class(registry: reg.Registry, cls: type, *, name: str | None = None, **options: Any) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from burler.declare import registry as reg
 from burler.declare.classes import Stream, method_of, register_class, register_rest
-from burler.declare.options import NOT_GIVEN, StreamOptions
+from burler.declare.options import NOT_GIVEN, Order, StreamOptions
 from burler.declare.place import caller
 from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike
@@ -67,7 +67,13 @@ class StreamHandle:
         """Decorator, with or without empty parentheses: see ``Tap.bookmark``."""
         return self._decorated("bookmark", fn)
 
-    def schema(self, method: SchemaLike | Callable[..., Any] | Generated = generated) -> Any:
+    @overload
+    def schema(self, method: SchemaLike) -> StreamHandle: ...
+    @overload
+    def schema(self, method: Function) -> Function: ...
+    @overload
+    def schema(self, method: Generated = ...) -> Callable[[Function], Function]: ...
+    def schema(self, method: Any = generated) -> Any:
         """A schema, or a decorator of the function that gives it: see ``Tap.schema``."""
         if isinstance(method, Generated):
             return self._decorated("schema", NOT_GIVEN)
@@ -76,7 +82,13 @@ class StreamHandle:
         self._tap.schema(self.name, method)
         return self
 
-    def metadata(self, fn: Callable[..., Any] | Mapping[str, Any] = NOT_GIVEN) -> Any:
+    @overload
+    def metadata(self, fn: Function) -> Function: ...
+    @overload
+    def metadata(self, fn: Mapping[str, Mapping[str, Any]]) -> StreamHandle: ...
+    @overload
+    def metadata(self) -> Callable[[Function], Function]: ...
+    def metadata(self, fn: Any = NOT_GIVEN) -> Any:
         """Metadata as a mapping, or a decorator of the function that writes it: see ``Tap.metadata``."""
         if fn is NOT_GIVEN or callable(fn):
             return self._decorated("metadata", fn)
@@ -94,8 +106,10 @@ class StreamHandle:
     @overload
     def partitions(self, fn: Function) -> Function: ...
     @overload
-    def partitions(self, *, order: str | None = None, key: Any = None) -> Callable[[Function], Function]: ...
-    def partitions(self, fn: Any = NOT_GIVEN, *, order: str | None = None, key: Any = None) -> Any:
+    def partitions(
+        self, *, order: Order = None, key: str | Callable[[Any], str] | None = None
+    ) -> Callable[[Function], Function]: ...
+    def partitions(self, fn: Any = NOT_GIVEN, *, order: Order = None, key: Any = None) -> Any:
         """Decorator, with or without parentheses: see ``Tap.partitions``."""
         decorate = self._tap.partitions(self.name, order=order, key=key)
         return decorate if fn is NOT_GIVEN else decorate(fn)

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from burler.declare.option_checks import (
     ORDERS,
@@ -23,8 +23,12 @@ from burler.declare.strategies import Strategy, parse_strategy
 from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike, as_source
 
+if TYPE_CHECKING:
+    from burler.declare.handle import StreamHandle
+
 ON_UNSORTED = ("error", "end_of_sync")
 RESUMES = ("inclusive", "exclusive")
+Order = Literal["asc", "none"] | None
 NOT_GIVEN: Any = object()  # where a decorator was written with empty parentheses
 
 
@@ -68,11 +72,11 @@ class StreamOptions(TypedDict, total=False):
 
     key_properties: str | Sequence[str]
     replication_key: str | None
-    replication_method: str | None
+    replication_method: Literal["FULL_TABLE", "INCREMENTAL", "LOG_BASED"] | None
     bookmark_strategy: str | Strategy
-    order: str | None
-    on_unsorted: str | None
-    resume: str | None
+    order: Order
+    on_unsorted: Literal["error", "end_of_sync"] | None
+    resume: Literal["inclusive", "exclusive"] | None
     lookback: float | timedelta | None
     signpost: bool | None
     resumable_by: str | None
@@ -82,15 +86,15 @@ class StreamOptions(TypedDict, total=False):
     workers: int | None
     rollup: bool | None
     versions: bool | None
-    on_bad_record: str | None
+    on_bad_record: Literal["error", "skip", "null"] | None
     check_constraints: bool | None
     source_state: bool | None
     records_path: str | Sequence[str] | None
     new_record_polling_interval_ms: int | None
     max_full_table_age_seconds: float | None
     schema: SchemaLike
-    parent: str | type | None
-    emitted_by: str | None
+    parent: str | type | StreamHandle | None
+    emitted_by: str | type | StreamHandle | None
 
 
 OPTION_NAMES = tuple(StreamOptions.__annotations__)
@@ -155,7 +159,7 @@ def parse_options(
             parsed[name] = _PARSERS[name](value, where)
         elif value is not None:
             _check(name, value, where)
-            parsed[name] = stream_name(value) if name == "parent" else value
+            parsed[name] = stream_name(value) if name in ("parent", "emitted_by") else value
     return parsed
 
 

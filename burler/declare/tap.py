@@ -15,7 +15,7 @@ from burler.declare.field import check_mapping
 from burler.declare.handle import StreamHandle
 from burler.declare.inject import place_of, wanted
 from burler.declare.modules import load_streams
-from burler.declare.options import NOT_GIVEN, StreamOptions, check_name
+from burler.declare.options import NOT_GIVEN, Order, StreamOptions, check_name
 from burler.declare.place import caller
 from burler.declare.running import InsideRun
 from burler.declare.spec import StreamSpec, UserFunction
@@ -194,7 +194,7 @@ class Tap(TailParts, InsideRun):
         return self._part(stream, "post_transform", reg.TRANSFORM_PARAMETERS)
 
     def partitions(
-        self, stream: str = NOT_GIVEN, *, order: str | None = None, key: str | Callable[[Any], str] | None = None
+        self, stream: str = NOT_GIVEN, *, order: Order = None, key: str | Callable[[Any], str] | None = None
     ) -> Callable[[Function], Function]:
         """Decorator: a function that gives a stream's partitions, dicts of JSON values such as ``{"account": "a"}``.
         The sync function then runs once for each, with the parameter ``partition``, and each has a bookmark.

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 from burler.context import StreamRun, running
@@ -27,6 +27,15 @@ _KEY = "burler/exports"
 """In ``stream.state``, which is the author's own otherwise."""
 _MIB = 1 << 20
 _UNNAMED = "the export"
+Job = TypeVar("Job")
+Found = str | Part | Sequence[str | Part] | None
+
+
+class Downloader(Protocol):
+    """What fetches a file: a ``burler.http.Client``, or anything else with this method."""
+
+    def download(self, path: str, to: Path, /, *, max_bytes: int | None) -> Any:
+        """Write what is at a URL into a file; may give the headers of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +55,10 @@ class Asked:
 
 def export(
     *,
-    request: Callable[[], Any],
-    ready: Callable[[Any], Any],
-    download: Any,
-    cancel: Callable[[Any], Any] | None = None,
+    request: Callable[[], Job],
+    ready: Callable[[Job], Found],
+    download: Downloader | Callable[[Part, Path], Any],
+    cancel: Callable[[Job], Any] | None = None,
     what: str = _UNNAMED,
     stream: StreamRun | None = None,
     poll_seconds: float = 2.0,

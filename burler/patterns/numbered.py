@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from burler.errors import BurlerError
 from burler.patterns.items import count_rows, is_page
 
 _MOST_PAGES = 100_000
+Page = TypeVar("Page")
 
 
 def pages(
-    fetch: Callable[[int], Any], first: int = 1, *, most_pages: int = _MOST_PAGES, may_repeat: bool = False
-) -> Iterator[Any]:
+    fetch: Callable[[int], Page | None], first: int = 1, *, most_pages: int = _MOST_PAGES, may_repeat: bool = False
+) -> Iterator[Page]:
     """``yield from pages(lambda number: client.get("/orders", page=number).json())``: page after page, up to the first
     one that is empty or None.
 
@@ -30,7 +31,7 @@ def pages(
     return _pages(fetch, first, guard)
 
 
-def _pages(fetch: Callable[[int], Any], number: int, guard: _Guard) -> Iterator[Any]:
+def _pages(fetch: Callable[[int], Page | None], number: int, guard: _Guard) -> Iterator[Page]:
     while True:
         page = fetch(number)
         if page is None or not guard.rows(page, number):
@@ -40,8 +41,12 @@ def _pages(fetch: Callable[[int], Any], number: int, guard: _Guard) -> Iterator[
 
 
 def offsets(
-    fetch: Callable[[int, int], Any], size: int = 1000, *, most_pages: int = _MOST_PAGES, may_repeat: bool = False
-) -> Iterator[Any]:
+    fetch: Callable[[int, int], Page | None],
+    size: int = 1000,
+    *,
+    most_pages: int = _MOST_PAGES,
+    may_repeat: bool = False,
+) -> Iterator[Page]:
     """``yield from offsets(lambda offset, size: client.get("/orders", skip=offset, take=size).json())``: page after
     page, up to the first one that is empty or None. Each begins behind the rows that came so far, not ``size`` further
     on: a source that gives fewer at a time than it is asked for would lose rows otherwise.
@@ -59,7 +64,7 @@ def offsets(
     return _offsets(fetch, size, _Guard("offset", most_pages, may_repeat))
 
 
-def _offsets(fetch: Callable[[int, int], Any], size: int, guard: _Guard) -> Iterator[Any]:
+def _offsets(fetch: Callable[[int, int], Page | None], size: int, guard: _Guard) -> Iterator[Page]:
     offset = 0
     while True:
         page = fetch(offset, size)

@@ -9,9 +9,10 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import singer
-from singer import metadata, utils
+from singer import metadata, metrics, utils
 
 from burler.config import check_config
 from burler.errors import BurlerError
@@ -20,7 +21,7 @@ from burler.singer import catalog_from_wire, prune, standard_metadata, stream_se
 LOGGER = singer.get_logger()
 
 CONFIG = {"folder": "exports", "start_date": "2024-01-01T00:00:00Z", "delimiter": None}
-STREAMS = {
+STREAMS: dict[str, dict[str, Any]] = {
     "orders": {"files": "orders-*.csv", "keys": ["order_id"], "method": "INCREMENTAL", "replication_key": "updated_at"},
     "customers": {"files": "customers.csv", "keys": ["customer_id"], "method": "FULL_TABLE", "replication_key": None},
 }
@@ -57,7 +58,7 @@ def rows_of(path, delimiter):
     """The rows of a file; ``ship_to.city`` becomes a field of the object ``ship_to``, an empty text null."""
     with path.open(newline="", encoding="utf-8") as file:
         for line in csv.DictReader(file, delimiter=delimiter):
-            row = {}
+            row: dict[str, Any] = {}
             for column, value in line.items():
                 outer, _, inner = column.partition(".")
                 if inner:
@@ -75,12 +76,12 @@ def sync_stream(name, entry, config, state):
     schema = prune(entry.schema, entry.metadata, stream=name)
     singer.write_schema(name, schema, about["keys"], bookmark_properties=[key] if key else [])
 
-    start = singer.get_bookmark(state, name, key, config["start_date"]) if key else None
+    start = singer.get_bookmark(state, name, key, config["start_date"]) if key else ""
     latest = start
-    with singer.metrics.record_counter(name) as counter, singer.Transformer() as transformer:
+    with metrics.record_counter(name) as counter, singer.Transformer() as transformer:
         for path in sorted(Path(config["folder"]).glob(about["files"])):
             for row in rows_of(path, config.get("delimiter") or ","):
-                record = transformer.transform(row, schema, entry.metadata)
+                record: Any = transformer.transform(row, schema, entry.metadata)
                 if key:
                     if utils.strptime_to_utc(record[key]) < utils.strptime_to_utc(start):
                         continue

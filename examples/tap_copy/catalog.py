@@ -56,10 +56,11 @@ class Table:
 def tables_of(connection: psycopg.Connection[Any], schemas: Sequence[str]) -> list[Table]:
     """The tables and views of some schemas."""
     rows = connection.execute(_COLUMNS, (list(schemas),)).fetchall()
-    return [_table(*at, list(found)) for at, found in groupby(rows, key=lambda row: row[:4])]
+    return [_table(at, list(found)) for at, found in groupby(rows, key=lambda row: row[:4])]
 
 
-def _table(schema: str, name: str, is_view: bool, is_stored: bool, rows: list[tuple[Any, ...]]) -> Table:
+def _table(at: tuple[Any, ...], rows: list[tuple[Any, ...]]) -> Table:
+    schema, name, is_view, is_stored = at
     columns = tuple(Column(*row[4:9]) for row in rows)
     keys = sorted((row[9], row[4]) for row in rows if row[9] is not None)
     return Table(schema, name, is_view, is_stored, columns, tuple(key for _place, key in keys))

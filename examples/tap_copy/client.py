@@ -135,7 +135,7 @@ class Warehouse:
 
     def _connect(self, snapshot: str | None = None) -> psycopg.Connection[Any]:
         """A connection in a transaction. ``snapshot``: what another connection sees, and has exported."""
-        given = {**_LIVENESS, **conninfo.conninfo_to_dict(self._url), "client_encoding": "utf8"}
+        given: dict[str, Any] = {**_LIVENESS, **conninfo.conninfo_to_dict(self._url), "client_encoding": "utf8"}
         connection = psycopg.connect(**given)
         try:
             connection.isolation_level = IsolationLevel.REPEATABLE_READ

@@ -70,7 +70,7 @@ class Ledger:
     def notifications(self, channel: str, stream: Any) -> Iterator[str]:
         """Something whenever somebody rings (NOTIFY), and once at the beginning: nobody rings again for what was."""
         with self._source.connected() as connection:
-            connection.execute(f'listen "{channel}"')
+            connection.execute(f'listen "{channel}"'.encode())
             yield "listening"
             while not stream.stopping:
                 for note in connection.notifies(timeout=0.25, stop_after=1):

@@ -94,6 +94,7 @@ class Source:
         settings |= {"idle_in_transaction_session_timeout": "0"}  # whoever takes the rows may be slow
         if replication:
             settings |= {"wal_sender_timeout": "1h"}  # and may take so long before it lets the tap answer
+        protocol: dict[str, Any] = {"replication": "database"} if replication else {}
         try:
             connection = psycopg.connect(
                 self.url,
@@ -104,7 +105,7 @@ class Source:
                 tcp_user_timeout=60_000,
                 application_name=f"tap-ledger {os.getpid()}",
                 options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
-                **({"replication": "database"} if replication else {}),
+                **protocol,
             )
         except psycopg.OperationalError as error:
             cure = "Is it a user with REPLICATION, and are there enough max_wal_senders?" if replication else ""
@@ -241,13 +242,13 @@ class Source:
                 name = f"burler_{secrets.token_hex(8)}"
                 with self._waiting(reader):
                     made = maker.execute(
-                        f"CREATE_REPLICATION_SLOT {name} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT"
+                        f"CREATE_REPLICATION_SLOT {name} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT".encode()
                     ).fetchone()
                 if made is None:
                     raise LogError("the server made no snapshot.")
                 high, low = made[1].split("/")
                 reader.execute("begin isolation level repeatable read, read only")
-                reader.execute(f"set transaction snapshot '{made[2]}'")
+                reader.execute(f"set transaction snapshot '{made[2]}'".encode())
             yield reader, (int(high, 16) << 32) + int(low, 16)
 
     @contextlib.contextmanager

@@ -612,3 +612,17 @@ def test_a_field_that_may_stand_elsewhere_in_the_schema_is_left_to_the_plan(tap)
 def test_all_gaps_come_at_once(tap):
     gap(tap, a={"workers": 2, "lookback": 5, "max_retries": 1, "rollup": True, "resumable_by": "x"})
     assert len(gaps_of(tap)) == 5
+
+
+def test_emitted_by_takes_a_handle_as_parent_does():
+    tap = burler.tap("tap-x")
+    a = tap.stream("a", schema=SCHEMA)
+    tap.stream("b", emitted_by=a, schema=SCHEMA)
+
+    @a.sync
+    def rows():
+        yield {"id": 1}
+        yield "b", [{"id": 2}]
+
+    assert tap.seal()["b"].emitted_by == "a"
+    assert run_tap(tap).records("b") == [{"id": 2}]

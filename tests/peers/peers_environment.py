@@ -34,6 +34,10 @@ FURTHER_TAPS = {
 # What docs/comparison.md compares, for compared.py; the Singer SDK is there already.
 COMPARED = {"dlt": ["dlt[duckdb]>=1.31"], "airbyte-cdk": ["airbyte-cdk>=7.39"]}
 
+# For tests/typing. pyright brings its JavaScript with it, and node comes as a wheel: nothing is fetched at run time.
+PYRIGHT = _ROOT / ".venv-pyright"
+PYRIGHT_PACKAGES = ["pyright[nodejs]>=1.1.400"]
+
 
 MELTANO = ["meltano>=4.4"]
 
@@ -69,6 +73,15 @@ def make_tap(name: str) -> Path:
     """
     make()
     return _made(PEERS / name, {**TAPS, **FURTHER_TAPS}[name])
+
+
+def make_pyright() -> Path:
+    """The bin folder of the environment that has pyright.
+
+    Raises:
+        NotInstalled: see there.
+    """
+    return _made(PYRIGHT, PYRIGHT_PACKAGES)
 
 
 def make_compared(name: str) -> Path:
