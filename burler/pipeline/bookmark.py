@@ -76,7 +76,7 @@ class BookmarkTracker:
         self._initial = Mark(initial, None if initial is None else self._kinds.rank(initial))
         self._greatest = self._saved = self._initial
         self._below = self._initial  # of sorted rows: the greatest value with a strictly greater one behind it
-        self._seen = self._last = NOWHERE
+        self._last = NOWHERE
         self._hold = NOWHERE
         self._hold_kind: str | None = None
         self._under_hold = self._initial  # of an exclusive source: the greatest value below the hold
@@ -108,8 +108,6 @@ class BookmarkTracker:
         self._count(ranks, types, top, known=known)
         if self._exclusive:
             self._note_below(present, ranks, last)
-        if top.over(self._seen):
-            self._seen = top
         if top.over(self._greatest):
             self._greatest = top
         self._last = last
@@ -259,11 +257,6 @@ class BookmarkTracker:
     def greatest(self) -> Any:
         """The greatest value seen, or the initial one where that is greater, as it would stand in the state."""
         return key_text(self._greatest.value)
-
-    @property
-    def greatest_seen(self) -> Any:
-        """The greatest value of a row in this run, whatever it began with; None before the first one."""
-        return key_text(self._seen.value)
 
     def _unheld(self) -> Mark:
         """How far it may go if nothing is missing."""

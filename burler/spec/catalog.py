@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from burler.errors import CatalogError, DeclarationError
-from burler.schema.documents_json import load_json
 from burler.spec.catalog_keys import (
     catalog_keys,
     check_automatic,
@@ -31,18 +29,6 @@ from burler.spec.catalog_walk import spots
 from burler.spec.catalog_words import Reporter, said, texts
 from burler.spec.finding import Findings
 from burler.spec.table import RULES
-
-
-def read_catalog_text(text: bytes) -> Any:
-    """The JSON value of a catalog's text, whatever it is.
-
-    Raises:
-        CatalogError: it is no JSON in UTF-8, or says a thing twice in one object. The line is named.
-    """
-    try:
-        return load_json(text, named="the catalog")
-    except DeclarationError as error:
-        raise CatalogError(str(error).replace("too deep to be a schema", "too deep")) from None
 
 
 def check_catalog(

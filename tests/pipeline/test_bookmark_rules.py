@@ -525,11 +525,10 @@ def test_rows_are_new_if_they_lie_behind_the_bookmark(initial, values, size, sor
     assert tracker([None, *page]).newer == len(page)
 
 
-def test_the_greatest_value_is_seen_with_and_without_the_beginning():
+def test_the_greatest_value_is_the_beginning_until_a_row_is_greater():
     it = tracker(initial=5, sorted_rows=False)
-    assert (it.greatest, it.greatest_seen) == (5, None)
     it.observe([3, 1])
-    assert (it.greatest, it.greatest_seen) == (5, 3)
+    assert it.greatest == 5
     it.observe([Decimal("7.5")])
     it.observe([6])
-    assert (it.greatest, it.greatest_seen) == (7.5, 7.5)
+    assert it.greatest == 7.5

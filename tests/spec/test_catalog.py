@@ -5,8 +5,7 @@ from copy import deepcopy
 import pytest
 from catalog_streams import TEXT, codes, contacts, of_field, one
 
-from burler.errors import CatalogError
-from burler.spec.catalog import check_catalog, check_schema_message, read_catalog_text
+from burler.spec.catalog import check_catalog, check_schema_message
 from burler.spec.finding import Findings
 from burler.spec.table import RULES
 
@@ -112,29 +111,3 @@ def test_a_schema_message():
 def test_what_is_missing_from_a_schema_message_is_for_others_to_say():
     assert of_message(stream=None, schema=None, key_properties=None) == []
     assert of_message(stream=5, key_properties="id", bookmark_properties="id") == []
-
-
-# ---- reading -------------------------------------------------------------------------------------
-
-
-def test_the_text_of_a_catalog():
-    assert read_catalog_text(b'\xef\xbb\xbf{"streams": []}') == {"streams": []}
-    assert read_catalog_text(b"5") == 5
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (b"", "not JSON"),
-        (b"{'streams': []}", "not JSON"),
-        (b'{"streams": [}', "not JSON"),
-        (b'{"a": NaN}', "not JSON"),
-        ('{"streams": []}'.encode("utf-16"), "not UTF-8"),
-        (b'{"streams": [], "streams": []}', "'streams' is there twice"),
-        (b"[" * 100_000, "nested too deep."),
-    ],
-    ids=["empty", "quotes", "broken", "nan", "utf-16", "twice", "deep"],
-)
-def test_what_is_no_text_of_a_catalog(text, words):
-    with pytest.raises(CatalogError, match=words):
-        read_catalog_text(text)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from burler.errors import CatalogError
-from burler.spec.catalog import check_catalog, check_schema_message, read_catalog_text
+from burler.errors import DeclarationError
+from burler.schema.documents_json import load_json
+from burler.spec.catalog import check_catalog, check_schema_message
 from burler.spec.finding import Findings
 from burler.spec.rules_catalog import CATALOG_RULES
 from burler.spec.table import RULES
@@ -113,8 +114,8 @@ def test_many_references_cost_no_more_than_they_are():
 @example(b'"\\ud800"')
 def test_any_bytes_are_a_value_or_one_error(text):
     try:
-        value = read_catalog_text(text)
-    except CatalogError as error:
+        value = load_json(text, named="the text")
+    except DeclarationError as error:
         assert "\n" not in str(error)
     else:
         all_said(value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 import pytest
+from rule_examples import NOT_BY_MESSAGES, run_example
 
-from burler.spec.examples import NOT_BY_MESSAGES, run_example
 from burler.spec.table import RULES
 
 BESIDE = {"M207": {"C111"}, "B307": {"B324"}, "B318": {"B323"}, "B321": {"C124"}, "R504": {"C124"}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from burler.lake.layout import parse_file_name
@@ -85,14 +85,6 @@ class Tally:
 
     def _count(self, hours: Hours, amount: Amount) -> None:
         self.spans[hours] = _sum(self.spans.get(hours, (0, 0, 0)), amount)
-
-
-def tally_of(files: Iterable[DataFile]) -> Tally:
-    """All of these files, counted."""
-    tally = Tally()
-    for file in files:
-        tally.add(file)
-    return tally
 
 
 def _sum(one: Amount, two: Amount) -> Amount:

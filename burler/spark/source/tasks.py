@@ -88,17 +88,6 @@ def run_task(task: Task, outcome: Outcome | None = None) -> Iterator[pa.RecordBa
                 yield task.declared.conform(batch)
 
 
-def run_task_whole(task: Task) -> tuple[list[pa.RecordBatch], dict[str, Any] | None]:
-    """All rows of a task, and the state behind them.
-
-    Raises:
-        BurlerError: see ``run_task``.
-    """
-    outcome = Outcome()
-    batches = list(run_task(task, outcome))
-    return batches, outcome.state
-
-
 def _exec_rows(task: Task, work: ExecWork, outcome: Outcome) -> Generator[pa.RecordBatch, None, None]:
     stream = task.declared.stream
     rows = StreamRows(task.declared, drop_unknown=work.drop_unknown, warn=logger.warning)

@@ -8,7 +8,7 @@ import pytest
 
 from burler.lake.layout import file_name
 from burler.lake.site.plot import bytes_plot, files_plot, rows_plot
-from burler.lake.site.tally import Tally, series_of, tally_of
+from burler.lake.site.tally import Tally, series_of
 from burler.lake.site.words import age, clock, size
 from burler.lake.snapshot import DataFile, FileStats
 
@@ -19,6 +19,13 @@ def data_file(at, records=None, n=1, until=None):
     until = until or at
     stats = None if records is None else FileStats(records, records * 100, at.isoformat(), until.isoformat())
     return DataFile(f"raw/t/s/H/{file_name('s', at, until, n)}", stats)
+
+
+def tally_of(files):
+    tally = Tally()
+    for file in files:
+        tally.add(file)
+    return tally
 
 
 def series(*moments, records=1):

@@ -23,7 +23,7 @@ from burler.spark.source.options import parse
 from burler.spark.source.planning import find_stream
 from burler.spark.source.pushdown import narrowed
 from burler.spark.source.sending import reference
-from burler.spark.source.tasks import Outcome, run_task, run_task_whole
+from burler.spark.source.tasks import Outcome, run_task
 from burler.testing import canary, run_tap
 
 APP = reference(apps.tap)
@@ -181,7 +181,9 @@ def test_a_commands_rows_and_what_it_was_given(tmp_path):
     assert [stream["stream"] for stream in given["catalogs"][0]["streams"] if stream.get("selected")] == ["users"]
     assert not any(Path(word).exists() for word in given["argv"] if not word.startswith("--"))
     (again,) = found(exec=write_tap(tmp_path), stream="users").tasks({"b": 2})
-    assert run_task_whole(again)[1]["was"] == {"b": 2}
+    outcome = Outcome()
+    assert list(run_task(again, outcome))
+    assert outcome.state["was"] == {"b": 2}
 
 
 def test_a_tap_of_the_first_years_gets_properties(tmp_path):
@@ -230,7 +232,9 @@ def test_broken_taps_are_told_in_one_line(tmp_path, body, said):
 def test_a_tap_with_nothing_new_may_send_a_state_alone(tmp_path):
     command = write_tap(tmp_path, "write(type='STATE', value=STATE)")
     (task,) = tasks_of(exec=command, stream="users", state={"bookmarks": {}})
-    assert run_task_whole(task) == ([], {"bookmarks": {}})
+    outcome = Outcome()
+    assert list(run_task(task, outcome)) == []
+    assert outcome.state == {"bookmarks": {}}
 
 
 def test_a_given_catalog_stands_in_for_discovery(tmp_path):

@@ -1,4 +1,4 @@
-"""The examples of the rules' pages, as they are run: by tests, and by whoever wants to see one."""
+"""The examples of the rules' pages, as tests run them."""
 
 from __future__ import annotations
 
