@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from burler.declare.records_path import path_of
 from burler.errors import FileError
-from burler.files.added import Adder
+from burler.files.added import Adder, check_added
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table, csv_batches
 from burler.files.json_pages import Peeked, json_document_page, json_line_pages
 from burler.files.listing import File
 from burler.files.members import members
-from burler.files.names import FORMATS, format_of, printable, split_name
+from burler.files.names import FORMATS, check_format, check_packing, format_of, printable, split_name
 from burler.files.parquet_pages import parquet_batches
 from burler.files.unpacking import Unpacked, said, seekable_copy, unpack
 
@@ -32,6 +33,30 @@ class Options:
     max_line_bytes: int = 1 << 28
     max_document_bytes: int = 1 << 28
     max_unpacked_bytes: int = 1 << 36
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        format: str | None,
+        compression: str | None,
+        member: str | None,
+        csv: Csv | None,
+        records_path: str | Sequence[str],
+        add: Iterable[str],
+        **limits: int,
+    ) -> Options:
+        """What an author gave, in its one form.
+
+        Args:
+            limits: ``max_line_bytes``, ``max_document_bytes``, ``max_unpacked_bytes``.
+
+        Raises:
+            DeclarationError: an option that can't be.
+        """
+        check_format(format)
+        check_packing(compression)
+        return cls(format, compression, member, csv, path_of(records_path), check_added(add), **limits)
 
     @property
     def identity(self) -> str:

@@ -11,13 +11,11 @@ from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 from burler.context import StreamRun, running
-from burler.declare.records_path import path_of
 from burler.errors import BurlerError, DeclarationError, HttpError, NotFoundError
-from burler.files.added import check_added
 from burler.files.contents import Contents, Options
 from burler.files.csv_options import Csv
 from burler.files.downloading import Part, downloaded, parts_of
-from burler.files.names import check_format, check_packing, shown
+from burler.files.names import shown
 from burler.files.pages import table_of
 from burler.files.polling import Polling, TooLong
 
@@ -51,6 +49,13 @@ class Asked:
     options: Options
     folder: str | Path | None
     max_download_bytes: int | None
+
+    def __post_init__(self) -> None:
+        for name, function in (("request", self.request), ("ready", self.ready)):
+            if not callable(function):
+                raise DeclarationError(f"burler.files.export: {name} is a function, not {type(function).__name__}.")
+        if not callable(self.download) and not hasattr(self.download, "download"):
+            raise DeclarationError("burler.files.export: download is a burler.http.Client or a function (part, path).")
 
 
 def export(
@@ -106,29 +111,22 @@ def export(
         DeclarationError: an option that can't be. While it runs: FileError (not ready in time, damaged, broken), and
             whatever the functions raise.
     """
-    check_format(format)
-    check_packing(compression)
-    for name, function in (("request", request), ("ready", ready)):
-        if not callable(function):
-            raise DeclarationError(f"burler.files.export: {name} is a function, not {type(function).__name__}.")
-    if not callable(download) and not hasattr(download, "download"):
-        raise DeclarationError("burler.files.export: download is a burler.http.Client or a function (part, path).")
+    options = Options.checked(
+        format=format,
+        compression=compression,
+        member=member,
+        csv=csv,
+        records_path=records_path,
+        add=add,
+        max_line_bytes=max_line_bytes,
+        max_document_bytes=max_document_bytes,
+        max_unpacked_bytes=max_unpacked_bytes,
+    )
     if keep_job and (not isinstance(what, str) or what in ("", _UNNAMED)):
         raise DeclarationError(
             "burler.files.export: keep_job needs what='...': a job that an earlier run asked for is found by it, so it "
             "says what is asked for, with its parameters."
         )
-    options = Options(
-        format,
-        compression,
-        member,
-        csv,
-        path_of(records_path),
-        check_added(add),
-        max_line_bytes,
-        max_document_bytes,
-        max_unpacked_bytes,
-    )
     polling = Polling(poll_seconds, backoff, longest_poll_seconds, limit_seconds, sleep, monotonic)
     asked = Asked(what, request, ready, cancel, download, polling, options, folder, max_download_bytes)
     return _pages(asked, stream, keep_seconds if keep_job else 0.0, now)

@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from burler.context import StreamRun
-from burler.declare.records_path import path_of
 from burler.errors import DeclarationError
-from burler.files.added import check_added
 from burler.files.contents import Options
 from burler.files.csv_options import Csv
 from burler.files.listing import patterns_of
-from burler.files.names import check_format, check_packing
 from burler.files.pages import Pages, Reading
 
 _MIB = 1 << 20
@@ -80,22 +77,20 @@ def read(
 
     Source: specs 4, rule 5.
     """
-    check_format(format)
-    check_packing(compression)
+    options = Options.checked(
+        format=format,
+        compression=compression,
+        member=member,
+        csv=csv,
+        records_path=records_path,
+        add=add,
+        max_line_bytes=max_line_bytes,
+        max_document_bytes=max_document_bytes,
+        max_unpacked_bytes=max_unpacked_bytes,
+    )
     _check_words(order=order, on_bad_file=on_bad_file, on_no_files=on_no_files)
     if settle_seconds < 0:
         raise DeclarationError(f"burler.files.read: settle_seconds={settle_seconds!r}; it is 0 or more.")
-    options = Options(
-        format,
-        compression,
-        member,
-        csv,
-        path_of(records_path),
-        check_added(add),
-        max_line_bytes,
-        max_document_bytes,
-        max_unpacked_bytes,
-    )
     reading = Reading(
         patterns_of(pattern),
         options,

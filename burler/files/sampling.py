@@ -9,15 +9,14 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from burler.declare.records_path import path_of
 from burler.errors import DataError, DeclarationError, FileError
-from burler.files.added import SCHEMAS, check_added
+from burler.files.added import SCHEMAS
 from burler.files.arrow_schema import properties_of
 from burler.files.contents import Contents, Options
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table
 from burler.files.listing import File, find, patterns_of
-from burler.files.names import check_format, check_packing, shown
+from burler.files.names import shown
 from burler.files.text_columns import narrowing
 from burler.pipeline.pages import JsonPage, PageError, rows_of
 from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
@@ -112,13 +111,13 @@ def schema(
     Raises:
         DeclarationError: an option that can't be.
     """
-    check_format(format)
-    check_packing(compression)
+    options = Options.checked(
+        format=format, compression=compression, member=member, csv=csv, records_path=records_path, add=add
+    )
     if sample_rows < 1 or sample_files < 1:
         raise DeclarationError("burler.files.schema: sample_rows and sample_files are 1 or more.")
     if not callable(pattern):
         pattern = patterns_of(pattern)
-    options = Options(format, compression, member, csv, path_of(records_path), check_added(add))
     chosen = (formats,) if isinstance(formats, str) else tuple(formats)
     return Sampled(pattern, options, sample_rows, sample_files, nullable, map_keys, chosen, storage_options)
 
