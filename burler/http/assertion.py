@@ -6,14 +6,17 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burler.config.secrets import hide
 from burler.errors import DeclarationError
 from burler.extras import require
 from burler.http.renewing import RenewedAuth, Rules
 from burler.http.token_request import ClientAuth, TokenServer
-from burler.http.token_store import Token, TokenKeys, TokenStore, token_of
+from burler.http.token_store import Token, TokenKeys, TokenStore
+
+if TYPE_CHECKING:
+    from burler.http.client import Client
 
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _LATE_SECONDS = 10  # a server whose clock is behind refuses what was made "in the future"
@@ -102,12 +105,9 @@ def jwt_assertion(
     for name, text in (("key", key), ("issuer", issuer)):
         if not isinstance(text, str) or not text:
             raise DeclarationError(f"jwt_assertion: {name} is empty. Is it in the config?")
-    whole = key.replace("\\n", "\n") if key.lstrip().startswith("-----BEGIN") else key
-    hide(key)
-    hide(whole)
     said = {"iss": issuer, "sub": subject, "aud": audience or token_url, "scope": scope, **(claims or {})}
     signer = _Signer(
-        whole, algorithm, {name: value for name, value in said.items() if value is not None},
+        _whole(key), algorithm, {name: value for name, value in said.items() if value is not None},
         {"kid": key_id} if key_id else {}, lifetime_seconds, now,
     )  # fmt: skip
     signer.signed()  # a wrong key shows now, and not after a request
@@ -122,16 +122,20 @@ def jwt_assertion(
         )  # fmt: skip
         what = str(server)
 
-    def renew() -> Token:
+    def renew(client: Client | None) -> Token:
         statement = signer.signed()
         if server is None:
             return Token(statement, lifetime_seconds)
-        form = {"grant_type": _GRANT, "assertion": statement, "scope": scope}
-        token = token_of(server.ask(form, auth.client), what=what)
-        store.keep(token)
-        return token
+        return server.token({"grant_type": _GRANT, "assertion": statement, "scope": scope}, client, store)
 
     rules = Rules(what=what, header=header, scheme=scheme, margin_seconds=margin_seconds, limit_seconds=limit_seconds)
     cure = "The new token was refused, too: has this account the right to read this?"
-    auth = RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)
-    return auth
+    return RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)
+
+
+def _whole(key: str) -> str:
+    """A key with line ends where it has ``\\n``; it is hidden as it came and as it is used."""
+    whole = key.replace("\\n", "\n") if key.lstrip().startswith("-----BEGIN") else key
+    hide(key)
+    hide(whole)
+    return whole

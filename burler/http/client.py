@@ -121,11 +121,7 @@ class Client(Verbs):
         )
         self.records_path: str | Sequence[str] | None = None if records_path is None else path_of(records_path)
         self._owns_session = session is None
-        if session is None:
-            from burler.http.wire import make_session
-
-            check_pool(pool_size)
-            session = make_session(pool_size)
+        session = _new_session(pool_size) if session is None else session
         limiter = Limiter(requests_per_second, requests_per_minute)
         credentials = auth_of(token, auth or user) or auth_of(None, session.auth)
         self._connect(session, options, credentials, limiter, Clock(sleep, now, monotonic))
@@ -289,6 +285,13 @@ def auth_of(token: str | None, auth: Any) -> Auth | None:
     if token is not None and auth is not None:
         raise DeclarationError("burler.http.Client: token and auth are both given; one of them is enough.")
     return as_auth(auth) if token is None else bearer(token)
+
+
+def _new_session(pool_size: int | None) -> requests.Session:
+    from burler.http.wire import make_session
+
+    check_pool(pool_size)
+    return make_session(pool_size)
 
 
 def _paged(call: str, path: str, paged: dict[str, Any]) -> tuple[Request, dict[str, Any]]:

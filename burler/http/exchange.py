@@ -53,7 +53,6 @@ class Exchange:
             HttpError: the source takes no more requests for longer than we may wait.
         """
         import requests
-        import urllib3
 
         sender, clock = self.sender, self.sender.clock
         try:
@@ -68,12 +67,29 @@ class Exchange:
             sender.auth.apply(prepared)
             prepared.prepare_content_length(prepared.body)
         began = clock.monotonic()
+        reply, outcome = self._sent(prepared, target)
+        self._measure(target, reply, clock.monotonic() - began, good=outcome is reply)
+        if reply is not None and self.options.follow_rate_limit_headers:
+            pause = pause_seconds(reply.headers, clock.now())
+            if pause is not None:
+                sender.limiter.pause(pause, "no request remains, say its rate limit headers", clock, origin)
+        return outcome
+
+    def _sent(
+        self, prepared: requests.PreparedRequest, target: Target
+    ) -> tuple[requests.Response | None, requests.Response | Failed]:
+        """The reply, where one came, and what to make of it: the same, or what went wrong."""
+        import requests
+        import urllib3
+
         reply: requests.Response | None = None
         outcome: requests.Response | Failed
         url = prepared.url or target.url
         try:
             self.count("requests")
-            reply = sender.session.send(prepared, timeout=self.timeout, allow_redirects=False, **sender.settings(url))
+            reply = self.sender.session.send(
+                prepared, timeout=self.timeout, allow_redirects=False, **self.sender.settings(url)
+            )
             if self.read is not None and 200 <= reply.status_code < 300:
                 size = self.read(reply)
             else:
@@ -92,12 +108,7 @@ class Exchange:
         except (requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
             status = None if reply is None else reply.status_code
             outcome = fails.of_exception(error, target.method, url, self.timeout, status)
-        self._measure(target, reply, clock.monotonic() - began, good=outcome is reply)
-        if reply is not None and self.options.follow_rate_limit_headers:
-            pause = pause_seconds(reply.headers, clock.now())
-            if pause is not None:
-                sender.limiter.pause(pause, "no request remains, say its rate limit headers", clock, origin)
-        return outcome
+        return reply, outcome
 
     def _read_redirect(self, reply: requests.Response, **_options: Any) -> None:
         """requests reads the bodies of redirects whole, to say where they lead; nobody needs them."""

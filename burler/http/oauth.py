@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from burler.config.secrets import hide
 from burler.errors import CredentialsError, DeclarationError
 from burler.http.renewing import RenewedAuth, Rules
 from burler.http.token_request import ClientAuth, TokenServer
-from burler.http.token_store import Token, TokenKeys, TokenStore, token_of
+from burler.http.token_store import Token, TokenKeys, TokenStore
+
+if TYPE_CHECKING:
+    from burler.http.client import Client
 
 _OTHERS_SECONDS = 3.0  # for another process that has used up the refresh token, to save its next one
 
@@ -64,35 +68,45 @@ def oauth2_refresh(
         extra=extra or {}, headers=headers or {},
     )  # fmt: skip
 
-    def renew() -> Token:
-        # Another process with this config may have been quicker.
-        if store.take_over():
-            found = store.saved()
-            if found is not None and (found.lifetime_seconds or 0) > margin_seconds:
-                return found
-        try:
-            return asked()
-        except CredentialsError as error:
-            # Another process may have used this refresh token up a moment ago, and be about to save the next one.
-            if "invalid_grant" not in str(error) or not store.taken_over_soon(_OTHERS_SECONDS):
-                raise
-        found = store.saved()
-        return found if found is not None and (found.lifetime_seconds or 0) > margin_seconds else asked()
-
-    def asked() -> Token:
-        used = store.refresh_token or ""
-        hide(used)
-        form = {"grant_type": "refresh_token", "refresh_token": used, "scope": scope}
-        token = token_of(server.ask(form, auth.client), what=str(server))
-        store.keep(token)
-        return token
-
     rules = Rules(
         what=str(server), header=header, scheme=scheme, margin_seconds=margin_seconds, limit_seconds=limit_seconds
     )
+    renew = _Refreshing(server, store, scope, margin_seconds).renew
     cure = "The new token was refused, too: has this login the right to read this?"
-    auth = RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)
-    return auth
+    return RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refreshing:
+    """New tokens by the refresh token that is kept; other processes with this config may use it up, or be quicker."""
+
+    server: TokenServer
+    store: TokenStore
+    scope: str | None
+    margin_seconds: float
+
+    def renew(self, client: Client | None) -> Token:
+        """A token that lasts: another process's, or a new one."""
+        if self.store.take_over() and (saved := self._saved()) is not None:
+            return saved
+        try:
+            return self._asked(client)
+        except CredentialsError as error:
+            # Another process may have used this refresh token up a moment ago, and be about to save the next one.
+            if "invalid_grant" not in str(error) or not self.store.taken_over_soon(_OTHERS_SECONDS):
+                raise
+        return self._saved() or self._asked(client)
+
+    def _saved(self) -> Token | None:
+        """The token in the config, if it lasts long enough."""
+        saved = self.store.saved()
+        return saved if saved is not None and (saved.lifetime_seconds or 0) > self.margin_seconds else None
+
+    def _asked(self, client: Client | None) -> Token:
+        used = self.store.refresh_token or ""
+        hide(used)
+        form = {"grant_type": "refresh_token", "refresh_token": used, "scope": self.scope}
+        return self.server.token(form, client, self.store)
 
 
 def oauth2_client_credentials(
@@ -132,15 +146,11 @@ def oauth2_client_credentials(
     )  # fmt: skip
     store = TokenStore(config, TokenKeys(access_token_key, None, expires_at_key), now)
 
-    def renew() -> Token:
-        form = {"grant_type": "client_credentials", "scope": scope}
-        token = token_of(server.ask(form, auth.client), what=str(server))
-        store.keep(token)
-        return token
+    def renew(client: Client | None) -> Token:
+        return server.token({"grant_type": "client_credentials", "scope": scope}, client, store)
 
     rules = Rules(
         what=str(server), header=header, scheme=scheme, margin_seconds=margin_seconds, limit_seconds=limit_seconds
     )
     cure = "The new token was refused, too: has this client the right to read this?"
-    auth = RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)
-    return auth
+    return RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin
@@ -92,7 +92,6 @@ def prepare(
         requests.exceptions.RequestException: the URL or a header can't be sent.
     """
     import requests
-    from requests.structures import CaseInsensitiveDict
 
     prepared = requests.PreparedRequest()
     prepared.prepare_method(target.method)
@@ -102,28 +101,15 @@ def prepare(
     prepared.prepare_url(target.url, urlencode(own))
     origin = origin_of(prepared.url or "")
     at_home = origin == home
-    headers: CaseInsensitiveDict[Any] = CaseInsensitiveDict()
-    headers["User-Agent"] = options.user_agent or default_user_agent(tap_name)
-    headers["Accept"] = "application/json, */*;q=0.8"
-    headers["Accept-Encoding"] = "gzip"
-    given = [target.headers]
-    if at_home:
-        given[:0] = [_of_session(session, options), options.headers]
-        if target.first:
-            carried |= {name for name, _value in own}
-            of_session = _mapping(session.params) if options.of_session else {}
-            more = [*query_pairs(of_session), *query_pairs(options.params)]
-            more = [pair for pair in more if pair[0] not in carried]
-            if more:
-                prepared.prepare_url(prepared.url, urlencode(more))
-    for one in given:
-        headers.update(one)
-    texts = {
-        name: value if isinstance(value, bytes) else as_text(value)
-        for name, value in headers.items()
-        if value is not None
-    }
-    prepared.prepare_headers(texts)
+    if at_home and target.first:
+        carried |= {name for name, _value in own}
+        of_session = _mapping(session.params) if options.of_session else {}
+        more = [*query_pairs(of_session), *query_pairs(options.params)]
+        more = [pair for pair in more if pair[0] not in carried]
+        if more:
+            prepared.prepare_url(prepared.url, urlencode(more))
+    of_home = [_of_session(session, options), options.headers] if at_home else []
+    prepared.prepare_headers(_header_texts([*of_home, target.headers], options, tap_name))
     if at_home and options.of_session:
         prepared.prepare_cookies(_cookies_of(session, options))
     if target.body is None:
@@ -132,6 +118,23 @@ def prepare(
         prepared.prepare_body(target.body, None)
     prepared.prepare_hooks(session.hooks)
     return prepared, origin
+
+
+def _header_texts(given: Sequence[Mapping[str, Any]], options: Options, tap_name: str) -> dict[str, str | bytes]:
+    """All headers, a later one in place of an earlier; None takes one away."""
+    from requests.structures import CaseInsensitiveDict
+
+    headers: CaseInsensitiveDict[Any] = CaseInsensitiveDict()
+    headers["User-Agent"] = options.user_agent or default_user_agent(tap_name)
+    headers["Accept"] = "application/json, */*;q=0.8"
+    headers["Accept-Encoding"] = "gzip"
+    for one in given:
+        headers.update(one)
+    return {
+        name: value if isinstance(value, bytes) else as_text(value)
+        for name, value in headers.items()
+        if value is not None
+    }
 
 
 def _of_session(session: requests.Session, options: Options) -> Mapping[str, Any]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burler.declare.inject import call, place_of, wanted
 from burler.errors import DeclarationError
 from burler.http.renewing import RenewedAuth, Rules
 from burler.http.token_store import Token, TokenKeys, TokenStore, token_of
+
+if TYPE_CHECKING:
+    from burler.http.client import Client
 
 Refresh = Callable[..., Any]
 
@@ -101,15 +104,15 @@ def _made(
         raise DeclarationError(f"{rules.what}: its function asks for 'config'. Give it: config=config.")
     store = TokenStore(config, keys, now)
 
-    def client() -> Any:
-        if auth.client is None:
-            raise DeclarationError(
-                f"{rules.what}: its function asks for 'client', and belongs to none: Client(auth=...)."
-            )
-        return auth.client.with_options(auth=None)
+    def renew(client: Client | None) -> Token:
+        def without_credentials() -> Client:
+            if client is None:
+                raise DeclarationError(
+                    f"{rules.what}: its function asks for 'client', and belongs to none: Client(auth=...)."
+                )
+            return client.with_options(auth=None)
 
-    def renew() -> Token:
-        given = call(refresh, names, {"config": lambda: config, "client": client})
+        given = call(refresh, names, {"config": lambda: config, "client": without_credentials})
         if given is None and config is not None:
             return store.keep_own()
         if given is None:
@@ -119,8 +122,7 @@ def _made(
         return token
 
     cure = f"The new token of {rules.what} was refused, too." if rules.on_refusal else ""
-    auth = RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)
-    return auth
+    return RenewedAuth(renew, store, rules, now=now, monotonic=monotonic, cure=cure)
 
 
 def _period(minutes: float | None, short: float | None, seconds: float | None) -> float:

@@ -32,7 +32,8 @@ GRACE_SECONDS = 5.0  # for a renewal under way, when the run is told to stop
 _STEP_SECONDS = 1.0
 _RENEWAL = "_burler_renewal"  # on a request that was sent: which token it has
 
-Renew = Callable[[], Token]
+Renew = Callable[["Client | None"], Token]
+"""Gives a new token; the client is the one that the credentials are for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +231,7 @@ class RenewedAuth(Auth):
         error: BurlerError | None = None
         token: Token | None = None
         try:
-            token = self._renew()
+            token = self._renew(self._client)
             if token.value is not None:
                 fit_for_header(token.value, what=f"{self._rules.what}: the access token")
         except BurlerError as failure:

@@ -15,6 +15,7 @@ from burler.errors import CredentialsError, DeclarationError
 from burler.http.auth import basic_header
 from burler.http.masking import mask_url
 from burler.http.request import Request
+from burler.http.token_store import Token, TokenStore, token_of
 
 if TYPE_CHECKING:
     import requests
@@ -71,6 +72,16 @@ class TokenServer:
 
     def __str__(self) -> str:
         return f"{self.what} ({mask_url(self.url)})"
+
+    def token(self, form: Mapping[str, str | None], client: Client | None, store: TokenStore) -> Token:
+        """Ask for a token, and keep it.
+
+        Raises:
+            as ``ask``; CredentialsError: the reply's token can't be used.
+        """
+        token = token_of(self.ask(form, client), what=str(self))
+        store.keep(token)
+        return token
 
     def ask(self, form: Mapping[str, str | None], client: Client | None) -> Mapping[str, Any]:
         """Send a form; give the reply, an object that has ``access_token``.
