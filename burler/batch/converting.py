@@ -16,7 +16,6 @@ from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
 from burler.errors import BatchError, MessageError
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Schema, to_line
-from burler.target.intake import blocks
 from burler.target.roll import Clock
 
 logger = logging.getLogger(__name__)
@@ -71,12 +70,7 @@ def convert(
         done.batches += 1
 
     try:
-        for block in blocks(source, tick=tick, due=lambda: None, stop=should_stop):
-            for piece in came.take(block):
-                take(piece)
-            flush()
-        for piece in came.finish(stopped=should_stop()):
-            take(piece)
+        came.read(source, take, flush=flush, tick=tick, should_stop=should_stop)
     except Stopped:
         rewriting.writer.abort()
     except MessageError:

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 from burler.batch.reading import read, record_lines
 from burler.batch.tap_lines import Found, Piece, TapLines, never, nothing, once
 from burler.errors import MessageError, UsageError
-from burler.target.intake import blocks
 
 logger = logging.getLogger(__name__)
 
@@ -110,9 +109,4 @@ def _expand_here(
                 raise Stopped
         done.batches += 1
 
-    for block in blocks(source, tick=tick, due=lambda: None, stop=should_stop):
-        for piece in came.take(block):
-            take(piece)
-        flush()
-    for piece in came.finish(stopped=should_stop()):
-        take(piece)
+    came.read(source, take, flush=flush, tick=tick, should_stop=should_stop)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -17,6 +17,7 @@ from burler.batch.demands import with_keys
 from burler.batch.message import batch_of
 from burler.errors import BatchError, MessageError
 from burler.singer.messages import Batch, parse_line
+from burler.target.intake import blocks
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,28 @@ class TapLines:
         self._begun: list[bytes] = []
         self._schemas: dict[str, bytes] = {}
         self._parsed: dict[str, Mapping[str, Any]] = {}
+
+    def read(
+        self,
+        source: BinaryIO | int,
+        take: Callable[[Piece], object],
+        *,
+        flush: Callable[[], object],
+        tick: Callable[[], object],
+        should_stop: Callable[[], bool],
+    ) -> None:
+        """Hand what comes to ``take``, piece by piece, until the end of ``source`` or until it is to stop; ``flush``
+        follows each block.
+
+        Raises:
+            MessageError: see ``take``; and what ``take`` of the caller's raises.
+        """
+        for block in blocks(source, tick=tick, due=lambda: None, stop=should_stop):
+            for piece in self.take(block):
+                take(piece)
+            flush()
+        for piece in self.finish(stopped=should_stop()):
+            take(piece)
 
     def take(self, block: bytes) -> Iterator[Piece]:
         """Yield what ends in this block, in order: bytes of whole lines, and BATCH messages.

@@ -227,6 +227,8 @@ def _watch_httpx(client: Any, watch: RequestWatch) -> None:
 def _transport_type() -> Any:
     import httpx
 
+    noted = _stream_type()
+
     class Transport(httpx.BaseTransport):
         """A transport that notes, and passes on to another one."""
 
@@ -246,7 +248,7 @@ def _transport_type() -> Any:
                 reading.feed(reply.content)
                 reading.end(unpacked=True)
             else:
-                reply.stream = Stream(reply.stream, reading)
+                reply.stream = noted(reply.stream, reading)
             return reply
 
         def close(self) -> None:
@@ -262,6 +264,13 @@ def _transport_type() -> Any:
         def __getattr__(self, name: str) -> Any:
             return getattr(self.__dict__["transport"], name)
 
+    return Transport
+
+
+@functools.cache
+def _stream_type() -> Any:
+    import httpx
+
     class Stream(httpx.SyncByteStream):
         """A body that is noted while it is read, packed as it came."""
 
@@ -276,7 +285,7 @@ def _transport_type() -> Any:
             self.reading.left()
             self.stream.close()
 
-    return Transport
+    return Stream
 
 
 def _asked_of(request: httpx.Request) -> Asked:
