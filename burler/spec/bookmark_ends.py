@@ -1,4 +1,4 @@
-"""Where the bookmark of a stream stands once a run has ended (B305, B306, B316, B323, B324)."""
+"""Where the bookmark of a stream stands once a run has ended (B305, B306, B316, B323, B324), and how far it went."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _far_ahead(watch: BookmarkWatch, own: Any) -> None:
 
 def _slow(watch: BookmarkWatch, own: Any, seconds: float, now: dt.datetime) -> None:
     least = watch.limits.min_advance_ratio
-    ratio = watch.ratio(own, seconds)
+    ratio = _ratio(watch, own, seconds)
     if ratio is None or seconds < watch.limits.min_advance_seconds or ratio >= least:
         return
     said = of_kind(own, "time")
@@ -140,3 +140,30 @@ def _slow(watch: BookmarkWatch, own: Any, seconds: float, now: dt.datetime) -> N
         "B306",
         f"the bookmark went on by {ratio:.3g} s for each second of the run (at least {least:g} are needed to catch up)",
     )
+
+
+def facts_of_bookmark(watch: BookmarkWatch, last_state: Any, seconds: float) -> Mapping[str, Any]:
+    """See ``burler.verify.result.StreamFacts.bookmark``; ``seconds``: how long the run read."""
+    own = watch.bookmark_in(last_state)
+    ratio = _ratio(watch, own, seconds)
+    return {
+        "from": None if watch.given is MISSING else watch.given,
+        "to": None if own is MISSING else own,
+        "advanced_seconds": _advanced_seconds(watch, own),
+        "ratio": None if ratio is None else round(ratio, 3),
+    }
+
+
+def _advanced_seconds(watch: BookmarkWatch, own: Any) -> float | None:
+    """How far a bookmark of date-times went; None where it is none."""
+    began = watch.given if watch.given is not MISSING else watch.first
+    if watch.kind != "time" or own is MISSING or began is MISSING:
+        return None
+    one, other = of_kind(began, "time"), of_kind(own, "time")
+    return None if one is None or other is None else (other - one).total_seconds()
+
+
+def _ratio(watch: BookmarkWatch, own: Any, seconds: float) -> float | None:
+    """Seconds that the bookmark went on for each second of the run."""
+    advanced = _advanced_seconds(watch, own)
+    return None if advanced is None or seconds <= 0 else advanced / seconds

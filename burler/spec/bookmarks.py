@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from burler.spec.bookmark_ends import look_at_end
 from burler.spec.bookmark_series import BookmarkSeries
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
-from burler.spec.order import OrderMap
+from burler.spec.order import OrderMap, marks_of
 from burler.spec.saying import say_lines
 from burler.spec.states import (
     MISSING,
@@ -293,30 +293,6 @@ class BookmarkWatch:
         if self.greatest is not None and not self.partitioned and not self._unordered:
             look_at_end(self, whole=whole, last_state=last_state, seconds=seconds, now=now, own_layout=own_layout)
 
-    def advanced_seconds(self, own: Any) -> float | None:
-        """How far a bookmark of date-times went; None where it is none."""
-        began = self.given if self.given is not MISSING else self.first
-        if self.kind != "time" or own is MISSING or began is MISSING:
-            return None
-        one, other = of_kind(began, "time"), of_kind(own, "time")
-        return None if one is None or other is None else (other - one).total_seconds()
-
-    def ratio(self, own: Any, seconds: float) -> float | None:
-        """Seconds that the bookmark went on for each second of the run."""
-        advanced = self.advanced_seconds(own)
-        return None if advanced is None or seconds <= 0 else advanced / seconds
-
-    def facts(self, last_state: Any, seconds: float) -> Mapping[str, Any]:
-        """See ``burler.verify.result.StreamFacts.bookmark``."""
-        own = self.bookmark_in(last_state)
-        ratio = self.ratio(own, seconds)
-        return {
-            "from": None if self.given is MISSING else self.given,
-            "to": None if own is MISSING else own,
-            "advanced_seconds": self.advanced_seconds(own),
-            "ratio": None if ratio is None else round(ratio, 3),
-        }
-
     def _point(self, seconds: float) -> None:
         self._points.add(seconds, self.rows, None if self.value is MISSING else self.value)
 
@@ -337,13 +313,3 @@ def _same_kind(one: Any, other: Any) -> bool:
     return isinstance(one, int | float) == isinstance(other, int | float) and isinstance(one, str) == isinstance(
         other, str
     )
-
-
-def marks_of(column: Sequence[Any], kind: Kind) -> list[float] | None:
-    """Values of a replication key as numbers that stand in the same order; None for text."""
-    if kind == "text":
-        return None
-    try:
-        return [one.timestamp() for one in column] if kind == "time" else list(map(float, column))
-    except OverflowError:
-        return None

@@ -27,6 +27,17 @@ class Declared:
     fields: frozenset[str] = frozenset()
     unselected: frozenset[str] = frozenset()
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """What messages and states may call it."""
+        return self.stream, self.tap_stream_id
+
+
+def declaration_of(declared: Mapping[str, Declared] | None, name: str) -> Declared | None:
+    """What a catalog says of a stream, by its messages' name: some write the ``tap_stream_id`` there."""
+    declared = declared or {}
+    return declared.get(name) or next((one for one in declared.values() if one.tap_stream_id == name), None)
+
 
 def declared_of(catalog: Any, *, all_selected: bool = False) -> dict[str, Declared]:
     """The streams of a catalog as plain JSON; none where it is no catalog (area C says so).

@@ -207,9 +207,20 @@ class Fit:
 
     def _constraints(self, node: Node, values: Sequence[Any]) -> None:
         assert node.constraints is not None
+        fitting = [one for one in values if type(one) in node.takes]
+        self._judge(node, fitting, node.constraints.broken, "; the SCHEMA says {}")
+
+    def _ask_library(self, node: Node, values: Sequence[Any]) -> None:
+        judge = self._judges.get(id(node))
+        if judge is None:
+            judge = self._judges[id(node)] = judge_of(node.library or {}, self.schema)
+        self._judge(node, values, judge, ", which does not fit '{}' of the SCHEMA")
+
+    def _judge(self, node: Node, values: Sequence[Any], judge: Callable[[Any], str | None], why: str) -> None:
+        """Values of which ``judge`` says what is wrong; ``why`` has a place for that."""
         said: dict[int, str] = {}
         for value in values:
-            words = node.constraints.broken(value) if type(value) in node.takes else None
+            words = judge(value)
             if words is not None:
                 said[id(value)] = words
         path = node.path or "(record)"
@@ -219,7 +230,7 @@ class Fit:
             node,
             values,
             lambda one: id(one) in said,
-            lambda one: f"'{path}' came as {_shown(one)}; the SCHEMA says {said[id(one)]}",
+            lambda one: f"'{path}' came as {_shown(one)}{why.format(said[id(one)])}",
         )
 
     def _size(self, node: Node, numbers: Sequence[int]) -> None:
@@ -236,25 +247,6 @@ class Fit:
                 f"'{path}' came as {_shown(one)}, an integer beyond -2^63 to 2^63-1: many databases and "
                 "files of columns can't hold it"
             ),
-        )
-
-    def _ask_library(self, node: Node, values: Sequence[Any]) -> None:
-        judge = self._judges.get(id(node))
-        if judge is None:
-            judge = self._judges[id(node)] = judge_of(node.library or {}, self.schema)
-        said: dict[int, str] = {}
-        for value in values:
-            words = judge(value)
-            if words is not None:
-                said[id(value)] = words
-        path = node.path or "(record)"
-        self._odd(
-            "M205",
-            path,
-            node,
-            values,
-            lambda one: id(one) in said,
-            lambda one: f"'{path}' came as {_shown(one)}, which does not fit '{said[id(one)]}' of the SCHEMA",
         )
 
     def _odd(

@@ -11,8 +11,9 @@ from msgspec import UNSET
 
 from burler.config.secrets import spellings
 from burler.errors import BurlerError
-from burler.spec.declared import Declared
+from burler.spec.declared import Declared, declaration_of
 from burler.spec.finding import Findings
+from burler.spec.left_out import without_rows, without_state
 from burler.spec.limits import Limits
 from burler.spec.lines import Line, Run, decode_block, rows_of, value_of, writable
 from burler.spec.saying import say_lines
@@ -22,10 +23,6 @@ from burler.spec.statelog import StateLog
 from burler.spec.states import streams_of
 from burler.spec.stream import StreamCheck
 from burler.spec.whole_lines import WholeLines
-
-
-def _names_of(declared: Declared) -> tuple[str, str]:
-    return declared.stream, declared.tap_stream_id
 
 
 def _utc_now() -> dt.datetime:
@@ -67,12 +64,12 @@ class MessageCheck:
         self.limits = limits or Limits()
         self.streams: dict[str, StreamCheck] = {}
         given = writable(given)
-        names = None if declared is None else {name for one in declared.values() for name in _names_of(one)}
+        names = None if declared is None else {name for one in declared.values() for name in one.names}
         self.states = StateLog(findings, self.limits, given, names, self._goes_on)
         self.lines = 0
         self.rows = 0
         self.whole = False
-        self._given, self._declared, self._log_all = given, declared, log_all
+        self.given, self.declared, self._log_all = given, declared, log_all
         self._batch_options, self._guesses_given = batch_options, guesses_given and given is None
         self._secrets = {
             spelling.encode(errors="surrogatepass")
@@ -84,7 +81,7 @@ class MessageCheck:
         self._zero = monotonic()
         self._held = WholeLines(self.most_line_bytes)
         self._nul = False
-        self._rows_since_state: dict[str, int] = {}
+        self.rows_since_state: dict[str, int] = {}
 
     def feed(self, block: bytes) -> None:
         """Look at all lines that end in this block."""
@@ -94,7 +91,7 @@ class MessageCheck:
             self._take(whole)
         if too_long:
             most = self._held.most_bytes >> 20
-            self._say(
+            self.say(
                 "M201", f"a line does not end within {most} MiB: what stands in it was not looked at", self.lines + 1
             )
 
@@ -103,7 +100,7 @@ class MessageCheck:
         self._nul = b"\\u0000" in whole
         if self._secrets:
             self._look_for_secrets(whole, first)
-        for run in decode_block(whole, first, self._say):
+        for run in decode_block(whole, first, self.say):
             self._run(run)
         self.lines += whole.count(b"\n") + 1
 
@@ -150,7 +147,7 @@ class MessageCheck:
                     self._records(lines[start:place], raw[start:place], first + start, seconds, now)
                 start = place + 1
                 if place < len(lines):
-                    self._say("M202", "a RECORD without an object 'record'", first + place)
+                    self.say("M202", "a RECORD without an object 'record'", first + place)
             return
         check = self._with_schema(name, first, "RECORD", len(lines))
         if "BATCH" in check.forms:
@@ -160,35 +157,30 @@ class MessageCheck:
         for place in [place for place, one in enumerate(raw) if b"\\u0000" in one] if self._nul else ():
             check.take_nul(lines[place].record, first + place)
         self.rows += len(lines)
-        self._rows_since_state[name] = self._rows_since_state.get(name, 0) + len(lines)
+        self.rows_since_state[name] = self.rows_since_state.get(name, 0) + len(lines)
 
     def _name(self, line: Line, number: int) -> str | None:
         if line.stream:
             return line.stream
-        self._say("M202", f"a {line.type[:40]} without 'stream'", number)
+        self.say("M202", f"a {line.type[:40]} without 'stream'", number)
         return None
 
     def _stream(self, name: str) -> StreamCheck:
         check = self.streams.get(name)
         if check is None:
-            declared = self._declared_as(name)
+            declared = declaration_of(self.declared, name)
             check = self.streams[name] = StreamCheck(
-                name, self.findings, self.limits, given=self._given, declared=declared, log_all=self._log_all
+                name, self.findings, self.limits, given=self.given, declared=declared, log_all=self._log_all
             )
         return check
-
-    def _declared_as(self, name: str) -> Declared | None:
-        """What the catalog says of a stream, by its messages' name: some write the ``tap_stream_id`` there."""
-        declared = self._declared or {}
-        return declared.get(name) or next((one for one in declared.values() if one.tap_stream_id == name), None)
 
     def _with_schema(self, name: str, number: int, kind: str, count: int = 1) -> StreamCheck:
         """The stream of a message, or of ``count`` neighbouring ones, that needs a SCHEMA before it."""
         check = self._stream(name)
         if check.schema is None:
-            self._say("M204", f"a {kind} of '{name}' came before its SCHEMA: targets end there", number, name)
+            self.say("M204", f"a {kind} of '{name}' came before its SCHEMA: targets end there", number, name)
             check.take_schema({"schema": {}, "key_properties": list(check.keys)}, number)
-        if self._declared is not None and (check.declared is None or not check.declared.selected):
+        if self.declared is not None and (check.declared is None or not check.declared.selected):
             fact = "is not in the catalog" if check.declared is None else "is not selected"
             words = f"the stream '{name}' {fact}, and its {kind}s come"
             say_lines(self.findings, "M223", words, range(number, number + count), stream=name)
@@ -197,7 +189,7 @@ class MessageCheck:
     def _other(self, line: Line, raw: bytes, number: int, seconds: float, now: dt.datetime) -> None:
         kind = line.type.upper()
         if kind != line.type and kind in ("SCHEMA", "STATE", "BATCH", "ACTIVATE_VERSION", "RECORD"):
-            self._say("M225", f"the type is written {line.type!r}; most targets know {kind!r} alone", number)
+            self.say("M225", f"the type is written {line.type!r}; most targets know {kind!r} alone", number)
             if kind == "RECORD":
                 self._records([line], [raw], number, seconds, now)
                 return
@@ -212,7 +204,7 @@ class MessageCheck:
         elif kind == "BATCH":
             self._batch(line, raw, number, seconds)
         else:
-            self._say("M203", f"messages of the type {line.type[:40]!r}, which Singer does not know", number)
+            self.say("M203", f"messages of the type {line.type[:40]!r}, which Singer does not know", number)
 
     def _schema(self, line: Line, number: int) -> None:
         name = self._name(line, number)
@@ -230,15 +222,15 @@ class MessageCheck:
         value = self._value(line, "value", number)
         if value is UNSET:
             if line.value is UNSET:
-                self._say("M202", "a STATE without 'value'", number)
+                self.say("M202", "a STATE without 'value'", number)
             return
         size = len(bytes(line.value)) if line.value is not UNSET else 0
         self.states.take(value, size, number, {name: check.rows for name, check in self.streams.items()})
-        self._rows_since_state = {}
+        self.rows_since_state = {}
         if not isinstance(value, dict):
             return
         if self._guesses_given and not self.rows:
-            self._given = value
+            self.given = value
             for check in self.streams.values():
                 check.begin_with(value)
             return
@@ -250,7 +242,7 @@ class MessageCheck:
         try:
             return value_of(getattr(line, key))
         except ValueError as error:
-            self._say("M202", f"the {key} of a {line.type[:40]} can't be read: {error}", number, line.stream)
+            self.say("M202", f"the {key} of a {line.type[:40]} can't be read: {error}", number, line.stream)
             return UNSET
 
     def _batch(self, line: Line, raw: bytes, number: int, seconds: float) -> None:
@@ -260,7 +252,7 @@ class MessageCheck:
             return
         check = self._with_schema(name, number, "BATCH")
         if "RECORD" in check.forms:
-            self._say("M214", "RECORDs and BATCHes of one stream come in one run", number, name)
+            self.say("M214", "RECORDs and BATCHes of one stream come in one run", number, name)
         check.forms.add("BATCH")
         from burler.batch.reading import read
 
@@ -268,7 +260,7 @@ class MessageCheck:
             for page in read(raw, check.schema, options=self._batch_options, warn=lambda _text: None).pages():
                 self._batch_rows(check, rows_of(page.lines), number, line.version, seconds)
         except BurlerError as error:
-            self._say("M213", f"a BATCH can't be read: {error}", number, name)
+            self.say("M213", f"a BATCH can't be read: {error}", number, name)
 
     def _batch_rows(
         self, check: StreamCheck, rows: list[dict[str, Any]], number: int, version: int | None, seconds: float
@@ -278,7 +270,7 @@ class MessageCheck:
         check.versions.batched = True
         check.take_rows(rows, [number] * len(rows), version, seconds)
         self.rows += len(rows)
-        self._rows_since_state[check.name] = self._rows_since_state.get(check.name, 0) + len(rows)
+        self.rows_since_state[check.name] = self.rows_since_state.get(check.name, 0) + len(rows)
 
     def close(self) -> None:
         """Give temporary files back."""
@@ -308,50 +300,22 @@ class MessageCheck:
                 whole=whole, last_state=self.states.last, now=now, own_layout=own_layout, nothing_new=nothing_new
             )
         if whole:
-            self._without_state()
-            self._without_rows()
+            without_state(self)
+            without_rows(self)
 
     def _names(self) -> set[str]:
         """What streams may be called in a state."""
-        declared = (self._declared or {}).values()
-        return {*self.streams, *streams_of(self._given), *(name for one in declared for name in _names_of(one))}
+        declared = (self.declared or {}).values()
+        return {*self.streams, *streams_of(self.given), *(name for one in declared for name in one.names)}
 
     def _goes_on(self, name: str) -> bool | None:
         """Whether the stream that a state calls so goes on where it was; None where nobody knows."""
         for check in self.streams.values():
             if name in (check.name, check.tap_stream_id):
                 return False if check.full_table else check.incremental or None
-        known = (one for one in (self._declared or {}).values() if name in _names_of(one))
+        known = (one for one in (self.declared or {}).values() if name in one.names)
         return not any(one.replication_method == "FULL_TABLE" for one in known)
 
-    def _without_rows(self) -> None:
-        if self._given is not None or any(one.code in ("M201", "M202") for one in self.findings):
-            return  # what could not be read may have been the rows
-        for name, check in self.streams.items():
-            if check.schema is not None and not check.rows and "BATCH" not in check.forms:
-                self._say("M226", "the SCHEMA comes, and not one row", None, name)
-        for one in (self._declared or {}).values():
-            if one.selected and self.streams.keys().isdisjoint(_names_of(one)):
-                self._say(
-                    "M226", "the stream is selected, and nothing of it comes, not its SCHEMA either", None, one.stream
-                )
-
-    def _without_state(self) -> None:
-        for name, check in self.streams.items():
-            if check.bookmarks is None or not check.rows:
-                continue
-            if check.bookmarks.covers(self.states.last if self.states.count else self._given):
-                continue  # a STATE that says nothing new may be left out
-            if not self.states.count:
-                self._say(
-                    "B310",
-                    "rows of an incremental stream came, and no STATE: each run reads everything again",
-                    None,
-                    name,
-                )
-            elif self._rows_since_state.get(name):
-                count = self._rows_since_state[name]
-                self._say("B318", f"{count} rows came after the last STATE: they come again with each run", None, name)
-
-    def _say(self, code: str, message: str, number: int | None, stream: str | None = None) -> None:
+    def say(self, code: str, message: str, number: int | None, stream: str | None = None) -> None:
+        """Report something; ``number``: of the line."""
         self.findings.add(code, message, stream=stream, place=None if number is None else f"line {number}")

@@ -1,4 +1,4 @@
-"""In which order rows come by their replication key, and where that turns."""
+"""In which order rows come by their replication key, where that turns, and where each stands."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import islice
 from operator import ge, le
 from typing import Any
+
+from burler.spec.states import Kind
 
 FLIPS = 10
 """So many turns are kept with their values; the rest is counted."""
@@ -92,3 +94,13 @@ class OrderMap:
 
 def _is(holds: Any, chain: Sequence[Any]) -> bool:
     return all(map(holds, chain, islice(chain, 1, None)))
+
+
+def marks_of(column: Sequence[Any], kind: Kind) -> list[float] | None:
+    """Values of a replication key as numbers that stand in the same order; None for text."""
+    if kind == "text":
+        return None
+    try:
+        return [one.timestamp() for one in column] if kind == "time" else list(map(float, column))
+    except OverflowError:
+        return None

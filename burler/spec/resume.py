@@ -7,9 +7,9 @@ import math
 from collections.abc import Collection, Mapping
 from itertools import islice
 
-from burler.spec.bookmarks import marks_of
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
+from burler.spec.order import marks_of
 from burler.spec.statelog import KeptState
 from burler.spec.states import MISSING, entry_of, knows_more
 from burler.spec.stream import StreamCheck

@@ -64,20 +64,12 @@ def verify_messages(
     check.finish(whole=whole)
     ended = "" if whole else "stopped"
     run = facts_of(check, "input", ended=ended, exit_code=None, seconds=time.monotonic() - began)
-    unchecked = {
-        code: "needs a tap that can be run: burler verify APP, or --exec" for code in RULES if _needs_tap(code)
-    }
-    unchecked.update(unlooked(check, stopped=not whole))
-    if not secrets:
-        unchecked["M215"] = "needs a config with secrets: --config FILE"
-    if declared is None:
-        unchecked.update(dict.fromkeys(("M223", "M224"), "need the catalog of the run: --catalog FILE"))
     found = result(
         subject,
         findings,
         options,
         runs=[run],
-        unchecked=unchecked,
+        unchecked=_unchecked(check, whole=whole, has_secrets=bool(secrets), has_catalog=declared is not None),
         started=started,
         seconds=time.monotonic() - began,
         baseline=baseline,
@@ -85,6 +77,17 @@ def verify_messages(
     )
     check.close()
     return found
+
+
+def _unchecked(check: MessageCheck, *, whole: bool, has_secrets: bool, has_catalog: bool) -> dict[str, str]:
+    """What could not be looked at, and why."""
+    left = {code: "needs a tap that can be run: burler verify APP, or --exec" for code in RULES if _needs_tap(code)}
+    left.update(unlooked(check, stopped=not whole))
+    if not has_secrets:
+        left["M215"] = "needs a config with secrets: --config FILE"
+    if not has_catalog:
+        left.update(dict.fromkeys(("M223", "M224"), "need the catalog of the run: --catalog FILE"))
+    return left
 
 
 def _enough(check: MessageCheck, options: Options) -> bool:

@@ -94,33 +94,27 @@ class AppSubject:
         sink: Any = CheckSink(check, stop, stopper)
         if settings.state_scope == "touched":
             sink = TouchedStates(sink, state)
-        given = options.catalog  # None selects everything, as a run without a catalog does
         try:
             with calm_collector(_OBJECTS):
                 result = run_session(
                     session,
                     settings,
                     with_batches(sink, settings, tap=self._tap.name),
-                    catalog=given,
+                    catalog=options.catalog,  # None selects everything, as a run without a catalog does
                     state=copy.deepcopy(state),
                     stopper=stopper,
                 )
         finally:
             watcher.requests.undo()
-        for stream, error in result.errors.items():
-            at = None if isinstance(error, BurlerError) else logs.place_of_error(error)
-            where = "" if at is None else f" at {at}"
-            told = " ".join(logs.short(error).split())
-            findings.add("P609", f"{run}: the stream failed{where}: {told}", stream=stream, place=run)
+        _tell_failures(findings, run, result.errors)
         how = "stopped" if stopper.over and not result.errors else "failed" if result.errors else "succeeded"
         if result.stopped_by is not None:  # whoever told this run to stop means the whole verification
             raise SystemExit(128 + result.stopped_by)
-        rows = _rows_of(watcher.requests, check)
         unchecked: dict[str, str] = {}
         if options.watch_requests:
             unchecked = check_requests(
                 watcher.requests,
-                rows,
+                _rows_of(watcher.requests, check),
                 findings,
                 options.limits,
                 ended_well=lambda stream: how == "succeeded" or (how == "failed" and stream not in result.errors),
@@ -128,11 +122,10 @@ class AppSubject:
             )
         if not watcher.ordered:
             unchecked["O401"] = "no function that declares an order (burler.verify.ensure_ordering) gave a record"
-        requests = requests_of(watcher.requests)
         return RunEnd(
             how,
             result.exit_code,
-            requests=requests,
+            requests=requests_of(watcher.requests),
             patches=watcher.patches,
             orders=watcher.orders,
             unchecked=unchecked,
@@ -260,6 +253,14 @@ class Watching:
                     name: None if value is None else str(value)[:100] for name, value in flip.items() if name != "row"
                 }
                 self.orders[stream].append({"function": place, "key": key, "order": order, "row": flip["row"], **shown})
+
+
+def _tell_failures(findings: Findings, run: str, errors: Mapping[str, BaseException]) -> None:
+    for stream, error in errors.items():
+        at = None if isinstance(error, BurlerError) else logs.place_of_error(error)
+        where = "" if at is None else f" at {at}"
+        told = " ".join(logs.short(error).split())
+        findings.add("P609", f"{run}: the stream failed{where}: {told}", stream=stream, place=run)
 
 
 def _rows_of(requests: RequestWatch, check: MessageCheck) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """No false alarm: all that is found in the catalogs of the examples was looked at, and is so."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burler.spec.catalog import check_catalog, read_catalog_text
+from burler.spec.catalog import check_catalog
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {
@@ -31,7 +32,7 @@ def run(*args, cwd, **env):
 
 
 def found(text):
-    return sorted((finding.code, finding.stream) for finding in check_catalog(read_catalog_text(text)))
+    return sorted((finding.code, finding.stream) for finding in check_catalog(json.loads(text)))
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
