@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from burler.pipeline import times
+from burler.schema.infer_formats import is_date
 
 DATE_TIME, DATE, TEXT, NUMBER = "a date-time", "a date", "text", "a number"
 MOST_DIGITS = 1000  # a whole number beyond this is no bookmark: written out it is a line of its own
@@ -27,7 +28,6 @@ _DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _MOMENTS = re.compile(rf"(?:{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.(?!000000)\d{{6}})?Z\n)*+", re.ASCII)
 _DAYS = re.compile(rf"(?:{_DAY}\n)*+", re.ASCII)
 _MAY_BE_MOMENT = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:", re.ASCII | re.MULTILINE)
-_ONE_DAY = re.compile(_DAY, re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,5000}(?:\.\d{0,5000})?|\.\d{1,5000})(?:[eE][+-]?\d{1,9})?", re.ASCII)
 _zone = attrgetter("tzinfo")
 
@@ -91,17 +91,6 @@ def in_page(rank: Any, types: set[type]) -> Any:
         # Digits beyond the sixth make no difference: what is greater than the rest is greater than it with them.
         return dt.datetime.fromisoformat(f"{rank[:26]}+00:00")
     return dt.date.fromisoformat(rank) if types == {dt.date} else rank
-
-
-def is_date(text: str) -> bool:
-    """Whether a text is a day of the calendar, as ``2024-02-29``."""
-    if _ONE_DAY.fullmatch(text) is None:
-        return False
-    try:
-        dt.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def key_text(value: Any) -> Any:

@@ -11,6 +11,7 @@ from burler.context import StreamRun, running
 from burler.errors import SqlError
 from burler.singer.catalog import Catalog
 from burler.sql import discovery
+from burler.sql.catalog import catalog_of
 from burler.sql.failures import refuse_misuse, shown, sql_error
 from burler.sql.position import with_position
 from burler.sql.reading import Reading, reading_of
@@ -120,7 +121,7 @@ class Database:
         """
         keys = {"*": replication_keys} if isinstance(replication_keys, str) else dict(replication_keys or {})
         found = self._read_tables(_listed(schemas, "schemas"), _listed(tables, "tables") or ["*"], views=views)
-        catalog = discovery.catalog_of(found, keys)
+        catalog = catalog_of(found, keys)
         with self._lock:
             self._tables.update({table.stream: table for table in found})
         return catalog

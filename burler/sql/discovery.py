@@ -1,20 +1,17 @@
-"""Which tables and views a database has, and the catalog of them."""
+"""Which tables and views a database has."""
 
 from __future__ import annotations
 
-import fnmatch
 import logging
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import SqlError
-from burler.singer.catalog import Catalog, CatalogEntry
-from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNSUPPORTED, MetadataMap
 from burler.sql import sqlite
 from burler.sql.json_types import json_type, nullable
-from burler.sql.tables import Column, Table
+from burler.sql.tables import Column, Table, fits, some
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SYSTEM = ("information_schema",)
-_SHOWN = 10
 _CLOSED = "the user has no right to read this column"
 _COLUMNS_OF_POSTGRES = """
 select n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attndims, c.relispartition,
@@ -70,7 +66,7 @@ def read_tables(
     closed = [table.stream for table in found if all(column.unsupported == _CLOSED for column in table.columns)]
     if closed:
         logger.warning(
-            "the user may read no column of %s; left out. To have them: GRANT SELECT ON them TO the user", _some(closed)
+            "the user may read no column of %s; left out. To have them: GRANT SELECT ON them TO the user", some(closed)
         )
         found = [table for table in found if table.stream not in closed]
     if not found:
@@ -86,7 +82,7 @@ def _schemas(inspector: Any, dialect: str, asked: Sequence[str] | None) -> list[
     there = inspector.get_schema_names()
     missing = [name for name in asked if name not in there]
     if missing:
-        raise SqlError(f"there is no schema '{missing[0]}' in the database. Schemas: {_some(there)}.")
+        raise SqlError(f"there is no schema '{missing[0]}' in the database. Schemas: {some(there)}.")
     return [None if dialect == "sqlite" and name == "main" else name for name in asked]
 
 
@@ -97,12 +93,8 @@ def _names(inspector: Any, schema: str | None, patterns: Sequence[str], *, views
         names = [*names, *inspector.get_view_names(schema=schema), *_materialized(inspector, schema)]
     for name in dict.fromkeys(names):
         whole = name if schema is None else f"{schema}.{name}"
-        if any(pattern in (name, whole) or _like(name, whole, pattern) for pattern in patterns):
+        if any(pattern in (name, whole) or fits(name, whole, pattern) for pattern in patterns):
             yield name
-
-
-def _like(name: str, whole: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(whole, pattern)
 
 
 def _materialized(inspector: Any, schema: str | None) -> list[str]:
@@ -212,98 +204,8 @@ def _by_length(names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
 
 
 def _nothing_fits(inspector: Any, schemas: Sequence[str] | None, patterns: Sequence[str]) -> str:
-    where = f"in the schemas {_some(schemas)}" if schemas else "in the database"
+    where = f"in the schemas {some(schemas)}" if schemas else "in the database"
     looked_into: Sequence[str | None] = schemas or [None]
     there = [name for schema in looked_into for name in inspector.get_table_names(schema=schema)]
-    shown = f"Tables there: {_some(there)}" if there else "The user may see no table there"
-    return f"no table or view {where} is called {_some(patterns)}. {shown}."
-
-
-def _some(names: Iterable[Any]) -> str:
-    listed = [f"'{name}'" for name in names]
-    return ", ".join(listed[:_SHOWN]) + (" ..." if len(listed) > _SHOWN else "")
-
-
-# ---- the catalog ---------------------------------------------------------------------------------
-
-
-def catalog_of(tables: Iterable[Table], replication_keys: Mapping[str, str]) -> Catalog:
-    """The catalog of some tables.
-
-    Args:
-        replication_keys: streams (with ``*``) -> the column that new and changed rows have greater values in.
-
-    Raises:
-        SqlError: two tables with one stream name, or a replication key that is no column, or can't be one.
-    """
-    entries: dict[str, CatalogEntry] = {}
-    for table in tables:
-        if table.stream in entries:
-            raise SqlError(
-                f"two tables would be the stream '{table.stream}'. Leave one of them out: discover(tables=...)."
-            )
-        key = _replication_key(table, replication_keys)
-        entries[table.stream] = CatalogEntry(
-            table.stream,
-            table.stream,
-            {"type": "object", "properties": {column.name: dict(column.schema) for column in table.columns}},
-            key_properties=table.keys,
-            replication_key=key,
-            replication_method="INCREMENTAL" if key else None,
-            metadata=_metadata(table),
-        )
-    return Catalog(entries)
-
-
-def _replication_key(table: Table, asked: Mapping[str, str]) -> str | None:
-    """The column that the first pattern names; a pattern with ``*`` speaks of the tables that have it."""
-    for pattern, key in asked.items():
-        exact = pattern in (table.stream, table.name)
-        if not exact and not _like(table.name, table.stream, pattern):
-            continue
-        if key in _ordered(table):
-            return key
-        if exact:
-            fact = "can't be one" if key in table.by_name else "is no column of it"
-            raise SqlError(
-                f"stream '{table.stream}': its replication key '{key}' {fact}. It may be: {_some(_ordered(table))}."
-            )
-    return None
-
-
-def _ordered(table: Table) -> list[str]:
-    """Columns whose values have an order that a bookmark can follow."""
-    return [column.name for column in table.columns if not column.unsupported and _is_ordered(column)]
-
-
-def _is_ordered(column: Column) -> bool:
-    import sqlalchemy as sa
-
-    types = column.schema.get("type", ())
-    named = {types} if isinstance(types, str) else set(types)
-    if named & {"integer", "number"}:
-        return True
-    if "string" not in named or "contentEncoding" in column.schema:
-        return False
-    if column.schema.get("format") in ("date", "date-time", "singer.decimal", "uuid"):
-        return True
-    return isinstance(column.type, sa.String) and not isinstance(column.type, sa.Enum)
-
-
-def _metadata(table: Table) -> MetadataMap:
-    root: dict[str, Any] = {"is-view": table.is_view}
-    if table.schema is not None:
-        root["schema-name"] = table.schema
-    if table.database:
-        root["database-name"] = table.database
-    if ordered := _ordered(table):
-        root["valid-replication-keys"] = ordered
-    made: MetadataMap = {(): root}
-    for column in table.columns:
-        said: dict[str, Any] = {"inclusion": AUTOMATIC if column.name in table.keys else AVAILABLE}
-        if column.unsupported:
-            said = {"inclusion": UNSUPPORTED, "unsupported-description": column.unsupported}
-        if column.sql_type:
-            said["sql-datatype"] = column.sql_type
-        made["properties", column.name] = said
-    return made
+    shown = f"Tables there: {some(there)}" if there else "The user may see no table there"
+    return f"no table or view {where} is called {some(patterns)}. {shown}."

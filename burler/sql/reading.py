@@ -9,7 +9,7 @@ from typing import Any
 from burler.context import StreamRun
 from burler.declare.spec import INCREMENTAL, LOG_BASED
 from burler.errors import SqlError
-from burler.sql.tables import Column, Table
+from burler.sql.tables import Column, Table, some
 
 POSITION = "burler.sql"
 """The name in ``stream.state`` under which the place in a table with a key of several columns is kept."""
@@ -77,7 +77,7 @@ def _columns(stream: StreamRun, table: Table) -> tuple[Column, ...]:
     if missing:
         raise SqlError(
             f"stream '{stream.name}': its table has no column '{missing[0]}' (any more). Columns: "
-            f"{_some([column.name for column in table.columns])}.\n  Make the catalog anew: burler discover APP."
+            f"{some((column.name for column in table.columns), 20)}.\n  Make the catalog anew: burler discover APP."
         )
     if not wanted:
         raise SqlError(f"stream '{stream.name}': no column is selected, so there is nothing to ask for. Select one.")
@@ -92,7 +92,7 @@ def _check_key(stream: str, key: str, table: Table) -> None:
     if key not in table.by_name:
         raise SqlError(
             f"stream '{stream}': its table has no column '{key}', by which rows should rise. Columns: "
-            f"{_some([column.name for column in table.columns])}."
+            f"{some((column.name for column in table.columns), 20)}."
         )
 
 
@@ -120,7 +120,3 @@ def _resume(stream: StreamRun, order: Sequence[str]) -> tuple[Any, ...]:
 
 def _same(one: Any, other: Any) -> bool:
     return bool(one == other) or str(one) == str(other)
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names[:20]) + (" ..." if len(names) > 20 else "")

@@ -1,8 +1,9 @@
-"""A table as discovery finds it: frozen facts, no connection."""
+"""A table as discovery finds it: frozen facts, no connection; and its name, as patterns and errors have it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fnmatch
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -59,3 +60,14 @@ class Table:
     def by_name(self) -> dict[str, Column]:
         """Its columns by their names."""
         return {column.name: column for column in self.columns}
+
+
+def fits(name: str, whole: str, pattern: str) -> bool:
+    """Whether a pattern with ``*`` and ``?`` speaks of a table: by its name, or by the ``whole`` one."""
+    return fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(whole, pattern)
+
+
+def some(names: Iterable[Any], most: int = 10) -> str:
+    """Names for an error, no more than so many."""
+    listed = [f"'{name}'" for name in names]
+    return ", ".join(listed[:most]) + (" ..." if len(listed) > most else "")

@@ -18,18 +18,18 @@ import itertools
 import os
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from burler.verify.proxy_bodies import PIECE, chunked, chunks, of_length
 from burler.verify.proxy_outside import Outside
 from burler.verify.requests_asked import Asked
 from burler.verify.requests_body import Reading
 from burler.verify.requests_noted import Going
 from burler.verify.requests_watch import RequestWatch
 
-_PIECE = 64 * 1024
 _HELD = 1 << 20
 _HOP_BY_HOP = frozenset({
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
@@ -203,20 +203,20 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> tuple[bytes | None, Iterator[bytes] | None]:
         """The request's body and, where it is too long to be held, what comes behind its beginning as it is sent."""
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            pieces = _chunks(self.rfile)
+            pieces = chunks(self.rfile)
             held, size = [], 0
             for piece in pieces:
                 held.append(piece)
                 size += len(piece)
                 if size > _HELD:
-                    return b"", _chunked(itertools.chain(held, pieces))
+                    return b"", chunked(itertools.chain(held, pieces))
             return b"".join(held), None
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             return None, None
         if int(length) <= _HELD:
             return self.rfile.read(int(length)), None
-        return b"", _of_length(self.rfile, int(length))
+        return b"", of_length(self.rfile, int(length))
 
     def _answer(self, reply: http.client.HTTPResponse, reading: Reading) -> None:
         bodyless = self.command == "HEAD" or reply.status in (204, 304)
@@ -237,7 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self.end_headers()
         self.end_headers()
         try:
-            while piece := reply.read1(_PIECE):
+            while piece := reply.read1(PIECE):
                 reading.feed(piece)
                 if reply.length == 0:
                     reading.end()  # before the tap has it all, and goes on, or ends
@@ -273,31 +273,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: the watch notes."""
 
 
-def _chunks(file: Any) -> Iterator[bytes]:
-    """The pieces of a chunked body."""
-    while size := int(file.readline(100).partition(b";")[0], 16):
-        yield file.read(size)
-        file.readline(3)
-    while file.readline(_PIECE).strip():
-        pass  # trailers
-
-
-def _chunked(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    for piece in pieces:
-        yield b"%x\r\n%b\r\n" % (len(piece), piece)
-    yield b"0\r\n\r\n"
-
-
-def _of_length(file: Any, length: int) -> Iterator[bytes]:
-    while length > 0 and (piece := file.read(min(length, _PIECE))):
-        length -= len(piece)
-        yield piece
-
-
 def _pump(read: Any, to: socket.socket) -> None:
     """Pass on what comes from one side of a tunnel to the other, until it ends."""
     with contextlib.suppress(OSError, ValueError):
-        while piece := read(_PIECE):
+        while piece := read(PIECE):
             to.sendall(piece)
     with contextlib.suppress(OSError):
         to.shutdown(socket.SHUT_WR)
