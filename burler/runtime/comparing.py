@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.pipeline.repeats import Page, Repeats
+from burler.pipeline.repeats import Repeats
 from burler.pipeline.repeats_bad import BadOnce, Unheard
+from burler.pipeline.repeats_page import Page
 from burler.pipeline.repeats_top import bodies_at
 from burler.pipeline.shape import ShapedPage, Shaper
 from burler.pipeline.shape_lines import Output

@@ -22,14 +22,14 @@ from typing import Any
 from uuid import UUID
 
 from burler.context import StreamRun, bind
-from burler.declare.spec import Children, UserFunction
+from burler.declare.spec import UserFunction
 from burler.errors import StreamError
-from burler.pipeline.bookmark import comparable, key_text
 from burler.pipeline.describing import describe
 from burler.pipeline.markers import Asked, CallFailed, Marker, Released, Skipped, Snapshot
 from burler.pipeline.pages import PageError, as_page
 from burler.pipeline.pages import rows_of as rows_of_page
 from burler.pipeline.pull import size_of_row, tell_giver
+from burler.runtime.came import Came
 from burler.runtime.logs import short
 from burler.runtime.signals import Stop
 
@@ -118,38 +118,6 @@ def rows_of(root: Member, walk: Walk) -> Rows:
     yield from _walk(walk, root, None, {}, lambda step, *args: step(*args))
 
 
-class _Came:
-    """What came of a substream for one row of its parent."""
-
-    __slots__ = ("count", "greatest", "key", "kind", "least", "mixed", "textual")
-
-    def __init__(self, key: str | None, textual: str | None) -> None:
-        self.key, self.count, self.textual = key, 0, textual
-        self.kind: str | None = None
-        self.mixed = False
-        self.least: Any = None
-        self.greatest: Any = None
-
-    def add(self, row: Row) -> None:
-        """Count a row; ``mixed`` if its value can't be compared with those before it."""
-        self.count += 1
-        value = row.get(self.key) if self.key is not None else None
-        if value is None:
-            return
-        kind, rank = comparable(value, self.textual)
-        if rank is None or kind != (self.kind or kind):
-            self.mixed = True
-            return
-        self.kind = kind
-        if self.least is None or rank < self.least[0]:
-            self.least = (rank, value)
-        if self.greatest is None or rank > self.greatest[0]:
-            self.greatest = (rank, value)
-
-    def done(self) -> Children:
-        return Children(self.count, *(key_text(one[1]) if one else None for one in (self.least, self.greatest)))
-
-
 def _walk(walk: Walk, member: Member, parent: Any, above: Mapping[str, Row], run: Callable[..., Any]) -> Rows:
     top = not above
     if not member.children:
@@ -217,9 +185,9 @@ def _children_of(
     asked: list[Asking] = []
     while lot:
         name, row = lot.popleft()
-        came: dict[str, _Came] = {}
+        came: dict[str, Came] = {}
         if name in walk.asks:
-            came = {child.name: _Came(*walk.keys.get(child.name, (None, None))) for child in walk.children[name]}
+            came = {child.name: Came(*walk.keys.get(child.name, (None, None))) for child in walk.children[name]}
         walk.watched.append(came)
         for child in walk.children[name]:
             if child.name in walk.closed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from burler.pipeline.repeats import Repeats
@@ -11,6 +12,7 @@ from burler.runtime.plan import PlannedRun, PlannedStream
 from burler.runtime.versions import Versions
 
 if TYPE_CHECKING:
+    from burler.runtime.stream import SyncRun
     from burler.runtime.sync import Engine
 
 
@@ -111,7 +113,31 @@ def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
     return "all" if made or anywhere or spec.lookback is not None or spec.signpost else "top"
 
 
-def renew(outlet: Outlet, planned: PlannedStream, engine: Engine, interrupted_version: int | None) -> None:
+def outlet_of(sync: SyncRun, stream: PlannedStream) -> Outlet:
+    """The outlet of a stream in a run: a new one, or the one that a tail has kept, for another round."""
+    engine, name, kept = sync.engine, stream.tap_stream_id, sync.kept
+    version = sync.interrupted.versions.get(name) if sync.interrupted else None
+    found = kept.outlets.get(name) if kept is not None else None
+    if found is not None:
+        _renew(found, stream, engine, version)
+        return found
+    made = Outlet(
+        stream,
+        engine.sink,
+        engine.state,
+        now=engine.now,
+        settings=engine.settings,
+        limit=engine.limit,
+        wrote=engine.states.add,
+        interrupted_version=version,
+        invoke=partial(engine.session.invoke, stream=name),
+    )
+    if kept is not None:
+        kept.outlets[name] = made
+    return made
+
+
+def _renew(outlet: Outlet, planned: PlannedStream, engine: Engine, interrupted_version: int | None) -> None:
     """An outlet begins another round: its counters at 0, its version anew. What its shapers have learned stays."""
     outlet.planned = planned
     outlet.rows = outlet.bytes = outlet.beyond = outlet.left_out = outlet.without_value = outlet.newer = 0

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from burler.context import StreamRun
 from burler.errors import StreamError
 from burler.pipeline.bookmark import comparable
 from burler.pipeline.markers import UnitBroken
@@ -229,23 +228,14 @@ class Partitions:
             Flat(self._state, self._sync.line, None).drop()
 
 
-def own_run(sync: SyncRun) -> StreamRun:
-    """What the partitions function gets as ``stream``: the stream as a whole."""
-    planned, engine = sync.line.planned.get(sync.name), sync.engine
-    saved = sync.flat.get(sync.name)
-    keeps_one = (planned.bookmark_key if planned is not None else sync.spec.bookmark_key) is not None
-    return StreamRun(
-        engine.session.tap,
-        sync.name,
-        bookmark=saved if saved is not None or not keeps_one else engine.settings.start_date,
-        selected=sync.line.selected,
-        schema=planned.schema if planned is not None else None,
-        metadata=planned.metadata if planned is not None else None,
-        config=engine.session.config,
-        client=sync.client,
-        key_properties=sync.spec.key_properties,
-        replication_key=planned.replication_key if planned is not None else sync.spec.replication_key,
-        replication_method=planned.replication_method if planned is not None else sync.spec.replication_method,
-        start_date=engine.settings.start_date,
-        tally=sync.tallies[sync.name],
-    )
+def units_of(sync: SyncRun) -> Units:
+    """The units of a stream: one, its partitions, or the one partition that this run is of."""
+    part = sync.engine.part
+    if sync.spec.partitions is None:
+        return One(sync)
+    if part is None:
+        return Partitions(sync)
+    for name, version in part.versions.items():
+        if name in sync.outlets:
+            sync.outlets[name].versions.belong_to(version)
+    return Only(sync, part)

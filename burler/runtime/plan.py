@@ -211,17 +211,12 @@ def _plan_stream(
     metadata = _with_keys(metadata, (*keys, replication_key, resumed), method, replication_key)
     schema = prune(entry.schema, metadata, stream=name)
     fields = schema.get("properties") or {}
-    for what, field in [
-        *(("key property", key) for key in keys),
-        ("replication key", replication_key),
-        ("the field of resumable_by,", resumed),
-    ]:
+    needed: list[tuple[str, str | None]] = [("key property", key) for key in keys]
+    needed += [("replication key", replication_key), ("the field of resumable_by,", resumed)]
+    for what, field in needed:
         if field is not None and field not in fields:
             known = some(list(entry.schema.get("properties") or {}))
-            told = f"{what} '{field}' is not in the schema. Its fields: {known}."
-            if given is not None and (given.schema or field not in (*spec.key_properties, spec.replication_key)):
-                raise CatalogError(f"the catalog's stream '{name}': {told}")
-            raise DeclarationError(f"stream '{name}' ({spec.place}): {told}")
+            raise _missing(spec, given, field, f"{what} '{field}' is not in the schema. Its fields: {known}.")
     if replication_key in TAKEN:
         raise DeclarationError(
             f"stream '{name}' ({spec.place}): '{replication_key}' can't be the replication key: a state has something "
@@ -240,6 +235,13 @@ def _plan_stream(
         deselected=deselected(metadata, stream=name),
         versions=full_table and (versions if spec.versions is None else spec.versions),
     )
+
+
+def _missing(spec: StreamSpec, given: CatalogEntry | None, field: str, told: str) -> CatalogError | DeclarationError:
+    """A field that is needed and not there: by the catalog's fault, or the tap's."""
+    if given is not None and (given.schema or field not in (*spec.key_properties, spec.replication_key)):
+        return CatalogError(f"the catalog's stream '{spec.tap_stream_id}': {told}")
+    return DeclarationError(f"stream '{spec.tap_stream_id}' ({spec.place}): {told}")
 
 
 def _with_keys(

@@ -78,7 +78,7 @@ class Rising:
         else:
             tracker = unit.trackers.get(self._name)
             safe = tracker.safe if tracker is not None else None
-            self._waiting[number] = Done(unit.key or "", unit.where, unit.least, unit.greatest, safe)
+            self._waiting[number] = Done(unit.key or "", unit.where, unit.span.least, unit.span.greatest, safe)
         while self._front in self._waiting:
             done = self._waiting.pop(self._front)
             if not self._rises(done):

@@ -163,13 +163,12 @@ def run_session(
     watching: Callable[[TailWatch], AbstractContextManager[object]] | None = None,
 ) -> SyncResult:
     """As :func:`run`, with what :func:`prepare` gave: the settings may have been needed to open the sink."""
-    tap = session.tap
     tail = settings.tail and limit is None and not schemas_only
     stopper = stopper or Stopper()
     begun = time.monotonic()
     status, code = "failed", None
     if report is not None:
-        report.begin(tap.name)
+        report.begin(session.tap.name)
     stack = ExitStack()
     try:
         state = st.check_state(state)
@@ -178,15 +177,12 @@ def run_session(
         given = None if catalog is None else catalog_from_wire(catalog)
         plans = partial(_plan, session, settings, given=given, select=select, state=state, tail=tail)
         plan = plans(own)
-        _announce(tap, plan, limit)
-        for remark in unread(plan, state):
-            logger.warning("%s", remark)
+        _announce(session.tap, plan, limit, state)
         if schemas_only:
             write_schemas(plan, sink)
             status = "succeeded"
             return SyncResult(state=state)
-        if any(_asks_for_client(spec) for planned in plan for spec in session.line(planned.spec)):
-            session.client()  # what is wrong with it shows before the first message
+        _make_client(session, plan)
         engine = Engine(
             session,
             plan,
@@ -212,9 +208,7 @@ def run_session(
         if report is not None:
             report.batch = files_made(sink)
             report.end(status, code)
-        seconds = time.monotonic() - begun
-        logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
-        logger.info("%s: %s, %.1f s", tap.name, status, seconds)
+        _tell_end(session.tap, status, time.monotonic() - begun)
         close(session, tail=tail)
 
 
@@ -254,7 +248,7 @@ def check_limit(limit: int | None) -> None:
         )
 
 
-def _announce(tap: Tap, plan: tuple[PlannedRun, ...], limit: int | None) -> None:
+def _announce(tap: Tap, plan: tuple[PlannedRun, ...], limit: int | None, state: dict[str, Any]) -> None:
     names = ", ".join(stream.tap_stream_id for planned in plan for stream in planned.streams)
     logger.info("%s: start (sync), streams: %s", tap.name, names or "none selected")
     if limit is not None:
@@ -263,6 +257,19 @@ def _announce(tap: Tap, plan: tuple[PlannedRun, ...], limit: int | None) -> None
         pushed = any(spec.sync is None and spec.tail is not None for spec in tap.seal().values())
         more = " Those that have a tail function alone come with --tail." if pushed else ""
         logger.warning("%s: no stream is selected. Select some in the catalog or with --select.%s", tap.name, more)
+    for remark in unread(plan, state):
+        logger.warning("%s", remark)
+
+
+def _tell_end(tap: Tap, status: str, seconds: float) -> None:
+    logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
+    logger.info("%s: %s, %.1f s", tap.name, status, seconds)
+
+
+def _make_client(session: Session, plan: tuple[PlannedRun, ...]) -> None:
+    """Make the client, if any stream of the plan asks for it: what is wrong with it shows before the first message."""
+    if any(_asks_for_client(spec) for planned in plan for spec in session.line(planned.spec)):
+        session.client()
 
 
 def _asks_for_client(spec: StreamSpec) -> bool:

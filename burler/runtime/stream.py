@@ -19,13 +19,13 @@ from burler.runtime.failures import Failures
 from burler.runtime.family import Given
 from burler.runtime.flat import flat_bookmarks
 from burler.runtime.interrupted import forget, interrupted
-from burler.runtime.kept import Kept, renew
+from burler.runtime.kept import Kept, outlet_of
 from burler.runtime.lane import Lane
 from burler.runtime.line import Line
 from burler.runtime.logs import short
-from burler.runtime.outlet import Outlet
-from burler.runtime.partitions import One, Only, Partitions, Units, own_run
-from burler.runtime.plan import PlannedRun, PlannedStream
+from burler.runtime.partitions import Units, units_of
+from burler.runtime.plan import PlannedRun
+from burler.runtime.stream_runs import run_of_stream
 from burler.runtime.unit import Unit
 from burler.runtime.walking import FATAL
 from burler.runtime.workers import Crew, Undisturbed, stopper_here
@@ -77,7 +77,7 @@ class SyncRun:
         self.interrupted = interrupted(engine.state, self.line)
         self._forgot = self.interrupted is None and engine.limit is None and forget(engine.state, self.line)
         self._forgot |= sources.forget_all(self)
-        self.outlets = {stream.tap_stream_id: self._outlet(stream) for stream in planned.streams}
+        self.outlets = {stream.tap_stream_id: outlet_of(self, stream) for stream in planned.streams}
         if self.pushes:
             for outlet in self.outlets.values():
                 outlet.versions.keep()  # its rows belong to the table as it stands
@@ -85,7 +85,7 @@ class SyncRun:
         self.source_changed = False
         self.coverage = None if self.spec.partitions is not None else Coverage(engine.state, self.line)
         self.flat = flat_bookmarks(engine.state, self.line)
-        self.own_run = own_run(self)
+        self.own_run = run_of_stream(self)
         self.own_given: Given = engine.session.given(
             client=self.client, state=self.state_at_start, catalog=lambda: engine.catalog, stream=lambda: self.own_run
         )
@@ -100,43 +100,12 @@ class SyncRun:
         self._reported: dict[str, int] = {}
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
         self.whole_pages = isinstance(self.spec.strategy, OnPage)
-        self.units: Units = self._units()
+        self.units: Units = units_of(self)
         root = self.line.planned.get(self.name)
         self.resumable = root is not None and root.resume_key is not None
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
         self.lanes: list[Lane] = []
-
-    def _outlet(self, stream: PlannedStream) -> Outlet:
-        engine, name = self.engine, stream.tap_stream_id
-        found = self.kept.outlets.get(name) if self.kept is not None else None
-        if found is not None:
-            renew(found, stream, engine, self.interrupted.versions.get(name) if self.interrupted else None)
-            return found
-        made = Outlet(
-            stream,
-            engine.sink,
-            engine.state,
-            now=engine.now,
-            settings=engine.settings,
-            limit=engine.limit,
-            wrote=engine.states.add,
-            interrupted_version=self.interrupted.versions.get(stream.tap_stream_id) if self.interrupted else None,
-            invoke=partial(engine.session.invoke, stream=stream.tap_stream_id),
-        )
-        if self.kept is not None:
-            self.kept.outlets[name] = made
-        return made
-
-    def _units(self) -> Units:
-        if self.spec.partitions is None:
-            return One(self)
-        if self.engine.part is None:
-            return Partitions(self)
-        for name, version in self.engine.part.versions.items():
-            if name in self.outlets:
-                self.outlets[name].versions.belong_to(version)
-        return Only(self, self.engine.part)
 
     def unit(self, **partition: Any) -> Unit:
         """A unit of this stream."""

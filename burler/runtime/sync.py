@@ -17,13 +17,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import msgspec
-
-from burler.batch_config import BatchConfig
-from burler.errors import BatchError, StreamError
+from burler.errors import StreamError
 from burler.runtime.acknowledging import Acknowledgements
 from burler.runtime.batch_settings import batch_enabled
 from burler.runtime.clock import Clock
+from burler.runtime.guarded import GuardedSink
 from burler.runtime.kept import Kept
 from burler.runtime.outlet import schema_of
 from burler.runtime.partitions import Given
@@ -41,8 +39,7 @@ from burler.runtime.workers import Crew, stopper_here
 from burler.settings import Settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog
-from burler.singer.messages import Message
-from burler.sinks.base import Batching, Form, Sink, batch_config_of, form_for
+from burler.sinks.base import Sink, form_for
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +82,7 @@ class Engine:
     ) -> None:
         self.session = session
         self.plan = plan
-        self.sink: Sink = _Guarded(sink, self)
+        self.sink: Sink = GuardedSink(sink, self)
         self.catalog = catalog
         self.state = st.check_state(state)
         self.settings = settings or Settings()
@@ -276,21 +273,6 @@ class Engine:
             return self.session.clients.get()
         return self.session.clients.numbered(min(tuple(run.client_numbers)))
 
-    def place_of(self, planned: PlannedRun) -> bytes:
-        """Where a line of streams stands, to see whether it gets on: what the state says, but for versions."""
-        with self.lock:
-            entries = [dict(st.stream_entry(self.state, one.tap_stream_id)) for one in planned.streams]
-            for entry in entries:
-                entry.pop("version", None)
-            return msgspec.json.encode(entries)
-
-    def forget(self, planned: PlannedRun) -> None:
-        """Take away what the state says of a line of streams, but for the versions that targets have."""
-        for stream in planned.streams:
-            entry = st.stream_entry(self.state, stream.tap_stream_id)
-            for key in [key for key in entry if key != "version"]:
-                st.set_bookmark(self.state, stream.tap_stream_id, key, None)
-
     def tell(self) -> None:
         """Wake whoever waits: something has changed."""
         with self.changed:
@@ -335,63 +317,3 @@ def write_schemas(plan: tuple[PlannedRun, ...], sink: Sink) -> None:
         complete = True
     finally:
         sink.close(complete=complete)
-
-
-class _Guarded:
-    """The sink, with a note when it fails: after that nothing may be written, least of all a STATE."""
-
-    def __init__(self, sink: Sink, engine: Engine) -> None:
-        self._sink = sink
-        self._engine = engine
-
-    def _do(self, action: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-        if self._engine.broken:
-            return  # a thread that has not heard of it: what it writes would stand behind a hole
-        try:
-            action(*args, **kwargs)
-        except BatchError:
-            raise  # a row that a file can't hold: it was not taken, and its stream ends
-        except BaseException:
-            self._engine.broken = True
-            raise
-
-    def choose(self, stream: str, said: bool | None) -> Form:
-        """See ``Batching.choose``."""
-        return form_for(self._sink, stream, said)
-
-    @property
-    def config(self) -> BatchConfig | None:
-        """See ``Batching.config``."""
-        return batch_config_of(self._sink)
-
-    def columns(self, stream: str) -> Any:
-        """See ``Batching.columns``."""
-        return self._sink.columns(stream) if isinstance(self._sink, Batching) else None
-
-    def write(self, message: Message) -> None:
-        """See ``Sink.write``."""
-        self._do(self._sink.write, message)
-
-    def flush(self) -> None:
-        """See ``Sink.flush``."""
-        self._do(self._sink.flush)
-
-    def settle(self) -> None:
-        """See ``Sink.settle``."""
-        self._do(self._sink.settle)
-
-    def tick(self) -> None:
-        """See ``Sink.tick``."""
-        self._do(self._sink.tick)
-
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """See ``Sink.tell_states``."""
-        self._sink.tell_states(told)
-
-    def close(self, *, complete: bool) -> None:
-        """See ``Sink.close``."""
-        complete = complete and not self._engine.broken
-        try:
-            self._sink.close(complete=complete)
-        finally:
-            self._engine.broken = self._engine.broken or not complete

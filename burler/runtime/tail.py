@@ -13,8 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from burler.declare.strategies import Manual
-from burler.runtime import ending
+from burler.runtime import ending, tail_said
 from burler.runtime.tail_discovery import rediscover
 from burler.runtime.tail_retries import Tries
 from burler.runtime.tail_rounds import Rounds
@@ -68,8 +67,7 @@ class Tail:
         """
         engine = self.engine
         engine.stopper.on_hangup = self._cut_rounds
-        self._announce()
-        self._warn_of_once()
+        tail_said.announce(self.sources.values(), self._settings)
         if self._nothing_left():
             engine.stopper.end()
         while not self._ended():
@@ -166,16 +164,7 @@ class Tail:
 
     def last_words(self) -> None:
         """What is to be said at the end, once everything is out."""
-        for name in self._left:
-            logger.warning("stream '%s': its function is blocked, and is left behind; its finally does not run", name)
-        for source in self.sources.values():
-            if source.tries.failures and source.name not in self._result.errors:
-                logger.warning(
-                    "stream '%s': had failed %d times when the run was stopped; the next run goes on where the STATE "
-                    "says",
-                    source.name,
-                    source.tries.failures,
-                )
+        tail_said.last_words(self.sources.values(), self._left, self._result.errors)
         outlets = [outlet for source in self.sources.values() for outlet in source.kept.outlets.values()]
         ending.last(self.engine, outlets)
         if self.engine.watch is not None:
@@ -357,29 +346,3 @@ class Tail:
             self._crew.start(partial(self._guarded, partial(self._push, source, self.generation)))
         if source.planned.spec.wake is not None:
             self._crew.start(partial(self._guarded, partial(wake_loop, self, source, self.generation)))
-
-    def _announce(self) -> None:
-        pushes = sum(source.pushes for source in self.sources.values())
-        logger.info(
-            "tail: streams polled: %d (by default %g s apart), pushed: %d; STATE at the latest %g s after a record",
-            len(self.sources) - pushes,
-            self._settings.new_record_polling_interval_ms / 1000,
-            pushes,
-            self._settings.state_message_min_interval_ms / 1000,
-        )
-        for source in self.sources.values():
-            spec = source.planned.spec
-            if source.pushes and spec.bookmark_key and spec.order != "asc" and not isinstance(spec.strategy, Manual):
-                logger.warning(
-                    "stream '%s': its tail function gives rows in no declared order (order='asc'): its bookmark moves "
-                    "only when the function returns",
-                    source.name,
-                )
-
-    def _warn_of_once(self) -> None:
-        once = [one.name for one in self.sources.values() if one.full and not one.pushes and one.age_seconds is None]
-        if once and self._settings.tail_max_rounds is None:
-            logger.warning(
-                "full tables are read once in a tail run: %s. With max_full_table_age_seconds they are read again",
-                ", ".join(once[:10]) + (", ..." if len(once) > 10 else ""),
-            )

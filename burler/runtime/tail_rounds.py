@@ -7,12 +7,15 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from burler.errors import BurlerError, PartialError
 from burler.runtime import logs
 from burler.runtime.plan import PlannedRun
 from burler.runtime.stream import SyncRun
 from burler.runtime.tail_retries import is_connection
 from burler.runtime.tail_sources import MOST_OFTEN_SECONDS, Source
+from burler.singer import state as st
 
 if TYPE_CHECKING:
     from burler.runtime.sync import Engine, SyncResult
@@ -41,7 +44,7 @@ class Rounds:
         if watch is not None:
             watch.round_began(source.name)
         begun = engine.clock.monotonic()
-        before = engine.place_of(planned) if planned.pushes else b""
+        before = _place_of(engine, planned) if planned.pushes else b""
         rows: dict[str, int] = {}
         errors: dict[str, BaseException] = {}
 
@@ -57,7 +60,7 @@ class Rounds:
                 self._result.rows[name] = self._result.rows.get(name, 0) + count
         # It has come further, or was connected for long and had nothing to say.
         moved = planned.pushes and (
-            engine.place_of(planned) != before or seconds > max(_LONG_SECONDS, source.tries.wait)
+            _place_of(engine, planned) != before or seconds > max(_LONG_SECONDS, source.tries.wait)
         )
         good = self._settle(source, planned, run, rows, errors, began=begun, moved=moved)
         if watch is not None:
@@ -145,7 +148,7 @@ class Rounds:
                 source.name,
             )
             with engine.lock:
-                engine.forget(source.planned)
+                _forget(engine, source.planned)
             source.kept.forget()
             source.due = now
             if engine.watch is not None:
@@ -169,6 +172,23 @@ class Rounds:
         logger.warning(
             "stream '%s': failure %d%s in a row, tried again in %.1f s: %s", source.name, tries.failures, of, wait, told
         )
+
+
+def _place_of(engine: Engine, planned: PlannedRun) -> bytes:
+    """Where a line of streams stands, to see whether it gets on: what the state says, but for versions."""
+    with engine.lock:
+        entries = [dict(st.stream_entry(engine.state, one.tap_stream_id)) for one in planned.streams]
+        for entry in entries:
+            entry.pop("version", None)
+        return msgspec.json.encode(entries)
+
+
+def _forget(engine: Engine, planned: PlannedRun) -> None:
+    """Take away what the state says of a line of streams, but for the versions that targets have."""
+    for stream in planned.streams:
+        entry = st.stream_entry(engine.state, stream.tap_stream_id)
+        for key in [key for key in entry if key != "version"]:
+            st.set_bookmark(engine.state, stream.tap_stream_id, key, None)
 
 
 def _told(stream: str, error: BaseException) -> str:

@@ -16,15 +16,15 @@ import msgspec
 from burler.context import Channel, StreamRun
 from burler.declare.inject import gives_nothing
 from burler.declare.spec import StreamSpec
-from burler.declare.strategies import Manual
 from burler.errors import StreamError
-from burler.pipeline.bookmark_values import comparable, ordered, present_of
 from burler.pipeline.markers import GREATEST, Marker, Snapshot
 from burler.pipeline.repeats import Repeats
 from burler.runtime import sources, tracking
 from burler.runtime.catching_up import CatchingUp
 from burler.runtime.family import Given, Member, rows_of
+from burler.runtime.span import Span
 from burler.runtime.start import Start
+from burler.runtime.stream_runs import run_in_unit
 from burler.runtime.walking import walk_of
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class Unit:
         self.held = self._save_asked = False
         self.pending: list[Callable[[], None]] = []
         self.intakes: dict[str, Any] = {}  # of streams for which files were yielded
-        self.least: tuple[Any, Any] | None = None  # rank and value of the key of its rows, where partitions rise
-        self.greatest: tuple[Any, Any] | None = None
+        self.span = Span()  # of the key of its rows, where partitions rise
         self.has_emitted = False
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
         self.emitted: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
@@ -133,7 +132,7 @@ class Unit:
     def _member(self, spec: StreamSpec) -> Member:
         name = spec.tap_stream_id
         assert spec.sync is not None
-        run = self._stream_run(spec)
+        run = run_in_unit(self, self._sync, spec)
         line = self.line
         return Member(name, spec.sync, run, self._given(run), names=line.emits[name], records_paths=line.paths[name])
 
@@ -143,7 +142,7 @@ class Unit:
         if name not in self._givens:
             giver = self.line.giver(name)
             given = self.members[giver].given if giver == name else None
-            self._givens[name] = given or self._given(self._stream_run(self.line.spec(name)))
+            self._givens[name] = given or self._given(run_in_unit(self, self._sync, self.line.spec(name)))
         return self._givens[name]
 
     def _given(self, run: StreamRun) -> Given:
@@ -154,35 +153,6 @@ class Unit:
             catalog=lambda: engine.catalog,
             stream=lambda: run,
             partition=lambda: run.partition,
-        )
-
-    def _stream_run(self, spec: StreamSpec) -> StreamRun:
-        engine, name = self.engine, spec.tap_stream_id
-        planned = self.line.planned.get(name)
-        entry = engine.catalog.entries.get(name)
-        return StreamRun(
-            engine.session.tap,
-            name,
-            bookmark=self.start.bookmark(name, spec),
-            state=self.start.position(name),
-            selected=self.line.selected,
-            schema=planned.schema if planned else None,
-            metadata=planned.metadata if planned else entry.metadata if entry else None,
-            config=engine.session.config,
-            client=self._sync.client,
-            key_properties=planned.key_properties if planned else spec.key_properties,
-            replication_key=planned.replication_key if planned else spec.replication_key,
-            replication_method=planned.replication_method if planned else spec.replication_method,
-            partition=self.partition,
-            in_parts=spec.parent is not None,
-            start_date=engine.settings.start_date,
-            manual=isinstance(spec.strategy, Manual),
-            tally=self._sync.tallies[name],
-            schemas=self.line.schemas,
-            resumable_by=planned.resume_key if planned else None,
-            sends_versions=any(one.versions for one in self.line.planned.values()),
-            tailing=self._sync.kept is not None,
-            source_state=sources.states_of(self._sync, spec, self.key),
         )
 
     # ---- what it has given -----------------------------------------------------------------------------
@@ -257,24 +227,12 @@ class Unit:
         else:
             tracker.observe(keys)
         if name == self.line.root and self.line.spec(name).partition_order == "asc":
-            self._note_range(keys)
+            self.span.add(keys, self.line.textual(self.line.root))
 
     def _waits(self, name: str) -> bool:
         """Whether rows of a stream count only once what belongs to them is out: those of parents, and of the root,
         whose bookmark speaks for all that comes in its run."""
         return name in self.parents or (self.line.has_children and name == self.line.root)
-
-    def _note_range(self, keys: list[Any]) -> None:
-        present, types = present_of(keys)
-        if not present:
-            return
-        textual = self.line.textual(self.line.root)
-        quick = ordered(present, types, textual)
-        ranks = quick[1] if quick is not None else [comparable(one, textual)[1] for one in present]
-        low, high = present[ranks.index(min(ranks))], present[ranks.index(max(ranks))]
-        least, greatest = (comparable(low, textual)[1], low), (comparable(high, textual)[1], high)
-        self.least = least if self.least is None else min(self.least, least, key=_rank)
-        self.greatest = greatest if self.greatest is None else max(self.greatest, greatest, key=_rank)
 
     def release(self, states: Snapshot) -> bool:
         """What belongs to all rows so far is out. True if the author has asked for a STATE among them."""
@@ -347,10 +305,6 @@ class Unit:
     def begin_at(self, bookmark: Any) -> None:
         """Give the root's function another bookmark than the state has; None: the one it began with."""
         self.root.run._bookmark = self._first_bookmark if bookmark is None else bookmark
-
-
-def _rank(ranked: tuple[Any, Any]) -> Any:
-    return ranked[0]
 
 
 def _emits(fn: Any) -> bool:

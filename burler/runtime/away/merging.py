@@ -228,6 +228,5 @@ def _as_unit(end: PartEnd) -> Any:
         behind=end.behind,
         keys={part.stream: key},
         trackers={part.stream: SimpleNamespace(safe=end.safe)} if end.safe is not None else {},
-        least=ranked(end.least),
-        greatest=ranked(end.greatest),
+        span=SimpleNamespace(least=ranked(end.least), greatest=ranked(end.greatest)),
     )

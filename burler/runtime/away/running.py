@@ -113,8 +113,8 @@ def _end(part: Part, result: SyncResult, unit: list[tuple[SyncRun, Unit]], secon
         behind |= one.behind | (set(names) if one.error is not None else set())
         tracker = one.trackers.get(part.stream)
         said = {
-            "least": None if one.least is None else key_text(one.least[1]),
-            "greatest": None if one.greatest is None else key_text(one.greatest[1]),
+            "least": None if one.span.least is None else key_text(one.span.least[1]),
+            "greatest": None if one.span.greatest is None else key_text(one.span.greatest[1]),
             "safe": None if tracker is None else msgspec.to_builtins(tracker.safe),
             "kept": frozenset(name for name, outlet in run.outlets.items() if outlet.versions.not_modified),
         }

@@ -1,0 +1,67 @@
+"""What functions get as ``stream``: the one of each unit, and the one of the stream as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burler.context import StreamRun
+from burler.declare.spec import StreamSpec
+from burler.declare.strategies import Manual
+from burler.runtime import sources
+
+if TYPE_CHECKING:
+    from burler.runtime.stream import SyncRun
+    from burler.runtime.unit import Unit
+
+
+def run_in_unit(unit: Unit, sync: SyncRun, spec: StreamSpec) -> StreamRun:
+    """Of a stream in one unit: its sync function, and those of its rows."""
+    engine, line, name = sync.engine, sync.line, spec.tap_stream_id
+    planned = line.planned.get(name)
+    entry = engine.catalog.entries.get(name)
+    return StreamRun(
+        engine.session.tap,
+        name,
+        bookmark=unit.start.bookmark(name, spec),
+        state=unit.start.position(name),
+        selected=line.selected,
+        schema=planned.schema if planned else None,
+        metadata=planned.metadata if planned else entry.metadata if entry else None,
+        config=engine.session.config,
+        client=sync.client,
+        key_properties=planned.key_properties if planned else spec.key_properties,
+        replication_key=planned.replication_key if planned else spec.replication_key,
+        replication_method=planned.replication_method if planned else spec.replication_method,
+        partition=unit.partition,
+        in_parts=spec.parent is not None,
+        start_date=engine.settings.start_date,
+        manual=isinstance(spec.strategy, Manual),
+        tally=sync.tallies[name],
+        schemas=line.schemas,
+        resumable_by=planned.resume_key if planned else None,
+        sends_versions=any(one.versions for one in line.planned.values()),
+        tailing=sync.kept is not None,
+        source_state=sources.states_of(sync, spec, unit.key),
+    )
+
+
+def run_of_stream(sync: SyncRun) -> StreamRun:
+    """What the partitions function gets as ``stream``: the stream as a whole."""
+    planned, engine = sync.line.planned.get(sync.name), sync.engine
+    saved = sync.flat.get(sync.name)
+    keeps_one = (planned.bookmark_key if planned is not None else sync.spec.bookmark_key) is not None
+    return StreamRun(
+        engine.session.tap,
+        sync.name,
+        bookmark=saved if saved is not None or not keeps_one else engine.settings.start_date,
+        selected=sync.line.selected,
+        schema=planned.schema if planned is not None else None,
+        metadata=planned.metadata if planned is not None else None,
+        config=engine.session.config,
+        client=sync.client,
+        key_properties=sync.spec.key_properties,
+        replication_key=planned.replication_key if planned is not None else sync.spec.replication_key,
+        replication_method=planned.replication_method if planned is not None else sync.spec.replication_method,
+        start_date=engine.settings.start_date,
+        tally=sync.tallies[sync.name],
+    )
