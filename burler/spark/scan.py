@@ -29,6 +29,7 @@ from burler.spark.united import Path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
+    from pyspark.sql.types import StructType
 
     from burler.spark.united import United
 
@@ -124,18 +125,8 @@ def _scan_group(
     """Files that are read with the same names."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
-    from pyspark.sql import types as t
 
-    envelope = t.StructType(
-        [
-            # No "type": of all lines of a clean file only its RECORDs have a record.
-            t.StructField("record", spark_schema(form)),
-            t.StructField("time_extracted", t.TimestampType()),
-            t.StructField("version", t.LongType()),
-            t.StructField(_CORRUPT, t.StringType()),
-        ]
-    )
-    raw = spark.read.schema(envelope).options(**JSON_OPTIONS).json([escape(file.path) for file in files])
+    raw = spark.read.schema(_envelope(form)).options(**JSON_OPTIONS).json([escape(file.path) for file in files])
     # Counted right on the scan, where rows are whole already: anywhere above, it would copy each once more (and so
     # would count_if, which first computes its condition in a column).
     is_row, is_flagged = f.col("record").isNotNull(), f.col(_CORRUPT).isNotNull()
@@ -172,6 +163,20 @@ def _scan_group(
         LINE,
     )
     return rows, seen
+
+
+def _envelope(form: StructOf) -> StructType:
+    """A line of a file. No "type": of all lines of a clean file only its RECORDs have a record."""
+    from pyspark.sql import types as t
+
+    return t.StructType(
+        [
+            t.StructField("record", spark_schema(form)),
+            t.StructField("time_extracted", t.TimestampType()),
+            t.StructField("version", t.LongType()),
+            t.StructField(_CORRUPT, t.StringType()),
+        ]
+    )
 
 
 def _fields_of(form: StructOf, record: StructOf) -> Field:

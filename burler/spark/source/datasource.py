@@ -24,6 +24,16 @@ def make_classes(module: str) -> dict[str, type[Any]]:
     """
     api: Any = require("pyspark.sql.datasource", extra="spark", needed_for="burler.spark.source")
 
+    reader, pushing = _readers(api)
+    made = {"DefaultSource": _source(api, reader, pushing), "Reader": reader, "PushingReader": pushing}
+    for name, cls in made.items():
+        cls.__module__, cls.__qualname__ = module, name
+    return made
+
+
+def _readers(api: Any) -> tuple[type[Any], type[Any]]:
+    """The reader, and the one that looks at filters."""
+
     class Reader(api.DataSourceReader):  # type: ignore[misc]
         """Lists the tasks of a DataFrame on the driver, and reads one of them on an executor."""
 
@@ -57,6 +67,12 @@ def make_classes(module: str) -> dict[str, type[Any]]:
             self._narrowed = narrowed(filters, self._found.declared.replication_key)
             return filters
 
+    return Reader, PushingReader
+
+
+def _source(api: Any, reader: type[Any], pushing: type[Any]) -> type[Any]:
+    """What ``format("burler")`` stands for."""
+
     class DefaultSource(api.DataSource):  # type: ignore[misc]
         """Streams of burler apps and of any Singer tap's command, as DataFrames and streams."""
 
@@ -89,7 +105,7 @@ def make_classes(module: str) -> dict[str, type[Any]]:
                 if "spool" in self.options:
                     raise UsageError("format 'burler': option 'spool' is one of readStream. Leave it out here.")
                 found = self._stream().with_columns(schema)
-            return (PushingReader if found.options.pushdown else Reader)(found)
+            return (pushing if found.options.pushdown else reader)(found)
 
         def streamReader(self, schema: Any) -> Any:
             """The same tap as a stream."""
@@ -105,7 +121,4 @@ def make_classes(module: str) -> dict[str, type[Any]]:
                 self._found = find_stream(parse(self.options))
             return self._found
 
-    made = {"DefaultSource": DefaultSource, "Reader": Reader, "PushingReader": PushingReader}
-    for name, cls in made.items():
-        cls.__module__, cls.__qualname__ = module, name
-    return made
+    return DefaultSource

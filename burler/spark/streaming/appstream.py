@@ -24,9 +24,10 @@ from burler.spark.lakesource.shape import frame_columns
 from burler.spark.lakesource.tasks import ReadTask
 from burler.spark.remote import pyspark_version
 from burler.spark.streaming.appoptions import AppOptions, app_options
+from burler.spark.streaming.follower import Follower, follower_reader
 from burler.spark.streaming.holding import held
 from burler.spark.streaming.keeper import spooled
-from burler.spark.streaming.lakestream import Follower, LakeFollower, follower_reader
+from burler.spark.streaming.lakestream import LakeFollower
 from burler.spark.streaming.note import Note, Stated, change_note, check_owner, read_note
 from burler.spark.streaming.offsets import Offset
 from burler.spark.streaming.pump import Work, tap_name
