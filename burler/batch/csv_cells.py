@@ -38,11 +38,7 @@ class Misfit(Exception):
 
 
 class CellMaker:
-    """Makes the cells of columns.
-
-    Args:
-        veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.target.surrogates``).
-    """
+    """Makes the cells of columns."""
 
     def __init__(self, options: CsvOptions) -> None:
         self._null = options.null.encode()
@@ -50,6 +46,9 @@ class CellMaker:
 
     def cells(self, column: Column, values: Cells, *, veiled: bool = False) -> Cells:
         """The cells of a column.
+
+        Args:
+            veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.target.surrogates``).
 
         Raises:
             Misfit: the first value that can't be held.

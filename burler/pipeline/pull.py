@@ -14,7 +14,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import Any
 
@@ -23,23 +22,13 @@ from burler.errors import StreamError
 from burler.pipeline.describing import describe
 from burler.pipeline.markers import Marker
 from burler.pipeline.pages import as_page, batches, is_files, is_line, is_passed, misused, size_bytes
-
-Item = Any
-"""A row (dict) or a page (``JsonPage``, Arrow) of the stream itself, or ``(stream, row, rows or page)`` of another."""
+from burler.pipeline.yielded import MAY_CHANGE, Item, Strange, is_row, size_of_item, size_of_row, tell_giver
 
 _STEP_ROWS = 64  # that are gathered without a look at them
 _BIG_BYTES = 2 * 1024 * 1024
 _BIG_PAGE_BYTES = 16 * 1024  # a page of this size is written before user code goes on
 _MOMENT_SECONDS = 0.005
-_MAY_CHANGE = (bytearray, memoryview)
 _FULL_BYTES = 256 * 1024  # of pages, after which user code waits until they are written
-
-
-@dataclass(frozen=True, slots=True)
-class Strange:
-    """Something yielded that is neither row nor page. It may be None, so it stands in a box."""
-
-    item: Any
 
 
 _CUT = Strange("what follows does not count")
@@ -178,7 +167,7 @@ class Pull:
             size = size_of_row(items[0]) * count
         else:
             items = [item for item in items if not isinstance(item, Marker)]
-            size = sum(map(_size_of_item, items))
+            size = sum(map(size_of_item, items))
             if any(type(item) is not dict and not (type(item) is bytes and is_line(item)) for item in items):
                 level.rows, level.step = False, 1
         if size < _BIG_BYTES and level.rows:
@@ -196,7 +185,7 @@ class Pull:
         if level.rows is None:
             level.rows = row or small
         if row:
-            self._page_bytes += _size_of_item(item)
+            self._page_bytes += size_of_item(item)
             self._page.append(item if level.stream is None else (level.stream, item))
         else:
             self._push(item, level.stream)
@@ -241,7 +230,7 @@ class Pull:
             cure = misused(inner) or cure
         elif is_files(inner):
             cure = "a function that has yielded a row first yields batch_files by 'yield from' (they are read then)."
-        elif isinstance(inner, _MAY_CHANGE):
+        elif isinstance(inner, MAY_CHANGE):
             cure = "a function that has yielded a row first yields bytes(...): what is in a buffer may change."
         elif hasattr(inner, "__iter__") and not isinstance(inner, str | bytes | tuple):
             # Rows are gathered ahead, so that it would be read too late: after the function has gone on.
@@ -304,81 +293,3 @@ class Pull:
 
 class _Ended(Exception):
     """An iterator has ended."""
-
-
-def tell_giver(iterator: Any, page: Any) -> None:
-    """Tell an iterator of pages that one of its pages has come straight here: through ``yield from``, ``return`` or
-    ``yield``, untouched by hands in between. So it knows, when it is asked for the next one, that this one is on its
-    way out (``burler.files`` keeps a state for each file)."""
-    while (inner := getattr(iterator, "gi_yieldfrom", None)) is not None:
-        iterator = inner
-    taken = getattr(iterator, "page_taken", None)
-    if taken is not None:
-        taken(page)
-
-
-def size_of_row(row: Mapping[str, Any]) -> int:
-    """About how many bytes a row's texts take, at the first two levels."""
-    size = 0
-    for value in row.values():
-        kind = type(value)
-        if kind is str or kind is bytes:
-            size += len(value)
-        elif kind is dict or kind is list:
-            inner = value.values() if kind is dict else value
-            size += sum([len(part) for part in inner if type(part) is str or type(part) is bytes])
-    return size
-
-
-def _size_of_item(item: Any) -> int:
-    """The same for anything that was yielded."""
-    if isinstance(item, tuple) and len(item) == 2:
-        item = item[1]
-    if isinstance(item, list):
-        return len(item) * _size_of_item(item[0]) if item else 0
-    if type(item) is dict:
-        return size_of_row(item)
-    page = as_page(item)
-    return 0 if page is None else size_bytes(page)
-
-
-def is_row(item: Any) -> bool:
-    """Whether an item is one row, of the stream itself or as ``(stream, row)``."""
-    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-        item = item[1]
-    return isinstance(item, Mapping) and not misused(item)
-
-
-def split(items: list[Item], stream: str) -> tuple[dict[str, list[Any]], Strange | None]:
-    """Items as parts per stream, in order of first appearance: lists of rows, and pages of other kinds.
-
-    Returns the parts and, if there is one, what is neither row nor page first (what stands before it is there). A page
-    of plain dicts, the usual case, costs one pass in C.
-    """
-    if set(map(type, items)) == {dict}:
-        return {stream: [items]}, None
-    parts: dict[str, list[Any]] = {}
-    copies: dict[int, dict[str, Any]] = {}  # one of each, so that a row that comes twice still shows as one
-    for item in items:
-        name, part = stream, item
-        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-            name, part = item
-        for row in part if isinstance(part, list) else (part,):
-            if isinstance(row, Mapping) and not misused(row):
-                made = row if type(row) is dict else copies.setdefault(id(row), dict(row))
-                _rows_to_add_to(parts.setdefault(name, [])).append(made)
-                continue
-            page = None if isinstance(row, _MAY_CHANGE) else as_page(row)  # first in line, it was copied at once
-            if page is None:
-                inner = row if name == stream else (name, row)
-                return parts, Strange(inner if isinstance(part, list) else item)
-            parts.setdefault(name, []).extend(batches(page) or [page])
-    return parts, None
-
-
-def _rows_to_add_to(parts: list[Any]) -> list[dict[str, Any]]:
-    """The list of rows at the end of a stream's parts."""
-    if not parts or type(parts[-1]) is not list:
-        parts.append([])
-    rows: list[dict[str, Any]] = parts[-1]
-    return rows

@@ -28,7 +28,7 @@ from burler.pipeline.describing import describe
 from burler.pipeline.markers import Asked, CallFailed, Marker, Released, Skipped, Snapshot
 from burler.pipeline.pages import PageError, as_page
 from burler.pipeline.pages import rows_of as rows_of_page
-from burler.pipeline.pull import size_of_row, tell_giver
+from burler.pipeline.yielded import size_of_row, tell_giver
 from burler.runtime.came import Came
 from burler.runtime.logs import short
 from burler.runtime.signals import Stop

@@ -11,7 +11,7 @@ import msgspec
 from burler.errors import StreamError
 from burler.pipeline import markers as mk
 from burler.pipeline.bookmark_values import key_text
-from burler.pipeline.pull import split
+from burler.pipeline.yielded import split
 from burler.runtime.outlet import Outlet
 from burler.runtime.unit import Unit
 

@@ -21,11 +21,7 @@ _WHOLE_SECONDS = 600.0
 
 
 class ProgramSubject:
-    """A command, run as a process.
-
-    Args:
-        discovers: whether discovery is among what is verified.
-    """
+    """A command, run as a process."""
 
     selects_all = False
 

@@ -142,12 +142,7 @@ class _Verifying:
             seconds=time.monotonic() - began,
             requests=end.requests,
         )
-        for stream, patch in end.patches.items():
-            if stream in facts.streams and patch:
-                facts.streams[stream].patch = {**facts.streams[stream].patch, **patch}
-        for stream, flips in end.orders.items():
-            if stream in facts.streams and flips:
-                facts.streams[stream].order.setdefault("declared", []).extend(flips)
+        _add_what_was_seen(facts, end)
         self.runs.append(facts)
         self._left_by_runs.append(end.unchecked)
         return check, end
@@ -282,3 +277,13 @@ class _Verifying:
 
 def _is_behaviour(code: str) -> bool:
     return (code[0] == "P" and code != "P609") or code == "B314"
+
+
+def _add_what_was_seen(facts: RunFacts, end: RunEnd) -> None:
+    """To the facts of a run: what the tap, in this process, was seen to do beside its messages."""
+    for stream, patch in end.patches.items():
+        if stream in facts.streams and patch:
+            facts.streams[stream].patch = {**facts.streams[stream].patch, **patch}
+    for stream, flips in end.orders.items():
+        if stream in facts.streams and flips:
+            facts.streams[stream].order.setdefault("declared", []).extend(flips)

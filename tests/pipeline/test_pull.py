@@ -14,7 +14,8 @@ import burler
 from burler import context
 from burler.context import StreamRun
 from burler.errors import StreamError
-from burler.pipeline.pull import Pull, Strange, split
+from burler.pipeline.pull import Pull
+from burler.pipeline.yielded import Strange, split
 from burler.testing import run_tap
 
 TAP = burler.tap("tap-x")

@@ -61,7 +61,7 @@ def outlets(monkeypatch):
             super().__init__(*args, **options)
             made.append(self)
 
-    monkeypatch.setattr("burler.runtime.stream.Outlet", Noted)
+    monkeypatch.setattr("burler.runtime.kept.Outlet", Noted)
     return made
 
 
