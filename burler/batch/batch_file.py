@@ -40,7 +40,6 @@ class BatchFile:
         begun: int,
         opened: float,
     ) -> None:
-        self._storage = storage
         self._encoding = encoding
         self.stream, self.version, self.begun, self.opened = stream, version, begun, opened
         self.records = 0

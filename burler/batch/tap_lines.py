@@ -18,6 +18,7 @@ from burler.batch.message import batch_of
 from burler.errors import BatchError, MessageError
 from burler.singer.messages import Batch, parse_line
 from burler.target.intake import blocks
+from burler.target.line_cut import LineCut
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class TapLines:
         self._activations = activations
         self._warn: Callable[[str], object] | None = warn
         self._wanted = (*_WANTED, b"activate_version") if activations else _WANTED
-        self._begun: list[bytes] = []
+        self._cut = LineCut()
         self._schemas: dict[str, bytes] = {}
         self._parsed: dict[str, Mapping[str, Any]] = {}
 
@@ -105,18 +106,12 @@ class TapLines:
             MessageError: a line that may be a BATCH or SCHEMA is no JSON; a BATCH that can't be read, or came before
                 the SCHEMA of its stream. What stood before it has been given.
         """
-        cut = block.rfind(b"\n") + 1
-        if not cut:
-            self._begun.append(block)
-            return
-        whole = b"".join((*self._begun, block[:cut]))
-        self._begun = [block[cut:]] if cut < len(block) else []
-        yield from self._whole(whole)
+        if whole := self._cut.take(block):
+            yield from self._whole(whole)
 
     def finish(self, *, stopped: bool) -> Iterator[Piece]:
         """Yield what stands behind the last line end. ``stopped``: it may be broken off, and is left out."""
-        last = b"".join(self._begun)
-        self._begun = []
+        last = self._cut.rest()
         if last and not stopped:
             yield from self._whole(last)
 

@@ -56,7 +56,7 @@ class QuerySchema:
                 f"Its other streams: {names}."
             )
         check(self.query, types, where=where)
-        return _Builder(self.query, types, self.scalars, self.enums, where).rows(emitted)
+        return _Builder(self.query, types, self.scalars, self.enums).rows(emitted)
 
     def _types(self, where: str) -> GraphQLSchema:
         if self.file is not None:
@@ -143,12 +143,11 @@ def _warn_of_ends(plan: Plan, where: str) -> None:
 
 
 class _Builder:
-    def __init__(self, query: Query, types: GraphQLSchema, scalars: Mapping[str, Any], enums: bool, where: str) -> None:
+    def __init__(self, query: Query, types: GraphQLSchema, scalars: Mapping[str, Any], enums: bool) -> None:
         self._plan = query._plan
         self._types = types
         self._scalars = scalars
         self._enums = enums
-        self._where = where
 
     def rows(self, emitted: Emitted) -> JsonSchema:
         """The schema of a stream's rows."""

@@ -15,8 +15,6 @@ from burler.graphql.spots import Path, Spot
 if TYPE_CHECKING:
     from burler.pipeline.pages import JsonPage
 
-_MOST_PEEKED = 8
-
 
 @dataclass(frozen=True, slots=True)
 class PageInfo:

@@ -50,7 +50,6 @@ class Exact:
     def __init__(self, rules: Rules = DEFAULT_RULES, *, protected: Iterable[str] = (), strict: bool = False) -> None:
         self.unknown = Unknown()
         self.nulled: list[Misfit] = []
-        self._rules = rules
         self._erring = dataclasses.replace(rules, on_bad_record="error") if rules.on_bad_record != "error" else rules
         self._attempt: Exact | None = None
         self._protected = frozenset((name,) for name in protected)

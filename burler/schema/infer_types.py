@@ -24,7 +24,6 @@ _MOST_BITS = 13_000  # of an integer: Python writes no longer ones
 _BIG = 1 << 62
 _ORDER = ("null", "boolean", "integer", "number", "string", "array", "object")
 _ARRAYS = (list, tuple, set, frozenset)
-_NULL = type(None)
 
 
 class Unfit(Exception):

@@ -130,7 +130,6 @@ class _Reader:
     def __init__(self, file: LakeFile, united: United) -> None:
         mapped = united.mapped(file.hash)
         self._file = file
-        self._own: StructOf = mapped.own
         self._split = Splitter(mapped.own, ())
         self._convert = converter(mapped.own, ())
         self._refit: Refit = refit(united.record, mapped)

@@ -7,7 +7,6 @@ Source: Spark facts, table of confs.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import re
 import secrets
@@ -34,7 +33,6 @@ from burler.spark.remote import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_log = logging.getLogger("burler.spark")
 
 _NEEDED_FOR = "burler.spark"
 _GIB = 1 << 30

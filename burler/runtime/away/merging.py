@@ -107,7 +107,6 @@ class _Stream:
         self._failed = False
         self._behind: set[str] = set()
         self._kept: set[str] = set()
-        self._rows: dict[str, int] = {}
         self._greatest: tuple[Any, Any] | None = None
         self._sync: Any = _as_run(state, line)
         self._rising = Rising(self._sync) if line.rises else None

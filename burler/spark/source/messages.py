@@ -12,6 +12,7 @@ from msgspec import UNSET
 from burler.errors import BadRecordError, BatchError, StreamError
 from burler.singer.select import some
 from burler.spark.source.declared import Declared, layout_of, unknown_fields
+from burler.target.line_cut import LineCut
 from burler.target.lines import Message, bad, decode_all, exact, one_by_one
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class StreamRows:
         self._drop_unknown = drop_unknown
         self._warn = warn
         self._layout = layout_of(declared)
-        self._begun: list[bytes] = []
+        self._cut = LineCut()
         self._lines = 0
         self._records: list[Any] = []
         self._size = 0
@@ -59,17 +60,12 @@ class StreamRows:
         Raises:
             MessageError: a line that is no message. StreamError: a row, batch file or schema that does not fit.
         """
-        cut = block.rfind(b"\n") + 1
-        if not cut:
-            self._begun.append(block)
-            return
-        whole = b"".join((*self._begun, block[:cut]))
-        self._begun = [block[cut:]] if cut < len(block) else []
-        yield from self._whole(whole)
+        if whole := self._cut.take(block):
+            yield from self._whole(whole)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Yield the rest: the tap has ended well."""
-        last, self._begun = b"".join(self._begun), []
+        last = self._cut.rest()
         if last.strip():
             yield from self._whole(last + b"\n")
         yield from self._given()

@@ -37,7 +37,7 @@ class Writing:
         variant: int = 0,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._stream, self._variant, self._lake = stream, variant, Path(url)
+        self._stream, self._lake = stream, Path(url)
         command = [sys.executable, "-m", "burler", "lake", "write", str(url), "--tap-id", "t"]
         command += ["--max-file-records", "1", "--max-file-age-seconds", "600", *options]
         variables = {**os.environ, **(environment or {})}
