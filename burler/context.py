@@ -74,7 +74,7 @@ class Channel:
         )
 
 
-class Kept(Channel):
+class KeepingChannel(Channel):
     """Keeps what is emitted, as ``(stream, row)``: for tests that call a function themselves."""
 
     def __init__(self) -> None:

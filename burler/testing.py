@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from burler.config.canaries import canaries_in, canary
-from burler.context import Kept, StreamRun, bind, unbind
+from burler.context import KeepingChannel, StreamRun, bind, unbind
 from burler.declare.tap import Tap
 from burler.runtime.clock import Clock, FakeClock
 from burler.runtime.run import check_limit, prepare, run_session
@@ -148,7 +148,7 @@ def bind_stream(tap: Tap, stream: str, *, bookmark: Any = None, **more: Unpack[_
     Gives the object that the parameter ``stream`` would hold.
     """
     run = StreamRun(tap, stream, bookmark=bookmark, **more)
-    run._channel = Kept()
+    run._channel = KeepingChannel()
     token = bind(run)
     try:
         yield run

@@ -16,7 +16,8 @@ from burler.pipeline.shape_lines import Output
 from burler.runtime.logs import short
 
 if TYPE_CHECKING:
-    from burler.runtime.outlet import Given, Outlet
+    from burler.runtime.family import Given
+    from burler.runtime.outlet import Outlet
 
 
 class Asking:

@@ -20,7 +20,8 @@ from burler.pipeline.unknown import Unknown
 if TYPE_CHECKING:
     from burler.pipeline.arrow_direct import ArrowDirect
     from burler.pipeline.arrow_lines import ArrowShaper
-    from burler.runtime.outlet import Given, Outlet
+    from burler.runtime.family import Given
+    from burler.runtime.outlet import Outlet
 
 Written = tuple[list[Any], StreamError | None]
 

@@ -24,6 +24,7 @@ from burler.runtime import removed
 from burler.runtime.asking import Asking, without
 from burler.runtime.batch_settings import batch_enabled
 from burler.runtime.comparing import Comparing
+from burler.runtime.family import Given
 from burler.runtime.other_pages import OtherPages
 from burler.runtime.outlet_files import OutletFiles
 from burler.runtime.plan import PlannedStream
@@ -34,9 +35,6 @@ from burler.sinks.base import Form, Sink, form_for
 from burler.tally import Watcher
 
 logger = logging.getLogger(__name__)
-
-
-Given = dict[str, Callable[[], Any]]
 
 Part = Any
 """``list[dict]``, a ``JsonPage``, or a RecordBatch or Table of pyarrow."""

@@ -17,7 +17,8 @@ from burler.sinks.base import Batching, Sink, batch_config_of
 if TYPE_CHECKING:
     from burler.pipeline.dicts_direct import DictsDirect
     from burler.pipeline.rows_direct import RowsDirect
-    from burler.runtime.outlet import Given, Outlet
+    from burler.runtime.family import Given
+    from burler.runtime.outlet import Outlet
 
 
 class OutletFiles:

@@ -95,7 +95,7 @@ class One:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenPartition:
     """The one partition of a run that is a part of another one (``runtime/away``), which knows the others, chose the
     ``versions`` of full tables and says when they count. ``ended`` is told how it went."""
 
@@ -109,7 +109,7 @@ class Only:
     """The only unit of a run that is a part: a partition that somebody else has found. What it has reached stands in
     the partition's own entry; where partitions rise, it is that somebody who lets entries collapse."""
 
-    def __init__(self, sync: SyncRun, given: Given) -> None:
+    def __init__(self, sync: SyncRun, given: GivenPartition) -> None:
         self._sync, self._given = sync, given
         self.exhausted = False
 

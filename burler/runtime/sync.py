@@ -24,7 +24,7 @@ from burler.runtime.clock import Clock
 from burler.runtime.guarded import GuardedSink
 from burler.runtime.kept import Kept
 from burler.runtime.outlet import schema_of
-from burler.runtime.partitions import Given
+from burler.runtime.partitions import GivenPartition
 from burler.runtime.plan import PlannedRun, PlannedStream
 from burler.runtime.report import Report
 from burler.runtime.session import Session
@@ -78,7 +78,7 @@ class Engine:
         report: Report | None = None,
         watch: TailWatch | None = None,
         replan: Callable[[], tuple[tuple[PlannedRun, ...], Catalog]] | None = None,
-        part: Given | None = None,
+        part: GivenPartition | None = None,
     ) -> None:
         self.session = session
         self.plan = plan

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 import burler
-from burler.context import Kept, StreamRun
+from burler.context import KeepingChannel, StreamRun
 from burler.testing import TapRun, run_tap
 
 FIELDS = {
@@ -31,7 +31,7 @@ class Noting(StreamRun):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(None, "rows", **{"manual": True, "replication_key": "at", **more})
-        self._channel = Kept()
+        self._channel = KeepingChannel()
 
     @property
     def saved(self) -> list[Any]:

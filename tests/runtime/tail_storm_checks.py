@@ -86,10 +86,6 @@ class Output:
         assert self.plan.order == "none" or position <= covered, f"{place}: state {position}, bookmark {covered}"
         return covered
 
-    def whole_up_to(self, place: str) -> int:
-        """The last row before the first that is not out, whether in this run or covered before it."""
-        return self._next[place] - 1
-
     def twice(self) -> int:
         """How many rows came more than once."""
         return sum(len(rows) - len(set(rows)) for rows in self.rows.values())

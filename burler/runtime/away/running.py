@@ -17,7 +17,7 @@ from burler.pipeline.bookmark import key_text
 from burler.runtime import entries
 from burler.runtime.away.ends import PartEnd, errors_of
 from burler.runtime.away.parts import Part
-from burler.runtime.partitions import Given
+from burler.runtime.partitions import GivenPartition
 from burler.runtime.plan import make_plan
 from burler.runtime.run import check_limit, close, prepare
 from burler.runtime.signals import Stopper
@@ -86,11 +86,11 @@ def run_part(
         close(session)
 
 
-def _given(part: Part, unit: list[tuple[SyncRun, Unit]]) -> Given | None:
+def _given(part: Part, unit: list[tuple[SyncRun, Unit]]) -> GivenPartition | None:
     if part.key is None:
         return None
     versions = {name: table.version for name, table in part.line.tables.items()}
-    return Given(part.partition or {}, part.key, versions, lambda run, one: unit.append((run, one)))
+    return GivenPartition(part.partition or {}, part.key, versions, lambda run, one: unit.append((run, one)))
 
 
 def _end(part: Part, result: SyncResult, unit: list[tuple[SyncRun, Unit]], seconds: float) -> PartEnd:
