@@ -18,10 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from tests.packaging.artifacts import build, copy_of_tree, metadata, unpacked, version_of
-from tests.packaging.checks import WORKS, lacking, run
+from artifacts import build, copy_of_tree, metadata, unpacked, version_of
+from checks import WORKS, lacking, run
 
 
 def main() -> int:

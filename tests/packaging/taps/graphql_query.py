@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import burler
 
 tap = burler.tap("tap-ships")
-SHIPS = burler.graphql.Query("query { ships { edges { node { id } } } }")
+SHIPS = burler.graphql.Query("query { ships { edges { node { id } } pageInfo { hasNextPage endCursor } } }")
 PAGE = {"ships": {"edges": [{"node": {"id": 7}}], "pageInfo": {"hasNextPage": False, "endCursor": None}}}
 
 
