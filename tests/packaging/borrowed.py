@@ -7,7 +7,7 @@ import importlib.metadata
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from email.parser import Parser
 from pathlib import Path
 
@@ -52,11 +52,16 @@ def environment(folder: Path, wheel: Path, *extras: str) -> Path:
     """A virtual environment in ``folder`` with the wheel and its extras; gives its folder of programs."""
     venv.create(folder, with_pip=False)
     (packages,) = folder.glob("lib/python3*/site-packages")
-    for found in needed(wheel, extras).values():
-        _link(found, packages)
+    lend(needed(wheel, extras).values(), packages)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(folder / "bin" / "python")]
     subprocess.run([*pip, "install", "-q", "--no-index", "--no-deps", str(wheel)], check=True, capture_output=True)
     return folder / "bin"
+
+
+def lend(distributions: Iterable[importlib.metadata.Distribution], packages: Path) -> None:
+    """Link distributions into ``packages``, a folder that an environment finds them in."""
+    for found in distributions:
+        _link(found, packages)
 
 
 def _link(found: importlib.metadata.Distribution, packages: Path) -> None:

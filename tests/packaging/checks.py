@@ -17,7 +17,8 @@ TAPS = Path(__file__).parent / "taps"
 
 _LAKE = "burler run rows.py | burler lake write lake --tap-id tap-rows > state.json"
 _NO_SUCH_STORE = "can't be looked at"  # a store that nobody serves: its package was there to say so
-_ROWS_OF_TABLE = """python -c "import deltalake as d; t = d.DeltaTable('tables/tap-rows/rows'); print(len(t.to_pandas()), 'rows')" """
+_ROWS_OF_TABLE = """python -c "import deltalake
+print(len(deltalake.DeltaTable('tables/tap-rows/rows').to_pandas()), 'rows')" """
 _SERVED = (
     "burler new tap-crm && cd tap-crm && (python sample_server.py PORT & echo $! > pid) && sleep 1\n"
     "sed -i s/8765/PORT/ config.sample.json\n"
@@ -154,6 +155,7 @@ FOR_DEVELOPERS = ("test", "docs", "dev")
 
 LACKS: dict[str, dict[str, str]] = {
     "": {
+        "lake": "burler lake ls sftp://127.0.0.1/lake",
         "batch": "burler run rows.py --batch --config parquet.json",
         "sql": "burler new tap-shop --kind database && cd tap-shop && burler discover tap_shop -c config.sample.json",
         "graphql": "burler run graphql_query.py",
