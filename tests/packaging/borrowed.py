@@ -50,7 +50,7 @@ def _asked(lines: list[str], extra: str) -> Iterator[tuple[str, str]]:
 
 def environment(folder: Path, wheel: Path, *extras: str) -> Path:
     """A virtual environment in ``folder`` with the wheel and its extras; gives its folder of programs."""
-    venv.create(folder, with_pip=False)
+    venv.create(folder, with_pip=False, symlinks=True)
     (packages,) = folder.glob("lib/python3*/site-packages")
     lend(needed(wheel, extras).values(), packages)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(folder / "bin" / "python")]

@@ -42,7 +42,7 @@ def test_an_install_out_of_the_clone(tmp_path, wheel):
                 typed += 1
     finally:
         shell.close()
-    assert typed == 5
+    assert typed == 4
 
 
 def test_what_the_checklist_asks_for_exists():
