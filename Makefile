@@ -1,6 +1,8 @@
 # make demo   a real tap on this repository's own history: messages, lake, tables, an answer from Spark
 # make test   everything that tests need, then all tests
 # make test-jsonschema4  the tests beside jsonschema 4, which users have; the tests' own environment has 2.6
+# make test-extras  burler's wheel in fresh environments: with no extra, with each alone; downloads all of them
+# make dist   the wheel and the sdist in dist/, checked
 # make storm  a thousand runs that signals and kills meet at random moments (an hour)
 # make soak   a tail of an hour: memory, open files, threads, each row once
 # make bench  how fast burler is, beside a floor and other programs; make bench-spark: tables, sources and extraction
@@ -21,7 +23,7 @@ comma := ,
 WORKERS = $(shell $(RUN) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
-.PHONY: demo test test-jsonschema4 storm soak bench bench-spark check lint types docs clean
+.PHONY: demo test test-jsonschema4 test-extras dist storm soak bench bench-spark check lint types docs clean
 .DELETE_ON_ERROR:
 
 # A Python that is there but can't make environments (Debian without python3-venv) is caught by the line's end.
@@ -61,6 +63,20 @@ $(WITH_4): $(VENV)/.for-test
 test-jsonschema4: $(WITH_4)
 	@PYTHONPATH=$(abspath $(WITH_4)) $(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 		--ignore tests/peers --ignore tests/spark --ignore tests/bench $(ARGS)
+
+# The tools have an environment of their own: what they need has nothing to do with the tests'. uv is quick at
+# environments and keeps what it has downloaded.
+.venv-dist/bin/twine: | $(VENV)/bin/python
+	@$(RUN) -m venv .venv-dist
+	@.venv-dist/bin/python -m pip --disable-pip-version-check install -q build twine uv
+
+test-extras: $(VENV)/.for-test .venv-dist/bin/twine
+	@PATH="$(abspath .venv-dist)/bin:$$PATH" $(RUN) tests/packaging/extras.py $(ARGS)
+
+dist: .venv-dist/bin/twine
+	rm -rf dist
+	.venv-dist/bin/python -m build -o dist .
+	.venv-dist/bin/twine check --strict dist/*
 
 storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
@@ -104,4 +120,4 @@ docs: $(VENV)/.for-check
 check: lint types docs
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-bench .venv-soap demo build docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-peers .venv-bench .venv-soap .venv-dist demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
