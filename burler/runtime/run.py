@@ -205,10 +205,7 @@ def run_session(
         return result
     finally:
         stack.close()
-        if report is not None:
-            report.batch = files_made(sink)
-            report.end(status, code)
-        _tell_end(session.tap, status, time.monotonic() - begun)
+        _tell_end(session.tap, sink, report, status, code, time.monotonic() - begun)
         close(session, tail=tail)
 
 
@@ -261,7 +258,10 @@ def _announce(tap: Tap, plan: tuple[PlannedRun, ...], limit: int | None, state: 
         logger.warning("%s", remark)
 
 
-def _tell_end(tap: Tap, status: str, seconds: float) -> None:
+def _tell_end(tap: Tap, sink: Sink, report: Report | None, status: str, code: int | None, seconds: float) -> None:
+    if report is not None:
+        report.batch = files_made(sink)
+        report.end(status, code)
     logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
     logger.info("%s: %s, %.1f s", tap.name, status, seconds)
 
