@@ -118,11 +118,15 @@ def _catalog(path: Any) -> list[str]:
 
 
 def _below(ctx: click.Context, pattern: str) -> Sequence[str]:
-    """The last parts of the folders of a lake on this machine that fit a pattern below ``raw/``."""
+    """The names of the folders of a lake on this machine that fit a pattern below ``raw/``."""
     from burler.lake.layout import name_of
 
-    given = next((ctx.params[name] for name in ("lake", "lake_path", "url", "path") if ctx.params.get(name)), "")
-    with contextlib.suppress(OSError, ValueError):
+    params = [ctx.params.get(name) for name in ("lake", "lake_path", "url", "path")]
+    # An option that waits for its value keeps click from giving arguments their names.
+    given = next((str(one) for one in (*params, *ctx.args) if one), None)
+    if given is None:
+        return []
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
         found = Path(given).expanduser().joinpath("raw").glob(pattern)
-        return sorted({name_of(one.name) or "" for one in found if one.is_dir()} - {""}) if given else []
+        return sorted({name for one in found if one.is_dir() and (name := name_of(one.name))})
     return []
