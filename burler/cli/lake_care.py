@@ -35,8 +35,12 @@ def _narrowing(command: Function) -> Function:
             return command(store=store, taps=tap or None, streams=stream or None, say=say, **options)
 
     decorated: Any = lake_options(opened)
-    decorated = option("--stream", multiple=True, metavar="NAME", help="Only this stream (several times).")(decorated)
-    decorated = option("--tap", multiple=True, metavar="ID", help="Only this tap (several times).")(decorated)
+    for name, metavar, complete in (
+        ("--stream", "NAME", completing.streams_of_lake),
+        ("--tap", "ID", completing.taps_of_lake),
+    ):
+        about = f"Only this {name[2:]}; may be given again."
+        decorated = option(name, multiple=True, metavar=metavar, shell_complete=complete, help=about)(decorated)
     return cast(Function, argument("lake", metavar="LAKE")(decorated))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -38,13 +39,18 @@ def place(tmp_path: Path) -> None:
         (tmp_path / "lake" / "raw" / "tap-crm" / stream).mkdir(parents=True)
 
 
+@functools.cache
+def printed(command: str) -> str:
+    """What ``burler completion bash`` prints."""
+    ended = burler("completion", "bash", command, cwd=Path.cwd())
+    assert (ended.code, ended.stderr) == (0, "")
+    return ended.stdout.decode()
+
+
 def completed(folder: Path, *words: str, command: str = "burler", script: str | None = None) -> list[str]:
     """What bash offers for the last word."""
     written = folder / f"complete-{command}.bash"
-    if not written.exists():
-        ended = burler("completion", "bash", command, cwd=folder)
-        assert (ended.code, ended.stderr) == (0, "")
-        written.write_bytes(ended.stdout)
+    written.write_text(printed(command))
     quoted = " ".join(f"'{word}'" for word in (command, *words))
     name = command.replace("-", "_")
     text = BASH.format(
@@ -72,7 +78,7 @@ def completed(folder: Path, *words: str, command: str = "burler", script: str | 
         (["run", "x.py", "--sink", "l"], ["lake:"]),
         (["run", "x.py", "--catalog", "catalog.json", "--select", "o"], ["orders", "order_lines"]),
         (
-            ["run", "x.py", "--catalog", "catalog.json", "--select", "people,ord"],
+            ["run", "x.py", "--catalog", "catalog.json", "--select", "a,ord"],
             ["a,orders", "a,order_lines"],
         ),
         (["run", "x.py", "--catalog", "nosuch.json", "--select", ""], []),
