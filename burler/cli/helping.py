@@ -76,17 +76,18 @@ class Choice(Words):
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
             near = difflib.get_close_matches(str(value).lower(), map(str, self.choices), n=1)
-            if near and "Did you mean" not in error.message:
-                error.message = f"{error.message} Did you mean '{near[0]}'?"
-            raise
+            if not near or "Did you mean" in error.message:
+                raise
+            raise click.BadParameter(f"{error.message} Did you mean '{near[0]}'?", ctx, param) from None
 
 
 class Command(click.Command):
     """A command with its options under their headings; defaults are shown, and ``-h`` is ``--help``."""
 
-    def __init__(self, *args: Any, context_settings: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         defaults = {"show_default": True, "help_option_names": _HELP_NAMES}
-        super().__init__(*args, context_settings={**defaults, **(context_settings or {})}, **kwargs)
+        kwargs["context_settings"] = {**defaults, **(kwargs.get("context_settings") or {})}
+        super().__init__(*args, **kwargs)
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
         """The options that ``--help`` shows, by their headings, in the order in which they were declared. Those without
@@ -113,10 +114,9 @@ class Group(click.Group):
 
     command_class = Command
 
-    def __init__(self, *args: Any, context_settings: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(
-            *args, context_settings={"help_option_names": _HELP_NAMES, **(context_settings or {})}, **kwargs
-        )
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["context_settings"] = {"help_option_names": _HELP_NAMES, **(kwargs.get("context_settings") or {})}
+        super().__init__(*args, **kwargs)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """See click, which cuts their first sentences."""
