@@ -66,7 +66,7 @@ class Settings:
         False,
         "What sources said of themselves (ETags and the like) does not count: everything is fetched.",
         flag="",
-        group="Options",
+        group="What is read",
     )
     tail: bool = _setting(
         False, "Go on for ever: streams are polled again and again, tail functions stay connected.", flag=""
@@ -131,7 +131,7 @@ class Settings:
         "Rows go into files, and BATCH messages name these in place of RECORDs. By default where there is a "
         "`batch_config`; `false`: never, whatever else says so.",
         flag="",
-        group="Options",
+        group="Where it goes",
     )
     batch_config: BatchConfig | None = _setting(  # noqa: RUF009 (it is frozen)
         None,

@@ -9,7 +9,7 @@ import pytest
 from tests.console_pages import Shell, matches, steps
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGES = ("tutorial.md",)
+PAGES = ("tutorial.md", "terminal.md")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from burler.cli.helping import Command, argument, option
+
 if TYPE_CHECKING:
     AgeType = click.ParamType[float]
 else:
@@ -34,18 +36,12 @@ class Age(AgeType):
         return number * _UNITS.get(found[2], 0)
 
 
-@click.command("clean")
-@click.argument("root", metavar="ROOT")
-@click.option(
-    "--older-than", type=Age(), required=True, metavar="AGE", help="Since the last change: 7d, 12h, 30m, 90s."
-)
-@click.option(
-    "--prefix", default="", metavar="TEXT", help="Only files whose path below ROOT begins so (storage.prefix)."
-)
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
-@click.option(
-    "--storage-options", metavar="JSON|FILE", help="For the library that reaches ROOT; secrets belong in a FILE."
-)
+@click.command("clean", cls=Command)
+@argument("root", metavar="ROOT")
+@option("--older-than", type=Age(), required=True, metavar="AGE", help="Since the last change: 7d, 12h, 30m, 90s.")
+@option("--prefix", default="", metavar="TEXT", help="Only files whose path below ROOT begins so (storage.prefix).")
+@option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@option("--storage-options", metavar="JSON|FILE", help="For the library that reaches ROOT; secrets belong in a FILE.")
 def clean(root: str, older_than: float, prefix: str, dry_run: bool, storage_options: str | None) -> int:
     """Remove batch files below ROOT (a folder, or a URL such as s3://bucket/batches) that are older than AGE.
 

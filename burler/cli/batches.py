@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 import click
 
 from burler.batch_config import CODECS, DIALECTS, FORMATS, PACKINGS, BatchConfig, read_batch_config
-from burler.cli import process
+from burler.cli import completing, process
+from burler.cli.helping import Choice, Group, option
 from burler.cli.sizes import SizeType
 from burler.errors import ConfigError, UsageError
 from burler.runtime.signals import Stopper
@@ -29,15 +30,25 @@ _COMPRESSIONS = tuple(dict.fromkeys((*PACKINGS, *(name for names in CODECS.value
 _JSON = "JSON|FILE"
 
 
-@click.group()
+FORM, PLACE, SIZES = "What the files are", "Where they go", "When one ends"
+MESSAGES, SOURCE = "The messages", "What is read"
+
+
+@click.group(cls=Group)
 def batch() -> None:
-    """BATCH messages: bulk files between a tap and a target."""
+    """BATCH messages: bulk files between a tap and a target.
+
+    \b
+    tap-anything --config c.json | burler batch pack --storage ./batches | target-that-takes-batches
+    tap-with-batches --config c.json | burler batch expand | target-anything
+    burler batch clean ./batches --older-than 7d
+    """
 
 
 def _new_files(command: Command) -> Command:
     """Decorator: how the new files are to be; all options together reach the command as ``config``."""
     options = (
-        click.option(
+        option(
             "-c",
             "--config",
             "files",
@@ -45,36 +56,88 @@ def _new_files(command: Command) -> Command:
             metavar="FILE",
             help="File that holds a batch_config; options go before it.",
         ),
-        click.option("--format", "form", type=click.Choice(FORMATS), help="Format of the files.  [default: jsonl]"),
-        click.option(
+        option(
+            "--format",
+            "form",
+            section=FORM,
+            type=Choice(FORMATS),
+            show_default="jsonl",
+            help="Format of the files.",
+        ),
+        option(
             "--compression",
-            type=click.Choice(_COMPRESSIONS),
-            help="none, gzip or zstd; inside of Parquet and Arrow what those know.  [default: none; parquet: zstd]",
+            section=FORM,
+            type=Choice(_COMPRESSIONS),
+            show_default="none; parquet: zstd",
+            help="none, gzip or zstd; inside of Parquet and Arrow what those know.",
         ),
-        click.option("--format-options", metavar=_JSON, help='Of csv: {"delimiter": ";"}.'),
-        click.option("--level", type=int, help="How hard to compress."),
-        click.option("--storage", metavar="URL", help="Folder or URL for the files.  [default: ./batches]"),
-        click.option("--prefix", metavar="TEXT", help="Begins the names of the files."),
-        click.option(
-            "--storage-options", metavar=_JSON, help="For the library that reaches --storage; secrets belong in a FILE."
+        option("--format-options", section=FORM, metavar=_JSON, help='Of csv: {"delimiter": ";"}.'),
+        option("--level", section=FORM, type=int, metavar="N", help="How hard to compress."),
+        option(
+            "--storage",
+            section=PLACE,
+            metavar="URL",
+            shell_complete=completing.folders,
+            show_default="./batches",
+            help="Folder or URL for the files.",
         ),
-        click.option("--batch-size", type=click.IntRange(min=1), help="Rows in a file at most.  [default: 100000]"),
-        click.option(
-            "--batch-bytes", type=SizeType(), metavar="SIZE", help="Of a file, before compression.  [default: 128MiB]"
+        option("--prefix", section=PLACE, metavar="TEXT", help="Begins the names of the files."),
+        option(
+            "--storage-options",
+            section=PLACE,
+            metavar=_JSON,
+            help="For the library that reaches --storage; secrets belong in a FILE.",
         ),
-        click.option("--batch-age-seconds", type=float, help="Since a file's first row.  [default: 60]"),
-        click.option("--dialect", type=click.Choice(DIALECTS), help="Keys of the messages.  [default: both]"),
-        click.option(
+        option(
+            "--batch-size",
+            section=SIZES,
+            type=click.IntRange(min=1),
+            metavar="N",
+            show_default="100000",
+            help="Rows in a file at most.",
+        ),
+        option(
+            "--batch-bytes",
+            section=SIZES,
+            type=SizeType(),
+            metavar="SIZE",
+            show_default="128MiB",
+            help="Of a file, before compression.",
+        ),
+        option(
+            "--batch-age-seconds",
+            section=SIZES,
+            type=float,
+            metavar="SECONDS",
+            show_default="60",
+            help="Since a file's first row.",
+        ),
+        option(
+            "--dialect",
+            section=MESSAGES,
+            type=Choice(DIALECTS),
+            show_default="both",
+            help="Keys of the messages.",
+        ),
+        option(
             "--activate-version/--no-activate-version",
+            section=MESSAGES,
             default=None,
-            help="Whether ACTIVATE_VERSION goes on.  [default: in --dialect sip]",
+            show_default="in --dialect sip",
+            help="Whether ACTIVATE_VERSION goes on.",
         ),
-        click.option("--presign-seconds", type=click.IntRange(min=1), help="Sign URLs, for so long (--dialect sip)."),
+        option(
+            "--presign-seconds",
+            section=MESSAGES,
+            type=click.IntRange(min=1),
+            metavar="SECONDS",
+            help="Sign URLs, for so long (--dialect sip).",
+        ),
     )
 
     @functools.wraps(command)
     def with_config(**given: Any) -> Any:
-        names = {parameter.name for option in options for parameter in _parameters(option)}
+        names = {parameter.name for made in options for parameter in _parameters(made)}
         said = {name: given.pop(name) for name in list(given) if name in names}
         return command(config=batch_config(**said), **given)
 
@@ -84,31 +147,28 @@ def _new_files(command: Command) -> Command:
     return cast(Command, decorated)
 
 
-def _parameters(option: Callable[[Any], Any]) -> list[click.Parameter]:
+def _parameters(made: Callable[[Any], Any]) -> list[click.Parameter]:
     def bare() -> None:
         """Holds an option."""
 
-    return cast(list[click.Parameter], cast(Any, option(bare)).__click_params__)
+    return cast(list[click.Parameter], cast(Any, made(bare)).__click_params__)
 
 
-_TAP = click.option("--tap", default="tap", show_default=True, metavar="NAME", help="Stands in the names of the files.")
-_SOURCE_OPTIONS = click.option(
-    "--source-options", metavar=_JSON, help="For the library that reaches the files that are read."
+_TAP = option("--tap", section=MESSAGES, default="tap", metavar="NAME", help="Stands in the names of the files.")
+_SOURCE_OPTIONS = option(
+    "--source-options", section=SOURCE, metavar=_JSON, help="For the library that reaches the files that are read."
 )
 
 
 @batch.command()
-@click.option(
+@option(
     "--processes",
     type=click.IntRange(1, 256),
     default=1,
-    show_default=True,
     metavar="N",
     help="Read files by N worker processes, in order.",
 )
-@click.option(
-    "--storage-options", metavar=_JSON, help="For the library that reaches the files; secrets belong in a FILE."
-)
+@option("--storage-options", metavar=_JSON, help="For the library that reaches the files; secrets belong in a FILE.")
 def expand(processes: int, storage_options: str | None) -> int:
     """BATCH -> RECORD: the messages of any tap on stdin, rows in place of files. Everything else passes as it is.
 

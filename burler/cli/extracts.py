@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from burler.cli import common, process
-from burler.cli.lakes_common import lake_options, read_lake_options
-from burler.cli.options import CONFIG
+from burler.cli import common, completing, process
+from burler.cli.helping import Command, argument, option
+from burler.cli.lakes_common import lake_options_in, read_lake_options
+from burler.cli.options import CONFIG, READ, WRITE
 from burler.config.loading import Loaded, load, load_config
 from burler.declare.tap import Tap
 from burler.errors import UsageError
@@ -37,22 +38,44 @@ _CONFS = {
 }
 
 
-@click.command(epilog=process.EXIT_CODES)
-@click.argument("names", nargs=-1, metavar="[APP] LAKE")
-@click.option("--exec", "command", metavar="COMMAND", help="Any other Singer tap in place of APP: one task a stream.")
-@click.option("-c", "--config", multiple=True, metavar="FILE", help=CONFIG)
-@click.option("--catalog", metavar="FILE", help="Catalog that says which streams and fields are wanted.")
-@click.option("-p", "--properties", metavar="FILE", help="Legacy form of --catalog.")
-@click.option("-s", "--state", metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines.")
-@click.option("--select", metavar="PATTERNS", help="Streams and fields: 'contacts,contacts.name,!contacts.email'.")
-@click.option("--tap-id", metavar="ID", help="Folder of this tap in the lake; by default its name.")
-@click.option(
-    "--slots", type=click.IntRange(min=1), metavar="N", help="Tasks at a time: sources wait, so more than cores. [8]"
+SPARK = "Spark"
+
+
+@click.command(cls=Command, epilog=process.EXIT_CODES)
+@argument("names", nargs=-1, metavar="[APP] LAKE")
+@option(
+    "--exec",
+    "command",
+    section=READ,
+    metavar="COMMAND",
+    help="Any other Singer tap in place of APP: one task a stream.",
 )
-@click.option("--master", metavar="URL", help="Spark master; local[N,3] with N slots by default.")
-@click.option("--remote", metavar="URL", help="Spark Connect server instead of a master: sc://host:15002.")
-@lake_options
-@click.option("-o", "--out-file", metavar="FILE", help="File that always holds the latest state.")
+@option("-c", "--config", section=READ, multiple=True, metavar="FILE", help=CONFIG)
+@option("--catalog", section=READ, metavar="FILE", help="Catalog that says which streams and fields are wanted.")
+@option("-p", "--properties", section=READ, metavar="FILE", help="Legacy form of --catalog.")
+@option(
+    "-s", "--state", section=READ, metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines."
+)
+@option(
+    "--select",
+    section=READ,
+    metavar="PATTERNS",
+    shell_complete=completing.streams_of_catalog,
+    help="Streams and fields: 'contacts,contacts.name,!contacts.email'.",
+)
+@option("--tap-id", section=WRITE, metavar="ID", show_default="its name", help="Folder of this tap in the lake.")
+@option(
+    "--slots",
+    section=SPARK,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tasks at a time: sources wait, so more than cores.",
+    show_default="8",
+)
+@option("--master", section=SPARK, metavar="URL", show_default="local[SLOTS,3]", help="Spark master.")
+@option("--remote", section=SPARK, metavar="URL", help="Spark Connect server instead of a master: sc://host:15002.")
+@lake_options_in(WRITE)
+@option("-o", "--out-file", section=WRITE, metavar="FILE", help="File that always holds the latest state.")
 def extract(names: tuple[str, ...], **options: Any) -> int:
     """Extract APP into LAKE on Spark: each partition of a stream is a task, and a commit. STATE lines go to stdout.
 

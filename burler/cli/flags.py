@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from burler.cli.helping import option
 from burler.errors import ConfigError
 from burler.settings import Settings, default_text, option_of, read_value
 
@@ -17,24 +18,17 @@ SETTINGS: tuple[Field[Any], ...] = tuple(item for item in fields(Settings) if it
 _COUNT_IN_A_TAIL_RUN = ("tail_max_rounds", "tail_max_seconds")  # who gives them expects the run to be one
 
 
-class TailOption(click.Option):
-    """An option that help lists under a heading of its own, not among the others."""
-
-    def get_help_record(self, ctx: click.Context) -> None:
-        """Nothing among the others."""
-
-    def row(self, ctx: click.Context) -> tuple[str, str]:
-        """The option and what it does, for that heading."""
-        return super().get_help_record(ctx) or ("", "")
+TAIL = "Tail (each is a setting, too: in the config with _ for -; an option here comes before it)"
 
 
-def option(item: Field[Any]) -> Any:
+def option_of_setting(item: Field[Any]) -> Any:
     """The decorator that gives a command the option of a setting."""
     about = item.metadata["about"].removeprefix("Tail: ").replace("`", "")
     name = option_of(item.name)
-    return click.option(
+    group = item.metadata["group"]
+    return option(
         f"{name}/--no-{name[2:]}" if str(item.type).startswith("bool") else name,
-        cls=TailOption if item.metadata["group"] == "Tail" else click.Option,
+        section=TAIL if group == "Tail" else group,
         default=None,
         metavar=item.metadata["flag"] or None,
         callback=_check,

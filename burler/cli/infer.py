@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from burler.cli import process
+from burler.cli.helping import Choice, Command, argument, option
 from burler.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -22,32 +23,29 @@ logger = logging.getLogger(__name__)
 _SHOWN = 10
 
 
-@click.command()
-@click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option("--stream", metavar="NAME", help="Only this stream of a tap's messages.")
-@click.option("--rows", metavar="PATH", help="Where the records lie in each document: data.items")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Take at most N records (of each stream).")
-@click.option(
+@click.command(cls=Command)
+@argument("files", nargs=-1, metavar="[FILE]...")
+@option("--stream", metavar="NAME", help="Only this stream of a tap's messages.")
+@option("--rows", metavar="PATH", help="Where the records lie in each document: data.items")
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="Take at most N records (of each stream).")
+@option(
     "--input",
     "kind",
-    type=click.Choice(["auto", "records", "messages"]),
+    type=Choice(["auto", "records", "messages"]),
     default="auto",
-    show_default=True,
     help="What comes in; auto looks at the first document.",
 )
-@click.option("--nullable", is_flag=True, help="Let every field be null, also those that never were.")
-@click.option(
+@option("--nullable", is_flag=True, help="Let every field be null, also those that never were.")
+@option(
     "--map-keys",
     type=click.IntRange(min=1),
     default=200,
-    show_default=True,
     metavar="N",
     help="An object below the record with more different keys than this is a map.",
 )
-@click.option(
+@option(
     "--formats",
     default="date-time,date",
-    show_default=True,
     metavar="LIST",
     help="Formats to look for: date-time, date, time, uuid; or none.",
 )

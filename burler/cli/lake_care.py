@@ -9,19 +9,20 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from burler.cli import process
+from burler.cli import completing, process
 from burler.cli.batch_clean import Age
+from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options, open_lake
 from burler.cli.sizes import SizeType
 
 Say = Callable[[str], None]
-Command = TypeVar("Command", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 logger = logging.getLogger(__name__)
 _SAFE_SECONDS = 60.0
 
 
-def _narrowing(command: Command) -> Command:
+def _narrowing(command: Function) -> Function:
     """Decorator: the lake and the options that say which part of it. The command gets ``store, taps, streams`` and
     ``say``, which prints a line."""
 
@@ -34,24 +35,33 @@ def _narrowing(command: Command) -> Command:
             return command(store=store, taps=tap or None, streams=stream or None, say=say, **options)
 
     decorated: Any = lake_options(opened)
-    decorated = click.option("--stream", multiple=True, metavar="NAME", help="Only this stream (several times).")(
-        decorated
-    )
-    decorated = click.option("--tap", multiple=True, metavar="ID", help="Only this tap (several times).")(decorated)
-    return cast(Command, click.argument("lake", metavar="LAKE")(decorated))
+    for name, metavar, complete in (
+        ("--stream", "NAME", completing.streams_of_lake),
+        ("--tap", "ID", completing.taps_of_lake),
+    ):
+        about = f"Only this {name[2:]}; may be given again."
+        decorated = option(name, multiple=True, metavar=metavar, shell_complete=complete, help=about)(decorated)
+    return cast(Function, argument("lake", metavar="LAKE")(decorated))
 
 
-_jobs = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Files read at a time.  [default: one a processor]"
+_jobs = option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", show_default="one a processor", help="Files read at a time."
 )
 
 
-@click.command("ls")
+@click.command("ls", cls=Command)
 @_narrowing
-@click.option("--files", "with_files", is_flag=True, help="Name each data file.")
-@click.option("--json", "as_json", is_flag=True, help="Everything, as one JSON object.")
+@option("--files", "with_files", is_flag=True, help="Name each data file.")
+@option("--json", "as_json", is_flag=True, help="Everything, as one JSON object.")
 def ls(store: Any, taps: Any, streams: Any, say: Say, with_files: bool, as_json: bool) -> int:
-    """List the taps, streams, schema versions and files of a lake; opens no data file."""
+    """List the taps, streams, schema versions and files of a lake; opens no data file.
+
+    \b
+    burler lake ls ./lake
+    burler lake ls ./lake --tap tap-crm --files
+
+    Exit codes: 0 listed, 1 a part of the lake can't be read, 2 usage.
+    """
     import msgspec
 
     from burler.cli.lake_tables import lake_text
@@ -66,13 +76,20 @@ def ls(store: Any, taps: Any, streams: Any, say: Say, with_files: bool, as_json:
     return 1 if found.problem or any(stream.problem for tap in found.taps for stream in tap.streams) else 0
 
 
-@click.command("check")
+@click.command("check", cls=Command)
 @_narrowing
-@click.option("--fast", is_flag=True, help="Open no data file: only listings and manifests.")
+@option("--fast", is_flag=True, help="Open no data file: only listings and manifests.")
 @_jobs
-@click.option("--json", "as_json", is_flag=True, help="The findings as one JSON object.")
+@option("--json", "as_json", is_flag=True, help="The findings as one JSON object.")
 def check(store: Any, taps: Any, streams: Any, say: Say, fast: bool, jobs: int | None, as_json: bool) -> int:
-    """Find what is wrong with a lake, and what to do about it. Changes nothing. Exit code 1 if there is something."""
+    """Find what is wrong with a lake, and what to do about it. Changes nothing.
+
+    \b
+    burler lake check ./lake
+    burler lake check ./lake --fast --json > findings.json
+
+    Exit codes: 0 nothing was found, 1 something was, 2 usage.
+    """
     import msgspec
 
     from burler.cli.lake_tables import counted, plain
@@ -95,12 +112,18 @@ def check(store: Any, taps: Any, streams: Any, say: Say, fast: bool, jobs: int |
     return 1 if done.findings else 0
 
 
-@click.command("rebuild")
+@click.command("rebuild", cls=Command)
 @_narrowing
 @_jobs
 def rebuild(store: Any, taps: Any, streams: Any, say: Say, jobs: int | None) -> int:
     """Make manifest.json, catalogue.json and singerlake.json from the data files. No row is lost; running writers end
-    with exit code 3 and go on from their last STATE."""
+    with exit code 3 and go on from their last STATE.
+
+    \b
+    burler lake rebuild ./lake --tap tap-crm --stream orders
+
+    Exit codes: 0 done, 1 something could not be taken in, 2 usage, 3 another writer has the lock.
+    """
     from burler.cli.lake_tables import counted, plain
     from burler.lake import care
 
@@ -121,20 +144,26 @@ def rebuild(store: Any, taps: Any, streams: Any, say: Say, jobs: int | None) -> 
     return 0 if done.is_whole else 1
 
 
-@click.command("compact")
+@click.command("compact", cls=Command)
 @_narrowing
-@click.option(
+@option(
     "--below-bytes",
     type=SizeType(),
     metavar="SIZE",
-    help="The most a new file may have, before compression: 16MiB.  [default: 64MiB]",
+    show_default="64MiB",
+    help="The most a new file may have, before compression.",
 )
-@click.option(
-    "--older-than", type=Age(), default="0", metavar="AGE", help="Leave files alone that are younger: 7d, 12h."
-)
+@option("--older-than", type=Age(), default="0", metavar="AGE", help="Leave files alone that are younger: 7d, 12h.")
 def compact(store: Any, taps: Any, streams: Any, say: Say, below_bytes: int | None, older_than: float) -> int:
     """Put many small files together into few: the same rows in the same order. Writers and readers go on meanwhile; the
-    old files stay until 'burler lake vacuum'."""
+    old files stay until 'burler lake vacuum'.
+
+    \b
+    burler lake compact ./lake --older-than 1d
+    burler lake vacuum ./lake --yes
+
+    Exit codes: 0 done, 1 a stream could not be compacted, 2 usage, 3 another writer has the lock.
+    """
     from burler.cli.lake_tables import counted, plain, size
     from burler.lake import care
     from burler.lake.care.compacting import BELOW_BYTES
@@ -160,19 +189,25 @@ def compact(store: Any, taps: Any, streams: Any, say: Say, below_bytes: int | No
     return 1 if any(one.problems for one in done.streams) else 0
 
 
-@click.command("vacuum")
+@click.command("vacuum", cls=Command)
 @_narrowing
-@click.option(
+@option(
     "--older-than",
     type=Age(),
     default="7d",
-    show_default=True,
     metavar="AGE",
     help="Unreferenced for so long: 7d, 12h. Longer than any read of the lake takes, and than files stay open.",
 )
-@click.option("--yes", is_flag=True, help="Remove; without it only say what would be.")
+@option("--yes", is_flag=True, help="Remove; without it only say what would be.")
 def vacuum(store: Any, taps: Any, streams: Any, say: Say, older_than: float, yes: bool) -> int:
-    """Remove files that nothing refers to any more: replaced ones, orphans, what killed processes left, dead locks."""
+    """Remove files that nothing refers to any more: replaced ones, orphans, what killed processes left, dead locks.
+
+    \b
+    burler lake vacuum ./lake
+    burler lake vacuum ./lake --older-than 30d --yes
+
+    Exit codes: 0 done, 1 a file could not be removed, 2 usage.
+    """
     from burler.cli.lake_tables import age, counted, plain
     from burler.lake import care
 
@@ -190,16 +225,27 @@ def vacuum(store: Any, taps: Any, streams: Any, say: Say, older_than: float, yes
     return 1 if done.problems else 0
 
 
-@click.command("describe")
-@click.argument("lake", metavar="LAKE")
-@click.option("--tap", required=True, metavar="ID", help="The tap, as its folder in the lake is named.")
-@click.option("--owner", metavar="TEXT", help="Person or team. An empty text removes it.")
-@click.option("--description", metavar="TEXT", help="What it is for.")
-@click.option("--documentation", metavar="URL", help="Where to read about it.")
-@click.option("--status-link", metavar="URL", help="Where the log of its job is.")
+@click.command("describe", cls=Command)
+@argument("lake", metavar="LAKE")
+@option(
+    "--tap",
+    required=True,
+    metavar="ID",
+    shell_complete=completing.taps_of_lake,
+    help="The tap, as its folder in the lake is named.",
+)
+@option("--owner", metavar="TEXT", help="Person or team. An empty text removes it.")
+@option("--description", metavar="TEXT", help="What it is for.")
+@option("--documentation", metavar="URL", help="Where to read about it.")
+@option("--status-link", metavar="URL", help="Where the log of its job is.")
 @lake_options
 def describe(lake: str, tap: str, lake_options: str | None, **notes: str | None) -> int:
-    """Say who owns a tap, what it is for and where to read more; without options: what the lake says of it now."""
+    """Say who owns a tap, what it is for and where to read more; without options: what the lake says of it now.
+
+    \b
+    burler lake describe ./lake --tap tap-crm --owner sales@example.com --description "Orders of the shop"
+    burler lake describe ./lake --tap tap-crm
+    """
     from burler.cli.lake_tables import notes_text
     from burler.lake import care
 

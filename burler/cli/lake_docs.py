@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from burler.cli import process
+from burler.cli import completing, process
+from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options, open_lake
 from burler.errors import UsageError
 
@@ -17,17 +18,17 @@ logger = logging.getLogger(__name__)
 _EPOCH = "SOURCE_DATE_EPOCH"
 
 
-@click.command()
-@click.argument("url", metavar="LAKE")
-@click.argument("out")
-@click.option(
+@click.command(cls=Command)
+@argument("url", metavar="LAKE")
+@argument("out", shell_complete=completing.folders)
+@option(
     "--samples",
     type=click.IntRange(0, 1000),
     default=0,
     metavar="N",
     help="Show N rows of each stream. They may hold personal data; without this option none is shown.",
 )
-@click.option("--title", metavar="TEXT", help="Heading of the site; else the last part of LAKE.")
+@option("--title", metavar="TEXT", show_default="last part of LAKE", help="Heading of the site.")
 @lake_options
 def docs(url: str, out: str, samples: int, title: str | None, lake_options: str | None) -> int:
     """Make a site about LAKE (a folder or a URL) in the folder OUT: pages to open from the disk, or to serve.
@@ -35,7 +36,7 @@ def docs(url: str, out: str, samples: int, title: str | None, lake_options: str 
     \b
     burler lake docs ./lake ./lake-docs && open lake-docs/index.html
 
-    What can't be read is said on its page and as a warning; the exit code is 1 then.
+    Exit codes: 0 done, 1 something of the lake can't be read (its page and a warning say what), 2 usage.
     """
     from burler.cli.lake_tables import counted
     from burler.lake.site import build_site

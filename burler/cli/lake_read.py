@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from burler.cli import common, process
+from burler.cli import common, completing, process
+from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options, open_lake
 from burler.errors import BurlerError, UsageError
 
@@ -19,18 +20,39 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-@click.command()
-@click.argument("url", metavar="LAKE")
-@click.option("--tap", "taps", multiple=True, metavar="ID", help="This tap alone; may be given several times.")
-@click.option("--stream", "streams", multiple=True, metavar="NAME", help="This stream alone; may be given again.")
-@click.option("--schema", metavar="VERSION", help="v2, v2.. (from that on), or a schema's hash.")
-@click.option("--since", metavar="TIME", help="Rows extracted from this time on: 2024-05-01, 2024-05-01T12:00:00Z.")
-@click.option("--until", metavar="TIME", help="Rows extracted before this time.")
-@click.option("--columns", metavar="A,B", help="These fields alone, and those of the key.")
-@click.option("-d", "--discover", is_flag=True, help="Print the catalog and end.")
-@click.option("--catalog", metavar="FILE", help="Streams and fields as this catalog selects them.")
-@click.option("--properties", metavar="FILE", help="The same, as older orchestrators spell it.")
-@click.option("-s", "--state", metavar="FILE", help="Only what is new since this state.")
+PART, TAP = "Which part of the lake", "As a tap"
+
+
+@click.command(cls=Command)
+@argument("url", metavar="LAKE")
+@option(
+    "--tap",
+    "taps",
+    section=PART,
+    multiple=True,
+    metavar="ID",
+    shell_complete=completing.taps_of_lake,
+    help="This tap alone; may be given several times.",
+)
+@option(
+    "--stream",
+    "streams",
+    section=PART,
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completing.streams_of_lake,
+    help="This stream alone; may be given again.",
+)
+@option("--schema", section=PART, metavar="VERSION", help="v2, v2.. (from that on), or a schema's hash.")
+@option(
+    "--since", section=PART, metavar="TIME", help="Rows extracted from this time on: 2024-05-01, 2024-05-01T12:00:00Z."
+)
+@option("--until", section=PART, metavar="TIME", help="Rows extracted before this time.")
+@option("--columns", section=PART, metavar="A,B", help="These fields alone, and those of the key.")
+@option("-d", "--discover", section=TAP, is_flag=True, help="Print the catalog and end.")
+@option("--catalog", section=TAP, metavar="FILE", help="Streams and fields as this catalog selects them.")
+@option("--properties", section=TAP, metavar="FILE", help="The same, as older orchestrators spell it.")
+@option("-s", "--state", section=TAP, metavar="FILE", help="Only what is new since this state.")
 @lake_options
 def read(
     url: str,
@@ -50,6 +72,9 @@ def read(
 
     \b
     burler lake read ./lake --state state.json | target-anything
+    burler lake read ./lake --stream orders --since 2024-05-01 --columns id,total
+
+    Exit codes: 0 all is out, 1 a stream can't be read (the others are out), 2 usage, 4 nobody reads the output.
     """
     from burler.lake.reading.choice import window
     from burler.lake.replay.plan import Asked

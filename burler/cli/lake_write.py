@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from burler.cli import process
+from burler.cli import completing, process
 from burler.cli.batches import read_options
-from burler.cli.lakes_common import lake_options, open_lake
+from burler.cli.helping import Choice, Command, argument, option
+from burler.cli.lakes_common import lake_options_in, open_lake
 from burler.cli.sizes import SizeType
 from burler.errors import UsageError
 
@@ -26,39 +27,97 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-@click.command()
-@click.argument("path", metavar="LAKE")
-@click.option("--tap-id", metavar="ID", help="Folder of this tap in the lake.")
-@click.option(
-    "--max-file-bytes", type=SizeType(), metavar="SIZE", help="Close a file at this size, before compression: 64MiB."
+FILES, LOCKS, STORES = "The files", "Other writers", "Stores"
+
+
+@click.command(cls=Command)
+@argument("path", metavar="LAKE")
+@option(
+    "--tap-id", metavar="ID", shell_complete=completing.taps_of_lake, help="Folder of this tap in the lake (required)."
 )
-@click.option("--max-file-records", type=click.IntRange(min=1), help="Close a file at this many records.")
-@click.option("--max-file-age-seconds", type=float, help="Close a file at this age.")
-@click.option("--max-open-files", type=click.IntRange(min=1), help="Streams with an open file at a time.")
-@click.option("--max-open-bytes", type=SizeType(), metavar="SIZE", help="Size of all open files, compressed.")
-@click.option("--compression", type=click.Choice(["gz", "bz2", "none"]), default="gz", help="Of new files.")
-@click.option(
-    "--encoding", type=click.Choice(["base58", "base85"]), help="How a new lake spells schema hashes in folder names."
+@option(
+    "--max-file-bytes",
+    section=FILES,
+    type=SizeType(),
+    metavar="SIZE",
+    show_default="64MiB",
+    help="Close a file at this size, before compression.",
 )
-@click.option("--lock-ttl-seconds", type=float, help="Take over a lock that did not change for so long.")
-@click.option("--lock-timeout-seconds", type=float, help="Wait no longer for another writer's lock.")
-@click.option("--tail", is_flag=True, help="Input never ends: give a lock back after each commit.")
-@click.option(
+@option(
+    "--max-file-records",
+    section=FILES,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Close a file at this many records.",
+)
+@option(
+    "--max-file-age-seconds",
+    section=FILES,
+    type=float,
+    metavar="SECONDS",
+    show_default="60",
+    help="Close a file at this age.",
+)
+@option(
+    "--max-open-files",
+    section=FILES,
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="100",
+    help="Streams with an open file at a time.",
+)
+@option(
+    "--max-open-bytes",
+    section=FILES,
+    type=SizeType(),
+    metavar="SIZE",
+    show_default="1GiB",
+    help="Size of all open files, compressed.",
+)
+@option("--compression", section=FILES, type=Choice(["gz", "bz2", "none"]), default="gz", help="Of new files.")
+@option(
+    "--encoding",
+    section=FILES,
+    type=Choice(["base58", "base85"]),
+    show_default="base58",
+    help="How a new lake spells schema hashes in folder names.",
+)
+@option(
+    "--lock-ttl-seconds",
+    section=LOCKS,
+    type=float,
+    metavar="SECONDS",
+    show_default="300",
+    help="Take over a lock that did not change for so long.",
+)
+@option(
+    "--lock-timeout-seconds",
+    section=LOCKS,
+    type=float,
+    metavar="SECONDS",
+    show_default="600",
+    help="Wait no longer for another writer's lock.",
+)
+@option("--tail", section=LOCKS, is_flag=True, help="Input never ends: give a lock back after each commit.")
+@option(
     "--state-values", is_flag=True, help="Print the bare value of each STATE, as targets do, in place of the message."
 )
-@click.option(
+@option(
     "--storage-options",
+    section=STORES,
     metavar="JSON|FILE",
     help="For the library that reaches files of BATCH messages; secrets belong in a FILE.",
 )
-@lake_options
+@lake_options_in(STORES)
 def write(path: str, tap_id: str | None, storage_options: str | None, lake_options: str | None, **options: Any) -> int:
     """Write the messages of any tap on stdin into LAKE (a folder or a URL); STATE comes out once it is safe.
 
     \b
     tap-any --config c.json | burler lake write ./lake --tap-id tap-any --state-values >> states.jsonl
     tail -1 states.jsonl > state.json
-    tap-any --config c.json --state state.json | burler lake write ...
+    tap-any --config c.json --state state.json | burler lake write ./lake --tap-id tap-any
+
+    Exit codes: 0 all is committed, 1 input is broken, 2 usage, 3 another writer took over, 4 nobody reads STATE.
     """
     given = {key: value for key, value in options.items() if value is not None}
     return write_command(path, tap_id, given, storage_options, lake_options)

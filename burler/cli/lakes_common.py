@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from burler.cli.batches import read_options
+from burler.cli.helping import OPTIONS, option
 
 if TYPE_CHECKING:
     from burler.lake.store import Store
 
 LAKE_OPTIONS = "--lake-options"
 
-lake_options: Callable[[Any], Any] = click.option(
-    LAKE_OPTIONS,
-    metavar="JSON|FILE",
-    help="For the library that reaches the lake's store; secrets belong in a FILE or the environment.",
-)
+
+def lake_options_in(section: str = OPTIONS) -> Callable[[Any], Any]:
+    """The decorator that gives a command ``--lake-options``, under a heading of its help."""
+    return option(
+        LAKE_OPTIONS,
+        section=section,
+        metavar="JSON|FILE",
+        help="For the library that reaches the lake's store; secrets belong in a FILE or the environment.",
+    )
+
+
+lake_options = lake_options_in()
 
 
 def open_lake(url: str, options: str | None, *, must_exist: bool = False) -> Store:

@@ -7,10 +7,12 @@ from typing import Any
 import click
 
 import burler
-from burler.cli import process
+from burler.cli import completing, process
 from burler.cli.batch_clean import clean
 from burler.cli.batches import batch
+from burler.cli.completion import completion
 from burler.cli.extracts import extract
+from burler.cli.helping import Choice, Group, argument, option
 from burler.cli.infer import infer
 from burler.cli.lakes import lake
 from burler.cli.new import new
@@ -21,9 +23,17 @@ from burler.cli.verify import verify
 
 
 @click.group(
-    help="Singer taps, their raw lake, and tables made of it on Spark.",
+    cls=Group,
+    help="""Singer taps, their raw lake, and tables made of it on Spark.
+
+\b
+burler new tap-crm
+burler run tap_crm.py --config config.json | target-anything
+burler run tap_crm.py --config config.json --sink lake:./lake -o state.json
+burler export ./lake ./tables
+burler COMMAND --help
+""",
     epilog=process.EXIT_CODES,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(burler.__version__, prog_name="burler")
 def cli() -> None:
@@ -31,12 +41,16 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("app")
-@click.option("-c", "--config", multiple=True, metavar="FILE", help=CONFIG)
+@argument("app", shell_complete=completing.app)
+@option("-c", "--config", multiple=True, metavar="FILE", help=CONFIG)
 def discover(app: str, config: tuple[str, ...]) -> int:
     """Print the catalog of APP.
 
     APP is a file (tap_crm.py), a module (tap_crm), module:attribute, or an installed tap's command.
+
+    \b
+    burler discover tap_crm.py --config config.json > catalog.json
+    burler discover tap-crm --config config.json > catalog.json
     """
     from burler.cli import running
     from burler.runtime import apps
@@ -44,8 +58,8 @@ def discover(app: str, config: tuple[str, ...]) -> int:
     return running.discover_command(lambda: apps.load_app(app), config)
 
 
-@cli.command(cls=CommandWithSettings)
-@click.argument("app")
+@cli.command(cls=CommandWithSettings, epilog=process.EXIT_CODES)
+@argument("app", shell_complete=completing.app)
 @run_options
 def run(app: str, **options: Any) -> int:
     """Sync APP: Singer messages on stdout, or its data into a lake.
@@ -61,10 +75,15 @@ def run(app: str, **options: Any) -> int:
 
 
 @cli.command()
-@click.argument("app")
-@click.option("--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="How it is shown.")
+@argument("app", shell_complete=completing.app)
+@option("--format", "form", type=Choice(FORMS), default="text", help="How it is shown.")
 def about(app: str, form: str) -> int:
-    """Say what APP is: its config, settings, streams, and what each delivers."""
+    """Say what APP is: its config, settings, streams, and what each delivers.
+
+    \b
+    burler about tap_crm.py
+    burler about tap_crm.py --format markdown > tap-crm.md
+    """
     from burler.cli import running
     from burler.runtime import apps
 
@@ -72,8 +91,8 @@ def about(app: str, form: str) -> int:
 
 
 @cli.command()
-@click.argument("lake_path", metavar="LAKE")
-@click.argument("out")
+@argument("lake_path", metavar="LAKE")
+@argument("out", shell_complete=completing.folders)
 @export_options
 def export(lake_path: str, out: str, **options: Any) -> int:
     """Make tables in OUT of a lake, with Spark: the latest row of each key.
@@ -93,6 +112,7 @@ def export(lake_path: str, out: str, **options: Any) -> int:
 
 batch.add_command(clean)
 cli.add_command(batch)
+cli.add_command(completion)
 cli.add_command(extract)
 cli.add_command(infer)
 cli.add_command(lake)

@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from burler.cli.helping import Choice, Command, argument, option
+
 if TYPE_CHECKING:
     from burler.scaffold.kinds import Kind
     from burler.scaffold.project import Project
 
 
-@click.command()
-@click.argument("name")
-@click.option(
+@click.command(cls=Command)
+@argument("name")
+@option(
     "--kind",
-    type=click.Choice(["rest", "database", "file"]),
+    type=Choice(["rest", "database", "file"]),
     default="rest",
-    show_default=True,
     help="What the tap reads: a REST API, a database's tables, or files of a folder.",
 )
-@click.option("--into", default=".", show_default=True, metavar="DIR", help="The folder to make it in.")
+@option("--into", default=".", metavar="DIR", help="The folder to make it in.")
 def new(name: str, kind: str, into: str) -> int:
     """Make the project of a new tap in a folder NAME: it runs, discovers and tests green as it is.
 

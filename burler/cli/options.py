@@ -9,43 +9,73 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from burler.cli.flags import SETTINGS, TailOption, option
-from burler.cli.lakes_common import lake_options
+from burler.cli import completing
+from burler.cli.flags import SETTINGS, option_of_setting
+from burler.cli.helping import Choice, option
+from burler.cli.helping import Command as Helped
+from burler.cli.lakes_common import lake_options_in
 from burler.settings import Settings, default_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMS = ("text", "json", "markdown", "meltano")
 CONFIG = "Config file (JSON); several are merged. ENV: environment variables alone."
-_TAIL = "Tail (each is a setting, too: in the config with _ for -; an option here comes before it)"
+
+READ, WRITE, LOOK = "What is read", "Where it goes", "A look"
 
 _OPTIONS = (
-    click.option("-c", "--config", multiple=True, metavar="FILE", help=CONFIG),
-    click.option("--catalog", metavar="FILE", help="Catalog that says which streams and fields are wanted."),
-    click.option("-p", "--properties", metavar="FILE", help="Legacy form of --catalog."),
-    click.option(
-        "-s", "--state", metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines."
+    option("-c", "--config", section=READ, multiple=True, metavar="FILE", help=CONFIG),
+    option("--catalog", section=READ, metavar="FILE", help="Catalog that says which streams and fields are wanted."),
+    option("-p", "--properties", section=READ, metavar="FILE", help="Legacy form of --catalog."),
+    option(
+        "--select",
+        section=READ,
+        metavar="PATTERNS",
+        shell_complete=completing.streams_of_catalog,
+        help="Streams and fields: 'contacts,contacts.name,!contacts.email'.",
     ),
-    click.option("--select", metavar="PATTERNS", help="Streams and fields: 'contacts,contacts.name,!contacts.email'."),
-    click.option(
-        "--sink", default="stdout", show_default=True, metavar="SINK", help="stdout, lake:URL, or spark:OUT (tables)."
+    option(
+        "-s", "--state", section=READ, metavar="FILE", help="Go on from it: a state, a STATE message, or STATE lines."
     ),
-    click.option("--lake", metavar="URL", help="With --sink spark:OUT, the lake that rows land in. [OUT/_lake]"),
-    lake_options,
-    click.option("-o", "--out-file", metavar="FILE", help="File that always holds the latest state."),
-    click.option(
+    option(
+        "--sink",
+        section=WRITE,
+        default="stdout",
+        metavar="SINK",
+        shell_complete=completing.sink,
+        help="stdout, lake:URL, or spark:OUT (tables).",
+    ),
+    option(
+        "--lake",
+        section=WRITE,
+        metavar="URL",
+        shell_complete=completing.folders,
+        show_default="OUT/_lake",
+        help="With --sink spark:OUT, the lake that rows land in.",
+    ),
+    lake_options_in(WRITE),
+    option("-o", "--out-file", section=WRITE, metavar="FILE", help="File that always holds the latest state."),
+    option(
         "--report",
+        section=WRITE,
         metavar="FILE",
         help="File for a report of the run: a page with plots if its name ends with .html, else JSON.",
     ),
-    click.option(
+    option(
         "--test",
+        section=LOOK,
         is_flag=False,
         flag_value="records",
-        type=click.Choice(["records", "schema"]),
+        type=Choice(["records", "schema"]),
         help="A few rows of each stream (--limit 5), and no STATE. --test=schema: SCHEMA messages only.",
     ),
-    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="N rows of each stream, and no STATE."),
+    option(
+        "--limit",
+        section=LOOK,
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="N rows of each stream, and no STATE.",
+    ),
 )
 
 
@@ -59,19 +89,13 @@ def run_options(command: Command) -> Command:
         return command(**options, flags={name: value for name, value in said.items() if value is not None})
 
     decorated: Any = with_settings
-    for made in reversed((*_OPTIONS, *map(option, SETTINGS))):
+    for made in reversed((*_OPTIONS, *map(option_of_setting, SETTINGS))):
         decorated = made(decorated)
     return cast(Command, decorated)
 
 
-class CommandWithSettings(click.Command):
+class CommandWithSettings(Helped):
     """A command whose ``--help`` also lists the settings of a run, from the one table (specs 11.28)."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options, then those of tail under a heading of their own."""
-        super().format_options(ctx, formatter)
-        with formatter.section(_TAIL):
-            formatter.write_dl([param.row(ctx) for param in self.get_params(ctx) if isinstance(param, TailOption)])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The settings, then what the command says at its end."""

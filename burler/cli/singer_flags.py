@@ -8,8 +8,11 @@ import click
 
 import burler
 from burler.cli import process, running
+from burler.cli.helping import Choice, option
 from burler.cli.options import FORMS, CommandWithSettings, run_options
 from burler.declare.tap import Tap
+
+ELSE = "In place of a run"
 
 
 def main(tap: Tap, args: list[str] | None = None) -> None:
@@ -18,24 +21,37 @@ def main(tap: Tap, args: list[str] | None = None) -> None:
     process.end(process.click_exit(_command(tap), args, tap.name))
 
 
+def _help(tap: Tap) -> str:
+    """What the tap is, and how it is run."""
+    return f"""{tap.description or f"The Singer tap {tap.name}."}
+
+\b
+{tap.name} --config config.json --discover > catalog.json
+{tap.name} --config config.json --catalog catalog.json --state state.json | target-anything
+{tap.name} --about
+"""
+
+
 def _command(tap: Tap) -> click.Command:
     @click.command(
         name=tap.name,
         cls=CommandWithSettings,
-        help=tap.description or f"The Singer tap {tap.name}.",
+        help=_help(tap),
+        context_settings={"obj": lambda: list(tap._registry.names)},  # for completion
         epilog=process.EXIT_CODES,
     )
     @run_options
-    @click.option("-d", "--discover", "discover", is_flag=True, help="Print the catalog and end.")
-    @click.option(
+    @option("-d", "--discover", "discover", section=ELSE, is_flag=True, help="Print the catalog and end.")
+    @option(
         "--about",
+        section=ELSE,
         is_flag=False,
         flag_value="text",
-        type=click.Choice(FORMS),
+        type=Choice(FORMS),
         help="Say what the tap is and end: --about, --about=json, --about=markdown, --about=meltano.",
     )
-    @click.option("--format", "form", type=click.Choice(FORMS), help="The form of --about, as other taps spell it.")
-    @click.option("--version", is_flag=True, help="Print the tap's version and end.")
+    @option("--format", "form", section=ELSE, type=Choice(FORMS), help="The form of --about, as other taps spell it.")
+    @option("--version", section=ELSE, is_flag=True, help="Print the tap's version and end.")
     def command(
         *, about: str | None, form: str | None, version: bool, discover: bool, config: tuple[str, ...], **rest: Any
     ) -> int:

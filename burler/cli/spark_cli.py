@@ -9,17 +9,28 @@ from pathlib import Path
 
 import click
 
+from burler.cli import completing
+from burler.cli.helping import Group, argument, option
 from burler.errors import BurlerError, UsageError
 
 
-@click.group()
+@click.group(cls=Group)
 def spark() -> None:
-    """Spark: what is here, its start-up archive, pipelines."""
+    """Spark: what is here, its start-up archive, pipelines.
+
+    \b
+    burler spark info
+    burler spark archive --train
+    """
 
 
 @spark.command()
 def info() -> int:
-    """Show the Java, the packages and the archive that a session would use; nothing is started."""
+    """Show the Java, the packages and the archive that a session would use; nothing is started.
+
+    \b
+    burler spark info
+    """
     from burler.spark import java
     from burler.spark.session import driver_memory_mib
 
@@ -43,13 +54,17 @@ def info() -> int:
 
 
 @spark.command()
-@click.option("--train", "action", flag_value="train", help="Make it anew now (about a minute).")
-@click.option("--remove", "action", flag_value="remove", help="Remove all archives of this user.")
-@click.option("--status", "action", flag_value="status", default=True, help="Say what is there (the default).")
+@option("--train", "action", flag_value="train", help="Make it anew now (about a minute).")
+@option("--remove", "action", flag_value="remove", help="Remove all archives of this user.")
+@option("--status", "action", flag_value="status", default=True, help="Say what is there (the default).")
 def archive(action: str) -> int:
     """Show, make or remove the archive with which Spark's JVM starts in a fraction of the time.
 
     A first `burler export` makes it in the background. BURLER_SPARK_ARCHIVE=off turns it off.
+
+    \b
+    burler spark archive
+    burler spark archive --train
     """
     from burler.spark import archive as archives
     from burler.spark import training
@@ -73,14 +88,31 @@ def archive(action: str) -> int:
 
 
 @spark.command("init-pipeline")
-@click.argument("lake", metavar="LAKE")
-@click.argument("folder", metavar="FOLDER")
-@click.option("--stream", "streams", multiple=True, metavar="NAME", help="Only this stream; may be given again.")
-@click.option("--tap-id", "taps", multiple=True, metavar="ID", help="Only this tap; may be given again.")
+@argument("lake", metavar="LAKE")
+@argument("folder", metavar="FOLDER")
+@option(
+    "--stream",
+    "streams",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completing.streams_of_lake,
+    help="Only this stream; may be given again.",
+)
+@option(
+    "--tap-id",
+    "taps",
+    multiple=True,
+    metavar="ID",
+    shell_complete=completing.taps_of_lake,
+    help="Only this tap; may be given again.",
+)
 def init_pipeline(lake: str, folder: str, streams: tuple[str, ...], taps: tuple[str, ...]) -> int:
     """Write a project of Spark's declarative pipelines for LAKE into FOLDER: a table for each stream.
 
     It is yours from then on: `spark-pipelines run` in FOLDER fills the tables, again and again.
+
+    \b
+    burler spark init-pipeline ./lake ./pipeline --stream orders
     """
     from burler.spark import pipelines
 

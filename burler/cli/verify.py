@@ -6,36 +6,85 @@ from typing import Any
 
 import click
 
+from burler.cli import completing
+from burler.cli.helping import Choice, Command, argument, option
 from burler.cli.options import CONFIG
 
 FORMS = ("text", "json", "junit", "sarif", "html")
 
 
-@click.command()
-@click.argument("app", required=False)
-@click.option("-c", "--config", multiple=True, metavar="FILE", help=CONFIG + " With -: its secrets are looked for.")
-@click.option("--catalog", metavar="FILE", help="Catalog for the runs; without APP: verify this catalog alone.")
-@click.option("-s", "--state", metavar="FILE", help="State that the first run begins with (with -: that it was given).")
-@click.option("--exec", "command", metavar="COMMAND", help="Any tap's command: 'tap-foo --config c.json'.")
-@click.option(
-    "--earlier-state", multiple=True, metavar="FILE", help="A state of an earlier version, which must be accepted."
+RUNS, RULES, REPORT = "What is run", "Which rules", "The report"
+
+
+@click.command(cls=Command)
+@argument("app", required=False, shell_complete=completing.app)
+@option(
+    "-c", "--config", section=RUNS, multiple=True, metavar="FILE", help=CONFIG + " With -: its secrets are looked for."
 )
-@click.option("--select", "select_", multiple=True, metavar="RULES", help="Only these rules: C,B302. [ALL]")
-@click.option("--ignore", multiple=True, metavar="RULES", help="Not these: H, B324.")
-@click.option("--max-records", type=click.IntRange(min=1), metavar="N", help="End each run after N rows.")
-@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="End each run after S s.")
-@click.option("--resume/--no-resume", default=True, help="Run again from STATEs of the first run. [yes]")
-@click.option("--behaviour/--no-behaviour", default=True, help="Look at signals, flags, errors: a dozen runs. [yes]")
-@click.option("--requests/--no-requests", default=True, help="Note HTTP requests (with --exec: by a proxy). [yes]")
-@click.option("--strict", is_flag=True, default=None, help="Exit code 1 also for warnings.")
-@click.option("--baseline", metavar="FILE", help="Findings in this file are known, and do not count.")
-@click.option("--write-baseline", metavar="FILE", help="Write what is found into a baseline, and end with 0.")
-@click.option(
-    "--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="Form of the report."
+@option("--catalog", section=RUNS, metavar="FILE", help="Catalog for the runs; without APP: verify this catalog alone.")
+@option(
+    "-s",
+    "--state",
+    section=RUNS,
+    metavar="FILE",
+    help="State that the first run begins with (with -: that it was given).",
 )
-@click.option("--report", multiple=True, metavar="FILE", help="Further reports, by name: .json .xml .sarif .html .txt")
-@click.option("--rules", is_flag=True, help="List all rules.")
-@click.option("--explain", metavar="RULE", help="Say what a rule is about, why it hurts and how to mend it.")
+@option("--exec", "command", section=RUNS, metavar="COMMAND", help="Any tap's command: 'tap-foo --config c.json'.")
+@option(
+    "--earlier-state",
+    section=RUNS,
+    multiple=True,
+    metavar="FILE",
+    help="A state of an earlier version, which must be accepted.",
+)
+@option(
+    "--select",
+    "select_",
+    section=RULES,
+    multiple=True,
+    metavar="RULES",
+    shell_complete=completing.rules,
+    show_default="all",
+    help="Only these rules: C,B302.",
+)
+@option(
+    "--ignore",
+    section=RULES,
+    multiple=True,
+    metavar="RULES",
+    shell_complete=completing.rules,
+    help="Not these: H, B324.",
+)
+@option("--max-records", section=RUNS, type=click.IntRange(min=1), metavar="N", help="End each run after N rows.")
+@option(
+    "--max-seconds",
+    section=RUNS,
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="End each run after S s.",
+)
+@option("--resume/--no-resume", section=RUNS, default=True, help="Run again from STATEs of the first run.")
+@option("--behaviour/--no-behaviour", section=RUNS, default=True, help="Look at signals, flags, errors: a dozen runs.")
+@option("--requests/--no-requests", section=RUNS, default=True, help="Note HTTP requests (with --exec: by a proxy).")
+@option("--strict", section=RULES, is_flag=True, default=None, help="Exit code 1 also for warnings.")
+@option("--baseline", section=RULES, metavar="FILE", help="Findings in this file are known, and do not count.")
+@option("--write-baseline", section=RULES, metavar="FILE", help="Write what is found into a baseline, and end with 0.")
+@option("--format", "form", section=REPORT, type=Choice(FORMS), default="text", help="Form of the report.")
+@option(
+    "--report",
+    section=REPORT,
+    multiple=True,
+    metavar="FILE",
+    help="Further reports, by name: .json .xml .sarif .html .txt",
+)
+@option("--rules", section=RULES, is_flag=True, help="List all rules.")
+@option(
+    "--explain",
+    section=RULES,
+    metavar="RULE",
+    shell_complete=completing.rules,
+    help="Say what a rule is about, why it hurts and how to mend it.",
+)
 def verify(app: str | None, **options: Any) -> int:
     """Verify a tap: discovery, a run, runs resumed from its STATEs, and how it behaves as a program.
 

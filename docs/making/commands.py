@@ -11,7 +11,8 @@ import click
 
 import burler
 from burler.cli import process, singer_flags
-from burler.cli.flags import SETTINGS, TailOption
+from burler.cli.flags import SETTINGS, TAIL
+from burler.cli.helping import OPTIONS, Command, first_sentence
 from burler.cli.main import cli
 from burler.cli.options import CommandWithSettings
 from burler.settings import Settings, default_text
@@ -21,6 +22,7 @@ _DOCS = Path(__file__).parents[1]
 GUIDES = {
     "about": "config.md",
     "batch": "batch.md",
+    "completion": "terminal.md",
     "discover": "selecting.md",
     "export": "tables.md",
     "extract": "extract.md",
@@ -76,16 +78,20 @@ def _file(words: list[str]) -> str:
 
 def _page(words: list[str], command: click.Command, tap: bool = False) -> str:
     """Title, usage, what it does with its examples, arguments and options, exit codes."""
-    context = click.Context(command, info_name=" ".join(words))
+    context = click.Context(command, info_name=" ".join(words), **command.context_settings)
     guide = _guide(words, tap)
     usage = " ".join(command.collect_usage_pieces(context))
     parts = [f"# {' '.join(words)}", f"```text\n{' '.join(words)} {usage}\n```"]
     parts += [_OF_TAPS] if tap else _text(command.help or "")
-    options = [param for param in command.get_params(context) if isinstance(param, click.Option) and not param.hidden]
-    parts += ["## Options", _options([option for option in options if not isinstance(option, TailOption)], context)]
-    tail = [option for option in options if isinstance(option, TailOption)]
-    if tail:
-        parts += ["## Options that are settings, too", _SETTINGS_TOO, _options(tail, context)]
+    assert isinstance(command, Command)
+    sections = command.sections(context)
+    parts += ["## Options"]
+    for title, options in sections.items():
+        if title == TAIL:
+            parts += ["## Options that are settings, too", _SETTINGS_TOO]
+        elif title != OPTIONS:
+            parts += [f"### {title}"]
+        parts += [_options(options, context)]
     if isinstance(command, CommandWithSettings):
         rows = [
             f"| `{item.name}` | {_cell(item.metadata['about'])} | {_cell(_code(default_text(item)))} |"
@@ -143,8 +149,7 @@ def _prose(text: str) -> str:
 def _options(options: list[click.Option], context: click.Context) -> str:
     rows = []
     for option in options:
-        told = option.row(context) if isinstance(option, TailOption) else option.get_help_record(context)
-        names, about = told or (option.opts[0], "")
+        names, about = option.get_help_record(context) or (option.opts[0], "")
         about, default = _default(about)
         rows.append(f"| `{_in_code(names)}` | {_cell(_prose(about))} | {_cell(_code(default))} |")
     return "\n".join(["| option | does | default |", "|---|---|---|", *rows])
@@ -155,7 +160,7 @@ def _default(about: str) -> tuple[str, str]:
     found = re.search(r"\s*\[([^\[\]]*)\]\s*$", about)
     if not found:
         return about, ""
-    default = re.search(r"default: (.*)", found[1])
+    default = re.search(r"default: ([^;]*(?:; [a-z]+: [^;]*)*)", found[1])
     rest = "; ".join(part for part in found[1].split("; ") if not part.startswith("default: "))
     before = about[: found.start()]
     return f"{before} ({rest})" if default and rest else before if default else about, default[1] if default else ""
@@ -183,7 +188,7 @@ def _index() -> str:
         _toctree([*(_file(words) for words, _ in commands()), f"{TAP}.md"]),
         "| command | does |\n|---|---|\n"
         + "\n".join(
-            f"| [`{' '.join(words)}`]({_file(words)}) | {_cell(_prose(_first(command)))} |"
+            f"| [`{' '.join(words)}`]({_file(words)}) | {_cell(_prose(first_sentence(command)))} |"
             for words, command in commands()
         ),
         "## Exit codes",
@@ -192,12 +197,6 @@ def _index() -> str:
         "which error ends with which.",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _first(command: click.Command) -> str:
-    """The first sentence of a command's help."""
-    paragraph = " ".join((command.help or "").strip().split("\n\n")[0].split())
-    return re.split(r"(?<=[.])\s", paragraph)[0]
 
 
 def _exit_codes() -> list[tuple[str, str]]:

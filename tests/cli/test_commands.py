@@ -96,6 +96,11 @@ def test_the_script_takes_the_singer_flags(tmp_path: Path):
     ("args", "says"),
     [
         (["nosuch"], "No such command 'nosuch'"),
+        (["exprot", "lake", "out"], "Did you mean: burler export?"),
+        (["check", "lake"], "Did you mean: burler lake check?"),
+        (["lake", "chekc", "lake"], "Did you mean: burler lake check?"),
+        (["zzz"], "There are: about, batch, completion, discover"),
+        (["new", "tap-x", "--kind", "rset"], "'rset' is not one of 'rest', 'database', 'file'. Did you mean 'rest'?"),
         (["run"], "Missing argument 'APP'"),
         (["run", "tap_x.py", "--nosuch"], "--nosuch"),
         (["run", "tap_x.py", "--sink", "kafka:x"], "--sink 'kafka:x' is unknown"),

@@ -1,0 +1,132 @@
+"""What a shell offers where somebody presses Tab: files, folders, streams, rules.
+
+Nothing of the user's runs for it: names of streams are read from a catalog file or from the folders of a lake on this
+machine, or are those that a tap's own script has declared already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+Items = list[CompletionItem]
+Completer = Callable[[click.Context, click.Parameter, str], Items]
+
+_CATALOG_BYTES = 20_000_000  # more takes too long for a key
+
+
+def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """The shell's own: files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """The shell's own: folders."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
+_METAVARS: dict[str, Completer] = {
+    "FILE": files,
+    "[FILE]...": files,
+    "JSON|FILE": files,
+    "LAKE": folders,
+    "FOLDER": folders,
+    "DIR": folders,
+    "OUT": folders,
+    "ROOT": folders,
+    "[APP] LAKE": files,
+}
+
+
+def for_metavar(metavar: str | None) -> Completer | None:
+    """What a value of that name is completed with; None: click's own (choices)."""
+    return _METAVARS.get(metavar or "")
+
+
+def app(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """APP: a file or folder, or the command of an installed tap once ``tap-`` is written."""
+    if incomplete.startswith("tap-"):
+        return tap_scripts(_ctx, _param, incomplete)
+    return [CompletionItem(incomplete, type="file")]
+
+
+def tap_scripts(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """The commands of installed taps, as they are named."""
+    from importlib.metadata import entry_points
+
+    names = entry_points(group="console_scripts").names
+    return _items(sorted(name for name in names if name.startswith("tap-")), incomplete)
+
+
+def one_of(*names: str) -> Completer:
+    """One of these words; others may be written, too."""
+    return lambda _ctx, _param, incomplete: _items(names, incomplete)
+
+
+def sink(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """The kinds of ``--sink``; their folder is for the user to write."""
+    return _items(("stdout", "lake:", "spark:"), incomplete)
+
+
+def streams_of_catalog(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Names with commas between them: the streams of ``--catalog``, or of the tap whose script it is."""
+    known = ctx.obj() if callable(ctx.obj) else _catalog(ctx.params.get("catalog"))
+    return _listed(known, incomplete)
+
+
+def streams_of_lake(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """The streams of the lake that is given before, if it is a folder here."""
+    return _listed(_below(ctx, "*/*"), incomplete)
+
+
+def taps_of_lake(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """The taps of the lake that is given before, if it is a folder here."""
+    return _items(_below(ctx, "*"), incomplete)
+
+
+def rules(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Codes of rules, with commas between them."""
+    from burler.spec.table import RULES
+
+    return _listed(RULES, incomplete)
+
+
+def _items(names: Iterable[str], incomplete: str) -> Items:
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _listed(names: Iterable[str], incomplete: str) -> Items:
+    """For the last of some names with commas between them."""
+    before, comma, last = incomplete.rpartition(",")
+    return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(last)]
+
+
+def _catalog(path: Any) -> list[str]:
+    """The streams that a catalog file names; none where it can't be read."""
+    import msgspec
+
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        file = Path(path)
+        if file.stat().st_size <= _CATALOG_BYTES:
+            return [str(one["tap_stream_id"]) for one in msgspec.json.decode(file.read_bytes())["streams"]]
+    return []
+
+
+def _below(ctx: click.Context, pattern: str) -> Sequence[str]:
+    """The names of the folders of a lake on this machine that fit a pattern below ``raw/``."""
+    from burler.lake.layout import name_of
+
+    params = [ctx.params.get(name) for name in ("lake", "lake_path", "url", "path")]
+    # An option that waits for its value keeps click from giving arguments their names.
+    given = next((str(one) for one in (*params, *ctx.args) if one), None)
+    if given is None:
+        return []
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        found = Path(given).expanduser().joinpath("raw").glob(pattern)
+        return sorted({name for one in found if one.is_dir() and (name := name_of(one.name))})
+    return []

@@ -1,0 +1,169 @@
+"""Commands whose ``--help`` has its options under headings, suggests the right word for a wrong one, and whose options
+know what a shell may complete.
+
+``burler`` and a tap's own script are made of these; each command's examples are paragraphs of its docstring that begin
+with a line ``\\b``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from burler.cli.completing import Completer, for_metavar
+
+OPTIONS, OTHER = "Options", "Other"
+"""The headings of options that have no other."""
+_HELP_NAMES = ["-h", "--help"]
+
+
+class Option(click.Option):
+    """An option of the command line.
+
+    Args:
+        section: the heading of ``--help`` under which it stands.
+        shell_complete: what a shell offers for its value; by default what its metavar says (FILE: files).
+    """
+
+    def __init__(
+        self, *args: Any, section: str = OPTIONS, shell_complete: Completer | None = None, **kwargs: Any
+    ) -> None:
+        complete = shell_complete or for_metavar(kwargs.get("metavar"))
+        super().__init__(*args, shell_complete=complete, **kwargs)
+        self.section = section
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """See click, which puts a default that is said in words into parentheses."""
+        extra = super().get_help_extra(ctx)
+        if isinstance(self.show_default, str):
+            extra["default"] = self.show_default
+        return extra
+
+
+option = functools.partial(click.option, cls=Option)
+"""``click.option`` with ``section``."""
+
+
+class Argument(click.Argument):
+    """An argument; what a shell offers for it is what its metavar says, unless ``shell_complete`` does."""
+
+    def __init__(self, *args: Any, shell_complete: Completer | None = None, **kwargs: Any) -> None:
+        complete = shell_complete or for_metavar(kwargs.get("metavar"))
+        super().__init__(*args, shell_complete=complete, **kwargs)
+
+
+argument = functools.partial(click.argument, cls=Argument)
+"""``click.argument`` that completes."""
+
+
+if TYPE_CHECKING:
+    Words = click.Choice[str]
+else:
+    Words = click.Choice  # older ones have no type argument
+
+
+class Choice(Words):
+    """One of some words: a wrong one is answered with the nearest that is right."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See click."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = difflib.get_close_matches(str(value).lower(), map(str, self.choices), n=1)
+            if not near or "Did you mean" in error.message:
+                raise
+            raise click.BadParameter(f"{error.message} Did you mean '{near[0]}'?", ctx, param) from None
+
+
+class Command(click.Command):
+    """A command with its options under their headings; defaults are shown, and ``-h`` is ``--help``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        defaults = {"show_default": True, "help_option_names": _HELP_NAMES}
+        kwargs["context_settings"] = {**defaults, **(kwargs.get("context_settings") or {})}
+        super().__init__(*args, **kwargs)
+
+    def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """The options that ``--help`` shows, by their headings, in the order in which they were declared. Those without
+        one come first, unless there is only ``--help``."""
+        plain: list[click.Option] = []
+        found: dict[str, list[click.Option]] = {}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and not param.hidden:
+                section = getattr(param, "section", OPTIONS)
+                (plain if section == OPTIONS else found.setdefault(section, [])).append(param)
+        if found and all(set(one.opts) <= set(ctx.help_option_names) for one in plain):
+            return {**found, OTHER: plain}
+        return {OPTIONS: plain, **found}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """See click."""
+        for title, options in self.sections(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl([row for one in options if (row := one.get_help_record(ctx)) is not None])
+
+
+class Group(click.Group):
+    """A group of commands: a word that is none of them is answered with the nearest that is, at any depth."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["context_settings"] = {"help_option_names": _HELP_NAMES, **(kwargs.get("context_settings") or {})}
+        super().__init__(*args, **kwargs)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """See click, which cuts their first sentences."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, first_sentence(self.commands[name])) for name in self.list_commands(ctx)])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See click.
+
+        Raises:
+            click.UsageError: there is no such command; the nearest ones are named.
+        """
+        word = args[0]
+        if word in self.commands or word.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        path = ctx.command_path
+        nearest = list(_nearest(word, self))
+        hint = f"Did you mean: {' or '.join(f'{path} {name}' for name in nearest)}?" if nearest else _known(self)
+        raise click.UsageError(f"No such command '{word}'. {hint}", ctx)
+
+
+def first_sentence(command: click.Command) -> str:
+    """What a command's help opens with."""
+    paragraph = " ".join((command.help or "").strip().partition("\n\n")[0].split())
+    return re.split(r"(?<=[.])\s", paragraph)[0]
+
+
+def _nearest(word: str, group: click.Group) -> Iterator[str]:
+    """The commands below a group that are spelt nearly so: ``check`` is ``lake check``."""
+    paths = dict(_paths(group))
+    yield from difflib.get_close_matches(word, group.commands, n=2)
+    below = {path for path in paths if " " in path}
+    yield from (path for path in sorted(below) if path.rpartition(" ")[2] == word)
+    if word not in {path.rpartition(" ")[2] for path in below}:
+        last = {path.rpartition(" ")[2]: path for path in sorted(below, reverse=True)}
+        yield from (last[name] for name in difflib.get_close_matches(word, last, n=1, cutoff=0.75))
+
+
+def _paths(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if not command.hidden:
+            yield before + name, command
+            if isinstance(command, click.Group):
+                yield from _paths(command, f"{before}{name} ")
+
+
+def _known(group: click.Group) -> str:
+    return f"There are: {', '.join(sorted(name for name, one in group.commands.items() if not one.hidden))}."

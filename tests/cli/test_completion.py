@@ -1,0 +1,160 @@
+"""What shells complete: in the shells themselves, as far as they are here."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tapprocess import SMALL, burler, environment, write_tap
+
+import burler as package
+from burler.cli import singer_flags
+from burler.cli.main import cli
+
+SCRIPT = SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n"
+BIN = str(Path(sys.executable).parent)
+SHELLS = [name for name in ("bash", "zsh", "fish") if shutil.which(name)]
+BASH = """
+source {script}
+COMP_WORDS=({words})
+COMP_CWORD={at}
+compopt() {{ printf 'shell: %s\\n' "$2"; }}
+{function} {command}
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path) -> None:
+    write_tap(tmp_path, SCRIPT)
+    catalog = {"streams": [{"tap_stream_id": name} for name in ("orders", "order_lines", "people")]}
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog))
+    for stream in ("orders", "people", "a%20b"):
+        (tmp_path / "lake" / "raw" / "tap-crm" / stream).mkdir(parents=True)
+
+
+@functools.cache
+def printed(command: str) -> str:
+    """What ``burler completion bash`` prints."""
+    ended = burler("completion", "bash", command, cwd=Path.cwd())
+    assert (ended.code, ended.stderr) == (0, "")
+    return ended.stdout.decode()
+
+
+def completed(folder: Path, *words: str, command: str = "burler", script: str | None = None) -> list[str]:
+    """What bash offers for the last word."""
+    written = folder / f"complete-{command}.bash"
+    written.write_text(printed(command))
+    quoted = " ".join(f"'{word}'" for word in (command, *words))
+    name = command.replace("-", "_")
+    text = BASH.format(
+        script=written, words=quoted, at=len(words), function=f"_{name}_completion", command=script or command
+    )
+    env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=True
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return [line for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["ex"], ["export", "extract"]),
+        (["lake", "co"], ["compact"]),
+        (["run", "x.py", "--tail-max-r"], ["--tail-max-retries", "--tail-max-rounds"]),
+        (["export", "l", "o", "--mode", ""], ["append", "upsert"]),
+        (["export", "l", "o", "--format", "i"], ["iceberg"]),
+        (["run", "x.py", "--config", ""], ["shell: default"]),
+        (["run", ""], ["shell: default"]),
+        (["lake", "check", "l"], ["shell: dirnames"]),
+        (["run", "x.py", "--sink", "l"], ["lake:"]),
+        (["run", "x.py", "--catalog", "catalog.json", "--select", "o"], ["orders", "order_lines"]),
+        (
+            ["run", "x.py", "--catalog", "catalog.json", "--select", "a,ord"],
+            ["a,orders", "a,order_lines"],
+        ),
+        (["run", "x.py", "--catalog", "nosuch.json", "--select", ""], []),
+        (["lake", "read", "lake", "--stream", ""], ["a b", "orders", "people"]),
+        (["lake", "check", "lake", "--tap", ""], ["tap-crm"]),
+        (["verify", "x.py", "--select", "C10"], [f"C10{n}" for n in range(1, 10)]),
+        (["completion", ""], ["bash", "zsh", "fish"]),
+    ],
+)
+def test_bash_offers(tmp_path: Path, words: list[str], offered: list[str]):
+    assert completed(tmp_path, *words) == offered
+
+
+def test_no_tap_runs_for_it(tmp_path: Path):
+    write_tap(tmp_path, "from pathlib import Path\nPath('ran').touch()\n" + SCRIPT, "tap_loud.py")
+    completed(tmp_path, "run", "tap_loud.py", "--select", "")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_taps_own_script_knows_its_streams(tmp_path: Path):
+    script = tmp_path / "tap-small"
+    script.write_text(f"#!{sys.executable}\n{SCRIPT}")
+    script.chmod(0o755)
+    assert completed(tmp_path, "--select", "r", command="tap-small", script=str(script)) == ["rows"]
+    assert completed(tmp_path, "--disc", command="tap-small", script=str(script)) == ["--discover"]
+    assert completed(tmp_path, "--test", "", command="tap-small", script=str(script)) == ["records", "schema"]
+
+
+def test_a_name_that_is_none_is_refused(tmp_path: Path):
+    ended = burler("completion", "bash", "a;b", cwd=tmp_path)
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert "no name of a command" in ended.one_critical()
+    assert "Did you mean 'bash'" in burler("completion", "bsh", cwd=tmp_path).one_critical()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_is_right_for_its_shell(tmp_path: Path, shell: str):
+    """The shell itself reads it, and knows a function or rule of it afterwards."""
+    ended = burler("completion", shell, cwd=tmp_path)
+    (tmp_path / "script").write_bytes(ended.stdout)
+    asks = {
+        "bash": "source ./script; complete -p burler",
+        "zsh": "autoload -U compinit; compinit -u -d ./dump; source ./script; print $_comps[burler]",
+        "fish": "source ./script; complete -C 'burler lake co'",
+    }
+    env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
+    quick = {"bash": ["--noprofile", "--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
+    line = [shell, *quick, "-c", asks[shell]]
+    done = subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {"bash": "_burler_completion burler", "zsh": "_burler_completion", "fish": "compact"}[shell] in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_answers_to_the_other_shells(tmp_path: Path, shell: str):
+    """By the protocol of their scripts, which pass words in the environment."""
+    env = {"COMP_WORDS": "burler lake co", "COMP_CWORD": "2" if shell == "zsh" else "co"}
+    ended = burler(cwd=tmp_path, **env, _BURLER_COMPLETE=f"{shell}_complete")
+    text = ended.stdout.decode()
+    assert "compact" in text and "check" not in text
+    assert (ended.code, ended.stderr) == (0, "")
+
+
+def test_every_kind_of_file_is_completed():
+    """An option that takes a FILE says so to the shell; streams, taps and rules have names to offer."""
+    import click
+
+    from burler.cli import completing
+
+    def walk(command: click.Command) -> list[click.Parameter]:
+        below = command.commands.values() if isinstance(command, click.Group) else ()
+        return [*command.params, *(param for one in below for param in walk(one))]
+
+    context = click.Context(cli)
+    script = singer_flags._command(package.tap("tap-x"))
+    for param in [*walk(cli), *script.params]:
+        if isinstance(param, click.Option) and (param.metavar or "").endswith("FILE"):
+            assert [item.type for item in param.shell_complete(context, "")] == ["file"], param.opts
+    assert completing.for_metavar("NAME") is None
