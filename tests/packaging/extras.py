@@ -3,7 +3,8 @@
     make test-extras                                           # every extra, on the Python of .venv
     make test-extras ARGS="--python python3.12 none all"       # some, on another
 
-What is tried stands in checks.py. Needs an index (or its cache), some 2 GB of disk at a time, and a Java for Spark's.
+What is tried stands in checks.py. Needs an index (or its cache), a Java for Spark's, and 20 GB of
+disk: uv's cache grows by some 2.4 GB with each environment that has Spark (``uv cache clean``).
 uv makes the environments if it is there, else venv and pip. The exit code is 1 if anything was wrong.
 """
 
