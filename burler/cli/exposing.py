@@ -116,7 +116,7 @@ def exposing(watch: TailWatch, settings: Settings, *, tap_id: str) -> Iterator[N
     if settings.metrics_port is None and settings.metrics_file is None:
         yield
         return
-    client = require("prometheus_client", extra="metrics", needed_for="the settings metrics_port and metrics_file")
+    client = require("prometheus_client", extra="metrics", needed_for="what metrics_port and metrics_file ask for")
     collector = Collector(watch, tap_id, require("prometheus_client.core", extra="metrics", needed_for="metrics"))
     registry = client.CollectorRegistry()
     registry.register(collector)

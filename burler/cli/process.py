@@ -132,7 +132,7 @@ def click_exit(command: click.Command, args: list[str] | None, name: str) -> int
         except click.exceptions.Exit as ended:
             return ended.exit_code
         except click.exceptions.Abort:
-            return 130
+            return _interrupted()
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             return 2
@@ -144,6 +144,12 @@ def click_exit(command: click.Command, args: list[str] | None, name: str) -> int
         return code if isinstance(code, int) else 0
 
     return exit_on_error(action)
+
+
+def _interrupted() -> int:
+    """One line for who pressed Ctrl-C; the exit code."""
+    logger.warning("stopped by SIGINT (Ctrl-C) before it was done")
+    return 130
 
 
 def code_of(error: BaseException) -> int:
@@ -178,7 +184,7 @@ def exit_on_error(action: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return OutputClosed.exit_code
     except KeyboardInterrupt:
-        return 130
+        return _interrupted()
     except Exception as error:
         logger.debug("traceback", exc_info=True)
         place = logs.place_of_error(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -198,6 +199,18 @@ def test_a_reader_that_goes_away(tmp_path):
     assert done.stdout.split() == [b"{", b"4"]
     assert b"the reader of stdout has gone" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_ctrl_c_is_one_line(tmp_path):
+    command = [sys.executable, "-c", CODE, "infer"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as started:
+        assert started.stdin is not None and started.stderr is not None
+        started.stdin.write(b'{"id": 1}\n' * 100_000)  # more than a pipe holds: it reads by now
+        started.stdin.flush()
+        started.send_signal(signal.SIGINT)
+        said = started.stderr.read()
+        started.stdin.close()
+    assert (started.returncode, said) == (130, b"WARNING stopped by SIGINT (Ctrl-C) before it was done\n")
 
 
 @pytest.mark.parametrize("form", ["lines", "array"])
