@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
-_KINDS = {"integer": "integer", "number": "decimal", "boolean": "boolean", "array": "array", "object": "object"}
+from burler.config import schemas
+from burler.config.environment import variable_of
+from burler.config.secrets import MASKED, Path
+
 _CAPABILITIES = (
     "properties",
     "catalog",
@@ -25,21 +29,33 @@ _PLAIN = re.compile(r"[A-Za-z][\w./-]*(?: [\w./-]+)*\Z")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A key of the config that is one setting: its way there, its schema, whether all on the way must be there."""
+
+    path: Path
+    part: Any
+    needed: bool
+
+    @property
+    def name(self) -> str:
+        """``db.host``, as Meltano spells what lies inside an object; a dot of the key's own has a backslash."""
+        return ".".join(step.replace(".", "\\.") for step in self.path)
+
+
 def definition(said: Mapping[str, Any]) -> dict[str, Any]:
     """The plugin of a tap, as a plain dict.
 
     The tap is a command that is installed already (``executable``): where it is a package of an index, put its
-    ``pip_url`` in place of that.
+    ``pip_url`` in place of that. Objects with known keys become a setting for each key, so that Meltano can tell
+    the secret ones among them.
 
     Args:
         said: what ``about`` gave. Of burler's own settings only those are named that have no default: ``start_date``.
     """
     schema = said["settings"]
-    own = {
-        name: part
-        for name, part in schema["properties"].items()
-        if name not in said["burler_settings"] or name == "start_date"
-    }
+    others = {name for name in said["burler_settings"] if name != "start_date"}
+    keys = [key for key in _keys(schema, schema, above=(id(schema),)) if key.path[0] not in others]
     made: dict[str, Any] = {
         "plugin_type": "extractors",
         "name": said["name"],
@@ -51,33 +67,82 @@ def definition(said: Mapping[str, Any]) -> dict[str, Any]:
     }
     if said["description"]:
         made["description"] = said["description"]
-    needed = [name for name in schema.get("required", ()) if name in own]
-    if needed:
-        made["settings_group_validation"] = [needed]
-    made["settings"] = [_setting(name, part) for name, part in own.items()]
+    groups = [[key.name for key in keys if key.needed and key.path[0] in group] for group in _needed(schema)]
+    if any(groups):
+        made["settings_group_validation"] = [group for group in groups if group]
+    secrets = schemas.secret_paths(schema)
+    made["settings"] = [_setting(schema, key, secrets, said["name"]) for key in keys]
     return made
 
 
-def _setting(name: str, part: Any) -> dict[str, Any]:
-    """One setting: its name, kind, what it is, and its default."""
-    part = part if isinstance(part, Mapping) else {}
-    kinds = part.get("type", "string")
-    kind = next((word for word in ([kinds] if isinstance(kinds, str) else kinds) if word != "null"), "string")
-    made: dict[str, Any] = {"name": name, "label": name.replace("_", " ").capitalize()}
-    choices = part.get("enum")
-    if part.get("secret") or part.get("writeOnly"):
-        made |= {"kind": "string", "sensitive": True}
-    elif isinstance(choices, list) and all(isinstance(one, str) for one in choices):
-        made |= {"kind": "options", "options": [{"label": one, "value": one} for one in choices]}
-    elif part.get("format") in ("date", "date-time") or name == "start_date":
+def _keys(root: schemas.Schema, part: Any, path: Path = (), above: tuple[int, ...] = ()) -> Iterator[_Key]:
+    """The settings of an object. An object in it that names no keys, or that holds itself, is one setting."""
+    must = set(schemas.required(root, part))
+    for name, inner in schemas.properties(root, part, branches=True).items():
+        here = (*path, name)
+        known = {id(layer) for layer in schemas.layers(root, inner, branches=True)}
+        below: list[_Key] = []
+        if _kind(root, inner) == "object" and not known & set(above):
+            below = list(_keys(root, inner, here, (*above, *known)))
+        needed = not path or name in must
+        for key in below:
+            yield replace(key, needed=key.needed and needed)
+        if not below:
+            yield _Key(here, inner, needed)
+
+
+def _needed(schema: schemas.Schema) -> list[set[str]]:
+    """Each set of top-level keys with which a config is complete: one, or one for each branch of an anyOf or oneOf."""
+    always = set(schemas.required(schema, schema))
+    for layer in schemas.layers(schema, schema):
+        for word in ("oneOf", "anyOf"):
+            branches = [set(schemas.required(schema, branch)) for branch in layer.get(word, ())]
+            if branches and all(branches):
+                return [always | branch for branch in branches]
+    return [always]
+
+
+def _setting(root: schemas.Schema, key: _Key, secrets: frozenset[Path], tap_name: str) -> dict[str, Any]:
+    """One setting: its name, kind, what it is, and its default.
+
+    A number with a fraction has no kind: Meltano 4.4 fails on a ``decimal`` that came from a variable. Without one
+    it passes the text on, and the tap reads it from its own variable.
+
+    No default that is a secret, or has one in it: Meltano would give ``***`` to the tap. None inside an object
+    either: Meltano would make the whole object of it, where the tap lets it be absent.
+    """
+    made: dict[str, Any] = {"name": key.name, "label": " ".join(key.path).replace("_", " ").capitalize()}
+    layers = list(schemas.layers(root, key.part))
+    choices = next((layer["enum"] for layer in layers if isinstance(layer.get("enum"), list)), [])
+    words = [one for one in choices if one is not None]
+    formats = {layer.get("format") for layer in schemas.layers(root, key.part, branches=True)}
+    sensitive = any(path[: len(key.path)] == key.path[: len(path)] for path in secrets)
+    sensitive |= bool(secrets and schemas.properties(root, key.part))  # an object that holds itself, at any depth
+    if words and all(isinstance(one, str) for one in words) and not sensitive:
+        made |= {"kind": "options", "options": [{"label": one, "value": one} for one in words]}
+    elif formats & {"date", "date-time"} or key.path == ("start_date",):
         made["kind"] = "date_iso8601"
-    else:
-        made["kind"] = _KINDS.get(kind, "string")
-    if part.get("description"):
-        made["description"] = part["description"]
-    if part.get("default") is not None:
-        made["value"] = part["default"]
+    elif (kind := _kind(root, key.part)) != "number":
+        made["kind"] = kind
+    elif len(key.path) > 1:
+        made["env"] = variable_of(tap_name, key.path)
+    if sensitive:
+        made["sensitive"] = True
+    about = next((layer["description"] for layer in layers if layer.get("description")), None)
+    if about:
+        made["description"] = about
+    default = next((layer["default"] for layer in layers if "default" in layer), None)
+    if default is not None and not sensitive and len(key.path) == 1 and MASKED not in str(default):
+        made["value"] = default
     return made
+
+
+def _kind(root: schemas.Schema, part: Any) -> str:
+    """The one type of a value, null aside; where several will do, it is the text of a variable as it is."""
+    kinds = schemas.types(root, part) - {"null"}
+    if kinds == {"integer", "number"}:
+        return "number"
+    return next(iter(kinds)) if len(kinds) == 1 else "string"
 
 
 def as_yaml(value: Mapping[str, Any]) -> str:
@@ -87,7 +152,7 @@ def as_yaml(value: Mapping[str, Any]) -> str:
 
 def _lines(value: Mapping[str, Any], indent: str) -> Iterator[str]:
     for key, one in value.items():
-        if isinstance(one, list) and one and all(isinstance(item, Mapping) for item in one):
+        if isinstance(one, list) and one and all(isinstance(item, Mapping) and item for item in one):
             yield f"{indent}{_scalar(key)}:"
             for item in one:
                 first, *rest = _lines(item, indent + "  ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -49,14 +49,15 @@ def apply_environment(
     """
     prefix = environment_prefix(tap_name)
     closed = schema.get("additionalProperties") is False
+    inside = {"_".join(map(shouted, path)) for path in _inner(schema, schema, (), ())}
     came: dict[Path, str] = {}
     problems: list[str] = []
     for variable in sorted(environment):
         if not variable.startswith(prefix) or len(variable) == len(prefix):
             continue
         path, part = _find(variable[len(prefix) :].lower().split("__"), schema)
-        if closed and part is _NOTHING and not _is_setting(path[0]):
-            continue  # of another tap whose name begins like ours; a closed schema would only refuse it
+        if part is _NOTHING and not _is_setting(path[0]) and (closed or _of_meltano(path, inside)):
+            continue  # or of another tap whose name begins like ours; a closed schema would only refuse it
         try:
             value = read_text(environment[variable], schema, {} if part is _NOTHING else part)
         except ValueError as error:
@@ -87,6 +88,24 @@ def _find(names: list[str], schema: schemas.Schema) -> tuple[Path, Any]:
         path.append(key)
         part = known.get(key, _NOTHING)
     return tuple(path), part
+
+
+def _of_meltano(path: Path, inside: set[str]) -> bool:
+    """Whether Meltano gives a variable to each tap it runs, beside a file that has the key in its right place.
+
+    ``TAP_X__SELECT`` is a word to Meltano itself; in ``TAP_X_DB_HOST`` it spells ``db.host`` its own way.
+    """
+    return path[0].startswith("_") or path[0] == "" or (len(path) == 1 and shouted(path[0]) in inside)
+
+
+def _inner(root: schemas.Schema, part: Any, path: Path, above: tuple[int, ...]) -> Iterator[Path]:
+    """The paths of the keys that lie inside objects."""
+    for name, inner in schemas.properties(root, part, branches=True).items():
+        known = {id(layer) for layer in schemas.layers(root, inner, branches=True)}
+        if path:
+            yield (*path, name)
+        if not known & set(above):
+            yield from _inner(root, inner, (*path, name), (*above, *known))
 
 
 def _is_setting(name: str) -> bool:

@@ -206,6 +206,21 @@ def test_a_closed_schema_takes_only_variables_that_it_knows():
     assert load(environment=environment, tap_name="tap-x", form=form(schema)).config == {"a": "1", "page_max_rows": "5"}
 
 
+def test_what_meltano_says_beside_the_file_is_no_key():
+    """It gives a tap its own words, and keys inside objects with one `_`; validators would refuse them."""
+    environment = {
+        "TAP_X_A": "1", "TAP_X__SELECT": '["*.*"]', "TAP_X___X": "", "TAP_X_DB_HOST": "other", "TAP_X_DB__HOST": "h",
+    }  # fmt: skip
+    assert load(environment=environment, tap_name="tap-x", form=form({"a": "", "db": {"host": ""}})).config == {
+        "a": "1",
+        "db": {"host": "h"},
+    }
+    named = {"a": "", "_mine": "", "db_host": "", "db": {"host": ""}}
+    environment = {"TAP_X__MINE": "1", "TAP_X_DB_HOST": "top", "TAP_X_FURTHER": "2"}
+    got = load(environment=environment, tap_name="tap-x", form=form(named)).config
+    assert got == {"_mine": "1", "db_host": "top", "further": "2"}
+
+
 def test_where_each_value_came_from(tmp_path):
     one, two = tmp_path / "1.json", tmp_path / "2.json"
     one.write_text('{"a": 1}')

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
+import jsonschema
 import peers_environment
 import pytest
+import yaml
 
+import burler
 from burler.cli import about, meltano
 from tests.console_pages import Shell, matches, steps
 
@@ -16,6 +22,33 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "meltano.md"
 COMMAND = """#!/bin/sh
 PYTHONPATH={project}:{root} exec {python} -c 'from tap_drop import tap; tap.cli()' "$@"
+"""
+
+
+CRM = """
+import msgspec
+
+import burler
+
+class Db(msgspec.Struct):
+    host: str
+    password: str
+    port: int = 5432
+    patience: float = 1.0
+
+class Config(msgspec.Struct):
+    url: str
+    db: Db
+    spare: Db | None = None
+    pages: int | None = None
+    ratio: float | None = None
+    parts: list[str] = []
+
+tap = burler.tap("tap-drop", Config)
+
+@tap.sync("contacts", key_properties="id", schema={"properties": {"id": {"type": "integer"}, "config": {}}})
+def contacts(config):
+    yield {"id": 1, "config": config}
 """
 
 
@@ -36,12 +69,54 @@ def programs(tmp_path):
     return folder
 
 
-def test_meltano_does_what_the_page_says(tmp_path, programs):
+@pytest.fixture
+def variables(tmp_path, programs):
+    """Variables of a shell that finds these programs; Meltano asks nobody for anything."""
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {"MELTANO_SEND_ANONYMOUS_USAGE_STATS": "false", "HOME": str(tmp_path), "PATH": path}
+
+
+def test_a_tap_gets_the_config_that_meltano_was_given(tmp_path, variables):
+    """From meltano.yml, .env and variables: each value of the type that the tap asks for, and nothing else."""
+    package = tmp_path / "work" / "tap-drop" / "tap_drop"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(CRM)
+    made = subprocess.run(["tap-drop", "--about=meltano"], env=variables, capture_output=True, text=True, check=True)
+    plugin = made.stdout.partition("\n")[2]  # without plugin_type, which meltano.yml says by the list
+    written = "config: {url: 'http://crm', db: {host: here}}\n"
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "meltano.yml").write_text(
+        "plugins:\n  extractors:\n  - " + textwrap.indent(plugin + written, "    ").strip() + "\n"
+    )
+    (project / ".env").write_text("TAP_DROP_DB_PASSWORD=hush-hush\nTAP_DROP_DB_PATIENCE=2.5\n")
+    given = {"TAP_DROP_PAGES": "7", "TAP_DROP_RATIO": "0.5", "TAP_DROP_PARTS": '["a"]'}
+    ran = subprocess.run(
+        ["meltano", "invoke", "tap-drop"],
+        env=variables | given,
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    rows = [json.loads(line) for line in ran.stdout.splitlines() if '"RECORD"' in line]
+    assert [row["record"]["config"] for row in rows] == [
+        {
+            "url": "http://crm",
+            "db": {"host": "here", "password": "hush-hush", "patience": 2.5, "port": 5432},
+            "spare": None,
+            "pages": 7,
+            "ratio": 0.5,
+            "parts": ["a"],
+        }
+    ], ran.stderr[-3000:]
+    assert "hush-hush" not in ran.stderr
+
+
+def test_meltano_does_what_the_page_says(tmp_path, variables):
     work = tmp_path / "work"
     work.mkdir()
-    quiet = {"MELTANO_SEND_ANONYMOUS_USAGE_STATS": "false", "HOME": str(tmp_path)}
-    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
-    shell = Shell(work, **quiet, PATH=path)
+    shell = Shell(work, **variables)
     typed = 0
     try:
         for kind, what, text in steps(PAGE.read_text(encoding="utf-8")):
@@ -60,8 +135,6 @@ def test_meltano_does_what_the_page_says(tmp_path, programs):
 
 def test_the_definition_that_a_tap_writes():
     """Secrets, choices, needed keys and defaults; of burler's own settings start_date alone."""
-    import burler
-
     tap = burler.tap(
         "tap-crm",
         {
@@ -97,5 +170,61 @@ def test_the_definition_that_a_tap_writes():
     }  # fmt: skip
     (token,) = [one for one in made["settings"] if one["name"] == "token"]
     assert token == {"name": "token", "label": "Token", "kind": "string", "sensitive": True}
-    yaml = pytest.importorskip("yaml")
     assert yaml.safe_load(meltano.as_yaml(made)) == made
+    fits_meltano(made)
+
+
+def fits_meltano(made):
+    """Hold a definition against the schema that Meltano itself has of meltano.yml."""
+    (file,) = peers_environment.make_meltano()["meltano"].parent.glob("lib/*/site-packages/meltano/schemas/*.json")
+    plugin = {key: value for key, value in made.items() if key != "plugin_type"}
+    jsonschema.validate({"plugins": {"extractors": [plugin]}}, json.loads(file.read_text()))
+
+
+def test_what_lies_inside_objects_and_behind_references():
+    account = {
+        "type": "object",
+        "required": ["id", "password"],
+        "properties": {
+            "id": {"type": "integer", "default": 1},
+            "password": {"type": "string"},
+            "share": {"type": "number"},
+            "parent": {"$ref": "#/$defs/account"},
+        },
+    }
+    spec = {
+        "type": "object",
+        "$defs": {"account": account},
+        "required": ["main"],
+        "oneOf": [
+            {"required": ["key"], "properties": {"key": {"type": "string"}}},
+            {"required": ["user"], "properties": {"user": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}},
+        ],
+        "properties": {
+            "main": {"$ref": "#/$defs/account", "description": "Whose."},
+            "spare": {"$ref": "#/$defs/account"},
+            "others": {"type": "array", "items": {"$ref": "#/$defs/account"}},
+            "labels": {"type": "object", "default": {}},
+            "api.host": {"type": "string"},
+            "source": {"type": "string", "default": "postgres://me:hush-hush@here/db"},
+        },
+    }
+    made = meltano.definition(about.about(burler.tap("tap-crm", spec)))
+    fits_meltano(made)
+    assert yaml.safe_load(meltano.as_yaml(made)) == made
+    assert "***" not in str(made)
+    assert made["settings_group_validation"] == [
+        ["main.id", "main.password", "key"],
+        ["main.id", "main.password", "user"],
+    ]
+    settings = {one.pop("name"): one for one in made["settings"]}
+    assert {name: one.get("kind") for name, one in settings.items()} == {
+        "main.id": "integer", "main.password": "string", "main.share": None, "main.parent": "object",
+        "spare.id": "integer", "spare.password": "string", "spare.share": None, "spare.parent": "object",
+        "others": "array", "labels": "object", "api\\.host": "string", "source": "string", "key": "string",
+        "user": "integer", "start_date": "date_iso8601",
+    }  # fmt: skip
+    assert settings["main.share"]["env"] == "TAP_CRM_MAIN__SHARE"
+    secret = {name for name, one in settings.items() if one.get("sensitive")}
+    assert secret == {"main.password", "spare.password", "main.parent", "spare.parent", "others"}
+    assert {name for name, one in settings.items() if "value" in one} == {"labels"}
