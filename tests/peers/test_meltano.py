@@ -43,12 +43,14 @@ class Config(msgspec.Struct):
     pages: int | None = None
     ratio: float | None = None
     parts: list[str] = []
+    refresh_token: str = ""
 
 tap = burler.tap("tap-drop", Config)
 
 @tap.sync("contacts", key_properties="id", schema={"properties": {"id": {"type": "integer"}, "config": {}}})
 def contacts(config):
-    yield {"id": 1, "config": config}
+    yield {"id": 1, "config": dict(config)}
+    config["refresh_token"] = "newer-one"
 """
 
 
@@ -77,12 +79,21 @@ def variables(tmp_path, programs):
 
 
 def test_a_tap_gets_the_config_that_meltano_was_given(tmp_path, variables):
-    """From meltano.yml, .env and variables: each value of the type that the tap asks for, and nothing else."""
+    """From meltano.yml, .env and variables: each value of the type that the tap asks for, and nothing else.
+
+    What the tap changes goes into a file of its own, which a script gives to it.
+    """
     package = tmp_path / "work" / "tap-drop" / "tap_drop"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(CRM)
+    own = tmp_path / "own.json"
+    own.write_text('{"refresh_token": "older-one"}')
+    script = tmp_path / "programs" / "with-own-file"
+    script.write_text(f'#!/bin/sh\nexec tap-drop --config {own} "$@"\n')
+    script.chmod(0o755)
     made = subprocess.run(["tap-drop", "--about=meltano"], env=variables, capture_output=True, text=True, check=True)
     plugin = made.stdout.partition("\n")[2]  # without plugin_type, which meltano.yml says by the list
+    plugin = plugin.replace("executable: tap-drop", "executable: with-own-file")
     written = "config: {url: 'http://crm', db: {host: here}}\n"
     project = tmp_path / "project"
     project.mkdir()
@@ -108,9 +119,11 @@ def test_a_tap_gets_the_config_that_meltano_was_given(tmp_path, variables):
             "pages": 7,
             "ratio": 0.5,
             "parts": ["a"],
+            "refresh_token": "older-one",
         }
     ], ran.stderr[-3000:]
     assert "hush-hush" not in ran.stderr
+    assert json.loads(own.read_text()) == {"refresh_token": "newer-one"}
 
 
 def test_meltano_does_what_the_page_says(tmp_path, variables):
