@@ -113,7 +113,7 @@ def _setting(root: schemas.Schema, key: _Key, secrets: frozenset[Path], tap_name
     """
     made: dict[str, Any] = {"name": key.name, "label": " ".join(key.path).replace("_", " ").capitalize()}
     layers = list(schemas.layers(root, key.part))
-    choices = next((layer["enum"] for layer in layers if isinstance(layer.get("enum"), list)), [])
+    choices: list[Any] = next((layer["enum"] for layer in layers if isinstance(layer.get("enum"), list)), [])
     words = [one for one in choices if one is not None]
     formats = {layer.get("format") for layer in schemas.layers(root, key.part, branches=True)}
     sensitive = any(path[: len(key.path)] == key.path[: len(path)] for path in secrets)
