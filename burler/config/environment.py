@@ -49,14 +49,13 @@ def apply_environment(
     """
     prefix = environment_prefix(tap_name)
     closed = schema.get("additionalProperties") is False
-    inside = {"_".join(map(shouted, path)) for path in _inner(schema, schema, (), ())}
     came: dict[Path, str] = {}
     problems: list[str] = []
     for variable in sorted(environment):
         if not variable.startswith(prefix) or len(variable) == len(prefix):
             continue
         path, part = _find(variable[len(prefix) :].lower().split("__"), schema)
-        if part is _NOTHING and not _is_setting(path[0]) and (closed or _of_meltano(path, inside)):
+        if part is _NOTHING and not _is_setting(path[0]) and (closed or _of_meltano(path, schema)):
             continue  # or of another tap whose name begins like ours; a closed schema would only refuse it
         try:
             value = read_text(environment[variable], schema, {} if part is _NOTHING else part)
@@ -90,12 +89,14 @@ def _find(names: list[str], schema: schemas.Schema) -> tuple[Path, Any]:
     return tuple(path), part
 
 
-def _of_meltano(path: Path, inside: set[str]) -> bool:
+def _of_meltano(path: Path, schema: schemas.Schema) -> bool:
     """Whether Meltano gives a variable to each tap it runs, beside a file that has the key in its right place.
 
     ``TAP_X__SELECT`` is a word to Meltano itself; in ``TAP_X_DB_HOST`` it spells ``db.host`` its own way.
     """
-    return path[0].startswith("_") or path[0] == "" or (len(path) == 1 and shouted(path[0]) in inside)
+    if len(path) > 1 or path[0].startswith("_"):
+        return path[0][:1] in ("", "_")
+    return any(shouted(path[0]) == "_".join(map(shouted, inner)) for inner in _inner(schema, schema, (), ()))
 
 
 def _inner(root: schemas.Schema, part: Any, path: Path, above: tuple[int, ...]) -> Iterator[Path]:
