@@ -26,7 +26,7 @@ def folders(folder: Path) -> list[str]:
 def is_alive(pid: int) -> bool:
     try:
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # gone, also while it is being read
         return False
 
 
