@@ -74,11 +74,11 @@ def test_each_error_has_a_page_with_what_to_do(made):
     classes = {
         name for name, cls in vars(errors).items() if isinstance(cls, type) and issubclass(cls, errors.BurlerError)
     }
-    assert set(guidance.TODO) == classes == set(texts.CLASSES)
+    assert set(guidance.CURES) == classes == set(texts.CLASSES)
     for name in classes:
         page = made["errors"][f"{name.lower()}.md"]
         assert f"| exit code | {vars(errors)[name].exit_code} |" in page
-        assert len(guidance.TODO[name].split()) > 10
+        assert len(guidance.CURES[name].split()) > 10
 
 
 def test_an_error_that_burler_says_is_found_on_the_page_of_its_class(made, tmp_path):

@@ -52,7 +52,7 @@ def clean(root: str, older_than: float, prefix: str, dry_run: bool, storage_opti
     burler batch clean ./batches --older-than 7d
     """
     from burler.batch.cleaning import prune
-    from burler.cli.batches import read_options
+    from burler.cli.options_batch import read_options
 
     removed = prune(
         root,

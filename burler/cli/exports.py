@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from burler.cli import process
-from burler.cli.batches import read_options
 from burler.cli.lake_tables import counted, plain
 from burler.cli.lakes_common import LAKE_OPTIONS
+from burler.cli.options_batch import read_options
 from burler.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from burler.cli.batches import read_options
 from burler.cli.helping import OPTIONS, option
+from burler.cli.options_batch import read_options
 
 if TYPE_CHECKING:
     from burler.lake.store import Store

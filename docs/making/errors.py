@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import defaultdict
 
-from making.guidance import AREAS, TODO
+from making.guidance import AREAS, CURES
 from making.texts import CLASSES, Text, texts
 
 _WARNINGS = "warnings.md"
@@ -44,7 +44,7 @@ def _page(name: str, found: list[Text]) -> str:
         rows.append("| is a | " + ", ".join(_link(base) for base in bases) + " |")
     if below:
         rows.append("| kinds of it | " + ", ".join(_link(each) for each in below) + " |")
-    parts = [f"# {name}", _doc(cls), "| | |\n|---|---|\n" + "\n".join(rows), "## What to do", TODO[name]]
+    parts = [f"# {name}", _doc(cls), "| | |\n|---|---|\n" + "\n".join(rows), "## What to do", CURES[name]]
     return "\n\n".join([*parts, *_texts("## What it says", found)]) + "\n"
 
 

@@ -36,7 +36,7 @@ AREAS = {
 }
 """Package or module of burler -> its title, and the page that explains it."""
 
-TODO = {
+CURES = {
     "BurlerError": (
         "Every error that burler raises on purpose is one of its kinds, so `except BurlerError` catches all "
         "of them and nothing of yours. By itself it is said where no kind fits: the text has the cure."

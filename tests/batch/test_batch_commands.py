@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from piped import SCHEMA, batch, file, lines, parsed, record, rows, state
 
-from burler.cli.batches import batch_config, read_options
+from burler.cli.options_batch import batch_config, read_options
 from burler.errors import ConfigError
 from burler.testing import canary
 
