@@ -49,7 +49,8 @@ class Settings:
     """The settings, with their defaults. Units stand in the names."""
 
     start_date: str | None = _setting(
-        None, "First bookmark of a stream that has none yet: an RFC 3339 date-time with a zone."
+        None,
+        "First bookmark of a stream that has none yet and whose key is no number: an RFC 3339 date-time with a zone.",
     )
     full_table_versions: bool = _setting(
         True,

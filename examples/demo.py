@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 DEMO = Path("demo")
 MARK = DEMO / "made-by-the-demo.txt"
 LAKE, TABLES, STATE, COPY = DEMO / "lake", DEMO / "tables", DEMO / "state.json", DEMO / "repo.git"
+WIDTH = 150
 ENVIRONMENT = {**os.environ, "BURLER_LOG_LEVEL": os.environ.get("BURLER_LOG_LEVEL", "WARNING")}
 
 
@@ -53,6 +54,19 @@ def run_tap(*more: str) -> None:
         if line.startswith("WARNING") or (line.startswith("INFO stream") and "rows of" in line):
             sys.stdout.write(f"  {line.removeprefix('INFO ')}\n")
     sys.stdout.flush()
+
+
+def show_messages() -> None:
+    """What the tap prints of one row, each line cut where it goes on and on."""
+    arguments = ["run", shown(HERE / "tap_git"), "--select", "authors", "--limit", "1"]
+    sys.stdout.write(f"$ burler {' '.join(arguments)}\n")
+    sys.stdout.flush()
+    command = [sys.executable, "-m", "burler", *arguments]
+    done = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    for line in done.stdout.splitlines():
+        sys.stdout.write(f"  {line if len(line) <= WIDTH else line[:WIDTH] + '...'}\n")
 
 
 def shown(path: Path) -> str:
@@ -108,16 +122,18 @@ def main() -> None:
         f"Its input:  the history of {Path(source).resolve()} (read from a bare copy, {COPY})\n"
         f"'burler' stands for {python} -m burler\n"
     )
-    say("1. First run: the whole history into a raw lake")
+    say("1. What a tap prints: messages, for any Singer target")
+    show_messages()
+    say("2. First run: the whole history into a raw lake")
     run_tap()
-    say("2. The lake becomes Delta tables, on Spark")
+    say("3. The lake becomes Delta tables, on Spark")
     burler("export", str(LAKE), str(TABLES))
-    say("3. One commit is added to the copy, and the tap runs again from its saved state")
+    say("4. One commit is added to the copy, and the tap runs again from its saved state")
     sys.stdout.write(f"new commit: {add_commit()}\n")
     run_tap("--state", str(STATE))
-    say("4. Export again: only what is new is read (refs and authors are full tables: they come whole)")
+    say("5. Export again: only what is new is read (refs and authors are full tables: they come whole)")
     burler("export", str(LAKE), str(TABLES))
-    say("5. An answer from Spark SQL")
+    say("6. An answer from Spark SQL")
     asked = subprocess.run([sys.executable, str(HERE / "demo_query.py"), str(TABLES)], env=ENVIRONMENT, check=False)
     if asked.returncode:
         sys.exit(asked.returncode)
@@ -129,8 +145,8 @@ def main() -> None:
         (f"{TABLES}/tap-git/*", "the tables: Delta, for Spark, DuckDB, pandas"),
         (f"{STATE}", "the state of the tap"),
         (
-            f"TAP_GIT_REPO={source} {python} -m burler run {shown(HERE / 'tap_git')} | head -n 3",
-            "the messages themselves",
+            f"TAP_GIT_REPO={source} {python} -m burler run {shown(HERE / 'tap_git')} --limit 3",
+            "the messages themselves, whole",
         ),
         (f"TAP_GIT_REPO={source} {python} -m burler discover {shown(HERE / 'tap_git')}", "the catalog"),
         (f"{python} {shown(HERE / 'demo_query.py')} {TABLES}", "the query again; open it to see how tables are read"),

@@ -34,11 +34,13 @@ def no_stream_stays_bound():
 @pytest.fixture(autouse=True)
 def the_log_is_as_it_was():
     """Commands set the level and the handlers of burler's log; what one test leaves there must not reach the next."""
-    log = logging.getLogger("burler")
+    log, of_commands = logging.getLogger("burler"), logging.getLogger("burler.cli")
     level, propagate, handlers = log.level, log.propagate, list(log.handlers)
+    level_of_commands = of_commands.level
     formatters = [(handler, handler.formatter) for handler in logging.root.handlers]
     yield
     log.setLevel(level)
+    of_commands.setLevel(level_of_commands)
     log.propagate = propagate
     log.handlers[:] = handlers
     # pytest hands its handler to loggers that do not propagate, and those of pyspark make it write JSON from then on.
@@ -51,6 +53,8 @@ def the_log_is_as_it_was():
 
 # No test trains an archive of Spark's classes behind the others' backs; those of the archive turn it on themselves.
 os.environ.setdefault("BURLER_SPARK_ARCHIVE", "off")
+# Tests start thousands of processes: with this set, as in many containers, each would compile what it imports anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 _LONG = ("tests/test_demo.py", "tests/runtime", "tests/bench", "tests/spark", "tests/peers", "examples", "tests/lake")
 """Where the files are that take long: they go first, so that no process waits for another in the end."""

@@ -15,6 +15,7 @@ sys.path.append(str(DOCS))
 import make_pages  # noqa: E402
 from making import commands, guidance, texts  # noqa: E402
 
+import burler  # noqa: E402
 from burler import errors  # noqa: E402
 from burler.cli.main import cli  # noqa: E402
 
@@ -91,6 +92,35 @@ def test_an_error_that_burler_says_is_found_on_the_page_of_its_class(made, tmp_p
     fixed = re.sub(r"\{[^}]*\}", "\0", page)
     pieces = [piece for line in fixed.splitlines() for piece in line.split("\0") if len(piece.split()) > 3]
     assert [piece for piece in pieces if piece in str(said.value)], str(said.value)
+
+
+def test_every_word_of_an_error_that_is_put_together_is_on_a_page(made):
+    """The commonest errors name the place, a fact and a cure that stand apart in the code."""
+    from burler.config import check_config
+    from burler.testing import run_tap
+
+    tap = burler.tap("tap-x")
+    schema = {"properties": {"id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}
+
+    @tap.sync("rows", key_properties="id", replication_key="at", schema=schema)
+    def rows():
+        yield {"id": 1, "at": "2024-01-01 10:00:00"}
+
+    said = [str(run_tap(tap).result.errors["rows"])]
+    said.append(str(run_tap(tap, state={"bookmarks": {"rows": {"at": True}}}).result.errors["rows"]))
+    with pytest.raises(errors.ConfigError) as lacking:
+        check_config({"token": "a"}, {}, tap_name="tap-x")
+    said.append(str(lacking.value))
+    pages = "\n".join(made["errors"].values())
+    known = {tuple(words) for line in re.sub(r"\{[^}]*\}", "\n", pages).splitlines() for words in _triples(line)}
+    for text in said:
+        found = [words for words in _triples(text) if words in known]
+        assert len(found) >= 4, text
+
+
+def _triples(line: str) -> list[tuple[str, ...]]:
+    words = line.split()
+    return [tuple(words[at : at + 3]) for at in range(len(words) - 2)]
 
 
 def test_most_places_that_raise_give_a_text():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import select
 import sys
 from collections.abc import Callable, Iterator
@@ -19,10 +20,11 @@ from burler.errors import UsageError
 from burler.runtime.signals import Stopper
 
 if TYPE_CHECKING:
+    from burler.batch.expanding import Expanded
     from burler.cli.progress import Counter
     from burler.sinks.stdout import LineWriter
 
-
+logger = logging.getLogger(__name__)
 SOURCE = "What is read"
 
 
@@ -31,7 +33,7 @@ def batch() -> None:
     """BATCH messages: bulk files between a tap and a target.
 
     \b
-    tap-anything --config c.json | burler batch pack --storage ./batches | target-that-takes-batches
+    tap-anything --config c.json | burler batch pack --storage ./batches | target-of-batches
     tap-with-batches --config c.json | burler batch expand | target-anything
     burler batch clean ./batches --older-than 7d
     """
@@ -62,13 +64,8 @@ def expand(processes: int, storage_options: str | None) -> int:
 
     options = read_options("--storage-options", storage_options)
     with piped("expand") as pipe:
-        expanding.expand(
-            pipe.fd,
-            pipe.write,
-            processes=processes,
-            options=options,
-            **pipe.hooks,
-        )
+        done = expanding.expand(pipe.fd, pipe.write, processes=processes, options=options, **pipe.hooks)
+    _say("expand", done)
     return 0
 
 
@@ -79,18 +76,12 @@ def pack(config: BatchConfig, tap: str) -> int:
     """RECORD -> BATCH: the messages of any tap on stdin, files in place of rows. STATE waits for the files before it.
 
     \b
-    tap-anything --config c.json | burler batch pack --compression gzip --storage ./batches | target-anything
+    tap-anything --config c.json | burler batch pack --compression gzip --storage ./batches | target-of-batches
     """
     from burler.batch import batching
 
     with piped("pack") as pipe:
-        batching.pack(
-            pipe.fd,
-            pipe.write,
-            config,
-            tap=tap,
-            **pipe.hooks,
-        )
+        batching.pack(pipe.fd, pipe.write, config, tap=tap, **pipe.hooks)
     return 0
 
 
@@ -102,21 +93,21 @@ def convert(config: BatchConfig, source_options: str | None, tap: str) -> int:
     """BATCH -> BATCH: the files of a tap's BATCH messages in another format, compression or storage.
 
     \b
-    tap-anything --config c.json | burler batch convert --format parquet --storage s3://bucket/x | target-anything
+    tap-anything --config c.json | burler batch convert --format parquet --storage s3://bucket/x | target-of-parquet
     """
     from burler.batch import converting
 
     options = read_options("--source-options", source_options)
     with piped("convert") as pipe:
-        converting.convert(
-            pipe.fd,
-            pipe.write,
-            config,
-            tap=tap,
-            options=options,
-            **pipe.hooks,
-        )
+        done = converting.convert(pipe.fd, pipe.write, config, tap=tap, options=options, **pipe.hooks)
+    _say("convert", done)
     return 0
+
+
+def _say(command: str, done: Expanded) -> None:
+    from burler.cli.lake_tables import counted
+
+    logger.info("%s: %s of %s", command, counted(done.records, "row"), counted(done.batches, "BATCH message"))
 
 
 class Hooks(TypedDict):
@@ -151,7 +142,8 @@ def piped(command: str) -> Iterator[Pipe]:
     """stdin, stdout and signals. One SIGTERM or SIGINT ends the command as the end of input does."""
     if sys.stdin is None:
         raise UsageError(f"stdin is closed: pipe a tap's messages in, as in: tap-crm | burler batch {command} ...")
-    from burler.cli.progress import Counter, progress, size
+    from burler.cli.lake_tables import size
+    from burler.cli.progress import Counter, progress
 
     fd = sys.stdin.fileno()
     on_terminal = process.stdout_on_terminal()

@@ -7,6 +7,7 @@ machine, or are those that a tap's own script has declared already.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ Items = list[CompletionItem]
 Completer = Callable[[click.Context, click.Parameter, str], Items]
 
 _CATALOG_BYTES = 20_000_000  # more takes too long for a key
+_WORD = re.compile(r"[\w.:/@%+,=-]+")
 
 
 def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
@@ -97,13 +99,19 @@ def rules(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Item
 
 
 def _items(names: Iterable[str], incomplete: str) -> Items:
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in names if name.startswith(incomplete) and _is_one_word(name)]
+
+
+def _is_one_word(name: str) -> bool:
+    """Whether a shell takes a name as it is. Others are not offered: shells put what is offered into the line unquoted,
+    and names come from catalogs and lakes of others."""
+    return _WORD.fullmatch(name) is not None
 
 
 def _listed(names: Iterable[str], incomplete: str) -> Items:
     """For the last of some names with commas between them."""
     before, comma, last = incomplete.rpartition(",")
-    return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(last)]
+    return [CompletionItem(f"{before}{comma}{one.value}") for one in _items(names, last)]
 
 
 def _catalog(path: Any) -> list[str]:
@@ -112,7 +120,7 @@ def _catalog(path: Any) -> list[str]:
 
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         file = Path(path)
-        if file.stat().st_size <= _CATALOG_BYTES:
+        if file.is_file() and file.stat().st_size <= _CATALOG_BYTES:
             return [str(one["tap_stream_id"]) for one in msgspec.json.decode(file.read_bytes())["streams"]]
     return []
 

@@ -135,7 +135,8 @@ def _whole(spec: StreamSpec, told: str) -> str:
     under = ", the same one while a table goes on" if spec.resumable_by else ""
     return (
         f"{said}. Rows carry a `version`{under}, and ACTIVATE_VERSION at the end of a whole run tells the target to "
-        "drop those that are gone; after a run that was stopped, or in which anything failed, it does not come."
+        "drop those that are gone; after a run that was stopped, or in which anything failed, it does not come. A run "
+        "without a state says it before the first row, too."
     )
 
 

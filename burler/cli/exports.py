@@ -34,13 +34,14 @@ def export_command(
         options: ``KEY=VALUE`` of the format. wanted: what ``burler.spark.export`` takes besides.
     """
     from burler import spark
-    from burler.spark import progress, training
+    from burler.cli.progress import progress
+    from burler.spark import training, under_way
 
     said = dict(map(_pair, options))
     reach = read_options(LAKE_OPTIONS, lake_options)
     session = spark.session(master=master, remote=remote) if master or remote else None
     try:
-        with process.printing() as say, progress.live():
+        with process.printing() as say, progress(under_way.said):
             results = spark.export(
                 session,
                 lake,

@@ -70,7 +70,7 @@ SPARK = "Spark"
     type=click.IntRange(min=1),
     metavar="N",
     help="Tasks at a time: sources wait, so more than cores.",
-    show_default="8",
+    show_default="what the session has, else 8",
 )
 @option("--master", section=SPARK, metavar="URL", show_default="local[SLOTS,3]", help="Spark master.")
 @option("--remote", section=SPARK, metavar="URL", help="Spark Connect server instead of a master: sc://host:15002.")
@@ -110,6 +110,7 @@ def extract_command(names: Sequence[str], asked: Asked) -> int:
     Raises:
         UsageError: options that contradict each other, or what they name is wrong.
     """
+    from burler.cli.progress import of_all, progress
     from burler.spark import extraction
 
     app, lake = _names(names, asked)
@@ -117,6 +118,8 @@ def extract_command(names: Sequence[str], asked: Asked) -> int:
     common.keep_apart("--out-file", asked.out_file, [*(("--config", path) for path in asked.config), *files])
     stopper = Stopper()
     stopper.owns_process = True
+    told, said = of_all("done", "tasks")
+    on_terminal = process.stdout_on_terminal()
     with process.own_stdout() as writer:
         tap = load_app(app) if app is not None else None
         loaded = _config(tap, asked.config)
@@ -127,21 +130,23 @@ def extract_command(names: Sequence[str], asked: Asked) -> int:
         _open_store(lake, asked)
         theirs = _running()
         spark = session_for(asked.slots, asked.master, asked.remote)
-        result = extraction.extract(
-            spark,
-            app,
-            lake,
-            exec=asked.command,
-            tap_id=asked.tap_id,
-            config=loaded,
-            catalog=catalog,
-            state=start,
-            select=asked.select,
-            slots=asked.slots,
-            emit=emit,
-            settings=_settings(asked),
-            stopper=stopper,
-        )
+        with progress(said, stdout_on_terminal=on_terminal):
+            result = extraction.extract(
+                spark,
+                app,
+                lake,
+                exec=asked.command,
+                tap_id=asked.tap_id,
+                config=loaded,
+                catalog=catalog,
+                state=start,
+                select=asked.select,
+                slots=asked.slots,
+                emit=emit,
+                settings=_settings(asked),
+                stopper=stopper,
+                on_progress=told,
+            )
         code = process.report_errors(result)
         if result.stopped_by is not None:  # tasks may sit in a source that does not answer
             process.end_within(process.GRACE_SECONDS, code)

@@ -76,6 +76,7 @@ def infer_command(
         UsageError: a file that can't be read, or a wrong option.
         DataError: input that is broken, or without any record.
     """
+    from burler.cli.progress import progress
     from burler.schema.infer_collect import Collector
 
     names = [name.strip() for name in formats.split(",") if name.strip() and name.strip() != "none"]
@@ -83,12 +84,18 @@ def infer_command(
         collector = Collector(rows=rows, stream=stream, limit=limit, kind=kind, map_keys=map_keys, formats=names)
     except ValueError as error:
         raise UsageError(f"infer: {error}") from None
-    _read_all(files or ("-",), collector)
+    with progress(lambda: _taken(collector)):
+        _read_all(files or ("-",), collector)
     if not collector.by_stream:
         raise DataError(f"infer: {_shown(files)}: {collector.nothing()}")
     schemas = {name: _finish(name, inference, nullable) for name, inference in collector.by_stream.items()}
     process.print_json(next(iter(schemas.values())) if len(schemas) == 1 else schemas)
     return 0
+
+
+def _taken(collector: Collector) -> str:
+    records = sum(one.records for one in list(collector.by_stream.values()))
+    return f"{records:,} records read" if records else ""
 
 
 def _shown(files: tuple[str, ...]) -> str:

@@ -93,10 +93,10 @@ def check(store: Any, taps: Any, streams: Any, say: Say, fast: bool, jobs: int |
     import msgspec
 
     from burler.cli.lake_tables import counted, plain
-    from burler.cli.progress import files, progress
+    from burler.cli.progress import of_all, progress
     from burler.lake import care
 
-    told, said = files("checked")
+    told, said = of_all("checked", "files")
     with progress(said):
         done = care.check(store, taps=taps, streams=streams, fast=fast, jobs=jobs, processes=True, on_progress=told)
     if as_json:
@@ -125,6 +125,7 @@ def rebuild(store: Any, taps: Any, streams: Any, say: Say, jobs: int | None) -> 
     Exit codes: 0 done, 1 something could not be taken in, 2 usage, 3 another writer has the lock.
     """
     from burler.cli.lake_tables import counted, plain
+    from burler.cli.progress import of_all, progress
     from burler.lake import care
 
     def told(one: care.RebuiltStream) -> None:
@@ -138,7 +139,11 @@ def rebuild(store: Any, taps: Any, streams: Any, say: Say, jobs: int | None) -> 
         for path in one.gone:
             say(f"  was listed, and is not there: {plain(path)}")
 
-    done = care.rebuild(store, taps=taps, streams=streams, jobs=jobs, processes=True, on_progress=told)
+    counts, said = of_all("read", "files")
+    with progress(said):
+        done = care.rebuild(
+            store, taps=taps, streams=streams, jobs=jobs, processes=True, on_progress=told, on_file=counts
+        )
     for problem in done.problems:
         say(plain(problem))
     return 0 if done.is_whole else 1
@@ -165,6 +170,7 @@ def compact(store: Any, taps: Any, streams: Any, say: Say, below_bytes: int | No
     Exit codes: 0 done, 1 a stream could not be compacted, 2 usage, 3 another writer has the lock.
     """
     from burler.cli.lake_tables import counted, plain, size
+    from burler.cli.progress import of_all, progress
     from burler.lake import care
     from burler.lake.care.compacting import BELOW_BYTES
 
@@ -176,14 +182,17 @@ def compact(store: Any, taps: Any, streams: Any, say: Say, below_bytes: int | No
         for problem in one.problems:
             say(f"{plain(one.tap_id)}/{plain(one.stream)}: {plain(problem)}")
 
-    done = care.compact(
-        store,
-        taps=taps,
-        streams=streams,
-        below_bytes=below_bytes or BELOW_BYTES,
-        older_than_seconds=older_than,
-        on_progress=told,
-    )
+    counts, said = of_all("read", "files")
+    with progress(said):
+        done = care.compact(
+            store,
+            taps=taps,
+            streams=streams,
+            below_bytes=below_bytes or BELOW_BYTES,
+            older_than_seconds=older_than,
+            on_progress=told,
+            on_file=counts,
+        )
     if not any(one.files or one.problems for one in done.streams):
         say("Nothing to put together.")
     return 1 if any(one.problems for one in done.streams) else 0

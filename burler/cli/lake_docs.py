@@ -38,13 +38,18 @@ def docs(url: str, out: str, samples: int, title: str | None, lake_options: str 
 
     Exit codes: 0 done, 1 something of the lake can't be read (its page and a warning say what), 2 usage.
     """
-    from burler.cli.lake_tables import counted
+    from burler.cli.lake_tables import counted, plain
+    from burler.cli.progress import progress
     from burler.lake.site import build_site
 
     if not out:
         raise UsageError("lake docs needs a folder for the site, as in: burler lake docs ./lake ./lake-docs")
     store = open_lake(url, lake_options, must_exist=True)
-    built = build_site(store, Path(out), url=url, now=_now(), title=title, samples=samples)
+    begun: list[str] = []
+    with progress(lambda: f"stream {len(begun):,}: {plain(begun[-1])}" if begun else ""):
+        built = build_site(
+            store, Path(out), url=url, now=_now(), title=title, samples=samples, on_progress=begun.append
+        )
     for problem in built.problems:
         logger.warning("%s: %s", problem.where, problem.what)
     with process.printing() as say:

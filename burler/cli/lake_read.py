@@ -111,7 +111,8 @@ def _discover(store: Store, asked: Asked) -> int:
 
 
 def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | None) -> int:
-    from burler.cli.progress import Counter, progress, size
+    from burler.cli.lake_tables import size
+    from burler.cli.progress import Counter, progress
     from burler.lake.replay.plan import choose
     from burler.lake.replay.replay import Replay
     from burler.runtime import logs
@@ -148,5 +149,5 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
 def _told(errors: dict[str, BurlerError]) -> int:
     """Say which streams failed; the exit code."""
     for stream, error in errors.items():
-        logger.critical("stream '%s': %s", process.harmless(stream), process.harmless(str(error)))
+        logger.critical("stream '%s': %s", stream, str(error))
     return 1 if errors else 0

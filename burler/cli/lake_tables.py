@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from burler.runtime import logs
+
 if TYPE_CHECKING:
     from burler.lake.care import LakeInfo, StreamInfo, TapInfo, TapNotes, VersionInfo
 
@@ -14,7 +16,7 @@ _NUMBERS = {3, 4, 5}
 
 def plain(text: str) -> str:
     """Text of others as one harmless line of a terminal: control characters are spelled out."""
-    return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text).replace("\n", "\n  ")
+    return logs.harmless(text).replace("\n", "\n  ")
 
 
 def counted(number: int, what: str) -> str:

@@ -115,7 +115,7 @@ def write(path: str, tap_id: str | None, storage_options: str | None, lake_optio
     \b
     tap-any --config c.json | burler lake write ./lake --tap-id tap-any --state-values >> states.jsonl
     tail -1 states.jsonl > state.json
-    tap-any --config c.json --state state.json | burler lake write ./lake --tap-id tap-any
+    tap-any -c c.json --state state.json | burler lake write ./lake --tap-id tap-any --state-values >> states.jsonl
 
     Exit codes: 0 all is committed, 1 input is broken, 2 usage, 3 another writer took over, 4 nobody reads STATE.
     """
@@ -186,7 +186,7 @@ def _tell(writer: LakeWriter) -> None:
     from burler.runtime import logs
 
     for stream, done in writer.committed.items():
-        name = process.harmless(stream)
+        name = stream
         logger.info("stream '%s': %s row(s) in %s file(s) committed", name, done.records, done.files)
         logs.metric("counter", "record_count", done.records, endpoint=stream)
 

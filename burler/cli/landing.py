@@ -6,7 +6,6 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from burler.cli import process
 from burler.errors import BurlerError, UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Landing:
             )
         except BurlerError as error:
             logger.debug("traceback", exc_info=True)
-            logger.critical("%s", process.harmless(str(error)))
+            logger.critical("%s", str(error))
             return code or 1
         return code
 

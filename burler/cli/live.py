@@ -1,6 +1,6 @@
 """What a tail, or other long work, is doing, on a terminal: drawn anew below the log, on stderr.
 
-With rich there is a table in colour; without it one line. stdout is never touched, and the cursor is never hidden: a
+With rich there is a table in colour; without it one line. Messages are never touched, and the cursor is never hidden: a
 process that is killed leaves a terminal that works.
 """
 
@@ -14,11 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from burler.cli.live_painters import Painter, painter_for
-from burler.runtime.report_frame import Line, frame
-from burler.runtime.tail_watch import TailWatch
+from burler.runtime.report_line import Line
+
+if TYPE_CHECKING:
+    from burler.runtime.tail_watch import TailWatch
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +58,11 @@ class Above(io.TextIOBase):
             self._kept = ""
 
     def flush(self) -> None:
-        """Nothing waits but the beginning of a line."""
+        """The beginning of a line that is wanted now is a question: ``input()``, a debugger's prompt."""
+        with self._lock:
+            if self._kept:
+                self._display.ask(self._kept)
+            self._kept = ""
 
     def isatty(self) -> bool:
         """See io."""
@@ -70,6 +76,11 @@ class Above(io.TextIOBase):
     def encoding(self) -> str:  # type: ignore[override]
         """See io."""
         return self.file.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        """See io; click goes past a file that has none."""
+        return self.file.errors
 
     @property
     def buffer(self) -> Any:
@@ -92,6 +103,7 @@ class Display(threading.Thread):
         self.lock = threading.RLock()
         self._over = threading.Event()
         self._broken = False
+        self._asking = False
 
     def run(self) -> None:
         """Draw."""
@@ -111,7 +123,7 @@ class Display(threading.Thread):
             # A line as wide as the terminal would make some of them begin another one.
             lines = self._lines(width - 1, height - 1)
             with self.lock:
-                painter = self._painter_now() if lines else None
+                painter = self._painter_now() if lines and not self._asking else None
                 if painter is not None:
                     painter.draw(lines, width, height)
         except (Exception, SystemExit):  # the terminal is gone, or rich is not what we know
@@ -127,9 +139,19 @@ class Display(threading.Thread):
             self._painter = painter_for(self._file)
         return self._painter
 
+    def ask(self, text: str) -> None:
+        """Text that somebody answers on the same line: nothing is drawn until another line has come."""
+        with self.lock, contextlib.suppress(OSError, ValueError):
+            if self._painter is not None and not self._broken:
+                self._painter.close()
+            self._painter, self._asking = None, True
+            self._file.write(text)
+            self._file.flush()
+
     def above(self, text: str) -> None:
         """Text that stays."""
         with self.lock:
+            self._asking = False
             try:
                 if self._painter is not None and not self._broken:
                     self._painter.above(text)
@@ -154,6 +176,7 @@ def live(watch: TailWatch, name: str, *, stdout_on_terminal: bool) -> Iterator[N
         name: of the tap.
         stdout_on_terminal: messages come there as well; nothing is drawn between them.
     """
+    from burler.runtime.report_frame import frame
 
     def lines(width: int, height: int) -> list[Line]:
         return frame(name, watch.snapshot(), watch.totals(), width=width, height=height)
@@ -186,13 +209,19 @@ def drawn(lines: Lines, *, stdout_on_terminal: bool) -> Iterator[bool]:
 
 
 def is_wanted(file: TextIO | None) -> bool:
-    """Whether somebody sees it."""
+    """Whether somebody sees what is drawn."""
+    redirected = bool(os.environ.get("LOGGING_CONF_FILE"))
+    return (
+        is_terminal(file) and not redirected and os.environ.get("TERM") != "dumb" and logger.isEnabledFor(logging.INFO)
+    )
+
+
+def is_terminal(file: TextIO | None) -> bool:
+    """Whether people see what is written there."""
     try:
-        on_terminal = file is not None and file.isatty()
+        return file is not None and file.isatty()
     except ValueError:  # closed
         return False
-    redirected = bool(os.environ.get("LOGGING_CONF_FILE"))
-    return on_terminal and not redirected and os.environ.get("TERM") != "dumb" and logger.isEnabledFor(logging.INFO)
 
 
 def _is_in_front(file: TextIO) -> bool:
@@ -214,17 +243,18 @@ def _size(file: TextIO) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def _in_place_of(file: TextIO, above: Above) -> Iterator[None]:
-    """All that is written to stderr by way of Python goes to ``above``: by log handlers, and what a tap prints."""
+    """All that is written to this terminal by way of Python goes to ``above``: by log handlers, what a tap prints, and
+    lines for people on stdout."""
     loggers = [
         logging.root,
         *(one for one in logging.root.manager.loggerDict.values() if isinstance(one, logging.Logger)),
     ]
     handlers = {id(handler): handler for one in loggers for handler in one.handlers}.values()
     ours = [one for one in handlers if isinstance(one, logging.StreamHandler) and one.stream is file]
-    names = [name for name in ("stdout", "stderr") if getattr(sys, name) is file]
+    held = {name: one for name in ("stdout", "stderr") if _is_on((one := getattr(sys, name)), file)}
     for handler in ours:
         handler.setStream(above)
-    for name in names:
+    for name in held:
         setattr(sys, name, above)
     try:
         yield
@@ -232,6 +262,16 @@ def _in_place_of(file: TextIO, above: Above) -> Iterator[None]:
         for handler in ours:
             if handler.stream is above:
                 handler.setStream(file)
-        for name in names:
+        for name, one in held.items():
             if getattr(sys, name) is above:
-                setattr(sys, name, file)
+                setattr(sys, name, one)
+
+
+def _is_on(one: TextIO | None, file: TextIO) -> bool:
+    """Whether what is written there comes onto the same terminal."""
+    if one is None or one is file:
+        return one is file
+    try:
+        return one.isatty() and os.path.samestat(os.fstat(one.fileno()), os.fstat(file.fileno()))
+    except (OSError, ValueError):
+        return False

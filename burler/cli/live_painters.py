@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import os
 from typing import Protocol, TextIO
 
-from burler.runtime.report_frame import Line
+from burler.runtime.report_line import Line
 
 logger = logging.getLogger(__name__)
 
@@ -16,9 +17,6 @@ _LINE_UP = "\r\x1b[2K\x1b[1A"
 
 class Painter(Protocol):
     """Draws lines where the cursor is, and takes them away again."""
-
-    one_line: bool
-    """Whether it draws the first one only."""
 
     def draw(self, lines: list[Line], width: int, height: int) -> None:
         """These lines in the place of those before."""
@@ -33,8 +31,6 @@ class Painter(Protocol):
 class OneLine:
     """One line that is written over. The cursor stands at its beginning, so that whatever else writes to the terminal
     writes over it, too."""
-
-    one_line = True
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -66,8 +62,6 @@ class RichTable:
         ImportError: there is no rich, or one that does not fit.
     """
 
-    one_line = False
-
     def __init__(self, file: TextIO) -> None:
         console, live, text = (importlib.import_module(f"rich.{name}") for name in ("console", "live", "text"))
 
@@ -77,6 +71,7 @@ class RichTable:
                 return False
 
         self._text, self._group = text.Text, console.Group
+        self._plain = bool(os.environ.get("NO_COLOR"))  # rich itself leaves bold and dim
         self._console = Console(file=file, highlight=False, markup=False, emoji=False)
         self._live = live.Live(
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
@@ -90,7 +85,10 @@ class RichTable:
         self._file.write(_LINE_UP * sum(max(len(line.text) - 1, 0) // width for line in self._shown))
         self._shown = lines
         self._console.size = (width, height)
-        texts = [self._text(line.text, style=line.style, no_wrap=True, overflow="crop") for line in lines]
+        texts = [
+            self._text(line.text, style="" if self._plain else line.style, no_wrap=True, overflow="crop")
+            for line in lines
+        ]
         # The last one is empty: there the cursor stands, at the beginning of a line.
         self._live.update(self._group(*texts, self._text("")), refresh=True)
 

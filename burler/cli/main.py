@@ -46,7 +46,7 @@ def cli() -> None:
 def discover(app: str, config: tuple[str, ...]) -> int:
     """Print the catalog of APP.
 
-    APP is a file (tap_crm.py), a module (tap_crm), module:attribute, or an installed tap's command.
+    APP is a file (tap_crm.py), a folder or module (tap_crm), module:attribute, or an installed tap's command (tap-crm).
 
     \b
     burler discover tap_crm.py --config config.json > catalog.json
@@ -64,6 +64,8 @@ def discover(app: str, config: tuple[str, ...]) -> int:
 def run(app: str, **options: Any) -> int:
     """Sync APP: Singer messages on stdout, or its data into a lake.
 
+    APP is a file (tap_crm.py), a folder or module (tap_crm), module:attribute, or an installed tap's command (tap-crm).
+
     \b
     burler run tap_crm.py --config config.json | target-anything
     burler run tap_crm.py --config config.json --sink lake:./lake > state.jsonl
@@ -79,6 +81,8 @@ def run(app: str, **options: Any) -> int:
 @option("--format", "form", type=Choice(FORMS), default="text", help="How it is shown.")
 def about(app: str, form: str) -> int:
     """Say what APP is: its config, settings, streams, and what each delivers.
+
+    APP is a file (tap_crm.py), a folder or module (tap_crm), module:attribute, or an installed tap's command (tap-crm).
 
     \b
     burler about tap_crm.py

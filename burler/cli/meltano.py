@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -172,6 +174,22 @@ def _flow(value: Any) -> str:
 
 
 def _scalar(value: Any) -> str:
-    if isinstance(value, str) and _PLAIN.match(value) and value.lower() not in _WORDS:
-        return value
+    if isinstance(value, str):
+        return value if _PLAIN.match(value) and value.lower() not in _WORDS else _quoted(value)
+    if isinstance(value, float):
+        return _number(value)
     return msgspec.json.encode(value).decode()  # JSON is YAML
+
+
+def _quoted(text: str) -> str:
+    """Text as JSON has it; what YAML does not take as it is, or reads as the end of a line, is spelled out."""
+    quoted: str = json.dumps(text, ensure_ascii=False)
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in quoted)
+
+
+def _number(value: float) -> str:
+    """A number as YAML 1.1 asks for it: with a dot."""
+    if not math.isfinite(value):
+        return {"inf": ".inf", "-inf": "-.inf"}.get(repr(value), ".nan")
+    mantissa, e, exponent = repr(value).partition("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}{e}{exponent}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import logging
 import os
 import signal
@@ -138,12 +139,31 @@ def click_exit(command: click.Command, args: list[str] | None, name: str) -> int
             return 2
         except click.ClickException as error:
             context = getattr(error, "ctx", None)
-            path = context.command_path if context is not None else name
-            logger.critical("%s See: %s --help", error.format_message(), path)
+            path = context.command_path if context is not None else _path(command, args, name)
+            logger.critical("%s See: %s --help", _said(error), path)
             return 2
         return code if isinstance(code, int) else 0
 
     return exit_on_error(action)
+
+
+def _path(command: click.Command, args: list[str] | None, name: str) -> str:
+    """The command that the arguments begin with, for errors of click's that do not know where they come from."""
+    path = [name]
+    for word in sys.argv[1:] if args is None else args:
+        if not isinstance(command, click.Group) or word not in command.commands:
+            break
+        command = command.commands[word]
+        path.append(word)
+    return " ".join(path)
+
+
+def _said(error: click.ClickException) -> str:
+    """What click says; of options that are spelt alike only the nearest, where click has the first by the alphabet."""
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        (near,) = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0)
+        return f"{error.message} Did you mean '{near}'?"
+    return error.format_message()
 
 
 def _interrupted() -> int:
@@ -177,7 +197,7 @@ def exit_on_error(action: Callable[[], int]) -> int:
         return error.exit_code
     except BurlerError as error:
         logger.debug("traceback", exc_info=True)
-        logger.critical("%s", harmless(str(error)))
+        logger.critical("%s", str(error))
         return error.exit_code
     except BrokenPipeError:
         # Something of ours that is printed plainly (a table): keep Python from trying again.
@@ -191,11 +211,6 @@ def exit_on_error(action: Callable[[], int]) -> int:
         at = f" ({place})" if place else ""
         logger.critical("%s%s. BURLER_LOG_LEVEL=DEBUG shows the whole way there.", logs.short(error), at)
         return 1
-
-
-def harmless(text: str) -> str:
-    """Text with names of others in it, for a terminal: control characters are spelled out."""
-    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
 
 
 def report_errors(result: SyncResult) -> int:

@@ -1,26 +1,34 @@
 """How far long work has come: a line on a terminal, drawn anew each second; elsewhere a line in the log now and then.
 
 What tells it is asked, not called: work counts as it does anyway, and a thread looks on. Work of less than a second
-shows nothing. ``BURLER_LOG_LEVEL=WARNING`` silences it; stdout is never touched.
+shows nothing. ``BURLER_LOG_LEVEL=WARNING`` silences it; messages on stdout are never touched.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from burler.cli.live import drawn
-from burler.runtime.report import Report
-from burler.runtime.report_frame import Line
+from burler.cli.live import drawn, is_terminal
+from burler.runtime import logs
+from burler.runtime.report_line import Line
+from burler.runtime.report_ticks import length_text
 
-logger = logging.getLogger("burler")
+if TYPE_CHECKING:
+    from burler.runtime.report import Report
+
+logger = logging.getLogger(__name__)
 
 _FIRST_SECONDS = 1.0
 LOG_SECONDS = 30.0
-"""How often a line comes where nothing can be drawn."""
+"""How often a line comes in a log."""
+_SPACES = {ord("\n"): " ", ord("\t"): " "}
+_TERMINAL_SECONDS = 5.0  # somebody waits, and nothing can be drawn
 _LEAVE_SECONDS = 2.0
 
 Said = Callable[[], str]
@@ -44,31 +52,32 @@ class Counter:
 
 
 @contextlib.contextmanager
-def progress(said: Said, *, stdout_on_terminal: bool = False, log_seconds: float = LOG_SECONDS) -> Iterator[None]:
-    """Show how far something is while this is entered.
+def progress(said: Said, *, stdout_on_terminal: bool = False, log_seconds: float | None = None) -> Iterator[bool]:
+    """Show how far something is while this is entered; gives whether it is drawn on a terminal.
 
     Args:
         said: asked from another thread; an error in it ends the showing, never the work.
-        stdout_on_terminal: output comes there meanwhile; nothing is drawn between it.
+        stdout_on_terminal: messages come there meanwhile; nothing is drawn between them. Lines that are printed for
+            people by way of ``sys.stdout`` are no reason: they go above what is drawn.
+        log_seconds: between two lines where nothing is drawn; by default 5 on a terminal, 30 elsewhere.
     """
     begun = time.monotonic()
 
     def lines(width: int, _height: int) -> list[Line]:
         seconds = time.monotonic() - begun
-        text = said() if seconds >= _FIRST_SECONDS else ""
+        text = _line(said()) if seconds >= _FIRST_SECONDS else ""
         return [Line(f"{text}, {_time(seconds)}"[:width])] if text else []
 
     with drawn(lines, stdout_on_terminal=stdout_on_terminal) as shown:
         if shown or not logger.isEnabledFor(logging.INFO):
-            yield
+            yield shown
             return
+        seconds = log_seconds or (_TERMINAL_SECONDS if is_terminal(sys.stderr) else LOG_SECONDS)
         over = threading.Event()
-        thread = threading.Thread(
-            target=_log, args=(said, begun, over, log_seconds), name="burler-progress", daemon=True
-        )
+        thread = threading.Thread(target=_log, args=(said, begun, over, seconds), name="burler-progress", daemon=True)
         thread.start()
         try:
-            yield
+            yield False
         finally:
             over.set()
             thread.join(_LEAVE_SECONDS)
@@ -77,12 +86,17 @@ def progress(said: Said, *, stdout_on_terminal: bool = False, log_seconds: float
 def _log(said: Said, begun: float, over: threading.Event, every_seconds: float) -> None:
     while not over.wait(every_seconds):
         try:
-            text = said()
+            text = _line(said())
         except Exception:
             logger.debug("progress", exc_info=True)
             return
         if text:
             logger.info("%s, %s", text, _time(time.monotonic() - begun))
+
+
+def _line(text: str) -> str:
+    """One line: names and values of others may have ends of lines and codes of terminals in them."""
+    return logs.harmless(text).translate(_SPACES)
 
 
 def of_run(report: Report) -> Said:
@@ -103,26 +117,16 @@ def of_run(report: Report) -> Said:
     return said
 
 
-def files(what: str) -> tuple[Callable[[int, int], None], Said]:
-    """For work on files: what it tells (done, of how many), and what is said of it: ``checked 12 of 480 files``."""
+def of_all(done: str, what: str) -> tuple[Callable[[int, int], None], Said]:
+    """For work that knows its parts: what it tells (how many are done, of how many), and what is said of it:
+    ``checked 12 of 480 files``."""
     seen = [0, 0]
 
-    def told(done: int, of: int) -> None:
-        seen[:] = [done, of]
+    def told(ended: int, of: int) -> None:
+        seen[:] = [ended, of]
 
-    return told, lambda: f"{what} {seen[0]:,} of {seen[1]:,} files" if seen[1] else ""
-
-
-def size(count: int) -> str:
-    """Bytes as people say them: ``12.3 MB``."""
-    amount = float(count)
-    for unit in ("B", "kB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
+    return told, lambda: f"{done} {seen[0]:,} of {seen[1]:,} {what}" if seen[1] else ""
 
 
 def _time(seconds: float) -> str:
-    whole = int(seconds)
-    return f"{whole} s" if whole < 100 else f"{whole // 60} min {whole % 60:02} s"
+    return f"{int(seconds)} s" if seconds < 60 else length_text(seconds)

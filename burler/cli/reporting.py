@@ -73,7 +73,7 @@ class Ending:
 
         return shown
 
-    def telling(self, settings: Settings) -> AbstractContextManager[None]:
+    def telling(self, settings: Settings) -> AbstractContextManager[object]:
         """What shows how far a run is that has an end; a tail has a table of its own (``seeing``)."""
         from burler.cli.progress import of_run, progress
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import click
-
 from burler.cli import common, process
 from burler.errors import AppError, StorageError, UsageError
+from burler.runtime import logs
 from burler.spec.choice import Choice, check_choice
 from burler.spec.table import RULES
 from burler.verify.options import Options
@@ -101,19 +100,24 @@ def verify_command(app: str | None, **given: Any) -> int:
     asked.check(app)
     signal.signal(signal.SIGTERM, _end)
     project = find_project(Path.cwd())
-    options = _options(asked, project)
     _hush()
+    steps = _Steps()
+    options = _options(asked, project, steps)
     baseline = _baseline(asked, project)
     strict = project.strict if asked.strict is None else asked.strict
+    from burler.cli.progress import progress
     from burler.runtime.signals import Stopper
 
     stopper = Stopper()  # for messages on stdin; a tap that is run is ended by the exception
     terminal = sys.stdout  # before it is ours
     with process.own_stdout() as writer:
         known = None if asked.write_baseline is not None else baseline
-        verification = _verify(app, asked, options, known, stopper)
+        with progress(lambda: steps.now) as steps.drawn:
+            verification = _verify(app, asked, options, known, stopper)
         silent = app == "-" and not verification.runs[0].lines and verification.runs[0].ended != "stopped"
-        if asked.write_baseline is not None and not silent:
+        if asked.write_baseline is not None and stopper.signal is not None:
+            logger.warning("it was stopped: the baseline %s is left as it is", asked.write_baseline)
+        elif asked.write_baseline is not None and not silent:
             from burler.verify.baseline import write_baseline
 
             write_baseline(Path(asked.write_baseline), verification.findings)
@@ -144,7 +148,7 @@ def _end(number: int, _frame: object) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _options(asked: Asked, project: Project) -> Options:
+def _options(asked: Asked, project: Project, progress: Callable[[str], None]) -> Options:
     choice = Choice(
         select=_words(asked.select_) or project.choice.select,
         ignore=(*project.choice.ignore, *_words(asked.ignore)),
@@ -162,7 +166,7 @@ def _options(asked: Asked, project: Project) -> Options:
         catalog=common.read_catalog(asked.catalog, None),
         state=None if asked.state is None else _state(asked.state),
         earlier_states=tuple((path, _state(path)) for path in asked.earlier_state),
-        progress=_progress(),
+        progress=progress,
     )
 
 
@@ -184,18 +188,25 @@ def _words(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(word.upper() if _CODE.fullmatch(word) else word for word in words if word)
 
 
-def _progress() -> Callable[[str], None]:
-    """What is done next: a verification runs the tap a dozen times."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        return lambda text: logger.info("verify: %s", text)
-    return lambda text: click.echo(f"... {process.harmless(text)}", err=True)
+class _Steps:
+    """What is done next: a verification runs the tap a dozen times. In a log a line for each."""
+
+    def __init__(self) -> None:
+        self.now = ""
+        self.drawn = False
+
+    def __call__(self, text: str) -> None:
+        self.now = f"verify: {logs.harmless(text)}"
+        if not self.drawn:
+            logger.info("verify: %s", text)
 
 
 def _hush() -> None:
-    """What the tap's runs log would hide the report: they say what goes wrong, unless a level was asked for."""
+    """What the tap's runs log would hide the report: they say what goes wrong, unless a level was asked for; only the
+    command line itself goes on."""
     if "BURLER_LOG_LEVEL" not in os.environ and not os.environ.get("LOGGING_CONF_FILE"):
         logging.getLogger("burler").setLevel(logging.WARNING)
-        logger.setLevel(logging.INFO)
+        logging.getLogger("burler.cli").setLevel(logging.INFO)
 
 
 def _baseline(asked: Asked, project: Project) -> Baseline | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,6 +14,7 @@ from burler.config.secrets import Path
 
 _TRUE = ("true", "1", "yes", "on", "y", "t")
 _FALSE = ("false", "0", "no", "off", "n", "f")
+logger = logging.getLogger(__name__)
 _NOTHING = object()
 _DEEPEST = 100
 _WORDS = {
@@ -51,12 +53,17 @@ def apply_environment(
     closed = schema.get("additionalProperties") is False
     came: dict[Path, str] = {}
     problems: list[str] = []
+    flat: dict[str, Path] = {}
     for variable in sorted(environment):
         if not variable.startswith(prefix) or len(variable) == len(prefix):
             continue
         path, part = _find(variable[len(prefix) :].lower().split("__"), schema)
-        if part is _NOTHING and not _is_setting(path[0]) and (closed or _of_meltano(path, schema)):
-            continue  # or of another tap whose name begins like ours; a closed schema would only refuse it
+        if part is _NOTHING and not _is_setting(path[0]):
+            if meant := _spelt_flat(path, schema):
+                flat[variable] = meant
+                continue
+            if closed or path[0].startswith("_") or not path[0]:
+                continue  # Meltano's own; or of another tap whose name begins like ours: a closed schema refuses it
         try:
             value = read_text(environment[variable], schema, {} if part is _NOTHING else part)
         except ValueError as error:
@@ -74,7 +81,21 @@ def apply_environment(
             node = inner
         node[path[-1]] = value
         came[path] = variable
+    for variable, path in flat.items():
+        if not _has(config, path):
+            logger.warning(
+                "environment variable %s is not read: %s sets %s", variable, variable_of(tap_name, path), ".".join(path)
+            )
     return came, problems
+
+
+def _has(config: Mapping[str, Any], path: Path) -> bool:
+    node: Any = config
+    for name in path:
+        if not isinstance(node, Mapping) or name not in node:
+            return False
+        node = node[name]
+    return True
 
 
 def _find(names: list[str], schema: schemas.Schema) -> tuple[Path, Any]:
@@ -89,14 +110,13 @@ def _find(names: list[str], schema: schemas.Schema) -> tuple[Path, Any]:
     return tuple(path), part
 
 
-def _of_meltano(path: Path, schema: schemas.Schema) -> bool:
-    """Whether Meltano gives a variable to each tap it runs, beside a file that has the key in its right place.
-
-    ``TAP_X__SELECT`` is a word to Meltano itself; in ``TAP_X_DB_HOST`` it spells ``db.host`` its own way.
-    """
-    if len(path) > 1 or path[0].startswith("_"):
-        return path[0][:1] in ("", "_")
-    return any(shouted(path[0]) == "_".join(map(shouted, inner)) for inner in _inner(schema, schema, (), ()))
+def _spelt_flat(path: Path, schema: schemas.Schema) -> Path | None:
+    """The key inside an object that is meant, where a variable spells it with one underscore: so Meltano spells those
+    that it gives to each tap, beside a file that has the key in its right place."""
+    if len(path) > 1:
+        return None
+    inner = _inner(schema, schema, (), ())
+    return next((one for one in inner if shouted(path[0]) == "_".join(map(shouted, one))), None)
 
 
 def _inner(root: schemas.Schema, part: Any, path: Path, above: tuple[int, ...]) -> Iterator[Path]:

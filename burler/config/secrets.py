@@ -30,6 +30,7 @@ _OPEN = re.compile(
 _OF_NUMBERS = re.compile(r"pass(word|wd|phrase|code)|pass$|pwd|secret|token$|pin$|key$", re.IGNORECASE)
 # Up to the last "@": people forget to encode one in a password, or a "/". A port is none.
 _IN_URL = re.compile(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))([^\s]+)@")
+_IN_QUERY = re.compile(r"([?&]([\w.-]+)=)([^&#\s]+)")
 _SHORTEST = 4  # a shorter value would mask half of every sentence
 _PART = 8  # so much of a secret, as one of its lines or before a cut, is hidden as well
 _CUT = re.compile(r"\s*(\.\.\.|…|['\"`:;,]|$)")
@@ -53,7 +54,7 @@ def _hides_numbers(key: str) -> bool:
 
 def mask(config: Any, key: str = "", *, marked: Iterable[Path] = ()) -> Any:
     """A copy of a config in which secrets are ``***``, at every depth: the values of secret-looking keys, those at
-    the ``marked`` paths, and passwords in URLs."""
+    the ``marked`` paths, and in URLs passwords and parameters with such names."""
     paths = tuple(marked)
     if config is not None and ((key and looks_secret(key)) or () in paths):
         return MASKED
@@ -62,8 +63,18 @@ def mask(config: Any, key: str = "", *, marked: Iterable[Path] = ()) -> Any:
     if isinstance(config, list | tuple):
         return [mask(value, marked=_below(paths, "*")) for value in config]
     if isinstance(config, str):
-        return _IN_URL.sub(lambda found: found[0].replace(found[1], MASKED), config)
+        text = _IN_URL.sub(lambda found: found[0].replace(found[1], MASKED), config)
+        if "://" not in text:
+            return text
+        return _IN_QUERY.sub(lambda found: found[1] + MASKED if looks_secret(found[2]) else found[0], text)
     return config
+
+
+def _in_url(text: str) -> Iterator[str]:
+    """The secrets that stand in URLs: passwords, and values of parameters whose names look secret."""
+    yield from _IN_URL.findall(text)
+    if "://" in text:
+        yield from (value for _, name, value in _IN_QUERY.findall(text) if looks_secret(name))
 
 
 def _below(paths: tuple[Path, ...], name: str) -> tuple[Path, ...]:
@@ -74,7 +85,7 @@ def raw_secrets(
     config: Any, inside: bool = False, *, marked: Iterable[Path] = (), numbers: bool = False
 ) -> Iterator[str]:
     """Every secret of a config as text: what stands under a secret-looking key or at a ``marked`` path, and
-    passwords in URLs. Texts shorter than four characters are left out.
+    passwords and secret-looking parameters in URLs. Texts shorter than four characters are left out.
 
     Numbers are secrets at a ``marked`` path and under a name that leaves no doubt (``pin``, ``password``,
     ``api_key``, ``access_token``), truth values never: a page size would else be hidden in every line.
@@ -92,7 +103,7 @@ def raw_secrets(
     elif _is_value(config, inside, numbers):
         yield str(config)
     if isinstance(config, str):  # a driver may print the password alone, also of a URL that is secret as a whole
-        yield from (found for found in _IN_URL.findall(config) if len(found) >= _SHORTEST)
+        yield from (found for found in _in_url(config) if len(found) >= _SHORTEST)
 
 
 def _is_value(value: Any, inside: bool, numbers: bool) -> bool:

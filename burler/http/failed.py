@@ -143,7 +143,10 @@ def none_sent(status: int, *, has_some: bool) -> str:
     """
     if has_some:
         return "The client's credentials were not sent: they go to the server of base_url, and nowhere else."
-    cure = "No credentials were sent: the client has no token= and no auth=, no header or parameter looks like some."
+    cure = (
+        "No credentials were seen: the client has no token= and no auth=, and no header or parameter is named like "
+        "some. If one of these has them, they are wrong."
+    )
     return cure + (" If it wants none, this address may not ask." if status == 403 else "")
 
 

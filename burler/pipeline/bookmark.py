@@ -73,7 +73,7 @@ class BookmarkTracker:
         self.newer = 0
         self._kinds = Kinds(stream, key, textual)
         self._complete = self._broken = self._stays = False
-        self._initial = Mark(initial, None if initial is None else self._kinds.rank(initial))
+        self._initial = self._kinds.begin(initial)
         self._greatest = self._saved = self._initial
         self._below = self._initial  # of sorted rows: the greatest value with a strictly greater one behind it
         self._last = NOWHERE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any, NamedTuple
 
 from burler.errors import StreamError
@@ -38,6 +39,23 @@ class Kinds:
         self.kind: str | None = None
         self._stream, self._key, self._textual = stream, key, textual
         self._by_look = False  # dates that may turn out to be text
+        self._begun: Any = None
+
+    def begin(self, value: Any) -> Mark:
+        """The bookmark that a run begins with; None where there is none.
+
+        Raises:
+            StreamError: it is no bookmark.
+        """
+        kind, rank = comparable(value, self._textual) if value is not None else ("", None)
+        if value is not None and rank is None:
+            raise self.refused(
+                f"the bookmark that it begins with is no bookmark: '{self._key}' is {kind} ({_shown(value)}). Correct "
+                "the state (or start_date), or take the key out of it to begin anew."
+            )
+        mark = Mark(value, None if value is None else self.rank(value))
+        self._begun = value
+        return mark
 
     def mark(self, value: Any) -> Mark:
         """A value with its rank.
@@ -56,8 +74,8 @@ class Kinds:
         kind, rank = comparable(value, self._textual)
         if rank is None:
             raise self.refused(
-                f"'{self._key}' is {kind} ({value!r:.60}); a bookmark must be a date-time with a zone, a date, text or "
-                "a finite number."
+                f"'{self._key}' is {kind} ({_shown(value)}); a bookmark must be a date-time with a zone, a date, text "
+                "or a finite number."
             )
         if kind != self.kind:
             self.adopt(kind, value)
@@ -77,11 +95,18 @@ class Kinds:
         elif looks and ((kind == TEXT and self._by_look) or (kind, self.kind) == (DATE, TEXT)):
             self.kind, self._by_look = TEXT, False
         else:
+            begun = (
+                "" if self._begun is None else f" (the run began at {_shown(self._begun)}: is the state this tap's?)"
+            )
             raise self.refused(
-                f"'{self._key}' is {kind} ({value!r:.60}) where it was {self.kind} before; a bookmark needs values of "
-                "one kind."
+                f"'{self._key}' is {kind} ({_shown(value)}) where it was {self.kind} before{begun}; a bookmark needs "
+                "values of one kind."
             )
 
     def refused(self, fact: str) -> StreamError:
         """An error of the stream."""
         return StreamError(self._stream, f"stream '{self._stream}': {fact}")
+
+
+def _shown(value: Any) -> str:
+    return value.isoformat() if isinstance(value, dt.date) else f"{value!r:.60}"

@@ -146,8 +146,13 @@ def _attribute(module: ModuleType, attribute: str, name: str) -> Tap:
         value = getattr(value, part, None)
     if isinstance(value, Tap):
         return value
-    what = "has no such attribute" if value is None else f"is {type(value).__name__}, not a burler.Tap"
-    raise AppError(f"APP '{name}': {module.__name__}.{attribute} {what}.")
+    if value is not None:
+        raise AppError(
+            f"APP '{name}': '{attribute}' of module {module.__name__} is {type(value).__name__}, not a burler.Tap."
+        )
+    known = [key for key, _ in _taps(module)]
+    hint = f" Its taps: {', '.join(known)}." if known else ""
+    raise AppError(f"APP '{name}': module {module.__name__} has no '{attribute}'.{hint}")
 
 
 def _taps(module: ModuleType) -> list[tuple[str, Tap]]:

@@ -41,7 +41,7 @@ class Coverage:
         self._key = own.bookmark_key if own else root.bookmark_key
         self._textual = line.textual(line.root)
         self._children = [name for name in line.planned if line.is_substream(name)]
-        bookmark = bookmark_of(self._state, self._root, self._key)
+        self.saved = bookmark = bookmark_of(self._state, self._root, self._key)
         self.start, self.afresh = bookmark, False
         self.position: dict[str, Any] | None = None
         self.behind: set[str] = set()  # substreams that some stream below them makes begin anew
@@ -58,6 +58,16 @@ class Coverage:
             self.position = self._position_of_children()
             self.afresh = self.position is None
 
+    def reads_again(self) -> list[str]:
+        """The substreams for which a parent that is seen begins before its bookmark; none where it does not."""
+        if not self._root_is_seen or self.saved is None or self.start == self.saved:
+            return []
+        own = self._position()
+        return [name for name in self._children if self._cover(name) != own]
+
+    def _cover(self, name: str) -> dict[str, Any]:
+        return _comparable(st.get_bookmark(self._state, name, COVERED, None))
+
     @property
     def saves_position(self) -> bool:
         """Whether the parent's ``stream.state`` is saved: not where it runs unseen, for its substreams alone."""
@@ -67,12 +77,9 @@ class Coverage:
         """A substream with a bookmark of its own would give what is new to itself alone: it begins anew where a stream
         below it has not had the same of the parent as it has, also where it runs unseen itself."""
 
-        def cover(name: str) -> dict[str, Any]:
-            return _comparable(st.get_bookmark(self._state, name, COVERED, None))
-
         for name in self._children:
             above = (one for one in line.above(name)[1:] if one != line.root)
-            self.behind |= {one for one in above if cover(one) != cover(name)}
+            self.behind |= {one for one in above if self._cover(one) != self._cover(name)}
 
     def _position(self) -> dict[str, Any]:
         """Where the parent stands in the state: its key and value, and a digest of its ``stream.state``."""

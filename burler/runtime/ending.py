@@ -30,7 +30,16 @@ def begin(sync: SyncRun) -> None:
     level = logging.INFO if engine.watch is None else logging.DEBUG
     if logger.isEnabledFor(level):
         method = own.planned.replication_method if own is not None else sync.spec.replication_method
-        logger.log(level, "stream '%s': start (sync, %s, bookmark %s)", sync.name, method, _where(sync))
+        logger.log(level, "stream '%s': start (sync, %s, bookmark %s)", sync.name, method, _or_none(_where(sync)))
+    coverage = sync.coverage
+    if coverage is not None and (late := coverage.reads_again()):
+        logger.log(
+            level,
+            "stream '%s': begins before its bookmark %s, since %s has not had what lies before it",
+            sync.name,
+            coverage.saved,
+            ", ".join(f"'{name}'" for name in late),
+        )
     for name, outlet in sync.outlets.items():
         planned = outlet.planned
         outlet.bookmark_from = entries.value_of(engine.state, name, planned.bookmark_key)
@@ -138,7 +147,11 @@ def _log_end(sync: SyncRun, level: int, status: str, failed: dict[str, BaseExcep
     shown = status
     if status == "failed" and failed and sync.name not in failed:
         shown = f"succeeded, but rows of {', '.join(failed)} are missing"
-    logger.log(level, "stream '%s': %s, %s, %.1f s, bookmark %s", sync.name, shown, rows, seconds, bookmark)
+    logger.log(level, "stream '%s': %s, %s, %.1f s, bookmark %s", sync.name, shown, rows, seconds, _or_none(bookmark))
+
+
+def _or_none(bookmark: Any) -> Any:
+    return "none" if bookmark is None else bookmark
 
 
 def _uncounted(sync: SyncRun, name: str) -> int:

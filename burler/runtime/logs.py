@@ -60,17 +60,35 @@ def configure(level: str | None = None) -> None:
             handler.addFilter(no_secrets)
         return
     own = logging.StreamHandler(sys.stderr)
-    own.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    own.setFormatter(_Harmless("%(levelname)s %(message)s"))
     own.addFilter(no_secrets)
     chosen = (level or os.environ.get("BURLER_LOG_LEVEL") or "INFO").upper()
     logger.handlers[:] = [own]
     logger.propagate = False
-    logger.setLevel(chosen if chosen in logging.getLevelNamesMapping() else "INFO")
+    known = logging.getLevelNamesMapping()
+    logger.setLevel(chosen if chosen in known else "INFO")
+    if chosen not in known:
+        logger.warning(
+            "BURLER_LOG_LEVEL is '%s', which is no level: INFO, WARNING, ERROR or DEBUG. It is INFO.", chosen
+        )
     if not logging.root.handlers:
         logging.root.addHandler(own)
         logging.root.setLevel(logger.level)
         for chatty in ("py4j", "urllib3", "botocore", "aiobotocore", "fsspec", "asyncio"):
             logging.getLogger(chatty).setLevel("WARNING")
+
+
+class _Harmless(logging.Formatter):
+    """Names and values of a source in a message do nothing to a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See logging."""
+        return harmless(super().format(record))
+
+
+def harmless(text: str) -> str:
+    """Text with names of others in it, for a terminal: control characters are spelled out."""
+    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
 
 
 def short(error: BaseException) -> str:

@@ -68,6 +68,14 @@ class PlannedStream:
         """What the schema says of a key's text: "date-time", "date", "decimal" (``singer.decimal``), or None."""
         return key_format(self.schema, key)
 
+    def first_bookmark(self, start_date: str | None) -> str | None:
+        """``start_date``, unless the schema says that the values of the bookmark's key are numbers: a sequence of the
+        source's knows no time."""
+        node = (self.schema.get("properties") or {}).get(self.bookmark_key)
+        said = node.get("type") if isinstance(node, dict) else None
+        types = {said} if isinstance(said, str) else set(said or ())
+        return None if types and types <= {"integer", "number", "null"} else start_date
+
     @property
     def order(self) -> str:
         """The order of the rows by ``replication_key``: what is declared holds of the declared key alone; where a

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from burler.runtime.report_line import Line
 from burler.runtime.report_text import Table, ascii_of, plain
 from burler.runtime.report_views import RunView, StreamView, length
 
@@ -12,13 +12,6 @@ _DROPPED = ("next", "bookmark", "errors", "last poll", "rows/s", "failures", "la
 _NEEDLESS = ("lag", "next", "failures", "errors", "bookmark")  # where no stream has any
 _ERRORS = 3  # lines of errors, at the most
 _AROUND = 3  # lines that are no stream's: the run, the names of the columns, a rule
-
-
-class Line(NamedTuple):
-    """A line and how it looks: "" or a style that rich knows."""
-
-    text: str
-    style: str = ""
 
 
 def frame(name: str, streams: Sequence[StreamView], run: RunView, *, width: int, height: int) -> list[Line]:

@@ -177,7 +177,7 @@ def run_session(
         given = None if catalog is None else catalog_from_wire(catalog)
         plans = partial(_plan, session, settings, given=given, select=select, state=state, tail=tail)
         plan = plans(own)
-        _announce(session.tap, plan, limit, state)
+        _announce(session.tap, plan, own, limit, state)
         if schemas_only:
             write_schemas(plan, sink)
             status = "succeeded"
@@ -245,7 +245,7 @@ def check_limit(limit: int | None) -> None:
         )
 
 
-def _announce(tap: Tap, plan: tuple[PlannedRun, ...], limit: int | None, state: dict[str, Any]) -> None:
+def _announce(tap: Tap, plan: tuple[PlannedRun, ...], own: Catalog, limit: int | None, state: dict[str, Any]) -> None:
     names = ", ".join(stream.tap_stream_id for planned in plan for stream in planned.streams)
     logger.info("%s: start (sync), streams: %s", tap.name, names or "none selected")
     if limit is not None:
@@ -254,7 +254,7 @@ def _announce(tap: Tap, plan: tuple[PlannedRun, ...], limit: int | None, state: 
         pushed = any(spec.sync is None and spec.tail is not None for spec in tap.seal().values())
         more = " Those that have a tail function alone come with --tail." if pushed else ""
         logger.warning("%s: no stream is selected. Select some in the catalog or with --select.%s", tap.name, more)
-    for remark in unread(plan, state):
+    for remark in unread(plan, own.entries, state):
         logger.warning("%s", remark)
 
 

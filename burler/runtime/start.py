@@ -70,7 +70,7 @@ class Start:
         if saved is not None:
             saved = self._rolled_up(name, saved)
         if saved is None:
-            return self._start_date
+            return self._start_date if planned is None else planned.first_bookmark(self._start_date)
         return (
             saved
             if spec.lookback is None

@@ -180,7 +180,7 @@ class SyncRun:
                 self._state_at_start = msgspec.json.encode(engine.state)
             if self._forgot:
                 engine.states.write()
-        status = "failed"
+        status = "unfinished"  # what comes out of a lane ends the whole run
         try:
             self._run_lanes()
             with engine.lock:
@@ -251,7 +251,7 @@ class SyncRun:
         """The last STATE of the stream. Where it did not come to its end, that names it as the one to begin with."""
         engine = self.engine
         self.status = status
-        if status == "succeeded" or (status == "failed" and self.failures.error is None):
+        if status == "succeeded" or (status != "stopped" and self.failures.error is None):
             engine.running.remove(self)
         if not engine.broken and engine.stopper.failure is None:
             if self.kept is not None:

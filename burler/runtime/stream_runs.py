@@ -50,10 +50,12 @@ def run_of_stream(sync: SyncRun) -> StreamRun:
     planned, engine = sync.line.planned.get(sync.name), sync.engine
     saved = sync.flat.get(sync.name)
     keeps_one = (planned.bookmark_key if planned is not None else sync.spec.bookmark_key) is not None
+    start_date = engine.settings.start_date
+    first = start_date if planned is None else planned.first_bookmark(start_date)
     return StreamRun(
         engine.session.tap,
         sync.name,
-        bookmark=saved if saved is not None or not keeps_one else engine.settings.start_date,
+        bookmark=saved if saved is not None or not keeps_one else first,
         selected=sync.line.selected,
         schema=planned.schema if planned is not None else None,
         metadata=planned.metadata if planned is not None else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from burler.runtime import entries
@@ -13,21 +13,36 @@ _SDK = "replication_key_value"
 _SHOWN = 3
 
 
-def unread(plan: Iterable[PlannedRun], state: Mapping[str, Any]) -> Iterator[str]:
+def unread(plan: Iterable[PlannedRun], own: Container[str], state: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each stream with a bookmark of which the state holds something, but not under a name that burler
-    reads: a state of the Singer SDK, or of a tap that named its bookmark otherwise (specs 11.27)."""
+    reads: a state of the Singer SDK, or of a tap that named its bookmark otherwise (specs 11.27). One for a state that
+    knows no stream of the tap.
+
+    Args:
+        own: the names of all streams that the tap has.
+    """
+    there = list(state.get("bookmarks") or ())
+    if there and not any(name in own for name in there):
+        yield (
+            f"the state holds {_some(there)} and no stream of this tap: every stream begins anew. Is it the state of "
+            "another tap?"
+        )
     for stream in (stream for planned in plan for stream in planned.streams):
         key = stream.bookmark_key
         entry = entries.entry_of(state, stream.tap_stream_id, None)
         strange = sorted(set(entry) - _OURS)
         if key is None or key in entry or not strange or entry.keys() & {entries.PARTITIONS, entries.POSITION}:
             continue
-        names = ", ".join(f"'{name}'" for name in strange[:_SHOWN]) + (", ..." if len(strange) > _SHOWN else "")
         yield (
-            f"stream '{stream.tap_stream_id}': the state holds {names} of it and no '{key}', so the stream begins anew."
+            f"stream '{stream.tap_stream_id}': the state holds {_some(strange)} of it and no '{key}', so the stream "
+            "begins anew."
             + (
                 " The Singer SDK writes such states; its page in the docs converts them."
                 if _SDK in entry
                 else f" If one of these is its bookmark, name it '{key}' in the state."
             )
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

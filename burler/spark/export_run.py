@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError, ExportError
-from burler.spark import progress
+from burler.spark import under_way
 from burler.spark.confs import export_confs
 from burler.spark.export_bad import BadRows
 from burler.spark.export_options import ExportOptions
@@ -141,7 +141,7 @@ class StreamRun:
         if not plan.files and plan.kind != "upsert":
             return self.target.publish(None, self._change(plan, state))  # an empty table, or new columns only
         if self._is_small(plan):
-            with progress.shown(self._name, plan.rows):
+            with under_way.noted(self._name, plan.rows):
                 return self._small(plan, state, bad)
         return self._spark(plan, state, bad)
 
@@ -165,7 +165,7 @@ class StreamRun:
     def _spark(self, plan: Plan, state: TableState, bad: BadRows) -> Published:
         spark = self.session()
         failure: BurlerError
-        with export_confs(spark, self._rows_a_file(plan)), progress.shown(self._name, plan.rows, spark):
+        with export_confs(spark, self._rows_a_file(plan)), under_way.noted(self._name, plan.rows, spark):
             try:
                 read = self._read(spark, plan)
                 if read is not None and read.bad_rows > plan.read.max_bad_rows:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from burler.errors import LakeError, UsageError
+from burler.lake.absent import not_there
 from burler.lake.datafile import read_blocks
 from burler.lake.manifests import manifest
 from burler.lake.snapshot import DataFile, Snapshot
@@ -199,7 +200,7 @@ def _version(digest: str, version: str, line: bytes, stream: str) -> SchemaVersi
 def _all_known(what: str, wanted: Sequence[str] | None, known: set[str], store: Store) -> None:
     unknown = sorted(set(wanted or ()) - known)
     if unknown:
-        raise UsageError(f"{store.url}: no {what} '{unknown[0]}' in this lake. It has: {', '.join(sorted(known))}")
+        raise UsageError(not_there(store.url, what, unknown[0], known))
 
 
 __all__ = ["LakeFile", "LakeStream", "SchemaVersion", "find_streams", "lake_stream", "load_stream"]

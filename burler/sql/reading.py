@@ -97,7 +97,7 @@ def _check_key(stream: str, key: str, table: Table) -> None:
 
 
 def _start(stream: StreamRun, column: Column) -> Any:
-    """The bookmark; ``start_date`` says nothing of a key that is no time."""
+    """The bookmark; ``start_date`` says nothing of a key that is no time, of which text is one here."""
     start = stream.bookmark
     timely = column.schema.get("format") in ("date", "date-time")
     return None if start is not None and start == stream.start_date and not timely else start

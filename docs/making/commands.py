@@ -193,7 +193,8 @@ def _index() -> str:
         ),
         "## Exit codes",
         "| code | means |\n|---|---|\n" + "\n".join(f"| {code} | {_cell(text)} |" for code, text in _exit_codes()),
-        "`burler verify` has 1 for a finding of severity error or warning. [Errors](../errors/index.md) says "
+        "`burler verify` has 1 for a finding of severity error, with `--strict` for a warning, too. "
+        "[Errors](../errors/index.md) says "
         "which error ends with which.",
     ]
     return "\n\n".join(parts) + "\n"

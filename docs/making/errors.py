@@ -6,10 +6,11 @@ import inspect
 from collections import defaultdict
 
 from making.guidance import AREAS, CURES
-from making.texts import CLASSES, Text, texts
+from making.texts import CLASSES, Text, parts, texts
 
 _WARNINGS = "warnings.md"
 _GATHERED = "gathered.md"
+_PARTS = "parts.md"
 
 
 def pages() -> dict[str, str]:
@@ -20,6 +21,7 @@ def pages() -> dict[str, str]:
     found = {f"{name.lower()}.md": _page(name, by_kind[name]) for name in CLASSES}
     found[_WARNINGS] = _listing("Warnings", _OF_WARNINGS, by_kind["warning"])
     found[_GATHERED] = _listing("Problems, told several at once", _OF_GATHERED, by_kind["gathered"])
+    found[_PARTS] = _listing("Parts of texts", _OF_PARTS, list(parts()))
     return {**found, "index.md": _index({name: len(by_kind[name]) for name in CLASSES})}
 
 
@@ -34,6 +36,12 @@ _OF_GATHERED = (
     "these are the lines. The error that has them is one of [class UsageError](usageerror.md) or below it; exit code 2."
 )
 
+_OF_PARTS = (
+    "Many errors are put together: from the place, a fact that several of them share, and a cure. These are such "
+    "pieces, by the part of burler that says them, with words of tables and reports among them. Where a page of an "
+    "error has `{...}`, one of these stands there."
+)
+
 
 def _page(name: str, found: list[Text]) -> str:
     cls = CLASSES[name]
@@ -44,8 +52,8 @@ def _page(name: str, found: list[Text]) -> str:
         rows.append("| is a | " + ", ".join(_link(base) for base in bases) + " |")
     if below:
         rows.append("| kinds of it | " + ", ".join(_link(each) for each in below) + " |")
-    parts = [f"# {name}", _doc(cls), "| | |\n|---|---|\n" + "\n".join(rows), "## What to do", CURES[name]]
-    return "\n\n".join([*parts, *_texts("## What it says", found)]) + "\n"
+    lines = [f"# {name}", _doc(cls), "| | |\n|---|---|\n" + "\n".join(rows), "## What to do", CURES[name]]
+    return "\n\n".join([*lines, *_texts("## What it says", found)]) + "\n"
 
 
 def _doc(cls: type) -> str:
@@ -60,15 +68,15 @@ def _listing(title: str, intro: str, found: list[Text]) -> str:
 def _texts(heading: str, found: list[Text]) -> list[str]:
     if not found:
         return []
-    parts = [heading, "`{name}` stands for what differs each time."] if heading else []
+    lines = [heading, "`{name}` stands for what differs each time."] if heading else []
     by_area: dict[str, list[str]] = defaultdict(list)
     for text in found:
         by_area[text.area].append(text.text)
     level = "###" if heading else "##"
     for area in sorted(by_area):
         title, guide = AREAS[area]
-        parts += [f"{level} {title}", f"More: [{guide}](../{guide})", f"````text\n{_lines(by_area[area])}\n````"]
-    return parts
+        lines += [f"{level} {title}", f"More: [{guide}](../{guide})", f"````text\n{_lines(by_area[area])}\n````"]
+    return lines
 
 
 def _lines(found: list[str]) -> str:
@@ -84,21 +92,20 @@ def _index(counts: dict[str, int]) -> str:
     for name, cls in CLASSES.items():
         depth = sum(base.__name__ in CLASSES for base in cls.__mro__) - 1
         rows.append(f"| {'&emsp;' * depth}{_link(name)} | {cls.exit_code} | {_doc(cls)} |")
-    parts = [
+    lines = [
         "# Errors",
         _INTRO,
         "```{toctree}\n:hidden:\n\n"
-        + "\n".join([*(name.lower() for name in CLASSES), "gathered", "warnings"])
+        + "\n".join([*(name.lower() for name in CLASSES), "gathered", "parts", "warnings"])
         + "\n```",
         "| error | exit code | is |\n|---|---|---|\n" + "\n".join(rows),
         f"[Problems told several at once]({_GATHERED}), in one of these errors; [warnings]({_WARNINGS}), "
-        "which end nothing.",
-        f"{sum(counts.values())} texts stand on these pages. They are made from the code by `python "
-        "docs/make_pages.py`: what you "
-        "read there is what burler says, and a text that is not there comes from your own code, your source "
-        "or a library.",
+        f"which end nothing. A text that stands on no page whole is put together of these [parts]({_PARTS}).",
+        f"{sum(counts.values())} texts and {len(parts())} parts stand on these pages. They are made from the code by "
+        "`python docs/make_pages.py`: what you read there is what burler says. Words that stand on none of them come "
+        "from your own code, your source or a library.",
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(lines) + "\n"
 
 
 _INTRO = (

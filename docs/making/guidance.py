@@ -10,6 +10,7 @@ AREAS = {
     "config": ("The config", "config.md"),
     "context": ("Inside of a sync function", "taps.md"),
     "declare": ("The declarations of a tap", "mistakes.md"),
+    "errors": ("All errors", "running.md"),
     "extras": ("Optional packages", "running.md"),
     "files": ("Files of a source", "files.md"),
     "graphql": ("GraphQL", "graphql.md"),
@@ -80,8 +81,9 @@ CURES = {
     ),
     "BadRecordError": (
         "A row of the source does not fit its schema: the text has the field and the value. Correct the "
-        "schema, or the row in `@tap.post_transform`; `on_bad_record` (`skip`, `null`) lets a run pass such "
-        "rows, counted in its report. [Values](../values.md) says what each type takes."
+        "schema, or the row where the sync function gives it (`@tap.post_transform` sees rows that fit alone); "
+        "`on_bad_record` (`skip`, `null`) lets a run pass such rows, counted in its report. [Values](../values.md) "
+        "says what each type takes."
     ),
     "UnsortedStreamError": (
         "The source gave rows against the order that the stream declares, so its bookmark could have passed "

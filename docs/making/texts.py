@@ -19,6 +19,10 @@ CLASSES = {
 _GATHERED = ("problems", "gaps", "faults", "wrong")
 """Lists in which a function gathers what one error then says."""
 _LEAST_WORDS = 3
+_NOT_SAID = ("scaffold", "settings.py")
+"""What these hold has pages of its own."""
+_NO_ERRORS = ("info", "debug", "option", "argument", "field", "compile")
+"""Calls whose texts are no part of an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,54 @@ def texts() -> tuple[Text, ...]:
     return tuple(found)
 
 
+@functools.cache
+def parts() -> tuple[Text, ...]:
+    """Further sentences of the code: reasons, cures and words that an error, a warning or a table puts together."""
+    whole = "\n".join(text.text for text in texts())
+    found: dict[Text, None] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        within = path.relative_to(PACKAGE).parts
+        if within[0] in _NOT_SAID or path.name.startswith("rules_"):
+            continue
+        area = within[0] if len(within) > 1 else path.stem
+        for text in _sentences(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                _says_something(text)
+                and text.count(" ") > 1
+                and "<" not in text
+                and text not in whole
+                and _is_plain(text)
+            ):
+                found.setdefault(Text("part", area, text))
+    return tuple(found)
+
+
+def _is_plain(text: str) -> bool:
+    return all(char.isprintable() or char == "\n" for char in text)
+
+
+def _sentences(tree: ast.Module) -> Iterator[str]:
+    """What stands in quotes, but for docstrings, help of options, log lines below WARNING and patterns."""
+    left_out: set[int] = set()
+    for node in ast.walk(tree):
+        if id(node) in left_out:
+            left_out.update(map(id, ast.iter_child_nodes(node)))
+            continue
+        match node:
+            case ast.JoinedStr():
+                left_out.update(map(id, node.values))
+                yield "".join(map(_part, node.values)).strip()
+            case ast.Constant(value=str(text)):
+                yield _percent(text).strip()
+            case ast.Expr(value=ast.Constant()):
+                left_out.add(id(node.value))
+            case ast.FunctionDef() | ast.ClassDef():
+                left_out.update(map(id, node.decorator_list))
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _NO_ERRORS:
+                left_out.add(id(node))
+                left_out.update(map(id, ast.iter_child_nodes(node)))
+
+
 def _says_something(text: str) -> bool:
     return len(re.findall(r"[A-Za-z]{2,}", re.sub(r"\{[^}]*\}", "", text))) >= _LEAST_WORDS
 
@@ -66,10 +118,9 @@ def _of_module(tree: ast.Module, module: _Module) -> Iterator[Text]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             module.constants[node.targets[0].id] = node.value
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            module.functions[node.name] = node
-    for function in [tree, *module.functions.values()]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    module.functions.update((node.name, node) for node in functions)
+    for function in [tree, *functions]:
         local = _values(function)
         for node in _own_nodes(function):
             if isinstance(node, ast.Call):

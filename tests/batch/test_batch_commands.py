@@ -114,8 +114,10 @@ def test_there_and_back(tmp_path: Path) -> None:
     code, out, err = run("convert", "--format", "parquet", "--storage", str(tmp_path / "b"), given=out)
     assert (code, faults(err)) == (0, [])
     assert parsed(out)[1]["format"] == {"name": "parquet", "options": {"compression": "zstd"}}
+    assert "INFO convert: 2 rows of 1 BATCH message\n" in err
     code, out, err = run("expand", "--processes", "2", given=out)
     assert (code, faults(err)) == (0, [])
+    assert err == "INFO expand: 2 rows of 1 BATCH message\n"
     assert [m["record"] for m in parsed(out) if m["type"] == "RECORD"] == [
         {"id": 1, "name": "n1"},
         {"id": 2, "name": "n2"},

@@ -118,7 +118,7 @@ TWO = SMALL + '\nother = burler.tap("tap-other")\nsame = tap\n'
         ("json", None, ["holds no tap"]),
         ("tap_x.py", TWO, ["holds 2 taps", "tap_x.py:tap", "tap_x.py:other"]),
         ("tap_x", TWO, ["holds 2 taps", "tap_x:tap, tap_x:other"]),
-        ("tap_x.py:nosuch", SMALL, ["has no such attribute"]),
+        ("tap_x.py:nosuch", SMALL, ["module tap_x has no 'nosuch'. Its taps: tap."]),
         ("tap_x:rows", SMALL, ["is function, not a burler.Tap"]),
         ("tap_x:tap.name", SMALL, ["is str, not a burler.Tap"]),
     ],

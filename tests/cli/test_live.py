@@ -24,7 +24,8 @@ from burler.cli import live as module
 from burler.cli import live_painters
 from burler.cli.live import Display, is_wanted, live
 from burler.runtime.clock import FakeClock
-from burler.runtime.report_frame import Line, frame
+from burler.runtime.report_frame import frame
+from burler.runtime.report_line import Line
 from burler.runtime.tail_watch import TailWatch
 
 find_spec = importlib.util.find_spec

@@ -14,7 +14,7 @@ from tapprocess import environment, write_tap
 from terminals import Terminal
 
 from burler.cli import progress as module
-from burler.cli.progress import Counter, files, of_run, progress, size
+from burler.cli.progress import Counter, of_all, of_run, progress
 from burler.runtime.report import Report
 
 SLOW = """
@@ -37,7 +37,7 @@ def test_a_log_has_a_line_now_and_then(caplog):
         time.sleep(0.35)
     said = [record.getMessage() for record in caplog.records]
     assert 1 <= len(said) <= 4
-    assert set(said) == {"42 rows, 0 s"}
+    assert {one.partition(",")[0] for one in said} == {"42 rows"}
 
 
 @pytest.mark.parametrize("level", ["WARNING", "ERROR"])
@@ -55,6 +55,15 @@ def test_an_error_in_what_is_said_ends_the_showing_alone(caplog):
     assert [record for record in caplog.records if record.levelno >= logging.INFO] == []
 
 
+def test_names_and_values_of_others_are_one_harmless_line(caplog):
+    caplog.set_level("INFO", logger="burler")
+    with progress(lambda: "rows: 1 rows, at k\n\x1b[31mRED\x07", log_seconds=0.02):
+        time.sleep(0.3)
+    assert caplog.records
+    assert {one.getMessage().partition("RED")[0] for one in caplog.records} == {"rows: 1 rows, at k \\x1b[31m"}
+    assert all("RED\\x07, " in one.getMessage() for one in caplog.records)
+
+
 def test_what_is_said_of_a_run():
     report = Report()
     said = of_run(report)
@@ -68,14 +77,11 @@ def test_what_is_said_of_a_run():
     assert said() == "notes: 0 rows; orders: 0 rows and 1 more stream"
 
 
-def test_files_and_sizes():
-    told, said = files("checked")
+def test_how_many_of_all():
+    told, said = of_all("checked", "files")
     assert said() == ""
     told(12, 4800)
     assert said() == "checked 12 of 4,800 files"
-    assert [size(count) for count in (0, 999, 12_345, 1_500_000, 2_000_000_000)] == [
-        "0 B", "999 B", "12.3 kB", "1.5 MB", "2.0 GB",
-    ]  # fmt: skip
 
 
 def test_a_counter_writes_and_counts():
@@ -118,3 +124,86 @@ def test_nothing_is_drawn_in_a_log(tmp_path: Path):
     )  # fmt: skip
     assert b"\x1b" not in done.stderr and b"\r" not in done.stderr
     assert module.LOG_SECONDS == 30
+
+
+LINES = """
+import time, click
+from burler.runtime import logs
+from burler.cli.progress import of_all, progress
+logs.configure()
+told, said = of_all("read", "files")
+with progress(said):
+    told(3, 7)
+    time.sleep(1.5)
+    click.echo("first stream: 3 files")
+    time.sleep(1.2)
+    click.echo("second stream: 4 files")
+"""
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_lines_for_people_go_above_what_is_drawn(tmp_path: Path, rich: bool):
+    if not rich:
+        (tmp_path / "rich.py").write_text("raise ImportError('there is none')")
+    (tmp_path / "lines.py").write_text(LINES)
+    terminal = Terminal()
+    where = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    started = subprocess.Popen(
+        [sys.executable, "lines.py"],
+        cwd=tmp_path, stdout=terminal.file, stderr=terminal.file, env=environment(PYTHONPATH=where),
+    )  # fmt: skip
+    try:
+        terminal.wait(lambda lines: lines[:1] == ["first stream: 3 files"] and "read 3 of 7 files, 2 s" in lines)
+        assert started.wait(30) == 0
+        assert terminal.over() == ["first stream: 3 files", "second stream: 4 files"]
+    finally:
+        terminal.close()
+
+
+ASKING = """
+import time
+import burler
+
+tap = burler.tap("tap-asking")
+
+@tap.client
+def client():
+    time.sleep(1.5)  # something is drawn by now
+    return input("code from the browser: ")
+
+@tap.sync("rows", schema={"properties": {"code": {"type": "string"}}})
+def rows(client):
+    for _ in range(20):
+        yield {"code": client}
+        time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_a_question_of_the_tap_is_seen_before_it_is_answered(tmp_path: Path, rich: bool):
+    write_tap(tmp_path, ASKING)
+    path = tmp_path / "path"
+    path.mkdir()
+    if not rich:
+        (path / "rich.py").write_text("raise ImportError('there is none')")
+    where = os.pathsep.join(filter(None, [str(path), os.environ.get("PYTHONPATH")]))
+    terminal = Terminal()
+    started = subprocess.Popen(
+        [sys.executable, "-m", "burler", "run", "tap_x.py"],
+        cwd=tmp_path, stdin=terminal.theirs, stdout=subprocess.PIPE, stderr=terminal.file,
+        env=environment(PYTHONPATH=where),
+    )  # fmt: skip
+    assert started.stdout is not None
+    try:
+        terminal.wait(lambda lines: lines[-1:] == ["code from the browser:"])
+        time.sleep(1.5)  # more than it takes to draw anew
+        assert terminal.screen.text[-1] == "code from the browser:"
+        os.write(terminal.ours, b"41\n")
+        messages = started.stdout.read()
+        assert started.wait(30) == 0
+    finally:
+        started.kill()
+        started.stdout.close()
+        terminal.close()
+    assert messages.count(b'"code":"41"') == 20
+    assert "code from the browser: 41" in terminal.screen.text

@@ -253,7 +253,9 @@ def test_nothing_to_look_at_is_said(tmp_path):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"])
 def test_a_signal_ends_the_reading_of_messages(tmp_path, number, code):
     """What came until then is told; the exit code is no "clean"."""
-    command = [sys.executable, "-m", "burler", "verify", "-", "--format", "json", "--report", "r.txt"]
+    (tmp_path / "known.json").write_text("what was known")
+    words = ["--format", "json", "--report", "r.txt", "--write-baseline", "known.json"]
+    command = [sys.executable, "-m", "burler", "verify", "-", *words]
     with subprocess.Popen(
         command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -269,6 +271,8 @@ def test_a_signal_ends_the_reading_of_messages(tmp_path, number, code):
     assert process.returncode == code, said
     assert [one["code"] for one in json.loads(out)["findings"]] == ["M218"]
     assert (tmp_path / "r.txt").exists() and b"Traceback" not in said
+    assert (tmp_path / "known.json").read_text() == "what was known"
+    assert b"WARNING it was stopped: the baseline known.json is left as it is" in said
 
 
 def test_a_report_that_can_not_be_written_keeps_no_other_back(tmp_path):

@@ -221,6 +221,17 @@ def test_what_meltano_says_beside_the_file_is_no_key():
     assert got == {"_mine": "1", "db_host": "top", "further": "2"}
 
 
+def test_a_key_spelt_with_one_underscore_is_told_where_nothing_sets_it(caplog, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"db": {"host": "of the file"}}')
+    environment = {"TAP_X_DB_HOST": "prod"}
+    named = form({"db": {"host": "localhost"}})
+    assert load([path], environment=environment, tap_name="tap-x", form=named).config["db"] == {"host": "of the file"}
+    assert caplog.messages == []
+    load(environment=environment, tap_name="tap-x", form=named)
+    assert caplog.messages == ["environment variable TAP_X_DB_HOST is not read: TAP_X_DB__HOST sets db.host"]
+
+
 def test_where_each_value_came_from(tmp_path):
     one, two = tmp_path / "1.json", tmp_path / "2.json"
     one.write_text('{"a": 1}')

@@ -41,7 +41,7 @@ def error_of(reply, path="/a", *, method="GET", base="", options=None, **asked):
     ("status", "kind", "cure"),
     [
         (400, HttpError, "compare params and body"),
-        (401, CredentialsError, "No credentials were sent: the client has no token="),
+        (401, CredentialsError, "No credentials were seen: the client has no token="),
         (403, CredentialsError, "If it wants none, this address may not ask"),
         (404, NotFoundError, "allow_statuses=(404,)"),
         (410, NotFoundError, "gone for good"),

@@ -74,7 +74,7 @@ def test_a_plain_run_says_what_it_always_said(tap: burler.Tap, clock: FakeClock,
     counting(tap)
     with caplog.at_level(logging.INFO, logger="burler"):
         tail(tap, clock, tail=False)
-    assert messages(caplog, logging.INFO, "stream 'rows': start (sync, INCREMENTAL, bookmark None)")
+    assert messages(caplog, logging.INFO, "stream 'rows': start (sync, INCREMENTAL, bookmark none)")
     assert messages(caplog, logging.INFO, "stream 'rows': succeeded, 3 rows of 'rows', ", "bookmark 3")
     assert points(caplog) == [("rows", 3)]
 

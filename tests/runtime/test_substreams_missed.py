@@ -19,6 +19,17 @@ def test_a_child_that_is_selected_later_gets_its_past():
     assert {row["parent"] for row in second.records("children")} == {0, 1, 2, 3, 4}
 
 
+def test_the_log_says_for_whom_a_parent_begins_before_its_bookmark(caplog):
+    caplog.set_level("INFO", logger="burler")
+    first = run_tap(three_incremental(), select="parents")
+    second = run_tap(three_incremental(), state=first.states[-1])
+    said = "stream 'parents': begins before its bookmark 4, since 'children' has not had what lies before it"
+    assert [one.getMessage() for one in caplog.records].count(said) == 1
+    caplog.clear()
+    run_tap(three_incremental(), state=second.states[-1])
+    assert said not in caplog.text
+
+
 def test_a_child_that_was_left_out_for_a_while_gets_what_it_missed():
     whole = run_tap(three_incremental(3))
     without = run_tap(three_incremental(5), select="parents", state=whole.states[-1])

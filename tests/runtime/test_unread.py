@@ -68,11 +68,22 @@ def test_a_bookmark_under_another_name_is_told(tap, caplog, entry, says):
         {"audits": {"stream_state": {"page": 2}, "since": 1}},
         {"audits": {"version": 1}},
         {"accounts": {"version": 1, "of its own": 2}},
-        {"gone": {"since": 1}},
+        {"accounts": {"version": 1}, "gone": {"since": 1}},
     ],
 )
 def test_what_is_read_or_no_concern_is_not(tap, caplog, bookmarks):
     run_tap(tap, state={"bookmarks": bookmarks})
+    assert warnings(caplog) == []
+
+
+def test_a_state_without_a_stream_of_the_tap_is_told(tap, caplog):
+    out = run_tap(tap, select="audits", state={"bookmarks": {"orders": {"at": 1}, "gone": {}}})
+    assert warnings(caplog) == [
+        "the state holds 'orders', 'gone' and no stream of this tap: every stream begins anew. Is it the state of "
+        "another tap?"
+    ]
+    caplog.clear()
+    run_tap(tap, select="audits", state=out.states[-1])
     assert warnings(caplog) == []
 
 

@@ -75,6 +75,7 @@ def compact(
     compression_level: int = 1,
     now: Callable[[], float] = time.time,
     on_progress: Callable[[CompactedStream], object] | None = None,
+    on_file: Callable[[int, int], object] | None = None,
 ) -> Compaction:
     """Put small neighbours in replay order together. Safe while others write and read.
 
@@ -86,6 +87,7 @@ def compact(
         compression, compression_level: of the new files; see ``burler.target.compressor``.
         now: seconds since 1970.
         on_progress: called as each stream is done.
+        on_file: gets how many small files of the stream have been read, and of how many, as a new one is written.
 
     Raises:
         UsageError: no such tap or stream; a size or compression that can't be. StorageError: the store fails; what
@@ -98,7 +100,8 @@ def compact(
     warn_if_alone(store, "compact")
     found = []
     for place in places(store, taps=taps, streams=streams):
-        work = _Work(store, place, below_bytes, now() - older_than_seconds, compression, compression_level, now)
+        before = now() - older_than_seconds
+        work = _Work(store, place, below_bytes, before, compression, compression_level, now, on_file)
         found.append(work.run())
         if on_progress is not None:
             on_progress(found[-1])
@@ -116,6 +119,7 @@ class _Work:
     compression: str | None
     level: int
     now: Callable[[], float]
+    on_file: Callable[[int, int], object] | None
 
     def run(self) -> CompactedStream:
         nothing = CompactedStream(self.place.tap_id, self.place.stream, 0, 0)
@@ -125,13 +129,12 @@ class _Work:
             return replace(nothing, problems=(str(error),))
         if snapshot is None:
             return nothing
-        groups = iter(runs(snapshot, below_bytes=self.below_bytes, is_old=self._is_old))
+        groups = runs(snapshot, below_bytes=self.below_bytes, is_old=self._is_old)
         done: list[CompactedFile] = []
         problems: list[str] = []
-        while batch := list(islice(groups, _FILES_A_COMMIT)):
-            merged = list(self._merge(batch, problems))
-            if merged:
-                done += self._commit(snapshot, merged)
+        merging = self._merge(groups, problems)
+        while merged := list(islice(merging, _FILES_A_COMMIT)):
+            done += self._commit(snapshot, merged)
         count = len(snapshot.files)
         gone = sum(len(file.parts) - 1 for file in done)
         return replace(nothing, before=count, after=count - gone, files=tuple(done), problems=tuple(problems))
@@ -144,8 +147,9 @@ class _Work:
             return False
         return moment.timestamp() <= self.before
 
-    def _merge(self, batch: list[Run], problems: list[str]) -> Iterator[Merged]:
-        for run in batch:
+    def _merge(self, groups: Sequence[Run], problems: list[str]) -> Iterator[Merged]:
+        read, small = 0, sum(map(len, groups))
+        for run in groups:
             written = format_time(dt.datetime.fromtimestamp(self.now(), dt.UTC))
             try:
                 yield merge(
@@ -153,6 +157,9 @@ class _Work:
                 )
             except LakeError as error:
                 problems.append(str(error))
+            read += len(run)
+            if self.on_file is not None:
+                self.on_file(read, small)
 
     def _commit(self, snapshot: Snapshot, merged: list[Merged]) -> list[CompactedFile]:
         """Put the new files into the manifest in the place of their parts; those that went in.

@@ -8,6 +8,7 @@ from typing import Any
 
 from burler.errors import UsageError
 from burler.lake import catalogue, layout
+from burler.lake.absent import not_there
 from burler.lake.care.listing import text_of
 from burler.lake.store import Store
 
@@ -90,5 +91,6 @@ def _refuse_unknown(store: Store, tap_id: str) -> None:
     folders = store.folders(layout.ROOT)
     if tap_id in known or (tap_id and layout.component(tap_id) in folders):
         return
-    names = sorted({*known, *(layout.name_of(folder) or folder for folder in folders)})
-    raise UsageError(f"{store.url}: no tap '{tap_id}' in this lake. It has: {', '.join(names) or 'none'}.")
+    raise UsageError(
+        not_there(store.url, "tap", tap_id, {*known, *(layout.name_of(folder) or folder for folder in folders)})
+    )

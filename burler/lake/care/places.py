@@ -14,6 +14,7 @@ import msgspec
 
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
+from burler.lake.absent import not_there
 from burler.lake.manifests import document as doc
 from burler.lake.manifests.whole_names import WholeNames
 from burler.lake.snapshot import Snapshot
@@ -66,10 +67,10 @@ def _narrowed(
 ) -> list[Place]:
     if wanted is None:
         return found
-    wanted, have = set(wanted), sorted(set(map(name, found)))
-    unknown = sorted(wanted.difference(have))
+    wanted, have = set(wanted), set(map(name, found))
+    unknown = sorted(wanted - have)
     if unknown:
-        raise UsageError(f"{store.url}: no {what} '{unknown[0]}' in this lake. It has: {', '.join(have) or 'none'}.")
+        raise UsageError(not_there(store.url, what, unknown[0], have))
     return [place for place in found if name(place) in wanted]
 
 

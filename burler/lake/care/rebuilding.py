@@ -78,6 +78,7 @@ def rebuild(
     jobs: int | None = None,
     processes: bool = False,
     on_progress: Callable[[RebuiltStream], object] | None = None,
+    on_file: Callable[[int, int], object] | None = None,
 ) -> Rebuilt:
     """Make manifests, catalogues and ``singerlake.json`` from the files that are there.
 
@@ -88,6 +89,7 @@ def rebuild(
     Args:
         jobs, processes: see ``burler.lake.care.examining``.
         on_progress: called as each stream is done.
+        on_file: gets how many files of the stream have been read, and of how many, as each is done.
 
     Raises:
         UsageError: no such tap or stream. LakeError: a manifest of a newer format. StorageError: the store fails;
@@ -97,7 +99,7 @@ def rebuild(
     wanted = places(store, taps=taps, streams=streams)
     found, problems = [], []
     for place in wanted:
-        work = _Work(store, place, jobs, processes)
+        work = _Work(store, place, jobs, processes, on_file)
         work.run()
         if work.result is None:
             continue
@@ -116,6 +118,7 @@ class _Work:
     place: Place
     jobs: int | None
     processes: bool
+    on_file: Callable[[int, int], object] | None
     snapshot: Snapshot | None = None
     result: RebuiltStream | None = None
     _mark: str = field(default_factory=lambda: secrets.token_hex(16))
@@ -201,7 +204,10 @@ class _Work:
     def _measure(self, files: list[StoredFile]) -> bool:
         """Measure files; whether some are damaged, so that others may have to stand in."""
         some = False
-        for file, seen in examined(self.store, files, jobs=self.jobs, processes=self.processes):
+        found = examined(self.store, files, jobs=self.jobs, processes=self.processes)
+        for done, (file, seen) in enumerate(found, 1):
+            if self.on_file is not None:
+                self.on_file(done, len(files))
             if isinstance(seen, DamagedFile):
                 self._damaged[file.path] = Damaged(file.path, str(seen))
                 some = True

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from burler.errors import LakeError, LockLost, UsageError
 from burler.lake import layout
+from burler.lake.absent import not_there
 from burler.lake.manifests import document as doc
 from burler.lake.manifests import replaced
 from burler.lake.manifests.whole_names import WholeNames
@@ -70,8 +71,8 @@ def load(store: Store, tap_id: str, stream: str) -> Snapshot:
         return doc.to_snapshot(document, tap_id=tap_id, stream=stream, folder=folder, place=place)
     files = tuple(sorted(_data_files(store, folder), key=lambda file: file.order))
     if not files:
-        have = ", ".join(sorted(f"{tap}/{name}" for tap, name in streams(store))) or "none"
-        raise NoSuchStream(f"{store.url}: no stream '{stream}' of tap '{tap_id}' in this lake. It has: {have}.")
+        have = (f"{tap}/{name}" for tap, name in streams(store))
+        raise NoSuchStream(not_there(store.url, "stream", f"{tap_id}/{stream}", have))
     return Snapshot(tap_id=tap_id, stream=stream, folder=folder, files=files)
 
 

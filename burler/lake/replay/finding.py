@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
+from burler.lake.absent import not_there
 from burler.lake.catalogue import read_catalogue
 from burler.lake.manifests.whole_names import WholeNames
 from burler.lake.reading.choice import ALL_TIMES, Window
@@ -75,9 +76,8 @@ def find(store: Store, asked: Asked) -> list[Found]:
 
 def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str], unknown: set[str], store: Store) -> None:
     if unknown:
-        shown = ", ".join(sorted(set(known))[:30]) or "none"
         name = next((one for one in asked if one in unknown or layout.component(one) in unknown), "")
-        raise UsageError(f"{store.url}: no {what} '{name}' in this lake. It has: {shown}.")
+        raise UsageError(not_there(store.url, what, name, known))
 
 
 def _streams_of(store: Store, tap_folder: str, name: str | None) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -45,12 +45,20 @@ class _Site:
     folder: SiteFolder
     pages: Pages
     samples: int
+    on_progress: Callable[[str], object] | None
     index: Index = field(default_factory=Index)
     problems: list[Problem] = field(default_factory=list)
 
 
 def build_site(
-    store: Store, out: Path, *, url: str, now: dt.datetime, title: str | None = None, samples: int = 0
+    store: Store,
+    out: Path,
+    *,
+    url: str,
+    now: dt.datetime,
+    title: str | None = None,
+    samples: int = 0,
+    on_progress: Callable[[str], object] | None = None,
 ) -> Built:
     """Make a site about the lake in the folder ``out``.
 
@@ -58,6 +66,7 @@ def build_site(
         url: the lake as its user calls it; it stands on the pages, in commands to copy.
         now: the time that ages count from; all else on the pages comes from the lake.
         samples: so many records of each stream are shown; they may hold personal data.
+        on_progress: gets the name of each stream (``tap/stream``) as its page is begun.
 
     What can't be read is said on the pages and in ``problems``; the rest is there all the same.
 
@@ -70,7 +79,7 @@ def build_site(
     heading = title or url.rstrip("/").rpartition("/")[2] or "lake"
     pages = Pages(lake_title=heading, now=now.astimezone(dt.UTC), lake_url=url, with_samples=samples)
     with site_folder(out) as folder:
-        site = _Site(store, url, folder, pages, samples)
+        site = _Site(store, url, folder, pages, samples, on_progress)
         taps = [_write_tap(site, tap) for tap in _taps(site)]
         _write_front(site, taps)
         files = folder.publish()
@@ -156,6 +165,8 @@ def _write_tap(site: _Site, tap: TapFacts) -> TapFacts:
     site.index.add_tap(tap.tap_id, tap.page, tap.description)
     pages = Unlike()
     for facts in _streams(site, tap, entries):
+        if site.on_progress is not None:
+            site.on_progress(f"{tap.tap_id}/{facts.stream}")
         _write_stream(site, tap, facts, pages.one(page_name(facts.stream), page_name(facts.folder)))
     site.problems += tap.problems
     series = series_of(tap.tally)

@@ -54,6 +54,7 @@ class Extraction:
     Attributes:
         slots: where tasks run. lake: commits. target: where files go.
         names_stream: says in STATE which stream the run is in (``currently_syncing``).
+        on_progress: gets how many tasks have ended, and of how many that are known by now.
     """
 
     work: Work
@@ -63,6 +64,9 @@ class Extraction:
     saying: Saying
     stopper: Stopper
     names_stream: bool = True
+    on_progress: Callable[[int, int], object] | None = None
+    _done: int = 0
+    _known: int = 0
     _open: dict[str, _Open] = field(default_factory=dict)
     _ended: set[str] = field(default_factory=set)
 
@@ -132,6 +136,7 @@ class Extraction:
             self.work.lost(name, str(result.error))
         else:
             self._commit(name, result.value)
+        self._tell(ended=1)
         opened = self._open[stream]
         opened.left -= 1
         if not opened.left:
@@ -153,6 +158,7 @@ class Extraction:
         tasks: Sequence[Any] = result.value
         logger.info("stream '%s': start (extract), %d task(s)", stream, len(tasks))
         self._open[stream] = _Open(len(tasks))
+        self._tell(known=len(tasks))
         for name, make in tasks:
             self.slots.submit(name, make)
         if not tasks:
@@ -186,6 +192,12 @@ class Extraction:
 
     def _say(self, *, now: bool = False) -> None:
         self.saying.say(with_syncing(self.work.state, self._syncing()), now=now)
+
+    def _tell(self, *, ended: int = 0, known: int = 0) -> None:
+        self._done += ended
+        self._known += known
+        if self.on_progress is not None:
+            self.on_progress(self._done, self._known)
 
     def _syncing(self) -> str | None:
         """The first stream that has not come to its end."""

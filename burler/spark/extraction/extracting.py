@@ -48,6 +48,7 @@ def extract(
     emit: Emit = lambda state: None,
     settings: Callable[[Settings], Settings] = lambda settings: settings,
     stopper: Stopper | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
 ) -> SyncResult:
     """Extract a burler app into a lake: each partition of a stream is a Spark task, as is each stream without.
 
@@ -62,6 +63,7 @@ def extract(
         emit: gets the value of each STATE once its data is committed.
         settings: changes the settings that the config holds.
         stopper: what ends the run early; by default SIGTERM and SIGINT do.
+        on_progress: gets how many tasks have ended, and of how many that are known by now.
 
     Returns the rows, errors and last state of the run. A stream that fails stands in ``errors``; the others go on.
 
@@ -97,7 +99,9 @@ def extract(
             closing.callback(planning.close)
             target = Target(place, planning.tap_id, planning.settings)
             work = AppWork(ref, planning, target, config=dict(given.config), catalog=catalog, select=select)
-        return run_work(spark, work, target, state=state, slots=slots, emit=emit, stopper=stopper)
+        return run_work(
+            spark, work, target, state=state, slots=slots, emit=emit, stopper=stopper, on_progress=on_progress
+        )
 
 
 def name_of(command: str) -> str:
@@ -118,6 +122,7 @@ def run_work(
     slots: int | None,
     emit: Emit,
     stopper: Stopper | None,
+    on_progress: Callable[[int, int], object] | None = None,
 ) -> SyncResult:
     """Run what there is to extract, see ``extract``."""
     count = slots if slots is not None else task_slots(spark) or DEFAULT_SLOTS
@@ -140,4 +145,5 @@ def run_work(
             Saying(emit, state or {}),
             stopper,
             names_stream=settings.currently_syncing,
+            on_progress=on_progress,
         ).run()

@@ -126,6 +126,18 @@ def test_a_file_that_outweighs_the_rest_is_not_written_again_each_time(lake: Any
     assert shape(lake) == [90, 2]
 
 
+def test_it_tells_how_far_a_stream_is(lake: Any) -> None:
+    fill(lake, *[1] * 12)
+    (small,) = {file.stats.bytes for file in lake.load().files[:9] if file.stats}
+    seen: list[tuple[int, int]] = []
+
+    done = care.compact(lake.store, below_bytes=4 * small, on_file=lambda *told: seen.append(told))
+
+    parts = [len(file.parts) for file in done.streams[0].files]
+    assert len(parts) > 1
+    assert seen == [(sum(parts[: place + 1]), sum(parts)) for place in range(len(parts))]
+
+
 def test_a_second_round_takes_compacted_files_in(lake: Any) -> None:
     fill(lake, 2, 2)
     care.compact(lake.store)

@@ -313,3 +313,14 @@ def test_any_mixture_of_lost_files_ends_with_every_row_once(lake: Any, rng: rand
 
     assert sorted(lines(lake)) == before
     assert not [one for one in care.check(lake.store).findings if one.kind != "unfinished"]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_it_tells_how_many_files_of_a_stream_it_has_read(lake: Any, jobs: int) -> None:
+    fill(lake, *[1] * 5)
+    lake.manifest_path().unlink()
+    seen: list[tuple[int, int]] = []
+
+    care.rebuild(lake.store, jobs=jobs, on_file=lambda *told: seen.append(told))
+
+    assert seen == [(done, 5) for done in range(1, 6)]

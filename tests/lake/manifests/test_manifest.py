@@ -272,7 +272,7 @@ def test_a_newer_format_is_left_alone(lake: Any) -> None:
 
 def test_an_unknown_stream_is_a_usage_error_that_names_the_known(lake: Any) -> None:
     manifest.register(lake.store, "tap-x", "users", schema_line=LINE)
-    with pytest.raises(UsageError, match=r"no stream 'nope'.*tap-x/users"):
+    with pytest.raises(UsageError, match=r"no stream 'tap-x/nope'.*tap-x/users"):
         lake.load("nope")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from site_demo import write
+from site_reading import make_site
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "lake-site.md"
 
@@ -35,6 +36,13 @@ def test_the_command_makes_a_site_and_tells_where(lake, tmp_path: Path):
     done = run(lake.path, out)
     assert done.returncode == 1
     assert "WARNING tap-x/users: raw/tap-x/users/manifest.json is broken" in done.stderr
+
+
+def test_it_tells_which_stream_it_is_at(lake, tmp_path: Path):
+    write(lake)
+    seen: list[str] = []
+    make_site(lake.store, tmp_path / "site", on_progress=seen.append)
+    assert seen == ["tap-x/users"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,18 @@
+"""What is said where a tap or stream is asked for that a lake does not have."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_SHOWN = 30
+
+
+def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
+    """The sentence: ``what`` (a tap, a stream) is missing, the nearest name that is there, and what there is."""
+    known = sorted(set(have))
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    shown = ", ".join(known[:_SHOWN]) + more if known else "none"
+    return f"{lake_url}: no {what} '{name}' in this lake. It has: {shown}.{hint}"
