@@ -35,6 +35,8 @@ def place(tmp_path: Path) -> None:
     write_tap(tmp_path, SCRIPT)
     catalog = {"streams": [{"tap_stream_id": name} for name in ("orders", "order_lines", "people")]}
     (tmp_path / "catalog.json").write_text(json.dumps(catalog))
+    hostile = {"streams": [{"tap_stream_id": name} for name in ("fine", "$(touch ran)", "a b", "*", "x;ls", "`id`")]}
+    (tmp_path / "hostile.json").write_text(json.dumps(hostile))
     for stream in ("orders", "people", "a%20b"):
         (tmp_path / "lake" / "raw" / "tap-crm" / stream).mkdir(parents=True)
 

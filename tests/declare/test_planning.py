@@ -488,23 +488,6 @@ def test_the_start_date_is_the_first_bookmark(tap):
     assert seen == [FIRST]
 
 
-@pytest.mark.parametrize(
-    ("types", "first"),
-    [("integer", None), (["null", "number"], None), (["integer", "string"], FIRST), ("string", FIRST), (None, FIRST)],
-)
-def test_the_start_date_says_nothing_of_a_key_that_is_a_number(tap, types, first):
-    seen = []
-    schema = {"properties": {"seq": {} if types is None else {"type": types}}}
-
-    @tap.sync("events", replication_key="seq", schema=schema)
-    def events(stream):
-        seen.append(stream.bookmark)
-        return []
-
-    run_tap(tap, {"start_date": FIRST})
-    assert seen == [first]
-
-
 def test_currently_syncing_is_written(tap):
     for name in ("a", "b"):
         tap.sync(name, schema=CONTACT)(lambda: [{"contact_id": 1}])

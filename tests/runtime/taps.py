@@ -7,6 +7,8 @@ from typing import Any
 import burler
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "string"}}}
+AT = {"replication_key": "at"}
+"""Options of ``make`` for a key that knows time."""
 
 
 def make(**streams: Any) -> burler.Tap:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from taps import FIELDS, ids, make
+from taps import AT, FIELDS, ids, make
 
 import burler
 from burler.errors import StreamError, UnsortedStreamError
@@ -95,6 +95,9 @@ def test_a_bookmark_function_that_fails_keeps_rows_and_a_safe_bookmark():
     assert "ZeroDivisionError" in str(run.result.errors["a"])
 
 
+FIRST = "2024-01-01T00:00:00Z"
+
+
 def test_start_date_is_the_first_bookmark_and_the_state_wins():
     seen = []
 
@@ -102,11 +105,25 @@ def test_start_date_is_the_first_bookmark_and_the_state_wins():
         seen.append(stream.bookmark)
         return []
 
-    config = {"start_date": "2024-01-01T00:00:00Z"}
-    run_tap(make(a=rows), config)
-    run_tap(make(a=rows), config, state={"bookmarks": {"a": {"id": 7}}})
+    later = "2024-02-01T00:00:00Z"
+    config = {"start_date": FIRST}
+    run_tap(make(a=(rows, AT)), config)
+    run_tap(make(a=(rows, AT)), config, state={"bookmarks": {"a": {"at": later}}})
     run_tap(make(a=(rows, {"replication_key": None, "order": None})), config)
-    assert seen == ["2024-01-01T00:00:00Z", 7, None]
+    assert seen == [FIRST, later, None]
+
+
+@pytest.mark.parametrize(
+    ("types", "first"),
+    [("integer", None), (["null", "number"], None), (["integer", "string"], FIRST), ("string", FIRST), (None, FIRST)],
+)
+def test_start_date_says_nothing_of_a_key_that_is_a_number(types: Any, first: str | None):
+    seen = []
+    tap = burler.tap("tap-t")
+    schema = {"properties": {"seq": {} if types is None else {"type": types}}}
+    tap.sync("events", replication_key="seq", schema=schema)(lambda stream: seen.append(stream.bookmark) or [])
+    run_tap(tap, {"start_date": FIRST})
+    assert seen == [first]
 
 
 def test_start_date_alone_is_no_bookmark_in_the_state():

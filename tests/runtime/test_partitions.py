@@ -66,7 +66,7 @@ def test_a_stream_without_partitions_is_told_of_none():
 
 def test_start_date_is_where_a_partition_without_a_bookmark_begins():
     seen = []
-    tap = partitioned({"a": []}, lambda stream: seen.append(stream.bookmark) or [])
+    tap = partitioned({"a": []}, lambda stream: seen.append(stream.bookmark) or [], replication_key="text")
     run = run_tap(tap, {"start_date": "2024-01-01T00:00:00Z"})
     assert seen == ["2024-01-01T00:00:00Z"]
     assert run.states[-1].get("bookmarks", {}) == {}

@@ -105,7 +105,7 @@ def ended_without_reader(run: subprocess.Popen[bytes]) -> None:
     assert run.returncode == 4, err.decode()
     assert time.monotonic() - begun < 5
     assert [line for line in err.decode().splitlines() if not line.startswith("INFO ")] == [GONE]
-    assert re.search(r"^INFO stream 'rows': failed, ", err.decode(), re.MULTILINE), err.decode()
+    assert re.search(r"^INFO stream 'rows': unfinished, ", err.decode(), re.MULTILINE), err.decode()
 
 
 @pytest.mark.parametrize("lines", [1, 12_345, 500_000])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from parts import key_of, marks, partitioned, row
 from retries import Expired, failing, one, out_of
-from taps import FIELDS, ids, make
+from taps import AT, FIELDS, ids, make
 
 import burler
 from burler.errors import StreamError, UnsortedStreamError
@@ -112,7 +112,7 @@ def test_a_retry_begins_less_lookback_and_at_start_date():
     run_tap(one(fn, lookback=2), state={"bookmarks": {"a": {"id": 9}}})
     assert fn.seen == [7, 7]
     fn = failing(1)
-    run_tap(one(fn), {"start_date": "2024-01-01T00:00:00Z"})
+    run_tap(one(fn, **AT), {"start_date": "2024-01-01T00:00:00Z"})
     assert fn.seen == ["2024-01-01T00:00:00Z"] * 2
 
 

@@ -175,7 +175,9 @@ def test_a_lookback_that_a_bookmark_has_no_room_for_is_an_error_of_that_stream(s
 
 def test_without_a_bookmark_there_is_nothing_to_look_back_from():
     seen = []
-    tap = one(lambda stream: seen.append(stream.bookmark) or [], lookback=5)
+    when = {"properties": {"at": {"type": "string", "format": "date-time"}}}
+    tap = burler.tap("tap-t")
+    tap.sync("a", replication_key="at", lookback=5, schema=when)(lambda stream: seen.append(stream.bookmark) or [])
     run_tap(tap)
     run_tap(tap, {"start_date": "2024-01-01T00:00:00Z"})
     assert seen == [None, "2024-01-01T00:00:00Z"]
