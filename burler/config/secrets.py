@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 Path = tuple[str, ...]
 """A key in a config, from the top: ``("db", "password")``. ``*`` is any key, or any place in a list."""
@@ -31,6 +31,7 @@ _OF_NUMBERS = re.compile(r"pass(word|wd|phrase|code)|pass$|pwd|secret|token$|pin
 # Up to the last "@": people forget to encode one in a password, or a "/". A port is none.
 _IN_URL = re.compile(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))([^\s]+)@")
 _IN_QUERY = re.compile(r"([?&]([\w.-]+)=)([^&#\s]+)")
+_SIGNS = re.compile(r"key$|sig$|signature$", re.IGNORECASE)  # as parameters of URLs these are secrets, too
 _SHORTEST = 4  # a shorter value would mask half of every sentence
 _PART = 8  # so much of a secret, as one of its lines or before a cut, is hidden as well
 _CUT = re.compile(r"\s*(\.\.\.|…|['\"`:;,]|$)")
@@ -66,15 +67,20 @@ def mask(config: Any, key: str = "", *, marked: Iterable[Path] = ()) -> Any:
         text = _IN_URL.sub(lambda found: found[0].replace(found[1], MASKED), config)
         if "://" not in text:
             return text
-        return _IN_QUERY.sub(lambda found: found[1] + MASKED if looks_secret(found[2]) else found[0], text)
+        return _IN_QUERY.sub(lambda found: found[1] + MASKED if _signs(found[2]) else found[0], text)
     return config
+
+
+def _signs(parameter: str) -> bool:
+    return looks_secret(parameter) or bool(_SIGNS.search(parameter))
 
 
 def _in_url(text: str) -> Iterator[str]:
     """The secrets that stand in URLs: passwords, and values of parameters whose names look secret."""
     yield from _IN_URL.findall(text)
-    if "://" in text:
-        yield from (value for _, name, value in _IN_QUERY.findall(text) if looks_secret(name))
+    for _, name, value in _IN_QUERY.findall(text) if "://" in text else ():
+        if _signs(name) and len(value) >= _PART:  # "?auth=basic" is none to be hidden in every line
+            yield from dict.fromkeys((value, unquote(value)))
 
 
 def _below(paths: tuple[Path, ...], name: str) -> tuple[Path, ...]:

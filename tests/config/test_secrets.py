@@ -50,6 +50,8 @@ def test_mask_covers_every_depth_and_changes_nothing():
     config = {
         "token": "abc",
         "url": "https://me:pw12@host/x?y=1",
+        "hook": "https://host/x?api_key=k2-k2&page=2&access_token=t3%20t3#here",
+        "text": "is it a=b?token=c",
         "n": 5,
         "db": {"password": {"old": "a", "new": "b"}, "host": "h", "none": None},
         "auth": None,
@@ -59,6 +61,8 @@ def test_mask_covers_every_depth_and_changes_nothing():
     assert mask(config) == {
         "token": "***",
         "url": "https://me:***@host/x?y=1",
+        "hook": "https://host/x?api_key=***&page=2&access_token=***#here",
+        "text": "is it a=b?token=c",
         "n": 5,
         "db": {"password": "***", "host": "h", "none": None},
         "auth": None,
@@ -207,6 +211,8 @@ def test_metric_lines_stay_json(logs, monkeypatch, caplog):
         ("http://host:8080/users/@me", []),
         ("http://me:12345@host/x", ["12345"]),
         ("http://host:80/a?b=c@d", []),
+        ("https://host/x?token=se%20cret&page=long-one", ["se%20cret", "se cret"]),
+        ("https://host/x?sig=abcdefgh&auth=basic&monkey_=12345678", ["abcdefgh"]),
     ],
 )
 def test_passwords_in_urls_that_somebody_forgot_to_encode(url, found):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -185,6 +186,26 @@ def test_the_definition_that_a_tap_writes():
     assert token == {"name": "token", "label": "Token", "kind": "string", "sensitive": True}
     assert yaml.safe_load(meltano.as_yaml(made)) == made
     fits_meltano(made)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "plain", "two words", "", " ", "yes", "NO", "~", "null", "1", "1.0", "1e3", "0x1f", "012", "1_000", "12:30",
+        "2024-01-01", "a: b", "a #b", "- a", "'", '"', "\\", "a\nb", "a\r\nb", "tab\there", "\x00\x1b[2J", "\x85",
+        "\u2028", "\ufeff", "ünï 数", "😀", "*a", "&a", "!a", "%a", "@a", "`a", "{a", "[a", "a]", "=", "<<", ".", "...",
+        "---", "a\t", "\x7f", "\u200b",
+        0.0, -0.0, 1.0, 0.1, 1e16, 1e-7, 1.5e300, -2.5, math.inf, -math.inf, 0, -1, 10**30, True, False, None,
+    ],
+)  # fmt: skip
+def test_yaml_is_read_as_it_was(value):
+    text = meltano.as_yaml(
+        {"name": "tap-crm", "value": value, "values": [value, [value]], "settings": [{"value": value}]}
+    )
+    assert yaml.safe_load(text) == {
+        "name": "tap-crm", "value": value, "values": [value, [value]], "settings": [{"value": value}],
+    }  # fmt: skip
+    assert type(yaml.safe_load(text)["value"]) is type(value)
 
 
 def fits_meltano(made):
