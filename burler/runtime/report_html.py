@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from burler.runtime.report_counts import counts_part
-from burler.runtime.report_parts import bookmark_cell, cell, document, figure, one_line, shown, table, tile
+from burler.runtime.report_parts import (
+    bookmark_cell,
+    cell,
+    document,
+    figure,
+    name_text,
+    one_line,
+    place_cell,
+    shown,
+    table,
+    tile,
+)
 from burler.runtime.report_plot import bookmark_plot, rows_plot
 from burler.runtime.report_style import SCRIPT, STYLE
 from burler.runtime.report_text import rows_of
@@ -43,6 +54,7 @@ def _head(report: dict[str, Any], name: str, status: str) -> str:
     code = report["exit_code"]
     facts = [
         f"started <time>{shown(report['started'][:19])}Z</time>",
+        f"ended <time>{shown(report['ended'][:19])}Z</time>" if report["ended"] else "not ended",
         f"took {length_text(report['seconds'])}",
         f"exit code {'?' if code is None else code}",
         f"burler {shown(report['burler_version'])}",
@@ -94,7 +106,7 @@ def _streams(report: dict[str, Any]) -> str:
 
 def _stream(number: int, one: dict[str, Any], plotted: bool) -> str:
     failed = one["error_count"] > 0 or one["status"] == "failed"
-    name = one_line(one["stream"])
+    name = name_text(one["stream"])
     seconds, rate = one["seconds"], one["rows_per_second"]
     cells = [
         cell(f'<a href="#s{number}">{name}</a>' if plotted else name, "text"),
@@ -114,11 +126,11 @@ def _stream(number: int, one: dict[str, Any], plotted: bool) -> str:
 def _errors(report: dict[str, Any]) -> str:
     rows = [
         "<tr>"
-        + cell(one_line(one["stream"]), "text")
+        + cell(name_text(one["stream"]), "text")
         + cell(one_line(error["where"] or "", 300), "text mono")
         + cell(one_line(error["type"]), "short")
         + cell(_message(error), "text pre")
-        + cell(one_line(error["place"] or ""), "text mono")
+        + place_cell(error["place"])
         + "</tr>"
         for one in report["streams"]
         for error in one["errors"]

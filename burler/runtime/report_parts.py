@@ -16,6 +16,8 @@ from typing import Any
 NAME = 120
 """Characters of a name, a place or a bookmark in a cell."""
 
+_TIME = re.compile(r"(?<=^\d{4}-\d\d-\d\d)T")
+_JOINT = re.compile(r"([_.-])(?=\w)")
 # Control characters, and those that turn the direction of the text after them.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
 
@@ -66,9 +68,20 @@ def cell(content: str, kind: str, value: float | None = None) -> str:
 
 
 def bookmark_cell(value: Any) -> str:
-    """A bookmark in a cell: on one line, if it is short."""
+    """A bookmark in a cell; a date-time goes to two lines where there is no room for it."""
     text = "" if value is None else one_line(value).replace(".000000Z", "Z")
-    return cell(text, "short mono" if len(text) < 36 else "text mono")
+    return cell(_TIME.sub("<wbr>T", text), "mono" if len(text) < 36 else "text mono")
+
+
+def name_text(name: str) -> str:
+    """A name on one line, which may end where its words do."""
+    return _JOINT.sub(r"\1<wbr>", one_line(name))
+
+
+def place_cell(place: str | None) -> str:
+    """File and line of code; the last part stays whole."""
+    before, slash, last = one_line(place or "").rpartition("/")
+    return cell(f'{before}{slash}<span class="short">{last}</span>', "text mono")
 
 
 def figure(caption: str, svg: str) -> str:

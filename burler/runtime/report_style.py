@@ -19,7 +19,7 @@ header p,small,.none,figcaption{color:var(--soft)}header p{margin:4px 0 16px}
 .fatal{border:1px solid var(--bad);border-radius:6px;padding:12px 16px;margin-top:16px}
 .fatal pre{margin:8px 0 0;white-space:pre-wrap;overflow-wrap:anywhere}
 .scroll{overflow-x:auto;border:1px solid var(--edge);border-radius:6px}
-table{border-collapse:collapse;width:100%}
+table{border-collapse:separate;border-spacing:0;width:100%}
 th,td{padding:5px 10px;text-align:left;vertical-align:top;border-bottom:1px solid var(--edge)}
 tr:last-child td{border-bottom:0}
 th{background:var(--panel);color:var(--soft);font-weight:600;white-space:nowrap;position:sticky;top:0}
@@ -27,6 +27,8 @@ th[tabindex]{cursor:pointer}th[aria-sort]{color:var(--ink)}
 th[aria-sort=ascending]::after{content:" \\25b2"}th[aria-sort=descending]::after{content:" \\25bc"}
 .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 td.text{overflow-wrap:anywhere;min-width:9em}.short{white-space:nowrap}
+td:first-child,th:first-child{position:sticky;left:0;background:var(--paper)}th:first-child{background:var(--panel);z-index:1}
+tr.failed td:first-child{background:var(--wash)}
 svg.bar{width:7em;margin:3px 0 2px auto}.bar .rail{fill:var(--edge)}.bar .fill{fill:var(--line)}
 td.number small{display:block}
 .mono,.place{font:13px/1.7 ui-monospace,monospace}.pre{white-space:pre-wrap;min-width:20em}
@@ -40,7 +42,12 @@ svg text{font:11px system-ui,sans-serif;fill:var(--soft)}
 svg .y{text-anchor:end}svg .x{text-anchor:middle}
 svg .grid{stroke:var(--edge);fill:none}svg .area{fill:var(--area)}
 svg .line{stroke:var(--line);stroke-width:2;fill:none;stroke-linejoin:round}
-@media print{details{break-inside:avoid}}
+@media(max-width:1300px){th,td{padding:5px 7px}table{font-size:14px}td.mono{font-size:12px}}
+@media(max-width:700px){main{padding:16px 8px}td.text{min-width:7em;max-width:9em}td.pre{min-width:16em;max-width:none}
+figure{flex-basis:100%}}
+@media print{@page{size:A4 landscape;margin:10mm}main{padding:0}.scroll{overflow:visible}
+table{font-size:10px}td.mono{font-size:9px}th,td{padding:3px 5px;position:static!important}
+h2{break-after:avoid}details,tr,figure{break-inside:avoid}.plots{flex-wrap:nowrap}figure{flex:1 1 0}}
 """
 
 SCRIPT = """

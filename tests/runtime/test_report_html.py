@@ -14,11 +14,11 @@ from reportruns import Clock, ended, new_report
 
 from burler.runtime.report import Report
 
-VOID = {"meta"}
+VOID = {"meta", "wbr"}
 KNOWN = {
     "html", "head", "meta", "title", "style", "body", "main", "header", "h1", "h2", "p", "b", "strong", "small", "span",
     "time", "div", "section", "pre", "table", "thead", "tbody", "tr", "th", "td", "a", "details", "summary", "figure",
-    "figcaption", "svg", "path", "text", "script",
+    "figcaption", "svg", "path", "text", "script", "wbr",
 }  # fmt: skip
 ATTRIBUTES = {
     "lang", "charset", "http-equiv", "content", "name", "class", "data-kind", "data-value", "href", "id", "open",

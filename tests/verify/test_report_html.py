@@ -15,7 +15,7 @@ from burler.verify.report_html import as_html
 from burler.verify.report_html_runs import plotted, remark
 from burler.verify.result import RunFacts
 
-VOID = {"meta", "br", "input"}
+VOID = {"meta", "br", "wbr", "input"}
 KNOWN = VOID | {
     "html", "head", "title", "style", "body", "main", "header", "section", "h1", "h2", "h3", "p", "b", "small", "span",
     "time", "div", "pre", "table", "thead", "tbody", "tr", "th", "td", "a", "details", "summary", "figure", "dl", "dt",
