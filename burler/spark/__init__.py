@@ -6,9 +6,10 @@ Importing this package loads no pyspark; the names below are found when they are
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from burler.extras import lazy_names
 
 if TYPE_CHECKING:
     from burler.spark.export import export
@@ -65,13 +66,7 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
+    __getattr__ = lazy_names(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

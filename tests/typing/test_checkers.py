@@ -159,11 +159,18 @@ def test_names_that_come_late_are_known_to_checkers():
     """Each name of a package's ``__getattr__`` is imported for checkers as well, and each package of burler's is."""
     for path in sorted((ROOT / "burler").rglob("__init__.py")):
         tree = ast.parse(path.read_text())
+        tables = {
+            target.id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
         late = {
             key.value
             for call in ast.walk(tree)
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "lazy_names" and len(call.args) > 1
-            for table in call.args[1:2]
+            for table in [tables[call.args[1].id] if isinstance(call.args[1], ast.Name) else call.args[1]]
             if isinstance(table, ast.Dict)
             for key in table.keys
         }

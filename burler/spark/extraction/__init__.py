@@ -6,7 +6,7 @@ local run into the lake does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from burler.extras import lazy_names
 
@@ -15,10 +15,5 @@ if TYPE_CHECKING:
 
 __all__ = ["extract"]
 
-_HOME = {"extract": "extracting"}
-
-
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-
-    def __getattr__(name: str) -> Any:
-        return lazy_names(__name__, _HOME)(name)
+    __getattr__ = lazy_names(__name__, {"extract": "extracting"})
