@@ -12,6 +12,7 @@ import msgspec
 import burler
 from burler.cli import meltano
 from burler.cli.delivery import delivery
+from burler.cli.options import FORMS
 from burler.config import schemas
 from burler.config.environment import variable_of
 from burler.config.forms import ConfigForm, parse_spec
@@ -22,7 +23,6 @@ from burler.errors import UsageError
 from burler.settings import Settings, markdown_table
 
 _DISCOVERED = "as discovered"
-FORMS = ("text", "json", "markdown", "meltano")
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-_SHOWN = 30
+from burler.singer.select import some
 
 
 def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
@@ -13,6 +13,4 @@ def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
     known = sorted(set(have))
     near = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-    shown = ", ".join(known[:_SHOWN]) + more if known else "none"
-    return f"{lake_url}: no {what} '{name}' in this lake. It has: {shown}.{hint}"
+    return f"{lake_url}: no {what} '{name}' in this lake. It has: {some(known)}.{hint}"

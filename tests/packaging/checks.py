@@ -20,7 +20,8 @@ _NO_SUCH_STORE = "can't be looked at"  # a store that nobody serves: its package
 _ROWS_OF_TABLE = """python -c "import deltalake
 print(len(deltalake.DeltaTable('tables/tap-rows/rows').to_pandas()), 'rows')" """
 _SERVED = (
-    "burler new tap-crm && cd tap-crm && (python sample_server.py PORT & echo $! > pid) && sleep 1\n"
+    "burler new tap-crm && cd tap-crm && (python sample_server.py PORT & echo $! > pid)\n"
+    "for _ in $(seq 100); do (: > /dev/tcp/127.0.0.1/PORT) 2> /dev/null && break; sleep 0.1; done\n"
     "sed -i s/8765/PORT/ config.sample.json\n"
     "burler run tap_crm --config config.sample.json > out; code=$?; kill $(cat pid); cat out; exit $code"
 )

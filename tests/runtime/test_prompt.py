@@ -58,7 +58,7 @@ def test_one_interrupt_ends_the_run():
 
 @pytest.mark.parametrize(("prompt", "code"), [(True, 0), (False, 130)])
 def test_a_second_one_ends_a_process_but_not_a_session(prompt, code):
-    started = session(prompt=prompt, closing=0.9)
+    started = session(prompt=prompt, closing=5)
     started.send_signal(signal.SIGINT)
     assert started.stdout is not None
     assert started.stdout.readline() == "closing\n"
