@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -124,6 +125,9 @@ def _flush(file: IO[str]) -> None:
         file.flush()
 
 
+_NUMBERS = re.compile(r"is not a valid (integer|float)(?: range)?")  # click's words for what somebody else asked for
+
+
 def click_exit(command: click.Command, args: list[str] | None, name: str) -> int:
     """Run a click command whose functions return exit codes; all errors become exit codes."""
 
@@ -163,7 +167,9 @@ def _said(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         (near,) = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0)
         return f"{error.message} Did you mean '{near}'?"
-    return error.format_message()
+    return _NUMBERS.sub(
+        lambda found: "is no whole number" if found[1] == "integer" else "is no number", error.format_message()
+    )
 
 
 def _interrupted() -> int:
