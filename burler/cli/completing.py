@@ -126,15 +126,15 @@ def _catalog(path: Any) -> list[str]:
 
 
 def _below(ctx: click.Context, pattern: str) -> Sequence[str]:
-    """The names of the folders of a lake on this machine that fit a pattern below ``raw/``."""
+    """The names of the folders that fit a pattern below ``raw/`` of the first argument that is a lake on this
+    machine."""
     from burler.lake.layout import name_of
 
-    params = [ctx.params.get(name) for name in ("lake", "lake_path", "url", "path")]
+    given = [ctx.params.get(one.name or "") for one in ctx.command.params if isinstance(one, click.Argument)]
     # An option that waits for its value keeps click from giving arguments their names.
-    given = next((str(one) for one in (*params, *ctx.args) if one), None)
-    if given is None:
-        return []
-    with contextlib.suppress(OSError, ValueError, RuntimeError):
-        found = Path(given).expanduser().joinpath("raw").glob(pattern)
-        return sorted({name for one in found if one.is_dir() and (name := name_of(one.name))})
+    for one in (*given, *ctx.args):
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            raw = Path(str(one or "")).expanduser() / "raw"
+            if raw.is_dir():
+                return sorted({name for found in raw.glob(pattern) if found.is_dir() and (name := name_of(found.name))})
     return []
