@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from burler.errors import BurlerError, OutputClosed, PartialError, StorageError
+from burler.errors import BurlerError, OutputClosed, PartialError, StorageError, UsageError
 from burler.runtime import logs
 
 if TYPE_CHECKING:
@@ -48,7 +48,11 @@ def start() -> None:
         if fd != 2:
             os.dup2(fd, 2)
         sys.stderr = os.fdopen(2, "w", closefd=False)
-    logs.configure()
+    try:
+        logs.configure()
+    except UsageError as error:
+        logger.critical("%s", error)
+        end(error.exit_code)
 
 
 def _end_at_sigterm() -> None:

@@ -46,6 +46,8 @@ def read_config_file(path: str | Path) -> dict[str, Any]:
     try:
         content = Path(path).read_bytes()
     except FileNotFoundError:
+        if str(path).lstrip().startswith("{"):  # not shown: it may hold a secret
+            raise ConfigError("--config takes the name of a file, not the config itself.") from None
         raise ConfigError(f"config file {path} does not exist. Give the right path with --config.") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"config file {path} can't be read: {getattr(error, 'strerror', error)}.") from None
@@ -59,6 +61,8 @@ def parse_object(content: bytes, *, what: str) -> dict[str, Any]:
         ConfigError: not JSON, or not an object. The content is never quoted.
     """
     content = content.removeprefix(b"\xef\xbb\xbf")
+    if not content.strip():
+        raise ConfigError(f"{what} is empty. A config without keys is: {{}}")
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

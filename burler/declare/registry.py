@@ -163,7 +163,10 @@ class Registry:
     def check_open(self, place: str) -> None:
         """Refuse what is declared while the tap is running."""
         if self._sealed is not None:
-            raise DeclarationError(f"{place}: the tap is running; declare all streams when the module is imported.")
+            raise DeclarationError(
+                f"{place}: the tap is running, or has run; declare all streams when the module is imported. (In a "
+                "notebook: run the cell with burler.tap(...) again, then this one.)"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:

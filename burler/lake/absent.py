@@ -11,6 +11,10 @@ from burler.singer.select import some
 def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
     """The sentence: ``what`` (a tap, a stream) is missing, the nearest name that is there, and what there is."""
     known = sorted(set(have))
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    return f"{lake_url}: no {what} '{name}' in this lake. It has: {some(known)}.{hint}"
+    return f"{lake_url}: no {what} '{name}' in this lake. It has: {some(known)}.{near(name, known)}"
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The question whether the nearest known name was meant, with a space before it; nothing where none is near."""
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean '{found[0]}'?" if found else ""

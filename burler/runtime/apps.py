@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib
 import importlib.util
 import sys
@@ -42,7 +43,7 @@ def load_app(name: str) -> Tap:
 
 def _load_file(path: Path, name: str) -> ModuleType:
     if not path.exists():
-        raise AppError(f"APP '{name}': there is no file {path}.")
+        raise AppError(f"APP '{name}': there is no file {path}.{_near(path)}")
     if path.is_dir():
         path = path / "__init__.py"
         if not path.exists():
@@ -81,10 +82,20 @@ def _load_module(target: str, name: str) -> ModuleType:
         if Path(target).is_dir():
             raise _no_init(name, Path(target))
         raise AppError(
-            f"APP '{name}': no file, module or installed tap of that name. "
+            f"APP '{name}': no file, module or installed tap of that name.{_near(Path(target))} "
             "Give a file (tap_crm.py), a module (tap_crm), module:attribute, or a tap's command."
         )
     return _import(target, name)
+
+
+def _near(path: Path) -> str:
+    """What is spelt like it: a Python file or a package beside it, or the command of an installed tap."""
+    names = [entry.name for entry in entry_points(group="console_scripts") if entry.name.startswith("tap-")]
+    with contextlib.suppress(OSError, ValueError):
+        beside = [one for one in path.parent.iterdir() if one.suffix == ".py" or (one / "__init__.py").exists()]
+        names += [str(one) for one in beside]
+    near = difflib.get_close_matches(str(path), names, n=1)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def _no_init(name: str, folder: Path) -> AppError:

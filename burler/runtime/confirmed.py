@@ -38,10 +38,12 @@ def read_state_file(content: bytes, *, source: str, merge: bool = False) -> Stat
     """
     state = parse_state(content, source=source, merge=merge)
     if state and not {"bookmarks", "currently_syncing"} & set(state):
-        raise StateError(
-            f"{source} holds neither 'bookmarks' nor 'currently_syncing'. Is it the right file? "
-            "Leave --state out to start from the beginning."
+        cure = (
+            "What stands below its 'singer_state' is the state of a tap (meltano state get): jq .singer_state FILE"
+            if "singer_state" in state
+            else "Is it the right file? Leave --state out to start from the beginning."
         )
+        raise StateError(f"{source} holds neither 'bookmarks' nor 'currently_syncing'. {cure}")
     return state
 
 

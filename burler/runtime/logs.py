@@ -15,6 +15,7 @@ from typing import Any
 
 from burler.config.watched import clean, hide, no_secrets
 from burler.declare.inject import short_path
+from burler.errors import UsageError
 from burler.tally import metric
 
 __all__ = ["clean", "configure", "hide", "metric", "place_of_error", "short"]
@@ -48,17 +49,36 @@ def configure(level: str | None = None) -> None:
     ``LOGGING_CONF_FILE`` (a logging.config file, as Singer tools read it) takes over if it is set.
     ``BURLER_LOG_LEVEL`` sets the level; INFO by default. What the tap's own loggers say comes in the same
     form, unless something has set up the root logger already.
+
+    Raises:
+        UsageError: ``LOGGING_CONF_FILE`` is missing or wrong; the log goes to stderr then.
     """
     mask_records()
     logging.captureWarnings(True)
     conf_file = os.environ.get("LOGGING_CONF_FILE")
     if conf_file:
-        from logging.config import fileConfig
+        _configure_by(conf_file)
+    else:
+        _configure(level)
 
+
+def _configure_by(conf_file: str) -> None:
+    from logging.config import fileConfig
+
+    try:
         fileConfig(conf_file, disable_existing_loggers=False)
-        for handler in [*logging.root.handlers, *logger.handlers]:
-            handler.addFilter(no_secrets)
-        return
+    except Exception as error:  # whatever its handlers' classes raise
+        _configure("INFO")
+        missing = "no such file" if isinstance(error, FileNotFoundError) else f"{type(error).__name__}: {error}"
+        raise UsageError(
+            f"LOGGING_CONF_FILE: {conf_file} can't set up the log: {missing}. It is a file as Python's "
+            "logging.config.fileConfig reads it."
+        ) from error
+    for handler in [*logging.root.handlers, *logger.handlers]:
+        handler.addFilter(no_secrets)
+
+
+def _configure(level: str | None) -> None:
     own = logging.StreamHandler(sys.stderr)
     own.setFormatter(_Harmless("%(levelname)s %(message)s"))
     own.addFilter(no_secrets)

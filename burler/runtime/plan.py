@@ -181,11 +181,9 @@ def _merge(own: Catalog, given: Catalog, *, whole: bool) -> dict[str, CatalogEnt
     """The streams of the run: the tap's own with the user's word on top. The tap's own order decides, not the
     catalog's: what is emitted by another stream comes after it. ``whole``: those that the catalog does not list
     too, deselected, so that ``--select`` can add them."""
-    for name, entry in given.entries.items():
-        if name in own.entries:
-            continue
-        if not stream_selected(entry.metadata, stream=name):
-            logger.warning("the catalog lists stream '%s', which this tap does not have; it is not selected", name)
+    strange = [name for name in given.entries if name not in own.entries]
+    for name in strange:
+        if not stream_selected(given.entries[name].metadata, stream=name):
             continue
         close = difflib.get_close_matches(name, own.entries, n=1)
         hint = f"Did you mean '{close[0]}'? " if close else ""
@@ -193,6 +191,13 @@ def _merge(own: Catalog, given: Catalog, *, whole: bool) -> dict[str, CatalogEnt
             f"the catalog selects stream '{name}', which this tap does not have. {hint}"
             f"Streams: {some(list(own.entries))}. Make the catalog anew: burler discover APP"
         )
+    if strange and len(strange) == len(given.entries):
+        raise CatalogError(
+            f"the catalog lists no stream of this tap, but {some(strange)}. Is it the catalog of another tap? "
+            f"Streams: {some(list(own.entries))}. Make the catalog anew: burler discover APP"
+        )
+    for name in strange:
+        logger.warning("the catalog lists stream '%s', which this tap does not have; it is not selected", name)
     merged = {}
     for name, mine in own.entries.items():
         if name in given.entries:

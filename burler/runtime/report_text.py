@@ -15,6 +15,7 @@ _NAME, _BOOKMARK = 16, 24  # characters that a name and a bookmark keep; where t
 _DROPPED = ("skipped", "updated", "seconds", "status", "bookmark", "errors")
 _TEXTS = ("stream", "status", "bookmark")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FRACTION = re.compile(r"(T\d\d:\d\d:\d\d)\.\d+")
 
 
@@ -169,10 +170,17 @@ def cut_in_two(text: str, size: int) -> str:
 
 
 def _cut_bookmark(text: str, size: int) -> str:
-    """Of ``from -> to`` both keep their beginnings, and as much of them as there is room for."""
+    """Of ``from -> to`` both keep as much as there is room for; dots say where something is left out."""
     before, arrow, after = text.partition(_ARROW)
     if len(text) <= size or not arrow:
-        return text[:size]
+        return _cut_value(text, size)
     room = size - len(_ARROW)
     left = min(len(before), max(room // 2, room - len(after)))
-    return f"{before[:left]}{_ARROW}{after[: room - left]}"[:size]
+    return f"{_cut_value(before, left)}{_ARROW}{_cut_value(after, room - left)}"[:size]
+
+
+def _cut_value(text: str, size: int) -> str:
+    """Of a date-time the beginning, of other bookmarks the two ends: long numbers and names often begin alike."""
+    if len(text) <= size or not _DATE.match(text):
+        return cut_in_two(text, size)
+    return f"{text[: max(size - 2, 0)]}.."[:size]

@@ -42,7 +42,9 @@ def open_sink(
         return with_batches(states, settings, tap=tap_id)
     if kind == "lake" and colon and rest:
         return _lake(rest, states, tap_id, settings, should_stop)
-    raise UsageError(f"--sink {text!r} is unknown. Known: {KINDS}.")
+    folder = rest if kind in ("lakes", "file") else text
+    near = f" Did you mean 'lake:{folder}'?" if "/" in text or kind in ("lakes", "file") else ""
+    raise UsageError(f"--sink {text!r} is unknown. Known: {KINDS}.{near}")
 
 
 def _lake(url: str, states: Sink, tap_id: str, settings: Settings, should_stop: Callable[[], bool]) -> LakeSink:

@@ -102,6 +102,8 @@ TWO = SMALL + '\nother = burler.tap("tap-other")\nsame = tap\n'
         ("nosuch", None, ["no file, module or installed tap of that name"]),
         ("nosuch:tap", None, ["no file, module or installed tap of that name"]),
         ("no.such.module", None, ["no file, module or installed tap of that name"]),
+        ("tap_y.py", SMALL, ["there is no file tap_y.py. Did you mean tap_x.py?"]),
+        ("tap_xx", SMALL, ["no file, module or installed tap of that name. Did you mean tap_x.py?"]),
         ("tap_x.nosuch", SMALL, ["no file, module or installed tap of that name"]),
         ("", None, ["APP ''"]),
         ("folder", None, ["holds no __init__.py"]),

@@ -10,7 +10,7 @@ import pytest
 
 import burler
 from burler.config import check_config, environment_prefix, known_keys, load_config
-from burler.config.loading import variable_of
+from burler.config.loading import read_config_file, variable_of
 from burler.config.spec import check_spec
 from burler.errors import ConfigError, DeclarationError
 from burler.settings import Settings, read_settings
@@ -66,7 +66,6 @@ def test_a_byte_order_mark_is_no_error(write):
         (b'\xef\xbb\xbf{"a": x}', "line 1, column 7"),
         (b'{"token": "%s"' % SECRET.encode(), f"line 1, column {13 + len(SECRET)}"),
         (b'{\n"token": "%s",\n' % SECRET.encode(), f"line 2, column {13 + len(SECRET)}"),
-        (b"", "line 1, column 1"),
     ],
 )
 def test_broken_json_is_named_by_line_and_column(write, content, where):
@@ -89,6 +88,14 @@ def test_only_objects(write, content):
     with pytest.raises(ConfigError, match="must hold a JSON object") as caught:
         load(write(content))
     assert SECRET not in str(caught.value)
+
+
+def test_an_empty_file_and_a_config_in_place_of_a_files_name(tmp_path):
+    (tmp_path / "c.json").write_text(" \n")
+    with pytest.raises(ConfigError, match=r"c\.json is empty\. A config without keys is: \{\}"):
+        read_config_file(tmp_path / "c.json")
+    with pytest.raises(ConfigError, match=r"^--config takes the name of a file, not the config itself\.$"):
+        read_config_file('{"token": "hush-hush"}')
 
 
 def test_missing_and_unreadable(tmp_path):

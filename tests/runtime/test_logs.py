@@ -188,6 +188,26 @@ def test_secrets_never_show_with_a_logging_config_of_the_users(tmp_path: Path):
     assert SECRET not in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("conf", "says"),
+    [
+        (None, "no such file"),
+        ("[loggers]\nkeys=root\n[handlers]\nkeys=h\n[formatters]\nkeys=\n[logger_root]\nhandlers=h\n", "'handler_h'"),
+        ("nonsense", "no section headers"),
+    ],
+)
+def test_a_logging_config_that_is_wrong_is_one_line(tmp_path: Path, conf: str | None, says: str):
+    if conf is not None:
+        (tmp_path / "log.conf").write_text(conf)
+    path = write_tap(tmp_path, LEAKY)
+    ended = burler("run", path, cwd=tmp_path, LOGGING_CONF_FILE="log.conf")
+    assert ended.code == 2
+    assert "LOGGING_CONF_FILE: log.conf can't set up the log" in ended.one_critical()
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == b""
+
+
 def test_a_critical_line_says_where_and_is_short(tmp_path: Path):
     source = """
     import burler

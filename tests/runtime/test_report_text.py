@@ -117,7 +117,7 @@ def test_long_names_keep_both_ends_and_bookmarks_both_values(report: Report):
     first, second = report.summary(90).splitlines()[2:4]
     assert first.startswith("crm_ac") and "2024  " in first
     assert "2025  " in second
-    assert re.search(r"a{10,} -> b{10,}$", second)
+    assert re.search(r"a{5,}\.\.a{5,} -> b{5,}\.\.b{5,}$", second)
 
 
 def test_names_and_bookmarks_get_the_room_there_is(report: Report):
@@ -125,11 +125,19 @@ def test_names_and_bookmarks_get_the_room_there_is(report: Report):
     ended(report, name, bookmark_to=9)
     assert report.summary().splitlines()[2].startswith(f"{name}  ")
     ended(report, name, bookmark_from="a" * 10, bookmark_to="b" * 100)
-    assert report.summary(96).splitlines()[2].endswith(f"  {'a' * 10} -> {'b' * 22}")
+    assert report.summary(96).splitlines()[2].endswith(f"  {'a' * 10} -> {'b' * 10}..{'b' * 10}")
     ended(report, name, bookmark_from="a" * 100, bookmark_to="b" * 10)
-    assert report.summary(96).splitlines()[2].endswith(f"  {'a' * 22} -> {'b' * 10}")
+    assert report.summary(96).splitlines()[2].endswith(f"  {'a' * 10}..{'a' * 10} -> {'b' * 10}")
     ended(report, name, bookmark_from="a" * 100, bookmark_to="b" * 100)
-    assert report.summary(96).splitlines()[2].endswith(f"  {'a' * 16} -> {'b' * 16}")
+    assert report.summary(96).splitlines()[2].endswith(f"  {'a' * 7}..{'a' * 7} -> {'b' * 7}..{'b' * 7}")
+
+
+def test_what_is_cut_off_a_bookmark_is_told(report: Report):
+    name = "crm_accounts_of_the_northern_region_2024"
+    ended(report, name, bookmark_from=9876543210123001, bookmark_to=9876543210123458)
+    assert report.summary(84).splitlines()[2].endswith("  9876..3001 -> 98765..3458")
+    ended(report, name, bookmark_from="2024-01-01T00:00:00Z", bookmark_to="2024-01-01T09:00:00Z")
+    assert report.summary(90).splitlines()[2].endswith("  2024-01-01T00.. -> 2024-01-01T09..")
 
 
 def test_what_is_not_ascii_is_spelled_out(report: Report):

@@ -13,6 +13,16 @@ from burler.errors import BurlerError, CatalogError
 from burler.runtime.run import discover
 from burler.testing import run_tap
 
+# ---- catalogs of others ----------------------------------------------------------------------------------------
+
+
+def test_a_catalog_of_another_tap_is_an_error():
+    catalog = {"streams": [{"tap_stream_id": "contacts", "stream": "contacts", "schema": FIELDS}]}
+    with pytest.raises(CatalogError, match=r"lists no stream of this tap, but contacts\. Is it the catalog of another"):
+        run_tap(make(a=lambda: ids(1)), catalog=catalog)
+    assert run_tap(make(a=lambda: ids(1)), catalog={"streams": []}).states == [{}]
+
+
 # ---- streams emitted by others ------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.errors import LakeError, UsageError
+from burler.lake.absent import near
 from burler.lake.head import head_by_hash, head_of
 from burler.lake.manifests import manifest
 from burler.lake.reading.choice import Choice, newest, no_such_version, versions_wanted, window
@@ -23,6 +24,7 @@ from burler.lake.reading.lines import FileLines, Wanted
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.store import Store, open_store
 from burler.singer.messages import Schema
+from burler.singer.select import some
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -141,8 +143,10 @@ class LakeReading:
             known |= dict.fromkeys(properties_of(head_of(lines[digest], self.snapshot.folder).message))
         unknown = [name for name in self._columns if name not in known]
         if unknown:
-            fields = ", ".join(known) or "none"
-            raise UsageError(f"stream '{self.snapshot.stream}' has no field '{unknown[0]}'. Its fields: {fields}.")
+            hint = near(unknown[0], known)
+            raise UsageError(
+                f"stream '{self.snapshot.stream}' has no field '{unknown[0]}'. Its fields: {some(list(known))}.{hint}"
+            )
 
     def pages(self) -> Iterator[Page]:
         """Yield RECORD lines, about a MiB at a time, in replay order; ACTIVATE_VERSION is left out.

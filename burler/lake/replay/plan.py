@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from burler.errors import BurlerError, CatalogError, LakeError, UsageError
+from burler.lake.absent import near
 from burler.lake.head import Head, head_by_hash, head_of
 from burler.lake.manifests import manifest
 from burler.lake.reading.choice import (
@@ -28,6 +29,7 @@ from burler.lake.store import Store
 from burler.singer import metadata as md
 from burler.singer.catalog import Catalog
 from burler.singer.messages import Schema
+from burler.singer.select import some
 from burler.singer.selection import deselected, prune, stream_selected, with_booleans
 
 _log = logging.getLogger("burler.lake")
@@ -205,8 +207,8 @@ def _refuse_unknown_columns(streams: list[ReplayStream], asked: Asked) -> None:
             known |= set(properties_of(head_of(line, one.snapshot.folder).message))
     unknown = [name for name in asked.columns or () if name not in known]
     if unknown and streams:
-        fields = ", ".join(sorted(known)[:50])
-        raise UsageError(f"no stream that is read has the field '{unknown[0]}'. Fields: {fields}.")
+        hint = near(unknown[0], known)
+        raise UsageError(f"no stream that is read has the field '{unknown[0]}'. Fields: {some(sorted(known))}.{hint}")
 
 
 def _refuse_one_name_twice(streams: list[ReplayStream]) -> None:
