@@ -137,7 +137,7 @@ def test_what_is_cut_off_a_bookmark_is_told(report: Report):
     ended(report, name, bookmark_from=9876543210123001, bookmark_to=9876543210123458)
     assert report.summary(84).splitlines()[2].endswith("  9876..3001 -> 98765..3458")
     ended(report, name, bookmark_from="2024-01-01T00:00:00Z", bookmark_to="2024-01-01T09:00:00Z")
-    assert report.summary(90).splitlines()[2].endswith("  2024-01-01T00.. -> 2024-01-01T09..")
+    assert report.summary(96).splitlines()[2].endswith("  2024-01-01T00:.. -> 2024-01-01T09:..")
 
 
 def test_what_is_not_ascii_is_spelled_out(report: Report):
