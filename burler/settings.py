@@ -210,10 +210,11 @@ class Settings:
         return self.batch_config is not None if self.batch is None else self.batch
 
 
-def read_settings(config: Mapping[str, Any]) -> Settings:
+def read_settings(config: Mapping[str, Any], variables: Mapping[tuple[str, ...], str] | None = None) -> Settings:
     """The settings a config holds; text (from environment variables) is read as the setting's type.
 
-    null stands for the default, but where it is a value of its own: ``tail_max_retries``.
+    null stands for the default, but where it is a value of its own: ``tail_max_retries``. ``variables``: the
+    environment variables that have set keys, to be named in errors.
 
     Raises:
         ConfigError: every value that is of the wrong kind, too small or too big.
@@ -226,7 +227,9 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
         try:
             given[item.name] = read_value(item.name, config[item.name])
         except ValueError as error:
-            problems.append(f"setting '{item.name}' must be {error}")
+            came = (variables or {}).get((item.name,))
+            what = f"environment variable {came}" if came else f"setting '{item.name}'"
+            problems.append(f"{what} must be {error}")
         except ConfigError as error:
             problems.append(str(error))
     if problems:

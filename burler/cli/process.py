@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from burler.errors import BurlerError, OutputClosed, PartialError, StorageError, UsageError
+from burler.errors import BurlerError, OutputClosed, PartialError, StorageError
 from burler.runtime import logs
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ def start() -> None:
         if fd != 2:
             os.dup2(fd, 2)
         sys.stderr = os.fdopen(2, "w", closefd=False)
-    try:
-        logs.configure()
-    except UsageError as error:
-        logger.critical("%s", error)
-        end(error.exit_code)
+    logs.configure()
 
 
 def _end_at_sigterm() -> None:
@@ -131,6 +127,9 @@ def _flush(file: IO[str]) -> None:
 
 _NUMBERS = re.compile(r"is not a valid (integer|float)(?: range)?")  # click's words for what somebody else asked for
 
+_COMMANDS = {"--discover": "burler discover APP", "--about": "burler about APP", "--version": "burler --version"}
+"""Options of a tap's own command that are commands of burler's."""
+
 
 def click_exit(command: click.Command, args: list[str] | None, name: str) -> int:
     """Run a click command whose functions return exit codes; all errors become exit codes."""
@@ -168,6 +167,8 @@ def _path(command: click.Command, args: list[str] | None, name: str) -> str:
 
 def _said(error: click.ClickException) -> str:
     """What click says; of options that are spelt alike only the nearest, where click has the first by the alphabet."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in _COMMANDS:
+        return f"{error.message} Did you mean: {_COMMANDS[error.option_name]}?"
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         (near,) = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0)
         return f"{error.message} Did you mean '{near}'?"

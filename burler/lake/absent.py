@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
-from burler.singer.select import some
+from burler.singer.select import nearest, some
 
 
 def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
@@ -16,5 +15,4 @@ def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
 
 def near(name: str, known: Iterable[str]) -> str:
     """The question whether the nearest known name was meant, with a space before it; nothing where none is near."""
-    found = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean '{found[0]}'?" if found else ""
+    return f" {nearest(name, known)}".rstrip()

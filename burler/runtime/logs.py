@@ -15,7 +15,6 @@ from typing import Any
 
 from burler.config.watched import clean, hide, no_secrets
 from burler.declare.inject import short_path
-from burler.errors import UsageError
 from burler.tally import metric
 
 __all__ = ["clean", "configure", "hide", "metric", "place_of_error", "short"]
@@ -46,12 +45,10 @@ def mask_records() -> None:
 def configure(level: str | None = None) -> None:
     """Send the log to stderr. Only the command line calls this; a library leaves logging alone.
 
-    ``LOGGING_CONF_FILE`` (a logging.config file, as Singer tools read it) takes over if it is set.
+    ``LOGGING_CONF_FILE`` (a logging.config file, as Singer tools read it) takes over if it is set and can be
+    read: a run goes on without it, as rows are worth more than the form of the log.
     ``BURLER_LOG_LEVEL`` sets the level; INFO by default. What the tap's own loggers say comes in the same
     form, unless something has set up the root logger already.
-
-    Raises:
-        UsageError: ``LOGGING_CONF_FILE`` is missing or wrong; the log goes to stderr then.
     """
     mask_records()
     logging.captureWarnings(True)
@@ -68,12 +65,10 @@ def _configure_by(conf_file: str) -> None:
     try:
         fileConfig(conf_file, disable_existing_loggers=False)
     except Exception as error:  # whatever its handlers' classes raise
-        _configure("INFO")
-        missing = "no such file" if isinstance(error, FileNotFoundError) else f"{type(error).__name__}: {error}"
-        raise UsageError(
-            f"LOGGING_CONF_FILE: {conf_file} can't set up the log: {missing}. It is a file as Python's "
-            "logging.config.fileConfig reads it."
-        ) from error
+        _configure(None)
+        missing = "no such file" if isinstance(error, FileNotFoundError) else short(error)
+        logger.warning("LOGGING_CONF_FILE: %s can't set up the log: %s. The log goes to stderr.", conf_file, missing)
+        return
     for handler in [*logging.root.handlers, *logger.handlers]:
         handler.addFilter(no_secrets)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from burler.runtime.key_checks import check_key
 from burler.singer import metadata as md
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, CatalogEntry
-from burler.singer.select import apply_select, parse_select, some
+from burler.singer.select import apply_select, nearest, parse_select, some
 from burler.singer.selection import deselected, prune, stream_selected
 
 logger = logging.getLogger(__name__)
@@ -185,10 +184,8 @@ def _merge(own: Catalog, given: Catalog, *, whole: bool) -> dict[str, CatalogEnt
     for name in strange:
         if not stream_selected(given.entries[name].metadata, stream=name):
             continue
-        close = difflib.get_close_matches(name, own.entries, n=1)
-        hint = f"Did you mean '{close[0]}'? " if close else ""
         raise CatalogError(
-            f"the catalog selects stream '{name}', which this tap does not have. {hint}"
+            f"the catalog selects stream '{name}', which this tap does not have. {nearest(name, own.entries)}"
             f"Streams: {some(list(own.entries))}. Make the catalog anew: burler discover APP"
         )
     if strange and len(strange) == len(given.entries):

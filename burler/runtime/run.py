@@ -66,7 +66,7 @@ def _check(tap: Tap, loaded: Loaded) -> tuple[dict[str, Any], Settings]:
     except ConfigError as error:
         problems.append(str(error))
     try:
-        settings = read_settings({**loaded.config, **checked})
+        settings = read_settings({**loaded.config, **checked}, loaded.variables)
     except ConfigError as error:
         problems.append(f"{tap.name}: {error}")
     if problems:

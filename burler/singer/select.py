@@ -144,10 +144,8 @@ def _refuse_unused(
     known = ", ".join(sorted(schemas)) or "none"
     streams = [name for name in schemas if wrong.field_of(name)]
     if not streams:
-        close = difflib.get_close_matches(wrong.pattern.partition(".")[0], schemas, n=1)
-        raise CatalogError(
-            f"--select: nothing is called '{wrong.pattern}'. {meant(close)}Streams: {known}.",
-        )
+        near = nearest(wrong.pattern.partition(".")[0], schemas)
+        raise CatalogError(f"--select: nothing is called '{wrong.pattern}'. {near}Streams: {known}.")
     field = wrong.field_of(streams[0]) or ""
     fields = list(dict.fromkeys(name for stream in streams for name in _field_names(schemas[stream]).values()))
     which = f"stream '{streams[0]}' has" if len(streams) == 1 else f"streams {', '.join(streams[:5])} have"
@@ -157,13 +155,15 @@ def _refuse_unused(
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``Did you mean 'x'?`` for the closest name, by the whole of it or its last part; empty if none is close."""
-    known = list(known)
-    close = difflib.get_close_matches(name, known, n=1)
+    """``Did you mean 'x'?`` for the closest name, by the whole of it or its last part, whatever its case; empty if
+    none is close."""
+    whole = {text.lower(): text for text in reversed(list(known))}
+    last = {text.rpartition(".")[2]: text for text in whole}
+    name = name.lower()
+    close = difflib.get_close_matches(name, whole, n=1)
     if not close:
-        last = {text.rpartition(".")[2]: text for text in reversed(known)}
         close = [last[text] for text in difflib.get_close_matches(name.rpartition(".")[2], last, n=1)]
-    return meant(close)
+    return meant([whole[text] for text in close])
 
 
 def meant(close: list[str]) -> str:

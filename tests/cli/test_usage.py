@@ -19,6 +19,10 @@ from burler.cli.process import click_exit
             "verify x.py --max-seconds a",
             "Invalid value for '--max-seconds': 'a' is no number. See: burler verify --help",
         ),
+        (
+            "run x.py --discover",
+            "No such option '--discover'. Did you mean: burler discover APP? See: burler run --help",
+        ),
         ("run", "Missing argument 'APP'. See: burler run --help"),
         ("run x.py --limit", "Option '--limit' requires an argument. See: burler run --help"),
         ("batch pack --level 9 --nosuch", "No such option '--nosuch'. See: burler batch pack --help"),

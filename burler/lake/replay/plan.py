@@ -5,7 +5,6 @@ The rules of selection are those of every burler tap (``burler.singer.selection`
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from burler.lake.store import Store
 from burler.singer import metadata as md
 from burler.singer.catalog import Catalog
 from burler.singer.messages import Schema
-from burler.singer.select import some
+from burler.singer.select import nearest, some
 from burler.singer.selection import deselected, prune, stream_selected, with_booleans
 
 _log = logging.getLogger("burler.lake")
@@ -185,11 +184,9 @@ def _selected(found: list[Found], catalog: Catalog) -> list[Found]:
     wanted = {id for id, entry in catalog.entries.items() if stream_selected(entry.metadata, stream=id)}
     for id in catalog.entries:
         if id in wanted and id not in known:
-            close = difflib.get_close_matches(id, known, n=1)
-            hint = f"Did you mean '{close[0]}'? " if close else ""
             raise CatalogError(
-                f"the catalog selects stream '{id}', which is not among those that are read. {hint}"
-                f"There are: {', '.join(list(known)[:30])}. Make the catalog anew: burler lake read LAKE --discover"
+                f"the catalog selects stream '{id}', which is not among those that are read. {nearest(id, known)}"
+                f"There are: {some(list(known))}. Make the catalog anew: burler lake read LAKE --discover"
             )
     return [one for one in found if one.id in wanted]
 
