@@ -200,10 +200,10 @@ def test_a_logging_config_that_is_wrong_is_one_warning(tmp_path: Path, conf: str
     """The run goes on, and writes its report."""
     if conf is not None:
         (tmp_path / "log.conf").write_text(conf)
-    path = write_tap(
-        tmp_path,
-        "import burler\ntap = burler.tap('tap-x')\ntap.sync('rows', schema={'properties': {'id': {'type': 'integer'}}})(lambda: [])\n",
+    source = (
+        "import burler\ntap = burler.tap('tap-x')\ntap.sync('rows', schema={'properties': {'id': {}}})(lambda: [])\n"
     )
+    path = write_tap(tmp_path, source)
     ended = burler("run", path, "--report", "report.json", cwd=tmp_path, LOGGING_CONF_FILE="log.conf")
     assert ended.code == 0
     said = "".join(line for line in ended.stderr.splitlines(True) if not line.startswith("INFO"))
