@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from click.testing import CliRunner
+
+from burler import spark
+from burler.cli import progress as module
+from burler.cli.main import cli
 from burler.spark.under_way import line, noted, said
 
 
@@ -57,3 +64,18 @@ def test_without_spark_s_tracker_the_rows_are_told():
         assert said() == "t/s: 1,000 rows to read"
     with noted("t/s", 1000):
         assert said() == "t/s: 1,000 rows to read"
+
+
+def test_the_command_shows_it(monkeypatch):
+    shown = []
+
+    @contextlib.contextmanager
+    def progress(told):
+        with noted("t/s", 1000):
+            shown.append(told())
+            yield False
+
+    monkeypatch.setattr(module, "progress", progress)
+    monkeypatch.setattr(spark, "export", lambda *_args, **_more: [])
+    assert CliRunner().invoke(cli, ["export", "lake", "out"]).exit_code == 0
+    assert shown == ["t/s: 1,000 rows to read"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +69,26 @@ def states(text: str) -> list[dict[str, Any]]:
     return [json.loads(line)["value"] for line in text.splitlines()]
 
 
-def test_an_app(spark: Any, tmp_path: Path, config: str, capfd: pytest.CaptureFixture[str]):
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What commands would show of how far they are, as their work ends."""
+    from burler.cli import progress as module
+
+    ends: list[str] = []
+
+    @contextlib.contextmanager
+    def progress(said: Any, **_more: Any) -> Iterator[bool]:
+        yield False
+        ends.append(said())
+
+    monkeypatch.setattr(module, "progress", progress)
+    return ends
+
+
+def test_an_app(spark: Any, tmp_path: Path, config: str, capfd: pytest.CaptureFixture[str], shown: list[str]):
     path, lake, out = app(tmp_path, PARTS, "tap_parts_cli"), tmp_path / "lake", tmp_path / "state.json"
     assert burler("extract", path, lake, "-c", config, "--select", "rows", "--out-file", out) == 0
+    assert re.fullmatch(r"done (\d+) of \1 tasks", shown[0])
     said = states(capfd.readouterr().out)
     assert json.loads(out.read_text()) == said[-1]
     assert len(rows_of(lake, "tap-parts", "rows")) == 70
