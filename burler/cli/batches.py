@@ -145,6 +145,7 @@ def piped(command: str) -> Iterator[Pipe]:
     from burler.cli.lake_tables import size
     from burler.cli.progress import Counter, progress
 
+    process.tell_terminal("messages")
     fd = sys.stdin.fileno()
     on_terminal = process.stdout_on_terminal()
     with process.own_stdout() as lines:

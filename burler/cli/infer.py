@@ -126,8 +126,7 @@ def _open(name: str) -> Iterator[BinaryIO]:
         return
     if sys.stdin is None:
         raise UsageError("infer: stdin is closed. Pipe records in, or name a file.")
-    if sys.stdin.isatty():
-        logger.info("reading records from the terminal; Ctrl-D ends them")
+    process.tell_terminal("records")
     yield sys.stdin.buffer
 
 

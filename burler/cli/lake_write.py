@@ -146,6 +146,7 @@ def write_command(
         raise UsageError("lake write needs --tap-id: the name under which this tap's data stands, as --tap-id tap-crm")
     if sys.stdin is None:
         raise UsageError("stdin is closed: pipe a tap's messages in, as in: tap-crm | burler lake write ...")
+    process.tell_terminal("messages")
     options = read_options("--storage-options", storage_options)
     wanted = _writer_options(given)
     store = open_lake(path, lake_options)

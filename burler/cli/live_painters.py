@@ -15,6 +15,11 @@ logger = logging.getLogger(__name__)
 _LINE_UP = "\r\x1b[2K\x1b[1A"
 
 
+def no_colour() -> bool:
+    """Whether ``NO_COLOR`` asks for none; empty is as not set."""
+    return bool(os.environ.get("NO_COLOR"))
+
+
 class Painter(Protocol):
     """Draws lines where the cursor is, and takes them away again."""
 
@@ -71,7 +76,7 @@ class RichTable:
                 return False
 
         self._text, self._group = text.Text, console.Group
-        self._plain = bool(os.environ.get("NO_COLOR"))  # rich itself leaves bold and dim
+        self._plain = no_colour()  # rich itself leaves bold and dim
         self._console = Console(file=file, highlight=False, markup=False, emoji=False)
         self._live = live.Live(
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False

@@ -12,12 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from burler.errors import BurlerError, OutputClosed, PartialError, StorageError
 from burler.runtime import logs
+from burler.settings import Settings
 
 if TYPE_CHECKING:
     from burler.runtime.sync import SyncResult
@@ -56,6 +58,12 @@ def _end_at_sigterm() -> None:
     container would be killed once its grace period is over."""
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
+
+
+def tell_terminal(what: str) -> None:
+    """Say that ``what`` is read from a terminal: nobody may have meant to, and a prompt does not come."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        logger.info("reading %s from the terminal; Ctrl-D ends them", what)
 
 
 def end(code: int) -> NoReturn:
@@ -129,6 +137,7 @@ _NUMBERS = re.compile(r"is not a valid (integer|float)(?: range)?")  # click's w
 
 _COMMANDS = {"--discover": "burler discover APP", "--about": "burler about APP", "--version": "burler --version"}
 """Options of a tap's own command that are commands of burler's."""
+_SETTINGS = frozenset(item.name for item in fields(Settings))
 
 
 def click_exit(command: click.Command, args: list[str] | None, name: str) -> int:
@@ -169,6 +178,8 @@ def _said(error: click.ClickException) -> str:
     """What click says; of options that are spelt alike only the nearest, where click has the first by the alphabet."""
     if isinstance(error, click.NoSuchOption) and error.option_name in _COMMANDS:
         return f"{error.message} Did you mean: {_COMMANDS[error.option_name]}?"
+    if isinstance(error, click.NoSuchOption) and (key := error.option_name.lstrip("-").replace("-", "_")) in _SETTINGS:
+        return f"{error.message} '{key}' is a key of the config."
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         (near,) = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0)
         return f"{error.message} Did you mean '{near}'?"

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from burler.cli import common, process
+from burler.cli.live import is_terminal
+from burler.cli.live_painters import no_colour
 from burler.errors import AppError, StorageError, UsageError
 from burler.runtime import logs
 from burler.spec.choice import Choice, check_choice
@@ -109,7 +111,8 @@ def verify_command(app: str | None, **given: Any) -> int:
     from burler.runtime.signals import Stopper
 
     stopper = Stopper()  # for messages on stdin; a tap that is run is ended by the exception
-    terminal = sys.stdout  # before it is ours
+    # Asked before stdout is ours: from then on what it leads to is no terminal of the user's.
+    columns = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
     with process.own_stdout() as writer:
         known = None if asked.write_baseline is not None else baseline
         with progress(lambda: steps.now) as steps.drawn:
@@ -125,7 +128,7 @@ def verify_command(app: str | None, **given: Any) -> int:
         try:
             _reports(asked, verification, strict=strict)
         finally:  # a verification takes long: what it found is shown, whatever becomes of a file
-            writer.write(_report(verification, asked.form, strict=strict, terminal=terminal))
+            writer.write(_report(verification, asked.form, strict=strict, columns=columns))
             writer.flush()
     if not verification.checked and not verification.findings and asked.write_baseline is None and not silent:
         reasons = "; ".join(dict.fromkeys(verification.unchecked.values())) or "no rule was asked for"
@@ -261,12 +264,12 @@ def _messages(asked: Asked, options: Options, baseline: Baseline | None, stopper
         )
 
 
-def _report(verification: Verification, form: str, *, strict: bool, terminal: Any = None) -> bytes:
+def _report(verification: Verification, form: str, *, strict: bool, columns: int | None = None) -> bytes:
+    """``columns``: of the terminal that it is for, if it is for one."""
     from burler.verify.report import report_bytes
 
-    tty = terminal is not None and terminal.isatty()
-    width = min(_WIDTH, shutil.get_terminal_size().columns) if tty else _WIDTH
-    return report_bytes(verification, form, width=width, colour=tty and "NO_COLOR" not in os.environ, strict=strict)
+    width = min(_WIDTH, columns or _WIDTH)
+    return report_bytes(verification, form, width=width, colour=columns is not None and not no_colour(), strict=strict)
 
 
 def _reports(asked: Asked, verification: Verification, *, strict: bool) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+from terminals import Terminal
 
 from burler.cli.main import cli
 from burler.cli.process import click_exit
@@ -23,6 +29,10 @@ from burler.cli.process import click_exit
             "run x.py --discover",
             "No such option '--discover'. Did you mean: burler discover APP? See: burler run --help",
         ),
+        (
+            "run x.py --on-bad-record skip",
+            "No such option '--on-bad-record'. 'on_bad_record' is a key of the config. See: burler run --help",
+        ),
         ("run", "Missing argument 'APP'. See: burler run --help"),
         ("run x.py --limit", "Option '--limit' requires an argument. See: burler run --help"),
         ("batch pack --level 9 --nosuch", "No such option '--nosuch'. See: burler batch pack --help"),
@@ -31,3 +41,20 @@ from burler.cli.process import click_exit
 def test_what_is_said(args: str, said: str, caplog: pytest.LogCaptureFixture):
     assert click_exit(cli, args.split(), "burler") == 2
     assert [one.getMessage() for one in caplog.records] == [said]
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [("infer", "records"), ("lake write lake --tap-id a", "messages"), ("batch expand", "messages")],
+)
+def test_who_reads_a_terminal_says_so(tmp_path: Path, command: str, what: str):
+    terminal = Terminal()
+    args = [sys.executable, "-m", "burler", *command.split()]
+    run = subprocess.Popen(args, cwd=tmp_path, stdin=terminal.theirs, stdout=subprocess.DEVNULL, stderr=terminal.theirs)
+    try:
+        terminal.wait(lambda lines: f"INFO reading {what} from the terminal; Ctrl-D ends them" in lines)
+        os.write(terminal.ours, b"\x04")
+        assert run.wait(20) in (0, 1)
+    finally:
+        run.kill()
+        terminal.close()

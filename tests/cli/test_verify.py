@@ -13,6 +13,7 @@ import termios
 import time
 
 import pytest
+from terminals import Terminal
 
 TAP = """
 import burler
@@ -306,3 +307,21 @@ def test_a_secret_that_is_the_name_of_a_stream_or_a_field_is_not_shown(project, 
     assert secret.encode() not in done.stdout + done.stderr + (project / "all.json").read_bytes()
     done = verify(project, "-", "-c", "config.json", "--write-baseline", "known.json", given=text)
     assert secret.encode() not in done.stdout + done.stderr + (project / "known.json").read_bytes()
+
+
+@pytest.mark.parametrize(("value", "coloured"), [(None, True), ("", True), ("1", False)])
+def test_colours_on_a_terminal_unless_somebody_wants_none(project, value, coloured):
+    """Of ``NO_COLOR``; empty is as not set."""
+    (project / "messages.jsonl").write_bytes(BAD)
+    env = {name: text for name, text in os.environ.items() if name != "NO_COLOR"}
+    terminal = Terminal()
+    with (project / "messages.jsonl").open("rb") as given:
+        command = [sys.executable, "-m", "burler", "verify", "-"]
+        subprocess.run(
+            command, stdin=given, stdout=terminal.theirs, stderr=subprocess.DEVNULL, check=False,
+            env={**env, **({} if value is None else {"NO_COLOR": value})},
+        )  # fmt: skip
+    terminal.over()
+    terminal.close()
+    assert (b"\x1b[" in bytes(terminal.raw)) is coloured
+    assert b"C1" in terminal.raw or b"M2" in terminal.raw
