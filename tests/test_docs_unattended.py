@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from burler import errors
+from burler.errors import BurlerError, UsageError
 from tests.console_pages import Shell, matches, steps
 from tests.tutorial_shop import DOCS, fenced, saved, shop_in
 
@@ -196,3 +198,15 @@ def test_the_files_for_airflow_are_python_and_know_the_codes():
     assert "skip_on_exit_code=75" in files["shop_dag.py"] and "catchup=False" in files["shop_dag.py"]
     assert re.findall(r"code == (\d+)", files["tap_operator.py"]) == ["2", "75"]
     assert "exit 75" in saved("operations.md")["nightly.sh"]
+
+
+def test_what_a_scheduler_does_with_an_exit_code():
+    """docs/operations.md: only what a person must mend is not tried again; the other pages hold to it."""
+    page = (DOCS / "operations.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d, ]+) \| (\w*).* \|", page.split("## What the exit code asks")[1], re.MULTILINE)
+    again = {int(code): word for codes, word in rows for code in codes.split(", ")}
+    ours = {one.exit_code for one in vars(errors).values() if isinstance(one, type) and issubclass(one, BurlerError)}
+    assert ours == {1, 2, 3, 4} <= set(again)
+    assert {code for code, word in again.items() if word == "no"} == {UsageError.exit_code, 75}
+    assert {code for code, word in again.items() if word in ("yes", "after")} == {1, 3, 4, 124, 130, 137, 143}
+    assert f"RestartPreventExitStatus={UsageError.exit_code}" in (DOCS / "systemd.md").read_text(encoding="utf-8")

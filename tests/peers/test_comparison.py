@@ -35,3 +35,36 @@ def test_the_page_counts_their_lines():
     text = PAGE.read_text(encoding="utf-8")
     for name, (file, _run) in compared.PROGRAMS.items():
         assert re.search(rf"^\| {name} \| \S+ \| {compared.lines_of(file)} \|", text, re.MULTILINE), name
+
+
+MEASURED = {
+    "burler, checked against the schema, as RECORD lines": "burler: pages",
+    "Singer SDK": "singer-sdk: rows",
+    "Singer SDK, its optional msgspec writer": "singer-sdk, msgspec writer: rows",
+    "dlt, JSON lines in files": "dlt: pages",
+    "Airbyte CDK, rows as they are": "airbyte-cdk, no shaping: rows",
+    "Airbyte CDK, with its type transformer": "airbyte-cdk, shaping: rows",
+}
+
+
+def test_the_speeds_are_those_that_were_measured():
+    """docs/performance.md has them; here they stand with three digits."""
+    measured = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    found = {}
+    for label, name in MEASURED.items():
+        line = re.search(rf"^\| {re.escape(name)} \|(.*)\|$", measured, re.MULTILINE)[1].split("|")
+        found[label] = int(line[1].replace(",", "")), line[-1].strip()
+    ours = found["burler, checked against the schema, as RECORD lines"][0]
+    for label, (rows, megabytes) in found.items():
+        shown = f"{float(f'{rows:.3g}'):,.0f}"
+        times = ours / rows
+        said = "" if rows == ours else f"{times:.0f} times" if times >= 10 else f"{times:.1f} times"
+        assert re.search(rf"^\| {re.escape(label)} \| {shown} \| {said}.*\| {megabytes} MB \|$", text, re.MULTILINE), (
+            label
+        )
+
+
+@pytest.mark.parametrize("name", ["burler", "singer-sdk"])
+def test_the_page_says_how_many_rows_come(name):
+    assert re.search(rf"^\| {name} \| \S+ \| \d+ \| 7 \| 2 \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
