@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,23 @@ def test_the_files_for_airflow_are_python_and_know_the_codes():
     assert "skip_on_exit_code=75" in files["shop_dag.py"] and "catchup=False" in files["shop_dag.py"]
     assert re.findall(r"code == (\d+)", files["tap_operator.py"]) == ["2", "75"]
     assert "exit 75" in saved("operations.md")["nightly.sh"]
+
+
+def test_two_at_once_are_one(tmp_path: Path):
+    """The lock of docs/operations.md, held by a run that takes its time."""
+    (tmp_path / "nightly.sh").write_text(saved("operations.md")["nightly.sh"])
+    slow = tmp_path / "env" / "bin" / "burler"
+    slow.parent.mkdir(parents=True)
+    slow.write_text("#!/bin/sh\ntouch begun\nwhile [ ! -e go ]; do sleep 0.05; done\n")
+    slow.chmod(0o755)
+    with subprocess.Popen(["bash", "nightly.sh"], cwd=tmp_path) as first:
+        while not (tmp_path / "begun").exists():
+            assert first.poll() is None
+            time.sleep(0.02)
+        second = subprocess.run(["bash", "nightly.sh"], cwd=tmp_path, timeout=20, capture_output=True, check=False)
+        (tmp_path / "go").touch()
+    assert (first.returncode, second.returncode) == (0, 75)
+    assert second.stderr == b"nightly.sh: another run is not done yet\n"
 
 
 def test_what_a_scheduler_does_with_an_exit_code():
