@@ -30,7 +30,7 @@
     │   └── FileError                         a file that can't be read as what it should be
     ├── StorageError                 exit 1   a store can't be written or read (disk full, ...)
     ├── ExportError                  exit 1   tables could not be published
-    ├── LockLost                     exit 3   another writer took over
+    ├── LockLost                     exit 3   another writer took over, or held the lock for too long
     └── OutputClosed                 exit 4   the reader of stdout went away
 
 Each message names the stream or place, the fact and the cure, in at most three lines

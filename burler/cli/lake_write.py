@@ -117,7 +117,7 @@ def write(path: str, tap_id: str | None, storage_options: str | None, lake_optio
     tail -1 states.jsonl > state.json
     tap-any -c c.json --state state.json | burler lake write ./lake --tap-id tap-any --state-values >> states.jsonl
 
-    Exit codes: 0 all is committed, 1 input is broken, 2 usage, 3 another writer took over, 4 nobody reads STATE.
+    Exit codes: 0 all is committed, 1 input is broken, 2 usage, 3 another writer has the lock, 4 nobody reads STATE.
     """
     given = {key: value for key, value in options.items() if value is not None}
     return write_command(path, tap_id, given, storage_options, lake_options)
