@@ -19,7 +19,6 @@ from burler.cli.main import cli
 
 SCRIPT = SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n"
 BIN = str(Path(sys.executable).parent)
-SHELLS = [name for name in ("bash", "zsh", "fish") if shutil.which(name)]
 BASH = """
 source {script}
 COMP_WORDS=({words})
@@ -37,6 +36,7 @@ def place(tmp_path: Path) -> None:
     (tmp_path / "catalog.json").write_text(json.dumps(catalog))
     hostile = {"streams": [{"tap_stream_id": name} for name in ("fine", "$(touch ran)", "a b", "*", "x;ls", "`id`")]}
     (tmp_path / "hostile.json").write_text(json.dumps(hostile))
+    os.mkfifo(tmp_path / "pipe.json")  # nobody writes into it
     for stream in ("orders", "people", "a%20b"):
         (tmp_path / "lake" / "raw" / "tap-crm" / stream).mkdir(parents=True)
 
@@ -86,7 +86,7 @@ def completed(folder: Path, *words: str, command: str = "burler", script: str | 
         (["run", "x.py", "--catalog", "nosuch.json", "--select", ""], []),
         (["lake", "read", "lake", "--stream", ""], ["orders", "people"]),
         (["run", "x.py", "--catalog", "hostile.json", "--select", ""], ["fine"]),
-        (["run", "x.py", "--catalog", "/dev/zero", "--select", ""], []),
+        (["run", "x.py", "--catalog", "pipe.json", "--select", ""], []),
         (["lake", "check", "lake", "--tap", ""], ["tap-crm"]),
         (["verify", "x.py", "--select", "C10"], [f"C10{n}" for n in range(1, 10)]),
         (["completion", ""], ["bash", "zsh", "fish"]),
@@ -118,9 +118,11 @@ def test_a_name_that_is_none_is_refused(tmp_path: Path):
     assert "Did you mean 'bash'" in burler("completion", "bsh", cwd=tmp_path).one_critical()
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_right_for_its_shell(tmp_path: Path, shell: str):
     """The shell itself reads it, and knows a function or rule of it afterwards."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here: apt-get install {shell}")
     ended = burler("completion", shell, cwd=tmp_path)
     (tmp_path / "script").write_bytes(ended.stdout)
     asks = {

@@ -212,6 +212,7 @@ def test_metric_lines_stay_json(logs, monkeypatch, caplog):
         ("http://me:12345@host/x", ["12345"]),
         ("http://host:80/a?b=c@d", []),
         ("https://host/x?token=se%20cret&page=long-one", ["se%20cret", "se cret"]),
+        ("https://host/x?page=2&key=AIza-0815&apikey=hush-0815", ["AIza-0815", "hush-0815"]),
         ("https://host/x?sig=abcdefgh&auth=basic&monkey_=12345678", ["abcdefgh"]),
     ],
 )

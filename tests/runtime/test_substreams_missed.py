@@ -30,6 +30,20 @@ def test_the_log_says_for_whom_a_parent_begins_before_its_bookmark(caplog):
     assert said not in caplog.text
 
 
+def test_the_log_names_those_alone_that_have_missed_something(caplog):
+    caplog.set_level("INFO", logger="burler")
+
+    def two() -> burler.Tap:
+        tap = three_incremental()
+        tap.sync("notes", parent="parents", schema=CHILD)(lambda parent: [{"id": 2, "parent": parent["id"]}])
+        return tap
+
+    first = run_tap(two(), select="parents,children")
+    run_tap(two(), state=first.states[-1])
+    said = [one.getMessage() for one in caplog.records if "begins before its bookmark" in one.getMessage()]
+    assert said == ["stream 'parents': begins before its bookmark 4, since 'notes' has not had what lies before it"]
+
+
 def test_a_child_that_was_left_out_for_a_while_gets_what_it_missed():
     whole = run_tap(three_incremental(3))
     without = run_tap(three_incremental(5), select="parents", state=whole.states[-1])

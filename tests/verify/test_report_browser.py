@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import os
-import shutil
-
 import pytest
 from report_sample import HOSTILE, hostile, verification
 
 from burler.verify.report import report_bytes
+from tests import browsers
+from tests.browsers import chromium, sideways, violations
 
 
 @pytest.fixture(scope="module")
 def browser():
-    """Debian's chromium, headless, driven by playwright. Nothing is downloaded."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[test]'")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("no chromium here: apt-get install chromium")
-    with api.sync_playwright() as playwright:
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-        chromium = playwright.chromium.launch(executable_path=found, args=flags, timeout=120_000)
-        yield chromium
-        chromium.close()
+    yield from chromium()
 
 
 @pytest.fixture
@@ -34,34 +23,12 @@ def opened(browser, tmp_path):
     def open_page(shown, **options):
         path = tmp_path / "verify.html"
         path.write_bytes(report_bytes(shown, "html"))
-        context = browser.new_context(**options)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.set_default_timeout(60_000)
-        tab.wrong = wrong = []
-        tab.on("console", lambda message: wrong.append(f"console: {message.text}"))
-        tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        tab.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
-        own = path.as_uri()
-        tab.on(
-            "request",
-            lambda request: None if request.url.partition("#")[0] == own else wrong.append(f"asks: {request.url}"),
-        )
-        tab.goto(own)
-        return tab
+        contexts.append(browser.new_context(**options))
+        return browsers.opened(contexts[-1], path.as_uri())
 
     yield open_page
     for context in contexts:
         context.close()
-
-
-def violations(tab) -> list[str]:
-    """What axe-core finds, of any impact."""
-    package = pytest.importorskip("axe_playwright_python", reason="axe is not installed: pip install -e '.[test]'")
-    script = importlib.resources.files(package.__name__).joinpath("axe.min.js").read_text(encoding="utf-8")
-    tab.evaluate(script)
-    found = tab.evaluate("() => axe.run(document, {preload: false, resultTypes: ['violations']})")
-    return [f"{item['impact']} {item['id']}: {item['nodes'][0]['html'][:200]}" for item in found["violations"]]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -101,5 +68,5 @@ def test_hostile_names_run_no_code_and_fit_a_phone(opened):
         tab = opened(hostile(text), viewport={"width": 360, "height": 740})
         tab.evaluate("() => document.querySelectorAll('details').forEach(part => part.open = true)")
         assert tab.evaluate("() => document.body.dataset.pwned") is None
-        assert tab.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0, text[:20]
+        assert sideways(tab) <= 0, text[:20]
         assert tab.wrong == []

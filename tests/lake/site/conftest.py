@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from burler.lake import LakeWriter, open_store
 from burler.lake.store import Store
 from burler.singer.messages import Schema
+from tests.browsers import chromium
 
 _HERE = str(Path(__file__).parent)
 if _HERE not in sys.path:
@@ -78,13 +77,4 @@ def hostile(tmp_path_factory) -> Site:
 
 @pytest.fixture(scope="module")
 def browser():
-    """Debian's chromium, headless, driven by playwright. Nothing is downloaded."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[test]'")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("no chromium here: apt-get install chromium")
-    with api.sync_playwright() as playwright:
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-        chromium = playwright.chromium.launch(executable_path=found, args=flags, timeout=120_000)
-        yield chromium
-        chromium.close()
+    yield from chromium()

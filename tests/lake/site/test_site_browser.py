@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from pathlib import Path
 
 import pytest
+
+from tests import browsers
+from tests.browsers import sideways, violations
 
 BOOKS = "taps/tap-library/books.html"
 DEMO = ("index.html", "taps/tap-library/index.html", BOOKS, "taps/tap-library/books.1.html")
@@ -18,41 +20,12 @@ def opened(browser):
     contexts = []
 
     def open_page(site, page, **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.set_default_timeout(60_000)
-        tab.wrong = wrong = []
-        root = site.out.as_uri() + "/"
-        tab.on("console", lambda message: wrong.append(f"console: {message.text}"))
-        tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        tab.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
-        tab.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
-        tab.on(
-            "request",
-            lambda request: None if request.url.startswith((root, "data:")) else wrong.append(f"asks: {request.url}"),
-        )
-        tab.goto((site.out / page).as_uri())
-        return tab
+        contexts.append(browser.new_context(**options))
+        return browsers.opened(contexts[-1], (site.out / page).as_uri(), site.out.as_uri() + "/", "data:")
 
     yield open_page
     for context in contexts:
         context.close()
-
-
-def violations(tab, *rules: str) -> list[str]:
-    """What axe-core finds, of any impact, with the first place of each; by all of its rules, or by these."""
-    package = pytest.importorskip("axe_playwright_python", reason="axe is not installed: pip install -e '.[test]'")
-    script = importlib.resources.files(package.__name__).joinpath("axe.min.js").read_text(encoding="utf-8")
-    tab.evaluate(script)
-    options = {"preload": False, "resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
-    found = tab.evaluate("options => axe.run(document, options)", options)  # preload would fetch the style sheet
-    return [f"{item['impact']} {item['id']}: {item['nodes'][0]['html'][:200]}" for item in found["violations"]]
-
-
-def sideways(tab) -> int:
-    """So many pixels a page is wider than the screen."""
-    return tab.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

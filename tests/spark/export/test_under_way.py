@@ -52,6 +52,13 @@ def test_it_is_told_while_a_stream_is_under_way():
     assert said() == ""
 
 
+def test_the_one_that_began_last_is_told():
+    with noted("t/first", 5):
+        with noted("t/second", 7):
+            assert said() == "t/second: 7 rows to read"
+        assert said() == "t/first: 5 rows to read"
+
+
 def test_it_never_goes_back_where_a_job_follows_another(monkeypatch):
     with noted("t/s", 1000, Session()):
         said()
