@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import subprocess
@@ -114,6 +115,37 @@ def test_a_run_on_a_terminal_shows_its_rows_while_it_goes_on(tmp_path: Path, ric
         started.stdout.close()
         terminal.close()
     assert messages.count(b'"RECORD"') == 30 and b"\x1b" not in messages
+
+
+@pytest.mark.parametrize(("seconds", "drawn"), [(0.0, False), (3600.0, True)])
+def test_work_that_has_just_begun_shows_nothing(monkeypatch, seconds: float, drawn: bool):
+    """What would be drawn, by the clock."""
+    seen = []
+
+    @contextlib.contextmanager
+    def asks(lines, **_more):
+        later = time.monotonic() + seconds
+        monkeypatch.setattr(module.time, "monotonic", lambda: later)
+        seen.extend(lines(80, 24))
+        yield True
+
+    monkeypatch.setattr(module, "drawn", asks)
+    with progress(lambda: "42 rows"):
+        pass
+    assert bool(seen) is drawn
+
+
+@pytest.mark.parametrize(("on_terminal", "seconds"), [(True, 5.0), (False, 30.0)])
+def test_how_often_a_line_comes(monkeypatch, caplog, on_terminal: bool, seconds: float):
+    """On a terminal where nothing can be drawn somebody waits."""
+    caplog.set_level("INFO", logger="burler")
+    waits = []
+    monkeypatch.setattr(module, "is_terminal", lambda _file: on_terminal)
+    monkeypatch.setattr(module, "_log", lambda _said, _begun, _over, every_seconds: waits.append(every_seconds))
+    monkeypatch.setattr(module, "drawn", lambda *_args, **_more: contextlib.nullcontext(False))
+    with progress(lambda: "42 rows"):
+        pass
+    assert waits == [seconds]
 
 
 def test_nothing_is_drawn_in_a_log(tmp_path: Path):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tapprocess import Ended, python, write_tap
+from tapprocess import Ended, environment, python, write_tap
+from terminals import Terminal
 
 TAP = """
 import burler
@@ -24,9 +27,10 @@ import sys
 from burler.cli import progress as module
 
 @contextlib.contextmanager
-def progress(said, **_more):
+def progress(said, stdout_on_terminal=None, **_more):
     yield False
     print(f"SHOWN {said()}", file=sys.stderr, flush=True)
+    print(f"STDOUT ON TERMINAL {stdout_on_terminal}", file=sys.stderr, flush=True)
 
 module.progress = progress
 from burler.cli.main import main
@@ -74,3 +78,31 @@ def test_what_is_shown(place: Path, command: str, stdin: str | None, shown: str)
     assert ended.code in (0, 1), ended.stderr
     (line,) = re.findall(r"^SHOWN (.*)$", ended.stderr, re.MULTILINE)
     assert re.fullmatch(shown, line)
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+@pytest.mark.parametrize(
+    ("command", "stdin"),
+    [
+        ("run tap_x.py", None),
+        ("lake read lake", None),
+        ("lake write other --tap-id b", "messages.jsonl"),
+        ("batch expand", "batches.jsonl"),
+    ],
+)
+def test_nothing_is_drawn_between_messages(place: Path, command: str, stdin: str | None, on_terminal: bool):
+    """They are told whether their messages come on a terminal."""
+    terminal = Terminal()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", TELLS, *command.split()],
+            cwd=place,
+            env=environment(),
+            input=(place / stdin).read_bytes() if stdin else b"",
+            stdout=terminal.theirs if on_terminal else subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            check=True,
+        )
+    finally:
+        terminal.close()
+    assert f"STDOUT ON TERMINAL {on_terminal}\n".encode() in done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from terminals import Terminal
 
+from burler.cli import process
 from burler.cli.main import cli
 from burler.cli.process import click_exit
 
@@ -58,3 +59,17 @@ def test_who_reads_a_terminal_says_so(tmp_path: Path, command: str, what: str):
     finally:
         run.kill()
         terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("args", "path"),
+    [
+        ("", "burler"),
+        ("lake check x", "burler lake check"),
+        ("batch pack --level 9", "burler batch pack"),
+        ("x", "burler"),
+    ],
+)
+def test_the_command_that_words_begin_with(args: str, path: str):
+    """Errors without a context of click's send one to its help."""
+    assert process._path(cli, args.split(), "burler") == path
