@@ -287,7 +287,7 @@ def test_config_from_several_files_and_the_environment(tmp_path: Path):
         ("folder", ["c.json", "directory"]),
         ('{"url": "x",\n "depth" 1}', ["c.json", "not JSON", "line 2, column 10"]),
         ("[]", ["c.json", "JSON object"]),
-        ("", ["c.json", "not JSON"]),
+        ("", ["c.json", "is empty", "{}"]),
         ('{"depth": 1}', ["config lacks 'url'", "TAP_X_URL"]),
         ('{"url": "x", "depth": "deep"}', ["config 'depth' must be a whole number, not text"]),
         ('{"url": "x", "depth": 1, "page_max_rows": 0}', ["page_max_rows"]),

@@ -116,6 +116,6 @@ def test_all_that_is_wrong_with_config_and_settings_comes_at_once(config: Path):
     config.write_text('{"limit": "x", "start_date": "yesterday", "page_max_rows": 0}')
     ended = python("tap_x.py", "--config", "config.json", cwd=config.parent, TAP_FRESH_CURRENTLY_SYNCING="perhaps")
     assert ended.code == 2
-    for fact in ("'token'", "'limit'", "'start_date'", "'page_max_rows'", "'currently_syncing'"):
+    for fact in ("'token'", "'limit'", "'start_date'", "'page_max_rows'", "TAP_FRESH_CURRENTLY_SYNCING must"):
         assert fact in ended.stderr, (fact, ended.stderr)
     assert "yesterday" not in ended.stderr
