@@ -51,7 +51,8 @@ def the_log_is_as_it_was():
             other.propagate = True
 
 
-# No test trains an archive of Spark's classes behind the others' backs; those of the archive turn it on themselves.
+# No test trains an archive of Spark's classes behind the others' backs; those of the archive turn it on themselves, and
+# .ci/run makes one for all.
 os.environ.setdefault("BURLER_SPARK_ARCHIVE", "off")
 # Tests start thousands of processes: with this set, as in many containers, each would compile what it imports anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

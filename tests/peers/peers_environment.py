@@ -121,11 +121,27 @@ def _installed(folder: Path, packages: list[str]) -> Path:
     if not stamp.exists() or stamp.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        # Bytecode is made of what is used, which is little.
-        pip = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
-        pip += ["install", "-q", "--no-compile", *packages]
-        done = subprocess.run(pip, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise NotInstalled(done.stderr.strip()[-300:])
+        if not _by_uv(folder, packages):
+            _by_pip(folder, packages)
         stamp.write_text(wanted)
     return folder / "bin"
+
+
+def _by_uv(folder: Path, packages: list[str]) -> bool:
+    """Install with uv, which takes a second where pip takes ten. False where it can't: it does not know pip's settings."""
+    uv = Path(sys.executable).with_name("uv")
+    if not uv.exists():
+        return False
+    command = [uv, "pip", "install", "-q", "-p", folder / "bin" / "python", *packages]
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        return subprocess.run(command, capture_output=True, timeout=180, check=False).returncode == 0
+    return False
+
+
+def _by_pip(folder: Path, packages: list[str]) -> None:
+    # Bytecode is made of what is used, which is little.
+    pip = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
+    pip += ["install", "-q", "--no-compile", *packages]
+    done = subprocess.run(pip, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotInstalled(done.stderr.strip()[-300:])
