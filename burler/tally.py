@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from burler.config.watched import Clean, clean
+from burler.measures import Measure
 
 logger = logging.getLogger("burler")
 
@@ -69,8 +70,8 @@ class Tally:
         return found
 
 
-def metric(kind: str, name: str, value: float, **tags: Any) -> None:
-    """One METRIC line; ``kind`` is "counter" or "timer" (seconds).
+def metric(measure: Measure, value: float, **tags: Any) -> None:
+    """One METRIC line, with the tags that its measure names.
 
     Secrets are left out of the tags alone, before they are JSON: the rest are words and numbers of ours, which
     programs read.
@@ -82,5 +83,5 @@ def metric(kind: str, name: str, value: float, **tags: Any) -> None:
         for key, tag in tags.items()
     }
     value = round(value, 6) if isinstance(value, float) else value
-    point = {"type": kind, "metric": name, "value": value, "tags": shown}
+    point = {"type": measure.kind, "metric": measure.name, "value": value, "tags": shown}
     logger.info(Clean(f"METRIC: {msgspec.json.encode(point).decode()}"))

@@ -13,7 +13,6 @@ import pytest
 
 from burler import errors
 from burler.cli.process import report_errors
-from burler.settings import markdown_table
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -214,10 +213,6 @@ def test_the_readme_tap_runs_as_written(tmp_path, server):
     assert shown == re.sub(r'(?<="time_extracted":")[^"]*', "...", done.stdout)
     assert messages[-1]["value"] == {"bookmarks": {"contacts": {"updated_at": "2024-01-02T03:04:05Z"}}}
     assert _Contacts.seen[-1][1] == "Bearer hush-hush" and "hush-hush" not in done.stderr + done.stdout
-
-
-def test_settings_table_is_current():
-    assert markdown_table() in (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
 
 
 def test_every_exit_code_is_documented():

@@ -1,4 +1,5 @@
-"""Pages that are made from the code (packages, commands, errors, rules) are current, and leave nothing out."""
+"""Pages and tables that are made from the code (packages, commands, errors, rules, settings, what is measured) are
+current, and leave nothing out."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 sys.path.append(str(DOCS))
 
 import make_pages  # noqa: E402
-from making import commands, guidance, texts  # noqa: E402
+from making import blocks, commands, guidance, texts  # noqa: E402
 
 import burler  # noqa: E402
-from burler import errors  # noqa: E402
+from burler import errors, measures  # noqa: E402
 from burler.cli.main import cli  # noqa: E402
 
 CURE = "run: python docs/make_pages.py"
@@ -164,27 +165,39 @@ class A:
     ]
 
 
-def test_the_page_on_metrics_has_every_metric_and_count_of_the_code():
+@pytest.mark.parametrize("page", sorted(blocks.BLOCKS))
+def test_the_tables_on_other_pages_are_current(page):
+    assert (DOCS / page).read_text(encoding="utf-8") == blocks.pages(DOCS)[page], CURE
+
+
+def test_a_page_without_the_marks_of_its_table_is_told(tmp_path):
+    for page in blocks.BLOCKS:
+        (tmp_path / page).write_text((DOCS / page).read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "metrics.md").write_text("<!-- made from the code: lines -->\n\n<!-- end: counts -->\n", "utf-8")
+    with pytest.raises(ValueError, match=r"^metrics\.md: '<!-- made from the code: lines -->' and its end must"):
+        blocks.pages(tmp_path)
+
+
+def test_all_that_the_code_measures_and_counts_is_in_the_tables():
+    """A METRIC line has only tags that its measure names; what streams count under a name has an entry."""
     import ast
 
-    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
-    lines, counts = page.split("## Counts")
-    metrics, counted = set(), {"passed_files", "uncounted_files", "repeated"}
+    declared = {value.name for value in vars(measures).values() if isinstance(value, measures.Measure)}
+    used, counted = set(), {"passed_files", "uncounted_files", "repeated"}
     for path in sorted(texts.PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                words = [
-                    each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
-                ]
-                if name == "metric" and len(words) > 1:
-                    metrics.add(words[1])
-                elif words and (ast.unparse(node.func) == "self.count" or ast.unparse(node.func).endswith("tally.add")):
-                    counted.add(words[0])
-    counted -= {word for word in counted if not re.fullmatch(r"[a-z_]+", word)}
-    assert set(re.findall(r"^\| `(\w+)` \| (?:counter|timer) ", lines, re.MULTILINE)) == metrics
-    told = {word for row in re.findall(r"^\| (`.*?) \|", counts, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)}
-    assert told == counted
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            first = node.args[0]
+            if ast.unparse(node.func) in ("metric", "logs.metric"):
+                measure = getattr(measures, ast.unparse(first))
+                used.add(measure.name)
+                assert {word.arg for word in node.keywords} - {None} <= set(measure.tags), path
+            elif isinstance(first, ast.Constant) and ast.unparse(node.func).endswith(("self.count", "tally.add")):
+                counted.add(first.value)
+    assert used == {measure.name for measure in measures.MEASURES} == declared
+    told = [count.name for count in measures.COUNTS]
+    assert sorted(told) == sorted(word for word in counted if re.fullmatch(r"[a-z_]+", str(word)))
 
 
 def test_the_places_that_contributors_are_sent_to_are_there():

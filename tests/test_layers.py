@@ -18,7 +18,7 @@ ROOT = Path(burler.__file__).parent
 LAYERS = (
     ("errors", "extras"),
     ("batch_config",),
-    ("singer", "config", "schema", "settings", "tally", "source_state"),
+    ("singer", "config", "schema", "settings", "measures", "tally", "source_state"),
     ("columns",),
     ("context",),
     ("declare",),

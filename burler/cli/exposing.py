@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,23 +34,68 @@ FILE_SECONDS = 15.0
 
 _LEAVE_SECONDS = 5.0
 
-# name, kind, help, attribute of a StreamView. Names as Prometheus wants them: base units, counters end with _total.
-_OF_STREAMS = (
-    ("burler_records", "counter", "Rows that came out.", "rows"),
-    ("burler_repeated_records", "counter", "Rows that were dropped since they had been out before.", "repeated"),
-    ("burler_errors", "counter", "Rounds, partitions and calls that failed.", "errors"),
-    ("burler_failures_in_a_row", "gauge", "Rounds that failed since the last good one.", "failures"),
-    ("burler_bookmark_lag_seconds", "gauge", "Time by which the bookmark lies behind now.", "lag_seconds"),
-    ("burler_last_poll_timestamp_seconds", "gauge", "End of the last round that did not fail.", "last_poll_at"),
-)
-# the same, of a RunView.
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One metric. Names as Prometheus wants them: base units; those of counters get ``_total`` when they are told.
+
+    Attributes:
+        about: its HELP text, also in the docs.
+        attribute: where it stands in a StreamView or RunView; empty where more is to be done.
+    """
+
+    name: str
+    kind: str
+    about: str
+    attribute: str = ""
+
+    @property
+    def told(self) -> str:
+        """The name that Prometheus sees."""
+        return f"{self.name}_total" if self.kind == "counter" else self.name
+
+
+_UP = Number("burler_up", "gauge", "1 while the tap runs, 0 once it has ended.")
 _OF_RUN = (
-    ("burler_state_messages", "counter", "STATE messages that were written.", "states"),
-    ("burler_state_bytes", "counter", "Bytes of STATE messages that were written.", "state_bytes"),
-    ("burler_last_state_timestamp_seconds", "gauge", "When the last STATE was written.", "last_state_at"),
-    ("burler_clients_renewed", "counter", "Times that the tap's client was made anew.", "clients_renewed"),
-    ("burler_run_duration_seconds", "gauge", "How long the run has lasted.", "seconds"),
+    Number("burler_state_messages", "counter", "STATE messages that were written.", "states"),
+    Number("burler_state_bytes", "counter", "Bytes of STATE messages that were written.", "state_bytes"),
+    Number("burler_last_state_timestamp_seconds", "gauge", "When the last STATE was written.", "last_state_at"),
+    Number(
+        "burler_clients_renewed",
+        "counter",
+        "Times that the tap's client was made anew: SIGHUP, lost connections.",
+        "clients_renewed",
+    ),
+    Number("burler_run_duration_seconds", "gauge", "How long the run has lasted.", "seconds"),
 )
+_OF_STREAMS = (
+    Number("burler_records", "counter", "Rows that came out.", "rows"),
+    Number("burler_repeated_records", "counter", "Rows that were dropped since they had been out before.", "repeated"),
+    Number("burler_errors", "counter", "Rounds, partitions and calls that failed.", "errors"),
+    Number("burler_failures_in_a_row", "gauge", "Rounds that failed since the last good one.", "failures"),
+    Number(
+        "burler_bookmark_lag_seconds",
+        "gauge",
+        "Time by which the bookmark lies behind now; of bookmarks that are times.",
+        "lag_seconds",
+    ),
+    Number(
+        "burler_last_poll_timestamp_seconds",
+        "gauge",
+        "End of the last round that did not fail; of a tail function, its last rows.",
+        "last_poll_at",
+    ),
+)
+_ROUNDS = Number("burler_poll_duration_seconds", "summary", "Rounds that have ended (_count), and how long (_sum).")
+_FAILED = Number("burler_stream_failed", "gauge", "1 if the stream has failed for good.")
+
+
+def markdown_table() -> str:
+    """All of them as a Markdown table, for the docs."""
+    rows = ["| metric | kind | labels | is |", "|---|---|---|---|"]
+    for labels, numbers in (("`tap`", (_UP, *_OF_RUN)), ("`tap`, `stream`", (*_OF_STREAMS, _ROUNDS, _FAILED))):
+        rows += [f"| `{each.told}` | {each.kind} | {labels} | {each.about} |" for each in numbers]
+    return "\n".join(rows) + "\n"
 
 
 class Collector:
@@ -58,43 +104,44 @@ class Collector:
     def __init__(self, watch: TailWatch, tap_id: str, metrics: Any) -> None:
         self._watch = watch
         self._tap = str(logs.clean(tap_id))
-        self._families = {"counter": metrics.CounterMetricFamily, "gauge": metrics.GaugeMetricFamily}
-        self._summary = metrics.SummaryMetricFamily
+        self._families = {
+            "counter": metrics.CounterMetricFamily,
+            "gauge": metrics.GaugeMetricFamily,
+            "summary": metrics.SummaryMetricFamily,
+        }
         self.up = True
 
     def collect(self) -> Iterator[Any]:
         """All metrics, as families of prometheus_client."""
-        yield self._gauge("burler_up", "1 while the tap runs, 0 once it has ended.", float(self.up))
+        up = self._family(_UP, ["tap"])
+        up.add_metric([self._tap], float(self.up))
+        yield up
         run = self._watch.totals()
-        for name, kind, about, attribute in _OF_RUN:
-            value = getattr(run, attribute)
-            family = self._families[kind](name, about, labels=["tap"])
+        for number in _OF_RUN:
+            value = getattr(run, number.attribute)
+            family = self._family(number, ["tap"])
             if value is not None:
                 family.add_metric([self._tap], value)
             yield family
         streams = list(_named(self._watch.snapshot()))
-        for name, kind, about, attribute in _OF_STREAMS:
-            family = self._families[kind](name, about, labels=["tap", "stream"])
+        for number in _OF_STREAMS:
+            family = self._family(number, ["tap", "stream"])
             for stream, view in streams:
-                if (value := getattr(view, attribute)) is not None:
+                if (value := getattr(view, number.attribute)) is not None:
                     family.add_metric([self._tap, stream], value)
             yield family
         yield from self._further(streams)
 
     def _further(self, streams: list[tuple[str, StreamView]]) -> Iterator[Any]:
-        labels = ["tap", "stream"]
-        rounds = self._summary("burler_poll_duration_seconds", "Rounds that have ended, and how long.", labels=labels)
-        failed = self._families["gauge"]("burler_stream_failed", "1 if the stream has failed for good.", labels=labels)
+        rounds, failed = (self._family(number, ["tap", "stream"]) for number in (_ROUNDS, _FAILED))
         for stream, view in streams:
             rounds.add_metric([self._tap, stream], count_value=view.polls, sum_value=view.polls_seconds)
             failed.add_metric([self._tap, stream], float(view.status == "failed"))
         yield rounds
         yield failed
 
-    def _gauge(self, name: str, about: str, value: float) -> Any:
-        family = self._families["gauge"](name, about, labels=["tap"])
-        family.add_metric([self._tap], value)
-        return family
+    def _family(self, number: Number, labels: list[str]) -> Any:
+        return self._families[number.kind](number.name, number.about, labels=labels)
 
 
 def _named(views: Iterable[StreamView]) -> Iterator[tuple[str, StreamView]]:

@@ -115,6 +115,7 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
     from burler.cli.progress import Counter, progress
     from burler.lake.replay.plan import choose
     from burler.lake.replay.replay import Replay
+    from burler.measures import RECORD_COUNT
     from burler.runtime import logs
     from burler.runtime.signals import Stopper
     from burler.singer.catalog import catalog_from_wire
@@ -142,7 +143,7 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
             )
             done = replay.run()
     for stream, rows in done.records.items():
-        logs.metric("counter", "record_count", rows, endpoint=stream)
+        logs.metric(RECORD_COUNT, rows, endpoint=stream)
     return _told({**broken, **done.errors})
 
 

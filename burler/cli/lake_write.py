@@ -184,12 +184,13 @@ def _committed(writer: LakeWriter) -> str:
 
 def _tell(writer: LakeWriter) -> None:
     """What was committed, a line for each stream."""
+    from burler.measures import RECORD_COUNT
     from burler.runtime import logs
 
     for stream, done in writer.committed.items():
         name = stream
         logger.info("stream '%s': %s row(s) in %s file(s) committed", name, done.records, done.files)
-        logs.metric("counter", "record_count", done.records, endpoint=stream)
+        logs.metric(RECORD_COUNT, done.records, endpoint=stream)
 
 
 def _writer_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from burler.http.origins import Origin, joined, shown_path
 from burler.http.prepared import Target, origin_as_sent, prepare
 from burler.http.request import Request
 from burler.http.wire import is_ours
+from burler.measures import HTTP_REQUEST_DURATION
 from burler.tally import metric
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class Exchange:
         if reply is not None:
             tags["http_status_code"] = reply.status_code
         succeeded = good and reply is not None and reply.status_code < 400
-        metric("timer", "http_request_duration", seconds, **tags, status="succeeded" if succeeded else "failed")
+        metric(HTTP_REQUEST_DURATION, seconds, **tags, status="succeeded" if succeeded else "failed")
 
     def count(self, name: str, reason: str = "", count: int = 1) -> None:
         """Count something for the stream that runs."""

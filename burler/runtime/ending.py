@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.declare.strategies import Manual
 from burler.errors import PartialError
+from burler.measures import JOB_DURATION, RECORD_COUNT
 from burler.runtime import entries, logs
 from burler.runtime.outlet import Outlet
 
@@ -60,7 +61,7 @@ def end(sync: SyncRun, status: str, seconds: float) -> None:
     for name, outlet in sync.outlets.items():
         _end_of(sync, outlet, _status_of(sync, name, failed, status), seconds)
     if watch is None:
-        logs.metric("timer", "job_duration", round(seconds, 6), job_type="stream", stream=sync.name, status=status)
+        logs.metric(JOB_DURATION, round(seconds, 6), job_type="stream", stream=sync.name, status=status)
     else:
         for name, error in failed.items():
             if isinstance(error, PartialError):
@@ -93,7 +94,7 @@ def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
     if engine.watch is None:
         outlet.report(engine.session.watcher)
         if not _uncounted(sync, name):
-            logs.metric("counter", "record_count", outlet.rows, endpoint=name)
+            logs.metric(RECORD_COUNT, outlet.rows, endpoint=name)
     else:
         engine.watch.bookmark(name, bookmark)
         _report_rows(engine.watch, outlet, at=engine.clock.monotonic())

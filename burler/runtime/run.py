@@ -16,6 +16,7 @@ from burler.declare.classes import Stream
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.errors import ConfigError, DeclarationError, UsageError
+from burler.measures import JOB_DURATION
 from burler.runtime import logs
 from burler.runtime.clock import Clock
 from burler.runtime.plan import PlannedRun, make_plan
@@ -262,7 +263,7 @@ def _tell_end(tap: Tap, sink: Sink, report: Report | None, status: str, code: in
     if report is not None:
         report.batch = files_made(sink)
         report.end(status, code)
-    logs.metric("timer", "job_duration", round(seconds, 6), job_type="sync", status=status)
+    logs.metric(JOB_DURATION, round(seconds, 6), job_type="sync", status=status)
     logger.info("%s: %s, %.1f s", tap.name, status, seconds)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from operator import sub
 from typing import Any
 
+from burler.measures import RECORD_COUNT
 from burler.runtime import logs
 from burler.runtime.clock import Clock
 from burler.runtime.report_rows import Remarks, WatchRow
@@ -285,7 +286,7 @@ class TailWatch:
                     found.append((view.name, line))
         for name, told in found:  # without the lock: whoever reads our stderr may be slow
             if isinstance(told, int):
-                logs.metric("counter", "record_count", told, endpoint=name)
+                logs.metric(RECORD_COUNT, told, endpoint=name)
             else:
                 logger.info("stream '%s': %s", name, told)
         if not last:

@@ -19,7 +19,7 @@ CLASSES = {
 _GATHERED = ("problems", "gaps", "faults", "wrong")
 """Lists in which a function gathers what one error then says."""
 _LEAST_WORDS = 3
-_NOT_SAID = ("scaffold", "settings.py")
+_NOT_SAID = ("scaffold", "settings.py", "measures.py")
 """What these hold has pages of its own."""
 _NO_ERRORS = ("info", "debug", "option", "argument", "field", "compile")
 """Calls whose texts are no part of an error."""

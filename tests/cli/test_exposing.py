@@ -119,6 +119,11 @@ def test_the_numbers_of_a_run(watch: TailWatch, port: int):
         ("burler_stream_failed", users): 1,
     }
     assert found["process_resident_memory_bytes", ()] > 1_000_000
+    told = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \|", module.markdown_table(), re.MULTILINE)
+    assert {(name, len(labels.split(","))) for name, kind, labels in told if kind != "summary"} == {
+        (name, len(labels)) for name, labels in ours if "poll_duration" not in name
+    }
+    assert [name for name, kind, _ in told if kind == "summary"] == ["burler_poll_duration_seconds"]
 
 
 def test_counters_only_grow_and_the_lag_follows_the_clock(watch: TailWatch, clock: FakeClock, port: int):

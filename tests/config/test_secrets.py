@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from burler import tally
+from burler import measures, tally
 from burler.config import looks_secret, mask, scrub, secret_values, watched
 from burler.config.secrets import raw_secrets
 
@@ -195,7 +195,7 @@ def test_metric_lines_stay_json(logs, monkeypatch, caplog):
     logs.hide({"password": "sync", "secret": "counter", "api_key": 1000, "token": 'my"stream'})
     lines = []
     monkeypatch.setattr(tally.logger, "info", lambda message: lines.append(message))
-    logs.metric("counter", "record_count", 1000, job_type="sync", endpoint='my"stream')
+    logs.metric(measures.RECORD_COUNT, 1000, job_type="sync", endpoint='my"stream')
     record = logging.LogRecord("burler", logging.INFO, __file__, 1, lines[0], (), None)
     watched.no_secrets.filter(record)
     point = json.loads(record.getMessage().removeprefix("METRIC: "))

@@ -128,7 +128,7 @@ def _installed(folder: Path, packages: list[str]) -> Path:
 
 
 def _by_uv(folder: Path, packages: list[str]) -> bool:
-    """Install with uv, which takes a second where pip takes ten. False where it can't: it does not know pip's settings."""
+    """Install with uv, in a tenth of the time. False where it can't: pip's settings mean nothing to it."""
     uv = Path(sys.executable).with_name("uv")
     if not uv.exists():
         return False
