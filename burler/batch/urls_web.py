@@ -58,7 +58,7 @@ class WebFile(io.RawIOBase):
 
     def close(self) -> None:
         """Close the connection."""
-        if not self.closed:
+        if not self.closed and hasattr(self, "_response"):  # also what was never open is closed, by Python
             self._response.close()
         super().close()
 

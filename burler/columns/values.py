@@ -253,6 +253,8 @@ def _variant(path: Path) -> Convert:
         if len(raw) > _VARIANT_BYTES:
             raise Misfit(path, raw, f"a VARIANT of at most {_VARIANT_BYTES:,} bytes")
         text = _parsed(_valid, raw, path, "JSON") and raw.decode("utf-8")
+        if _is_deep(raw):
+            raise Misfit(path, raw, f"what a VARIANT holds (nested {_VARIANT_LEVELS} levels deep at most)")
         try:
             json.loads(text, parse_int=_variant_number, parse_float=_variant_number, object_pairs_hook=_once)
         except (ValueError, RecursionError) as error:
@@ -263,7 +265,23 @@ def _variant(path: Path) -> Convert:
 
 
 _VARIANT_BYTES = 16_000_000
+_VARIANT_LEVELS = 800
+"""Spark's parser ends at 1,000; that of Python before 3.12 a little below."""
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_BRACKET = re.compile(rb"[\[{\]}]")
 _valid = msgspec.json.Decoder(msgspec.Raw)
+
+
+def _is_deep(raw: bytes) -> bool:
+    """Whether valid JSON is nested deeper than a VARIANT may be."""
+    if raw.count(b"[") + raw.count(b"{") <= _VARIANT_LEVELS:
+        return False
+    level = 0
+    for bracket in _BRACKET.findall(_STRING.sub(b"", raw)):
+        level += 1 if bracket in b"[{" else -1
+        if level > _VARIANT_LEVELS:
+            return True
+    return False
 
 
 def _variant_number(text: str) -> str:

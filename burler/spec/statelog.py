@@ -14,7 +14,7 @@ from burler.spec.states import entry_of, holds_bookmark, holds_place, partitions
 _MOST_RESUMED = 8
 _KEPT = 64
 _MANY_STATES = 100
-_FEW_STATES, _LEAST_GROWN, _SHARE, _LONG_TEXT = 3, 10, 0.5, 100
+_FEW_STATES, _LEAST_GROWN, _SHARE, _LONG_TEXT, _DEEPEST = 3, 10, 0.5, 100, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,9 @@ class StateLog:
 
 def _sizes(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
     """How many parts the lists, objects and long texts of a state have; bookmarks of partitions are as many as there
-    are partitions."""
+    are partitions. What lies deeper than ``_DEEPEST`` is not looked at: no state of a tap goes there."""
+    if len(path) > _DEEPEST:
+        return
     if isinstance(value, Mapping):
         if path[-1:] == ("partitions",):
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -210,13 +210,13 @@ class StreamCheck:
             keys = list(map(self._key_of, rows))
         except KeyError:
             keys = [tuple(map(row.get, self.keys)) if len(self.keys) > 1 else row.get(self.keys[0]) for row in rows]
-            for name in self.keys:
-                lacks = [line for row, line in zip(rows, lines, strict=True) if name not in row]
-                self._say_lines("M207", f"a row without its key '{name}': it can't be told from others", lacks, name)
         if None in (keys if len(self.keys) == 1 else chain.from_iterable(keys)):
             for name in self.keys:
-                empty = [line for row, line in zip(rows, lines, strict=True) if name in row and row[name] is None]
-                self._say_lines("M207", f"a row whose key '{name}' is null: it can't be told from others", empty, name)
+                bad = [(name in row, line) for row, line in zip(rows, lines, strict=True) if row.get(name) is None]
+                for is_there, those in groupby(bad, key=itemgetter(0)):  # in the order of the lines
+                    fact = f"whose key '{name}' is null" if is_there else f"without its key '{name}'"
+                    message = f"a row {fact}: it can't be told from others"
+                    self._say_lines("M207", message, [line for _, line in those], name)
         self.log.add(numbers_of(keys), lines, marks)
 
     def take_nul(self, record: Any, line: int) -> None:

@@ -207,6 +207,16 @@ def test_a_variant_is_its_json_text(text):
 
 @pytest.mark.parametrize(
     "text",
+    ["[" * 800 + "]" * 800, "[" + "[{}]," * 1_000 + "1]", '["' + "[{" * 1_000 + '\\"[[[["]'],
+    ids=["deep", "wide", "brackets-in-text"],
+)
+def test_how_deep_a_variant_may_be(text):
+    """As deep as Spark's parser goes, with room, and the same on each Python (3.12 reads any depth)."""
+    assert held(VARIANT, text) == (text, {}, {})
+
+
+@pytest.mark.parametrize(
+    "text",
     [
         "9" * 39,
         "[1e999]",
@@ -214,8 +224,9 @@ def test_a_variant_is_its_json_text(text):
         '{"a":{"b":1,"b":1}}',
         '"' + "x" * 16_000_001 + '"',
         "[" * 2_000 + "]" * 2_000,
+        '{"a":' * 801 + "1" + "}" * 801,
     ],
-    ids=["39-digits", "overflow", "twice", "twice-inside", "too-big", "too-deep"],
+    ids=["39-digits", "overflow", "twice", "twice-inside", "too-big", "too-deep", "just-too-deep"],
 )
 def test_what_a_variant_would_bend_does_not_fit(text):
     with pytest.raises(Misfit):

@@ -171,6 +171,11 @@ def test_any_bytes_are_survived(text, state, catalog, whole):
     [],
     None,
 )
+@example(
+    SCHEMA + b'\n{"type":"RECORD","stream":"a","record":{"id":null}}\n{"type":"RECORD","stream":"a","record":{}}',
+    [],
+    None,
+)
 @given(OUTPUTS | TAME_OUTPUTS, st.lists(st.integers(0, 2000), max_size=6), STATES)
 def test_blocks_are_cut_anywhere(text, cuts, state):
     places = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})

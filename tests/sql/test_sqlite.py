@@ -185,8 +185,8 @@ def test_queries_with_values(shop):
 
 def test_a_missing_file_is_not_made(tmp_path):
     path = tmp_path / "nope.db"
-    with pytest.raises(SqlError, match="there is no such file"):
-        burler.sql.Database(f"sqlite:///{path}").discover()
+    with burler.sql.Database(f"sqlite:///{path}") as database, pytest.raises(SqlError, match="there is no such file"):
+        database.discover()
     assert not path.exists()
 
 
@@ -194,8 +194,8 @@ def test_a_missing_file_is_not_made(tmp_path):
 def test_a_missing_file_of_a_uri_is_not_made(tmp_path, uri):
     path = tmp_path / "no pe.db"
     url = f"sqlite:///{uri.format(path)}?uri=true".replace(" ", "%20")
-    with pytest.raises(SqlError, match=r"no pe\.db': there is no such file"):
-        burler.sql.Database(url).discover()
+    with burler.sql.Database(url) as database, pytest.raises(SqlError, match=r"no pe\.db': there is no such file"):
+        database.discover()
     assert not path.exists()
 
 
@@ -224,8 +224,8 @@ def test_json_that_is_none_names_its_stream_and_column(shop):
 def test_a_file_that_is_no_database(tmp_path):
     path = tmp_path / "text.db"
     path.write_text("no database at all, but long enough to be looked at" * 50)
-    with pytest.raises(SqlError, match="file is not a database"):
-        burler.sql.Database(f"sqlite:///{path}").discover()
+    with burler.sql.Database(f"sqlite:///{path}") as database, pytest.raises(SqlError, match="file is not a database"):
+        database.discover()
 
 
 def test_a_database_without_tables(shop):
