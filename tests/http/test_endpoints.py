@@ -268,7 +268,8 @@ def test_help_reads_well():
     import pydoc
 
     text = pydoc.plain(pydoc.render_doc(Crm))
-    assert "get_notes(self, id: str | int, *, params" in text.replace("'", "")  # Python 3.13 puts none around types
+    shown = re.sub(r"[\s|]+", " ", text).replace("( ", "(")  # Python 3.13 gives each parameter a line
+    assert "get_notes(self, id: 'str int', *, params" in shown
     assert "``GET /contacts/{id}/notes``" in text and "id: goes into the path, escaped." in text
     assert Crm.get_notes.__qualname__ == "Crm.get_notes" and Crm.get_notes.__module__ == __name__
     for name in ("get", "pages", "rows", "post", "put", "patch", "delete"):
