@@ -4,6 +4,7 @@ import datetime
 import inspect
 import itertools
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
