@@ -207,8 +207,13 @@ def test_a_variant_is_its_json_text(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 800 + "]" * 800, "[" + "[{}]," * 1_000 + "1]", '["' + "[{" * 1_000 + '\\"[[[["]'],
-    ids=["deep", "wide", "brackets-in-text"],
+    [
+        "[" * 800 + "]" * 800,
+        "[[]," + "[" * 799 + "]" * 800,
+        "[" + "[{}]," * 1_000 + "1]",
+        '["' + "[{" * 1_000 + '\\"[[[["]',
+    ],
+    ids=["deep", "deep-and-more", "wide", "brackets-in-text"],
 )
 def test_how_deep_a_variant_may_be(text):
     """As deep as Spark's parser goes, with room, and the same on each Python (3.12 reads any depth)."""

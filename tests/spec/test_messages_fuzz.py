@@ -172,7 +172,7 @@ def test_any_bytes_are_survived(text, state, catalog, whole):
     None,
 )
 @example(
-    SCHEMA + b'\n{"type":"RECORD","stream":"a","record":{"id":null}}\n{"type":"RECORD","stream":"a","record":{}}',
+    SCHEMA + b'\n{"type":"RECORD","stream":"a","record":{"id":null}}\n{"type":"RECORD","stream":"a","record":{}}\n',
     [],
     None,
 )
