@@ -128,6 +128,7 @@ class StreamRun:
         resumable_by: str | None = None,
         sends_versions: bool = False,
         tailing: bool = False,
+        write_bookmark: Callable[[Any], Any] | None = None,
     ) -> None:
         self.tap = tap
         self.name = name
@@ -150,6 +151,7 @@ class StreamRun:
         self._in_parts = in_parts or partition is not None
         self._client = client
         self._bookmark = bookmark
+        self._write_bookmark = write_bookmark
         self._state: dict[str, Any] = {} if state is None else state
         self._selected = selected
         self._schema = schema or {}
@@ -158,12 +160,26 @@ class StreamRun:
 
     @property
     def bookmark(self) -> Any:
-        """Where the last run got to: the replication key's greatest value, less the stream's ``lookback``; or
-        ``start_date``, or None. In a partitioned stream: the partition's own.
+        """Where the last run got to: the replication key's greatest value, as the source wrote it, less the stream's
+        ``lookback``; or ``start_date``, or None. In a partitioned stream: the partition's own. With
+        ``bookmark_format``: a date-time or date in that form.
 
-        It stays the same for the whole run. Ask the source for rows at or after it (``>=``, specs 11.9).
+        It stays the same for the whole run. Ask the source for rows at or after it (``>=``).
         """
+        return self.written(self._bookmark)
+
+    @property
+    def raw_bookmark(self) -> Any:
+        """The same, without regard to ``bookmark_format``."""
         return self._bookmark
+
+    def written(self, bookmark: Any) -> Any:
+        """A bookmark as the source wants to be asked: in the stream's ``bookmark_format``, if it has one.
+
+        Raises:
+            StreamError: there is such a form, and the bookmark is neither a date-time nor a date.
+        """
+        return bookmark if bookmark is None or self._write_bookmark is None else self._write_bookmark(bookmark)
 
     @property
     def state(self) -> dict[str, Any]:

@@ -83,6 +83,7 @@ class Stream:
         on_unsorted: ClassVar[str | None]
         resume: ClassVar[str | None]
         lookback: ClassVar[float | timedelta | None]
+        bookmark_format: ClassVar[str | None]
         signpost: ClassVar[bool | None]
         resumable_by: ClassVar[str | None]
         retry_sync_on: ClassVar[type[Exception] | tuple[type[Exception], ...] | list[type[Exception]] | None]

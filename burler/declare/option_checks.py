@@ -40,6 +40,20 @@ def lookback_of(given: Any, where: str) -> float | timedelta | None:
     return given or None
 
 
+def format_of(given: Any, where: str) -> str:
+    """A form of ``strftime``.
+
+    Raises:
+        DeclarationError: no text, or one that says nothing of a time.
+    """
+    if not isinstance(given, str) or "%" not in given:
+        raise DeclarationError(
+            f"{where}: bookmark_format must be a form as strftime takes it, such as '%Y-%m-%dT%H:%M:%S.%3fZ', not "
+            f"{given!r:.60}."
+        )
+    return given
+
+
 def _finite(number: float) -> bool:
     try:
         return math.isfinite(number)

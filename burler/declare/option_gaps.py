@@ -9,7 +9,13 @@ from burler.declare.checks import line_of, nearest
 from burler.declare.spec import FIRST_KEY, FULL_TABLE, StreamSpec
 
 _MAY_ADD = {"$ref", "allOf", "anyOf", "oneOf"}  # fields that stand elsewhere in a schema; the plan knows them
-_OF_BOOKMARKS = {"signpost": False, "lookback": None, "resume": "inclusive", "on_unsorted": "error"}
+_OF_BOOKMARKS = {
+    "signpost": False,
+    "lookback": None,
+    "bookmark_format": None,
+    "resume": "inclusive",
+    "on_unsorted": "error",
+}
 
 
 def check_options(spec: StreamSpec, specs: Mapping[str, StreamSpec], parts: Mapping[str, Any], gaps: list[str]) -> None:

@@ -12,6 +12,7 @@ from burler.declare.option_checks import (
     ORDERS,
     count_of,
     exceptions_of,
+    format_of,
     lookback_of,
     milliseconds_of,
     seconds_of,
@@ -47,6 +48,8 @@ class StreamOptions(TypedDict, total=False):
         resume: ``"inclusive"`` (default), or ``"exclusive"`` for a source that gives rows strictly after the bookmark.
         lookback: how far before the saved bookmark each run begins: a ``timedelta``, or a number (seconds for
             date-times, days for dates, units for numbers).
+        bookmark_format: how ``stream.bookmark`` is written where it is a date-time or date: a form of ``strftime``, in
+            UTC; ``%3f`` are milliseconds (default: as the source wrote it).
         signpost: a saved bookmark never passes the time at which the stream's sync began (default: no).
         resumable_by: the field by which a FULL_TABLE stream's rows rise (checked): when interrupted it goes on there.
             ``"*"`` on a name with ``*``: the first field of each stream's key, if rows can rise by it.
@@ -78,6 +81,7 @@ class StreamOptions(TypedDict, total=False):
     on_unsorted: Literal["error", "end_of_sync"] | None
     resume: Literal["inclusive", "exclusive"] | None
     lookback: float | timedelta | None
+    bookmark_format: str | None
     signpost: bool | None
     resumable_by: str | None
     retry_sync_on: type[Exception] | tuple[type[Exception], ...] | list[type[Exception]] | None
@@ -166,6 +170,7 @@ def parse_options(
 _INTERVAL, _AGE = "new_record_polling_interval_ms", "max_full_table_age_seconds"
 _PARSERS: dict[str, Callable[[Any, str], Any]] = {
     "lookback": lookback_of,
+    "bookmark_format": format_of,
     "retry_sync_on": exceptions_of,
     "setup_retry": setup_of,
     "max_retries": lambda value, where: count_of("max_retries", value, where),

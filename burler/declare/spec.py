@@ -87,7 +87,8 @@ class StreamSpec:
     ``on_unsorted``: "error" or "end_of_sync", what happens when the declared order breaks. ``resume``: "inclusive" or
     "exclusive", whether the source gives the rows at the bookmark once more.
     ``lookback``: how far before the saved bookmark a run begins; a timedelta, or a number in the key's unit (seconds
-    for date-times, days for dates). ``signpost``: no saved bookmark passes the time at which the sync began.
+    for date-times, days for dates). ``bookmark_format``: how a date-time is written for the source (``strftime``), in
+    ``stream.bookmark``. ``signpost``: no saved bookmark passes the time at which the sync began.
     ``resumable_by``: the field by which the rows of a FULL_TABLE stream rise.
     ``workers``: partitions at a time. ``rollup``: the first stream of the line is read again from where this
     substream stands.
@@ -126,6 +127,7 @@ class StreamSpec:
     on_unsorted: str = "error"
     resume: str = "inclusive"
     lookback: float | timedelta | None = None
+    bookmark_format: str | None = None
     signpost: bool = False
     resumable_by: str | None = None
     retry: Retry | None = None

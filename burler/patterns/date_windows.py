@@ -17,7 +17,8 @@ class Window:
     """A half-open stretch of time: ``start`` is in it, ``end`` is not.
 
     Attributes:
-        start, end: as text: RFC 3339 in UTC (``2024-05-01T00:00:00Z``), or dates (``2024-05-01``).
+        start, end: as text: RFC 3339 in UTC (``2024-05-01T00:00:00Z``), or dates (``2024-05-01``); in the stream's
+            ``bookmark_format``, if it has one.
         start_at, end_at: the same as datetimes in the zone of the windows, or as dates.
     """
 
@@ -98,4 +99,7 @@ def window_of(plan: WindowPlan, start: Moment, end: Moment) -> Window:
     """One window as authors get it; ``done`` notes its end."""
     calendar = plan.calendar
     begins, ends = (calendar.local(one) if isinstance(one, dt.datetime) else one for one in (start, end))
-    return Window(calendar.text(start), calendar.text(end), begins, ends, lambda: plan.save(end))
+    texts = [calendar.text(one) for one in (start, end)]
+    if plan.stream is not None:
+        texts = [plan.stream.written(text) for text in texts]
+    return Window(*texts, begins, ends, lambda: plan.save(end))

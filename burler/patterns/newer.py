@@ -95,10 +95,10 @@ class _Newer:
         self._from: Any = None  # None: all rows are new
         self._plain: str | None = None
         self._asked = self._emitted = self._without = 0
-        if stream.bookmark is not None and not is_full_table(stream):
-            self._begin_at(stream.bookmark)
+        if stream.raw_bookmark is not None and not is_full_table(stream):
+            self._begin_at(stream.raw_bookmark)
             if self._from is None:
-                raise failed(stream, f"the bookmark is {self._kind} ({stream.bookmark!r:.60}), which has no order.")
+                raise failed(stream, f"the bookmark is {self._kind} ({stream.raw_bookmark!r:.60}), which has no order.")
 
     def _begin_at(self, bookmark: Any) -> None:
         self._kind, self._from = comparable(bookmark)
@@ -133,18 +133,18 @@ class _Newer:
             StreamError: it can't be.
         """
         stream = self.stream
-        fits = _as_fine(stream.bookmark, value)
+        fits = _as_fine(stream.raw_bookmark, value)
         if fits is not None:
             self._begin_at(fits)
             if self._kind == kind:
                 return True
-        elif stream.bookmark == stream.start_date:
+        elif stream.raw_bookmark == stream.start_date:
             self._from = None
             return False
         raise failed(
             stream,
-            f"'{self._shown}' is {kind} ({value!r:.60}) where the bookmark is {comparable(stream.bookmark)[0]} "
-            f"({stream.bookmark!r:.60}); only values of one kind can be compared.",
+            f"'{self._shown}' is {kind} ({value!r:.60}) where the bookmark is {comparable(stream.raw_bookmark)[0]} "
+            f"({stream.raw_bookmark!r:.60}); only values of one kind can be compared.",
         )
 
     def report(self) -> None:

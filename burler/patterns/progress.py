@@ -57,9 +57,9 @@ def lookback_of(stream: StreamRun | None) -> float | dt.timedelta | None:
 
 def saved_bookmark(stream: StreamRun | None) -> Any:
     """The bookmark of an earlier run, less the lookback; None if there is none, or if it counts for nothing here."""
-    if stream is None or is_full_table(stream) or stream.bookmark == stream.start_date:
+    if stream is None or is_full_table(stream) or stream.raw_bookmark == stream.start_date:
         return None
-    return stream.bookmark
+    return stream.raw_bookmark
 
 
 class StatePlace:

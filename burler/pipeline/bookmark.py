@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from functools import partial
 from itertools import pairwise
 from operator import lt
@@ -97,20 +98,16 @@ class BookmarkTracker:
             return
         ranks, known = self._ranks(present, types)
         self._check_signpost(present[0])
-        if known:
-            first, last = Mark(present[0], ranks[0]), Mark(present[-1], ranks[-1])
-        else:
-            first, last = self._kinds.mark(present[0]), self._kinds.mark(present[-1])
+        first = Mark(present[0], ranks[0]) if known else self._kinds.mark(present[0])
         if self._sorted and (self._last.over(first) or ranks != sorted(ranks)):
             self._order_broke(present)
-        at = bisect_left(ranks, ranks[-1]) if self._sorted else ranks.index(max(ranks))
-        top = self._kinds.mark(present[at]) if len(ranks) > 1 else last
+        given = _given(values, present)
+        top = self._mark(ranks[-1] if self._sorted else max(ranks), ranks, present, given)
         self._count(ranks, types, top, known=known)
         if self._exclusive:
-            self._note_below(present, ranks, last)
-        if top.over(self._greatest):
-            self._greatest = top
-        self._last = last
+            self._note_below(ranks, present, given, top)
+        self._greatest = self._greatest.raised(top)
+        self._last = self._last.raised(top)  # of sorted rows, where alone it counts
 
     def _ranks(self, present: list[Any], types: set[type]) -> tuple[list[Any], bool]:
         """What the values of a page are ordered by among themselves, and whether that holds for those of other pages,
@@ -137,17 +134,30 @@ class BookmarkTracker:
             else:
                 self.newer += sum(map(partial(lt, begin), ranks))
 
-    def _note_below(self, present: list[Any], ranks: list[Any], last: Mark) -> None:
+    def _mark(self, rank: Any, ranks: list[Any], present: list[Any], given: list[Any]) -> Mark:
+        """The value of that rank, as the source wrote it: of several spellings of it the one that sorts lowest."""
+        at = bisect_left(ranks, rank) if self._sorted else ranks.index(rank)
+        if self._kinds.kind != DATE_TIME:
+            return self._kinds.mark(present[at])
+        if self._sorted:
+            equal: Iterable[int] = range(at, bisect_right(ranks, rank))
+        else:
+            equal = [at] if ranks.count(rank) == 1 else [i for i, one in enumerate(ranks) if one == rank]
+        texts = [given[i] for i in equal if type(given[i]) is str and times.canonical_text(given[i]) is not None]
+        return self._kinds.mark(min(texts, default=present[at]))
+
+    def _note_below(self, ranks: list[Any], present: list[Any], given: list[Any], top: Mark) -> None:
         if self._sorted:
             at = bisect_left(ranks, ranks[-1]) - 1
-            below = self._kinds.mark(present[at]) if at >= 0 else self._last
-            if last.over(below) and below.over(self._below):
-                self._below = below
+            below = self._last.raised(self._mark(ranks[at], ranks, present, given)) if at >= 0 else self._last
+            if top.over(below):
+                self._below = self._below.raised(below)
         self._check_hold()
         if self._hold.rank is not None:
-            for mark in map(self._kinds.mark, present):
-                if self._hold.over(mark) and mark.over(self._under_hold):
-                    self._under_hold = mark
+            for rank in dict.fromkeys(ranks):
+                mark = self._mark(rank, ranks, present, given)
+                if self._hold.over(mark):
+                    self._under_hold = self._under_hold.raised(mark)
 
     def _order_broke(self, present: list[Any]) -> None:
         before, now = next((a, b) for a, b in pairwise([self._last, *map(self._kinds.mark, present)]) if a.over(b))
@@ -180,8 +190,8 @@ class BookmarkTracker:
         come already), and rises from there."""
         self._last = NOWHERE
         held = self._stays or self._broken or self._hold.rank is not None
-        if not held and not self._manual and self._greatest.over(self._initial):
-            self._initial = self._greatest
+        if not held and not self._manual:
+            self._initial = self._initial.raised(self._greatest)
 
     def restart(self) -> None:
         """The rows come once more, from the beginning: a retry. What was safe stays safe."""
@@ -276,7 +286,7 @@ class BookmarkTracker:
         if self._kinds.kind == DATE:
             day = self._signpost.astimezone(dt.UTC).date() - dt.timedelta(days=1 if self._exclusive else 0)
             return self._kinds.mark(day.isoformat())
-        return self._kinds.mark(times.from_datetime(self._signpost))
+        return self._kinds.mark(times.spelled_like(times.from_datetime(self._signpost) or "", self._greatest.value))
 
     def _check_signpost(self, value: Any) -> None:
         if self._signpost is not None and self._kinds.kind not in (DATE_TIME, DATE):
@@ -284,3 +294,13 @@ class BookmarkTracker:
                 f"'{self._key}' is {self._kinds.kind} ({value!r:.60}); signpost=True needs date-times or dates. "
                 "Leave it out."
             )
+
+
+def _given(values: list[Any], present: list[Any]) -> list[Any]:
+    """What the source wrote, for each of the values that are there."""
+    given = getattr(values, "given", values)
+    if given is values:
+        return present
+    if present is values:
+        return given
+    return [one for one, value in zip(given, values, strict=True) if value is not None and value is not _UNSET]

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any, NamedTuple
 
 from burler.errors import StreamError
-from burler.pipeline.bookmark_values import DATE, TEXT, comparable
+from burler.pipeline.bookmark_values import DATE, TEXT, comparable, lower_text
 
 
 class Mark(NamedTuple):
@@ -18,6 +18,12 @@ class Mark(NamedTuple):
     def over(self, other: Mark) -> bool:
         """Whether it is greater."""
         return self.rank is not None and (other.rank is None or self.rank > other.rank)
+
+    def raised(self, other: Mark) -> Mark:
+        """The greater of two; of two spellings of one value the one that sorts lower as text (see ``greater``)."""
+        if other.rank == self.rank:
+            return Mark(lower_text(self.value, other.value), self.rank)
+        return other if other.over(self) else self
 
 
 NOWHERE = Mark(None, None)

@@ -1,5 +1,8 @@
 """Values of a replication key: what they are ordered by, how they stand in the state, and a page of them at C speed.
 
+A date-time stands in the state as the source wrote it, digits and zone: a source that compares text takes
+``05.400Z`` for less than ``05Z``, and would leave that row out for ever. It is compared as a moment.
+
 Kinds are date-times, dates, text and numbers, and don't mix. What a text is follows from the schema's format where that
 is known, else from its look: RFC 3339 with a zone is a date-time, ``2024-01-02`` a date, all else text.
 """
@@ -9,7 +12,10 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, Decimal
+from functools import reduce
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -30,6 +36,56 @@ _DAYS = re.compile(rf"(?:{_DAY}\n)*+", re.ASCII)
 _MAY_BE_MOMENT = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:", re.ASCII | re.MULTILINE)
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,5000}(?:\.\d{0,5000})?|\.\d{1,5000})(?:[eE][+-]?\d{1,9})?", re.ASCII)
 _zone = attrgetter("tzinfo")
+
+
+class KeyValues(list[Any]):
+    """Values of a replication key, one for each row, as they are compared; ``given`` has them as the source wrote
+    them."""
+
+    def __init__(self, values: Iterable[Any] = (), given: list[Any] | None = None) -> None:
+        super().__init__(values)
+        self.given: list[Any] = self if given is None else given
+
+    @classmethod
+    def joined(cls, parts: Sequence[list[Any]]) -> KeyValues:
+        """The values of several pages, one behind the other."""
+        given = [getattr(part, "given", part) for part in parts]
+        return cls(chain.from_iterable(parts), list(chain.from_iterable(given)))
+
+    def up_to(self, count: int) -> KeyValues:
+        """Those of the first rows."""
+        return KeyValues(self[:count], self.given[:count])
+
+
+def spelled(values: list[Any], at: int) -> Any:
+    """One of the values of a key as it stands in the state: a date-time that came as text as the source wrote it."""
+    given = getattr(values, "given", values)[at]
+    return given if type(given) is str and times.canonical_text(given) is not None else key_text(values[at])
+
+
+def greater(one: Any, other: Any, textual: str | None = None) -> Any:
+    """The greater of two bookmarks of one kind, None being none; of two spellings of one moment the one that sorts
+    lower as text: a source that compares text gives more from there, one that compares moments the same."""
+    if one is None or other is None:
+        return other if one is None else one
+    rank, others = comparable(one, textual)[1], comparable(other, textual)[1]
+    if rank == others:
+        return lower_text(one, other)
+    return one if rank > others else other
+
+
+def least(values: Sequence[Any], textual: str | None = None) -> Any:
+    """The least of some bookmarks, spelled as ``greater`` has it; None where they can't be compared."""
+    ranked = [comparable(value, textual) for value in values]
+    if len({kind for kind, _rank in ranked}) > 1 or any(rank is None for _kind, rank in ranked):
+        return None
+    found = min(rank for _kind, rank in ranked)
+    return reduce(lower_text, (value for value, (_kind, rank) in zip(values, ranked, strict=True) if rank == found))
+
+
+def lower_text(one: Any, other: Any) -> Any:
+    """Of two spellings of one value the one that sorts lower as text; the first, where one of them is no text."""
+    return other if isinstance(one, str) and isinstance(other, str) and other < one else one
 
 
 def comparable(value: Any, textual: str | None = None) -> tuple[str, Any]:

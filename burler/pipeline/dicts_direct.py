@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.pipeline import constraints
 from burler.pipeline.arrow_text import Unsure
+from burler.pipeline.bookmark_values import KeyValues
 from burler.pipeline.shape_columns import fixed_times, is_times
 from burler.pipeline.shape_values import types_of
 
@@ -82,7 +83,8 @@ class DictsDirect:
         self._misses = 0
         if self._key is None:
             return made, []
-        return made, self._moments if self._moments is not None else [row.get(self._key) for row in rows]
+        given = [row.get(self._key) for row in rows]
+        return made, given if self._moments is None else KeyValues(self._moments, given)
 
     def _maker(self, node: Any, kind: pa.DataType, *, is_key: bool = False) -> Make:
         """What makes the array of one node.

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from burler.errors import StreamError
+from burler.pipeline import times
 from burler.pipeline.bookmark_values import DATE, DATE_TIME, NUMBER, comparable, key_text
 
 _EXACT = Context(prec=3000)  # more than two numbers of the digits that a bookmark may have can need
@@ -18,9 +19,9 @@ _EPOCH = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
 def before(value: Any, lookback: float | dt.timedelta, *, stream: str = "", textual: str | None = None) -> Any:
     """A bookmark less a lookback, in the form in which it stands in the state.
 
-    Date-times give RFC 3339 in UTC, dates a date (a part of a day counts as a whole one), numbers a number (a Decimal
-    if it is one). None stays None; time goes back to the year 1 at most. What can't be had exactly is moved further
-    back, never less far.
+    Date-times are spelled as the bookmark is, dates give a date (a part of a day counts as a whole one), numbers a
+    number (a Decimal if it is one). None stays None; time goes back to the year 1 at most. What can't be had exactly
+    is moved further back, never less far.
 
     Args:
         lookback: 0 or more; a number means seconds for date-times, days for dates, and for numbers what they count.
@@ -38,7 +39,7 @@ def before(value: Any, lookback: float | dt.timedelta, *, stream: str = "", text
             f"the bookmark {value!r:.60} is {kind}; a lookback needs a date-time, a date or a number. Leave it out.",
         )
     if kind == DATE_TIME:
-        return _moment_before(rank, lookback)
+        return times.spelled_like(_moment_before(rank, lookback), value)
     if kind == DATE:
         return _day_before(rank, lookback)
     if isinstance(lookback, dt.timedelta):

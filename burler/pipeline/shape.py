@@ -17,6 +17,7 @@ import msgspec
 
 from burler.errors import BadRecordError, StreamError
 from burler.pipeline import shape_fast
+from burler.pipeline.bookmark_values import KeyValues
 from burler.pipeline.rules import DEFAULT_RULES, Rules
 from burler.pipeline.shape_bad import BadRows
 from burler.pipeline.shape_columns import plain
@@ -55,7 +56,7 @@ class ShapedPage:
     def followed_by(self, other: ShapedPage) -> ShapedPage:
         """This page and the one behind it as one."""
         skipped = self.skipped + [self.taken + i for i in other.skipped]
-        return ShapedPage(self.count + other.count, self.keys + other.keys, other.error, skipped)
+        return ShapedPage(self.count + other.count, KeyValues.joined((self.keys, other.keys)), other.error, skipped)
 
 
 @dataclass(slots=True)
@@ -66,7 +67,7 @@ class FittedPage:
     """
 
     rows: list[dict[str, Any]]
-    keys: list[Any]
+    keys: KeyValues
     origin: list[int]
     error: BadRecordError | None = None
 
@@ -164,7 +165,9 @@ class Shaper:
             rows: what the structs were made of; None if they come from bytes: then the caller counts (``count``) what
                 is unknown in rows that are out, if not all are.
         """
-        scratch = self._scratch()
+        scratch, leaf = self._scratch(), compiled.key_leaf(self.key)
+        if leaf is not None:
+            leaf.keeps = True
         try:
             further = self._look_at(compiled, structs, rows, scratch)
         except (Misfit, TypeError, ValueError, RecursionError):
@@ -178,7 +181,7 @@ class Shaper:
             structs = structs[:done]
         if scratch.unknown:
             self.unknown.merge(scratch.unknown)
-        return done, self._keys(compiled, structs, further)
+        return done, self._keys(compiled, leaf, structs, further)
 
     def _vouched(self, compiled: Compiled, structs: list[Any]) -> Vouch | None:
         """What can be said of rows that were looked at just now."""
@@ -211,17 +214,21 @@ class Shaper:
             scratch.row(row, self.schema)
         self.unknown.merge(scratch.unknown)
 
-    def _keys(self, compiled: Compiled, structs: list[Any], further: Mapping[int, Mapping[str, Any]]) -> list[Any]:
+    def _keys(
+        self, compiled: Compiled, leaf: Leaf | None, structs: list[Any], further: Mapping[int, Mapping[str, Any]]
+    ) -> list[Any]:
         if self.key is None:
             return []
-        leaf = compiled.key_leaf(self.key)
-        if leaf is not None and leaf.moments is not None:
-            return leaf.moments[: len(structs)]
         attribute = compiled.tree.attributes.get(self.key)
         if attribute is None:
             return [further.get(i, {}).get(self.key) for i in range(len(structs))]
-        values = [getattr(struct, attribute) for struct in structs]
-        return values if leaf is None else [value_of(value) for value in values]
+        values = [getattr(struct, attribute) for struct in structs] if leaf is None or leaf.moments is None else []
+        if leaf is None:
+            return values
+        given, leaf.given = (leaf.given or [])[: len(structs)], None
+        if leaf.moments is not None:
+            return KeyValues(leaf.moments[: len(structs)], given)
+        return KeyValues(map(value_of, values), list(map(value_of, given)))
 
     def _further(self, compiled: Compiled, rows: list[dict[str, Any]], scratch: Exact) -> dict[int, dict[str, Any]]:
         """What belongs to the rows beside their structs' fields, by their places in the page."""
@@ -261,7 +268,10 @@ class Shaper:
                 if made is not None:
                     fitted.append(made)
                     origin.append(i)
-        return FittedPage(fitted, [] if self.key is None else [row.get(self.key) for row in fitted], origin, error)
+        if self.key is None:
+            return FittedPage(fitted, KeyValues(), origin, error)
+        keys = KeyValues((row.get(self.key) for row in fitted), [rows[i].get(self.key) for i in origin])
+        return FittedPage(fitted, keys, origin, error)
 
     def _fit_page(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         """The page in C, or None if some row of it needs the exact path."""
@@ -314,7 +324,7 @@ class Shaper:
         return first.followed_by(self.shape_to(rows[middle:], output))
 
     def _one_by_one(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
-        page = ShapedPage(0, [])
+        page = ShapedPage(0, KeyValues(given=[]))
         for i, row in enumerate(rows):
             try:
                 fitted = self._fit_row(row, output)
@@ -327,6 +337,7 @@ class Shaper:
             page.count += 1
             if self.key is not None:
                 page.keys.append(fitted.get(self.key))
+                page.keys.given.append(row.get(self.key))
         return page
 
 

@@ -70,7 +70,7 @@ class Compiled:
         shaped: list[Any] = msgspec.convert(rows, self.page_type, builtin_types=_DECIMAL)
         return shaped
 
-    def key_leaf(self, key: str) -> Leaf | None:
+    def key_leaf(self, key: str | None) -> Leaf | None:
         """The leaf of a field of the row, if it is one."""
         return next((leaf for leaf in self.tree.leaves if leaf.path == (key,)), None)
 

@@ -32,6 +32,10 @@ class Leaf:
     quick: frozenset[type] = frozenset()
     moments: list[Any] | None = None
     """Of date-times: the column as datetimes, None where there is none, if the last ``fix`` made them."""
+    keeps: bool = False
+    """Whether the values are asked for as they came: those of the replication key."""
+    given: list[Any] | None = None
+    """The column as it came, if it is kept."""
     required: bool = False
     place: Path = ()
     """The path, with 0 for any item of an array: which one it is, the exact path of the row says."""
@@ -105,6 +109,8 @@ def repair(node: ObjectNode, structs: list[Any], one: Repair) -> None:
     """Look at every leaf's column. ``one`` gives a single value as it goes out, and raises ``Misfit``."""
     for leaf in node.leaves:
         values = column(leaf.attribute)(structs)
+        if leaf.keeps:
+            leaf.given = values
         if leaf.required and msgspec.UnsetType in set(map(type, values)):
             raise Misfit(leaf.place, MISSING, "a value")  # given as UNSET, which is to give none
         fixed = leaf.fix(values) if leaf.fix is not None else None

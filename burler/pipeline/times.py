@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from typing import Any
 
+_EPOCH, _SECOND = dt.datetime(1970, 1, 1, tzinfo=dt.UTC), dt.timedelta(seconds=1)
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -39,6 +41,52 @@ def from_datetime(moment: dt.datetime) -> str | None:
     except OverflowError:
         return None
     return utc.isoformat().removesuffix("+00:00") + "Z"
+
+
+def spelled_like(text: str, like: Any) -> str:
+    """A canonical date-time in the spelling of another one: as many digits of a second (if that has any), the same
+    zone, the same signs. Digits beyond those are cut, so that it lies before the moment, never after it. As it is,
+    where ``like`` is no date-time, or the zone leads out of the calendar.
+    """
+    form = _RFC3339.fullmatch(like) if isinstance(like, str) else None
+    if form is None:
+        return text
+    digits, zone = form[3] or "", form[4]
+    body, _, fraction = text[:-1].partition(".")
+    try:
+        moment = dt.datetime.fromisoformat(f"{body}+00:00").astimezone(_zone(zone))
+    except (ValueError, OverflowError):
+        return text
+    shown = moment.isoformat(sep=like[10], timespec="seconds")[:19]
+    cut = fraction[: len(digits)].ljust(len(digits), "0") if digits else fraction
+    return f"{shown}{'.' + cut if cut else ''}{zone}"
+
+
+def written(value: Any, form: str) -> str:
+    """A date-time or date in a form of ``strftime``, in UTC. ``%3f`` gives milliseconds and ``%s`` seconds since 1970
+    there. What the form has no room for is cut: the text lies before the moment, never after it.
+
+    Raises:
+        ValueError: the value is neither.
+    """
+    text = value.isoformat() if isinstance(value, dt.date) else value
+    if isinstance(text, str) and len(text) == 10:
+        text = f"{text}T00:00:00Z"
+    canonical = canonical_text(text) if isinstance(text, str) else None
+    if canonical is None:
+        raise ValueError(f"{value!r:.60} is no date-time and no date")
+    body, _, fraction = canonical[:-1].partition(".")
+    moment = dt.datetime.fromisoformat(f"{body}.{fraction[:6].ljust(6, '0')}+00:00")
+    own = {"%3f": f"{moment.microsecond // 1000:03}", "%s": str((moment - _EPOCH) // _SECOND), "%%": "%%"}
+    return moment.strftime(re.sub(r"%(3f|s|%)", lambda found: own[found[0]], form))
+
+
+def _zone(text: str) -> dt.timezone:
+    """``Z``, or ``+02:00``."""
+    if text in "Zz":
+        return dt.UTC
+    offset = dt.timedelta(hours=int(text[1:3]), minutes=int(text[4:]))
+    return dt.timezone(-offset if text[0] == "-" else offset)
 
 
 def sortable(text: str) -> tuple[dt.datetime, str] | None:

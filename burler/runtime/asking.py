@@ -61,7 +61,7 @@ class Asking:
         error = broken or (failed[1] if failed else None) or fitted.error
         if repeats is not None and known is not None:
             repeats.note(known, out={origin[i] for i in without(range(page.taken), page.skipped)}, taken=taken)
-        return ShapedPage(page.count, fitted.keys[:taken], error), fitted.origin[:taken]
+        return ShapedPage(page.count, fitted.keys.up_to(taken), error), fitted.origin[:taken]
 
     def bookmarks(self, rows: list[dict[str, Any]], given: Given) -> tuple[list[Any], StreamError | None]:
         """The values that the author's bookmark function gives, up to the row for which it fails."""

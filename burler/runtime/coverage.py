@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.pipeline.bookmark import BookmarkTracker, comparable
+from burler.pipeline.bookmark import BookmarkTracker
+from burler.pipeline.bookmark_values import least
 from burler.singer import state as st
 
 if TYPE_CHECKING:
@@ -112,10 +113,8 @@ class Coverage:
         if key is None or any(POSITION in one or key not in one for one in all_of_them):
             return None, True
         marks = [one[key] for one in all_of_them]
-        ranks = [comparable(mark, self._textual) for mark in marks]
-        if len({kind for kind, _rank in ranks}) > 1 or any(rank is None for _kind, rank in ranks):
-            return None, True  # they can't be compared: the key has changed its type
-        return min(zip((rank for _kind, rank in ranks), range(len(marks)), marks, strict=True))[2], False
+        oldest = least(marks, self._textual)
+        return oldest, oldest is None  # None: they can't be compared, since the key has changed its type
 
     def note(self, tracker: BookmarkTracker | None, position: dict[str, Any] | None) -> None:
         """Put into the state what each substream has had, as far as it is safe to say now; ``tracker`` is the

@@ -51,7 +51,7 @@ def _where(sync: SyncRun) -> Any:
     if sync.coverage is not None:
         return sync.coverage.start
     kept = len(entries.partitions_of(sync.engine.state, sync.name))
-    return f"of each of {kept} partitions" if kept else sync.own_run.bookmark
+    return f"of each of {kept} partitions" if kept else sync.own_run.raw_bookmark
 
 
 def end(sync: SyncRun, status: str, seconds: float) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import StreamError
+from burler.pipeline.bookmark_values import KeyValues
 from burler.pipeline.pages import JsonPage, PageError, rows_of
 from burler.pipeline.repeats import Repeats
 from burler.pipeline.repeats_top import bodies_at
@@ -60,13 +61,13 @@ class OtherPages:
             by_row: the rows are wanted one by one: by a function of the author's, or up to a limit.
             repeats: rows that are out already do not go out again.
         """
-        keys: list[Any] = []
+        keys: list[list[Any]] = []
         steps = self._json_steps if isinstance(part, JsonPage) else self._arrow_steps
         for more, error in steps(part, given, by_row, repeats):
-            keys += more
+            keys.append(more)
             if error is not None:
-                return keys, error
-        return keys, None
+                return KeyValues.joined(keys), error
+        return keys[0] if len(keys) == 1 else KeyValues.joined(keys), None
 
     def _rows(self, page: Any, given: Given, repeats: Repeats | None, part: slice = _ALL) -> Iterator[Written]:
         """A page by the way of dicts. What stands before the place where it breaks goes out before the error."""

@@ -14,7 +14,7 @@ import msgspec
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.errors import BadRecordError, BatchError, StreamError
 from burler.pipeline import pages
-from burler.pipeline.bookmark import key_text
+from burler.pipeline.bookmark_values import spelled
 from burler.pipeline.repeats import Repeats
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import Shaper
@@ -271,8 +271,8 @@ class Outlet:
         else:
             if self._scratch is None:  # it counts and tells nothing a second time
                 self._scratch = self._make_shaper(keys_required=False, rules=self._shaper.strictly)
-            keys = [None if key is msgspec.UNSET else key for key in self._scratch.fit([dict(row)]).keys]
-        return key_text(keys[0]) if keys else msgspec.UNSET
+            keys = self._scratch.fit([dict(row)]).keys
+        return spelled(keys, 0) if keys else msgspec.UNSET
 
     @property
     def skipped(self) -> int:

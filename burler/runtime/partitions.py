@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.errors import StreamError
-from burler.pipeline.bookmark import comparable
+from burler.pipeline.bookmark_values import greater
 from burler.pipeline.markers import UnitBroken
 from burler.runtime import entries
 from burler.runtime.flat import Flat
@@ -154,7 +154,7 @@ class Partitions:
         self._numbers: dict[int, int] = {}  # id of a unit that has not ended -> which one it is
         self._given = 0
         self._rising = Rising(sync) if self._spec.partition_order == "asc" else None
-        self._greatest: tuple[Any, Any] | None = None  # rank and value of the greatest bookmark so far
+        self._greatest: Any = None  # of their bookmarks so far
 
     def next(self) -> Unit | UnitBroken | None:
         """The unit of the next partition.
@@ -214,16 +214,13 @@ class Partitions:
             self._rising.ended(unit, number)
 
     def _note(self, value: Any) -> None:
-        if value is not None:
-            rank = comparable(value, self._sync.line.textual(self._name))[1]
-            if self._greatest is None or rank > self._greatest[0]:
-                self._greatest = (rank, value)
+        self._greatest = greater(self._greatest, value, self._sync.line.textual(self._name))
 
     def finish(self) -> None:
         """All have come whole. A flat bookmark, of a state from before there were partitions, is done with once each
         has its own; those that rise leave one behind."""
         if self._rising is not None:
-            self._rising.finish(self._greatest[1] if self._greatest is not None else None)
+            self._rising.finish(self._greatest)
         elif entries.partitions_of(self._state, self._name):
             Flat(self._state, self._sync.line, None).drop()
 

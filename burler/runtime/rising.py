@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.declare.strategies import Manual
 from burler.errors import UnsortedStreamError
-from burler.pipeline.bookmark import comparable, key_text
+from burler.pipeline.bookmark_values import comparable, greater, key_text
 from burler.runtime import entries
 from burler.runtime.flat import Flat
 from burler.runtime.unit import Unit
@@ -133,9 +133,7 @@ class Rising:
             entries.put(self._state, name, entries.PARTITIONS, None)
 
     def _greater(self, one: Any, other: Any) -> Any:
-        if one is None or other is None:
-            return other if one is None else one
-        return one if self._rank(one) >= self._rank(other) else other
+        return greater(one, other, self._line.textual(self._name))
 
     def _rank(self, value: Any) -> Any:
         return comparable(value, self._line.textual(self._name))[1]

@@ -8,7 +8,7 @@ import msgspec
 
 from burler.declare.spec import StreamSpec
 from burler.errors import StreamError
-from burler.pipeline.bookmark import comparable
+from burler.pipeline.bookmark_values import least
 from burler.pipeline.lookback import before
 from burler.runtime import entries
 
@@ -95,14 +95,14 @@ class Start:
             )
         if len(values) == 1:
             return saved
-        ranks = [comparable(value, self._line.textual(stream)) for value in values]
-        if len({kind for kind, _rank in ranks}) > 1 or any(rank is None for _kind, rank in ranks):
+        oldest = least(values, self._line.textual(stream))
+        if oldest is None:
             raise StreamError(
                 stream,
                 f"stream '{stream}': its bookmark and those of its substreams with rollup=True are of different kinds: "
                 f"{values!r:.200}. Leave rollup out, or give them keys of one kind.",
             )
-        return min(zip((rank for _kind, rank in ranks), range(len(values)), values, strict=True))[2]
+        return oldest
 
     def position(self, name: str) -> dict[str, Any]:
         """A copy of what a stream has saved in ``stream.state``."""

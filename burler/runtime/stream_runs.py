@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from burler.context import StreamRun
 from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
+from burler.errors import StreamError
+from burler.pipeline import times
 from burler.runtime import sources
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ def run_in_unit(unit: Unit, sync: SyncRun, spec: StreamSpec) -> StreamRun:
         sends_versions=any(one.versions for one in line.planned.values()),
         tailing=sync.kept is not None,
         source_state=sources.states_of(sync, spec, unit.key),
+        write_bookmark=_writer(spec),
     )
 
 
@@ -66,4 +70,22 @@ def run_of_stream(sync: SyncRun) -> StreamRun:
         replication_method=planned.replication_method if planned is not None else sync.spec.replication_method,
         start_date=engine.settings.start_date,
         tally=sync.tallies[sync.name],
+        write_bookmark=_writer(sync.spec),
     )
+
+
+def _writer(spec: StreamSpec) -> Callable[[Any], str] | None:
+    """What writes bookmarks in the form that the stream's source wants, if it has one of its own."""
+    form, name = spec.bookmark_format, spec.tap_stream_id
+    if form is None:
+        return None
+
+    def write(bookmark: Any) -> str:
+        try:
+            return times.written(bookmark, form)
+        except ValueError as error:
+            raise StreamError(
+                name, f"stream '{name}' ({spec.place}): bookmark_format is for date-times and dates: {error}."
+            ) from None
+
+    return write

@@ -10,7 +10,7 @@ import msgspec
 
 from burler.errors import StreamError
 from burler.pipeline import markers as mk
-from burler.pipeline.bookmark_values import key_text
+from burler.pipeline.bookmark_values import spelled
 from burler.pipeline.yielded import split
 from burler.runtime.outlet import Outlet
 from burler.runtime.unit import Unit
@@ -234,7 +234,7 @@ class Writing:
                 continue  # what the author's function would say depends on what is missing
             if outlet is None:
                 unseen = self._sync.line.unseen
-                values[name] = key_text(unseen.of([row])[0]) if unseen is not None else None
+                values[name] = spelled(unseen.of([row]), 0) if unseen is not None else None
             else:
                 found = outlet.key_of(row, unit.given_to(name))
                 if found is not msgspec.UNSET:

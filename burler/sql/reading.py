@@ -98,15 +98,15 @@ def _check_key(stream: str, key: str, table: Table) -> None:
 
 def _start(stream: StreamRun, column: Column) -> Any:
     """The bookmark; ``start_date`` says nothing of a key that is no time, of which text is one here."""
-    start = stream.bookmark
     timely = column.schema.get("format") in ("date", "date-time")
-    return None if start is not None and start == stream.start_date and not timely else start
+    given = stream.raw_bookmark is not None and stream.raw_bookmark == stream.start_date
+    return None if given and not timely else stream.bookmark
 
 
 def _resume(stream: StreamRun, order: Sequence[str]) -> tuple[Any, ...]:
     """Where an interrupted table goes on. The state holds the first column of its key; where the place that the last
     page ended at has the same, the whole key."""
-    first = stream.bookmark
+    first = stream.raw_bookmark
     if first is None:
         stream.state.pop(POSITION, None)  # of an older table: it says nothing of this one
         return ()

@@ -55,6 +55,7 @@ def test_what_is_so_if_nothing_is_said(tap):
         "on_unsorted": "error",
         "resume": "inclusive",
         "lookback": None,
+        "bookmark_format": None,
         "signpost": False,
         "resumable_by": None,
         "retry": None,
@@ -79,6 +80,7 @@ def test_what_is_so_if_nothing_is_said(tap):
         ("lookback", dt.timedelta(days=2), dt.timedelta(days=2)),
         ("lookback", 0, None),
         ("lookback", dt.timedelta(0), None),
+        ("bookmark_format", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
         ("signpost", True, True),
     ],
 )
@@ -89,7 +91,7 @@ def test_options_of_the_bookmark(tap, option, value, becomes):
 
 def test_none_is_nothing_said(tap):
     options = [
-        "on_unsorted", "resume", "lookback", "signpost", "resumable_by", "retry_sync_on", "setup_retry", "max_retries",
+        "on_unsorted", "resume", "lookback", "bookmark_format", "signpost", "resumable_by", "retry_sync_on", "setup_retry", "max_retries",
         "workers", "rollup",
     ]  # fmt: skip
     tap.sync("a", schema=SCHEMA, **dict.fromkeys(options))(rows)
@@ -122,6 +124,8 @@ FORMS = {
         ({"lookback": True}, "lookback must be a timedelta or a number (seconds for date-times, days for dates"),
         ({"lookback": "1h"}, "lookback must be a timedelta or a number"),
         ({"lookback": Decimal(1)}, "lookback must be a timedelta or a number"),
+        ({"bookmark_format": "iso"}, "bookmark_format must be a form as strftime takes it"),
+        ({"bookmark_format": 1}, "bookmark_format must be a form as strftime takes it"),
         ({"signpost": 1}, "signpost must be True or False, not 1"),
         ({"rollup": "yes"}, "rollup must be True or False, not 'yes'"),
         ({"resumable_by": ["id"]}, "resumable_by must be a field's name, not ['id']"),

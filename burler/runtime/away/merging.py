@@ -13,7 +13,7 @@ from typing import Any
 
 from burler.declare.strategies import EndOfSync, Manual
 from burler.errors import StreamError
-from burler.pipeline.bookmark import comparable
+from burler.pipeline.bookmark_values import comparable, greater
 from burler.runtime import entries
 from burler.runtime.away.ends import PartEnd, PartError, as_errors
 from burler.runtime.away.parts import Line, Part
@@ -107,7 +107,7 @@ class _Stream:
         self._failed = False
         self._behind: set[str] = set()
         self._kept: set[str] = set()
-        self._greatest: tuple[Any, Any] | None = None
+        self._greatest: Any = None
         self._sync: Any = _as_run(state, line)
         self._rising = Rising(self._sync) if line.rises else None
         self._done = False
@@ -157,7 +157,7 @@ class _Stream:
                 st.set_bookmark(self._state, name, "version", table.version)
         if not self._failed:
             if self._rising is not None:
-                self._rising.finish(self._greatest[1] if self._greatest is not None else None)
+                self._rising.finish(self._greatest)
             elif entries.partitions_of(self._state, self._line.root):
                 Flat(self._state, self._sync.line, None).drop()
         return messages
@@ -175,10 +175,7 @@ class _Stream:
         _set_whole(self._state, name, entry)
 
     def _note(self, value: Any) -> None:
-        if value is not None:
-            rank = comparable(value, self._line.textual)[1]
-            if self._greatest is None or rank > self._greatest[0]:
-                self._greatest = (rank, value)
+        self._greatest = greater(self._greatest, value, self._line.textual)
 
 
 def _set_whole(state: dict[str, Any], name: str, entry: Mapping[str, Any] | None) -> None:
