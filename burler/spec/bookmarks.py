@@ -28,6 +28,8 @@ from burler.spec.states import (
     partitions_of,
 )
 
+_MOST_SPELLINGS = 10_000
+
 CameBefore = Callable[[Sequence[int], "Sequence[float] | None"], Collection[int]]
 """Takes places in the page that is looked at, and where the rows stand by their replication key."""
 
@@ -83,6 +85,8 @@ class BookmarkWatch:
         self._ahead: Stated | None = None  # the last one that was beyond all rows before it
         self._bounds: tuple[Any, Any, Any] = (None, None, None)  # given, stated and ahead, as the rows' kind
         self._last: Any = None
+        self.spelled_otherwise: dict[str, str] = {}
+        """Bookmarks of STATEs, and how the rows they stand for spell the same moment, where that is another text."""
 
     def begin_with(self, state: Any) -> None:
         """The state that the run was given; no row has come yet."""
@@ -257,6 +261,9 @@ class BookmarkWatch:
 
     def _look(self, stated: Stated, said: Any, now: dt.datetime) -> None:
         value, line = stated
+        differs = isinstance(value, str) and said == self.greatest and value != self.greatest_shown
+        if differs and len(self.spelled_otherwise) < _MOST_SPELLINGS:
+            self.spelled_otherwise[value] = self.greatest_shown
         before = None if self.value is MISSING else self.said(self.value)
         if self._unordered:
             return

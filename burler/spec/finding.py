@@ -75,13 +75,18 @@ class Findings:
         place: str | None = None,
         count: int = 1,
         data: Mapping[str, Any] | None = None,
+        severity: Severity | None = None,
     ) -> None:
-        """Report something. The first message of a rule, stream and field stays; later ones are counted."""
+        """Report something. The first message of a rule, stream and field stays; later ones are counted.
+
+        Args:
+            severity: another one than the rule's.
+        """
         key = (code, stream, path)
         before = self._found.get(key)
         if before is None:
             at = () if place is None else (place,)
-            severity = self._rules[code].severity
+            severity = severity or self._rules[code].severity
             self._found[key] = Finding(code, message, severity, stream, path, self.run, at, count, dict(data or {}))
             return
         places = before.places

@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Mapping
 from itertools import islice
 
+from burler.pipeline.times import canonical_text
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.spec.order import marks_of
@@ -163,13 +164,23 @@ def _left_out(before: StreamCheck, after: StreamCheck | None, state: KeptState, 
     marks = None if bookmark is None else marks_of([bookmark], watch.kind)
     there = set() if marks is None else before.log.at(marks[0], _AT_BOOKMARK)
     if there and (after is None or not after.log.has_any(there)):
+        row = watch.spelled_otherwise.get(said)
+        respelled = isinstance(row, str) and row != canonical_text(row)  # else the tap writes all rows in one form
+        fact = f"none of the {len(there)} rows with its bookmark's '{watch.key}' comes: "
+        if respelled:
+            fact += (
+                f"the rows say {row!r:.60} and the bookmark {said!r:.60}. A source that compares text leaves out what "
+                "lies between the two as text, for ever"
+            )
+        else:
+            fact += "a row that gets that same value later is never read"
         findings.add(
             "B326",
-            f"resumed from the STATE of line {state.line}, none of the {len(there)} rows with its bookmark's "
-            f"'{watch.key}' comes: a row that gets that same value later is never read",
+            f"resumed from the STATE of line {state.line}, {fact}",
             stream=before.name,
             path=watch.key,
             place=f"line {state.line} of the first run",
+            severity="error" if respelled else None,
         )
 
 

@@ -206,15 +206,17 @@ RESUMING_RULES: tuple[Rule, ...] = (
         what=(
             "A run is resumed from a STATE, and of the rows whose date-time is the bookmark itself none comes. Left "
             'out are streams without keys, those that say `resume="exclusive"` (burler), and those whose entry in the '
-            "STATE holds more than the bookmark: they may know which rows stand at it."
+            "STATE holds more than the bookmark: they may know which rows stand at it. It is an error where the rows "
+            "spell that moment otherwise than the bookmark does (`05.000Z` and `05Z`)."
         ),
         why=(
             "Two rows may change in the same second, one before the run and one after it. The second one is then never "
-            "read, and nothing tells."
+            "read, and nothing tells. A source that compares text takes `05.400Z` for less than `05Z`: asked for what "
+            "is at or after `05Z`, it leaves out all rows of that second."
         ),
         mend=(
             "Ask for rows at or after the bookmark (>=): a row that comes twice is known by its key. Where no two rows "
-            "can share a value, leave the rule out for this stream."
+            "can share a value, leave the rule out for this stream. Keep the bookmark as the source writes it."
         ),
         breaks=(
             f"{ORDERS}"

@@ -91,8 +91,8 @@ def test_options_of_the_bookmark(tap, option, value, becomes):
 
 def test_none_is_nothing_said(tap):
     options = [
-        "on_unsorted", "resume", "lookback", "bookmark_format", "signpost", "resumable_by", "retry_sync_on", "setup_retry", "max_retries",
-        "workers", "rollup",
+        "on_unsorted", "resume", "lookback", "bookmark_format", "signpost", "resumable_by", "retry_sync_on",
+        "setup_retry", "max_retries", "workers", "rollup",
     ]  # fmt: skip
     tap.sync("a", schema=SCHEMA, **dict.fromkeys(options))(rows)
     tap.partitions("a", order=None, key=None)(lambda: [{"x": 1}])

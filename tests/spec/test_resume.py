@@ -124,3 +124,16 @@ def test_a_row_at_the_bookmark_must_come_again():
     assert after(row(2, day(2)), row(3, day(3))) == []
     assert after(row(3, day(3))) == ["B326"]
     assert after(row(1, day(1)), row(3, day(3))) == ["B326"]
+
+
+def test_rows_that_spell_the_bookmarks_moment_otherwise():
+    def told(bookmark, at, *again):
+        first = (schema(), row(1, day(1)), row(2, at), state(a=bookmark), row(3, day(3)), state(a=day(3)))
+        return finding("B326", *first, **resumed(schema(), *again, row(3, day(3)), state(a=day(3)), first=first))
+
+    millis, plain = "2024-01-02T00:00:00.000Z", "2024-01-02T00:00:00Z"
+    lost = told(plain, millis)
+    assert lost.severity == "error" and f"the rows say '{millis}' and the bookmark '{plain}'" in lost.message
+    assert told(millis, millis).severity == "warning"
+    # A tap that writes all its rows in one form, and keeps the source's in the state.
+    assert told(millis, plain).severity == "warning"
