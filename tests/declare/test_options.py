@@ -12,8 +12,8 @@ SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}}}
 OPTIONS = (
     "key_properties, replication_key, replication_method, bookmark_strategy, order, on_unsorted, resume, lookback, "
     "bookmark_format, signpost, resumable_by, retry_sync_on, setup_retry, max_retries, workers, rollup, versions, "
-    "on_bad_record, check_constraints, source_state, records_path, new_record_polling_interval_ms, max_full_table_age_seconds, "
-    "schema, parent, emitted_by."
+    "on_bad_record, check_constraints, source_state, records_path, new_record_polling_interval_ms, "
+    "max_full_table_age_seconds, schema, parent, emitted_by."
 )
 
 
