@@ -137,14 +137,18 @@ class BookmarkTracker:
     def _mark(self, rank: Any, ranks: list[Any], present: list[Any], given: list[Any]) -> Mark:
         """The value of that rank, as the source wrote it: of several spellings of it the one that sorts lowest."""
         at = bisect_left(ranks, rank) if self._sorted else ranks.index(rank)
-        if self._kinds.kind != DATE_TIME:
-            return self._kinds.mark(present[at])
+        mark = self._kinds.mark(present[at])
+        if self._kinds.kind != DATE_TIME or type(given[at]) is not str:
+            return mark
+        if not self._sorted and self._greatest.over(mark):
+            return mark
         if self._sorted:
-            equal: Iterable[int] = range(at, bisect_right(ranks, rank))
+            equal = given[at : bisect_right(ranks, rank)]
+        elif ranks.count(rank) == 1:
+            equal = [given[at]]
         else:
-            equal = [at] if ranks.count(rank) == 1 else [i for i, one in enumerate(ranks) if one == rank]
-        texts = [given[i] for i in equal if type(given[i]) is str and times.canonical_text(given[i]) is not None]
-        return self._kinds.mark(min(texts, default=present[at]))
+            equal = [given[i] for i, one in enumerate(ranks) if one == rank]
+        return Mark(_lowest({text for text in equal if type(text) is str}, mark.value), mark.rank)
 
     def _note_below(self, ranks: list[Any], present: list[Any], given: list[Any], top: Mark) -> None:
         if self._sorted:
@@ -154,8 +158,8 @@ class BookmarkTracker:
                 self._below = self._below.raised(below)
         self._check_hold()
         if self._hold.rank is not None:
-            for rank in dict.fromkeys(ranks):
-                mark = self._mark(rank, ranks, present, given)
+            for value, text in zip(present, given, strict=True):
+                mark = self._kinds.mark(_lowest({text} if type(text) is str else (), value))
                 if self._hold.over(mark):
                     self._under_hold = self._under_hold.raised(mark)
 
@@ -304,3 +308,8 @@ def _given(values: list[Any], present: list[Any]) -> list[Any]:
     if present is values:
         return given
     return [one for one, value in zip(given, values, strict=True) if value is not None and value is not _UNSET]
+
+
+def _lowest(texts: Iterable[str], otherwise: Any) -> Any:
+    """The spelling of a date-time that sorts lowest as text; ``otherwise``, if none of them is one."""
+    return next((text for text in sorted(texts) if times.canonical_text(text) is not None), otherwise)

@@ -225,10 +225,14 @@ class Shaper:
         values = [getattr(struct, attribute) for struct in structs] if leaf is None or leaf.moments is None else []
         if leaf is None:
             return values
-        given, leaf.given = (leaf.given or [])[: len(structs)], None
-        if leaf.moments is not None:
-            return KeyValues(leaf.moments[: len(structs)], given)
-        return KeyValues(map(value_of, values), list(map(value_of, given)))
+        given, leaf.given = leaf.given, None
+        if leaf.moments is None:
+            values = [value_of(value) for value in values]
+            given = given and [value_of(value) for value in given[: len(structs)]]
+        else:
+            values = leaf.moments[: len(structs)]
+            given = given and given[: len(structs)]
+        return values if given is None else KeyValues(values, given)
 
     def _further(self, compiled: Compiled, rows: list[dict[str, Any]], scratch: Exact) -> dict[int, dict[str, Any]]:
         """What belongs to the rows beside their structs' fields, by their places in the page."""

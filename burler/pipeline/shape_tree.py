@@ -35,7 +35,7 @@ class Leaf:
     keeps: bool = False
     """Whether the values are asked for as they came: those of the replication key."""
     given: list[Any] | None = None
-    """The column as it came, if it is kept."""
+    """The column as it came, if it is kept and goes out otherwise."""
     required: bool = False
     place: Path = ()
     """The path, with 0 for any item of an array: which one it is, the exact path of the row says."""
@@ -109,11 +109,11 @@ def repair(node: ObjectNode, structs: list[Any], one: Repair) -> None:
     """Look at every leaf's column. ``one`` gives a single value as it goes out, and raises ``Misfit``."""
     for leaf in node.leaves:
         values = column(leaf.attribute)(structs)
-        if leaf.keeps:
-            leaf.given = values
         if leaf.required and msgspec.UnsetType in set(map(type, values)):
             raise Misfit(leaf.place, MISSING, "a value")  # given as UNSET, which is to give none
         fixed = leaf.fix(values) if leaf.fix is not None else None
+        if leaf.keeps:
+            leaf.given = values if fixed is not values else None
         if fixed is values:
             continue
         if fixed is None:

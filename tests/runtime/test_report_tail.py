@@ -104,7 +104,7 @@ def test_the_watch_knows_the_bookmark_that_a_stream_without_order_ends_at(
     with caplog.at_level(logging.INFO, logger="burler"):
         tail(tap, clock, rounds=2)
     (line,) = messages(caplog, logging.INFO, "stream 'rows': ")
-    assert line.endswith("2 polls, bookmark 2026-01-01T00:00:10Z (0.0 s behind)")
+    assert line.endswith("2 polls, bookmark 2026-01-01T00:00:10+00:00 (0.0 s behind)")
 
 
 def test_rows_that_were_skipped_are_counted_once(tap: burler.Tap, clock: FakeClock):
