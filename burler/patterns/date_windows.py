@@ -99,7 +99,5 @@ def window_of(plan: WindowPlan, start: Moment, end: Moment) -> Window:
     """One window as authors get it; ``done`` notes its end."""
     calendar = plan.calendar
     begins, ends = (calendar.local(one) if isinstance(one, dt.datetime) else one for one in (start, end))
-    texts = [calendar.text(one) for one in (start, end)]
-    if plan.stream is not None:
-        texts = [plan.stream.written(text) for text in texts]
-    return Window(*texts, begins, ends, lambda: plan.save(end))
+    written = plan.stream.written if plan.stream is not None else str
+    return Window(written(calendar.text(start)), written(calendar.text(end)), begins, ends, lambda: plan.save(end))

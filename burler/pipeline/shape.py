@@ -328,7 +328,8 @@ class Shaper:
         return first.followed_by(self.shape_to(rows[middle:], output))
 
     def _one_by_one(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
-        page = ShapedPage(0, KeyValues(given=[]))
+        keys = KeyValues(given=[])
+        page = ShapedPage(0, keys)
         for i, row in enumerate(rows):
             try:
                 fitted = self._fit_row(row, output)
@@ -340,8 +341,8 @@ class Shaper:
                 continue
             page.count += 1
             if self.key is not None:
-                page.keys.append(fitted.get(self.key))
-                page.keys.given.append(row.get(self.key))
+                keys.append(fitted.get(self.key))
+                keys.given.append(row.get(self.key))
         return page
 
 
