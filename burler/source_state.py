@@ -58,7 +58,6 @@ class SourceStates:
         self._gone: set[str] = set()  # sources whose saved entry no longer counts, in further tries neither
         self._later: list[Callable[[], None]] = []
         self._claimed: dict[str, str] = {}
-        self.changed = False
 
     def get(self, kind: str, *, source: str = POLLING, of: str = "", foreign: bool = False) -> str | None:
         """The value that was saved last, None if there is none that speaks of the same.
@@ -108,7 +107,7 @@ class SourceStates:
         self._check()
         left = [entry for entry in self._now if _source_of(entry) != source]
         if len(left) < len(self._now):
-            self._now, self.changed = left, True
+            self._now = left
             self._gone.add(source)
             self._fresh.add(source)
             self._tell()
@@ -137,7 +136,6 @@ class SourceStates:
     def restart(self) -> None:
         """A further try: as it was at the beginning."""
         self._now = [entry for entry in self._saved if _source_of(entry) not in self._gone]
-        self.changed = False
         self._claimed.clear()
         self._later.clear()
         self._fresh.clear()
@@ -154,7 +152,6 @@ class SourceStates:
         at = self._now.index(before[0]) if before else len(self._now)
         left = [one for one in self._now if _source_of(one) != source]
         self._now = [*left[:at], *([entry] if entry is not None else []), *left[at:]]
-        self.changed = True
 
     def _for(self, of: str) -> str:
         schema = self._schema()

@@ -73,7 +73,7 @@ class SyncRun:
         self.name = self.at = planned.spec.tap_stream_id
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
         self.line = Line(engine.session, planned, engine.catalog) if kept is None else kept.line(engine, planned)
-        self.began = engine.now()
+        self.began, self._begun = engine.now(), engine.clock.monotonic()
         self.interrupted = interrupted(engine.state, self.line)
         self._forgot = self.interrupted is None and engine.limit is None and forget(engine.state, self.line)
         self._forgot |= sources.forget_all(self)
@@ -160,7 +160,6 @@ class SyncRun:
             errors of the sink and of the run as a whole; those of the stream stand in ``failures``.
         """
         engine = self.engine
-        begun = engine.clock.monotonic()
         with engine.lock:
             if self.is_cut:  # another one may have begun in its place already
                 self.abandoned = True
@@ -189,7 +188,7 @@ class SyncRun:
         finally:
             with engine.lock:
                 if not self.abandoned:
-                    self._end(status, engine.clock.monotonic() - begun)
+                    self._end(status)
 
     def _run_lanes(self) -> None:
         engine = self.engine
@@ -230,7 +229,7 @@ class SyncRun:
     def abandon(self) -> None:
         """The run ends, and user code of this stream does not: what it has yielded goes out, with the STATE of that."""
         self._abandon_lanes()
-        self._end("stopped", self.engine.clock.monotonic() - self._since)
+        self._end("stopped")
         self.abandoned = True
 
     def _complete(self) -> str:
@@ -247,7 +246,7 @@ class SyncRun:
                 self.units.finish()
         return "failed" if self.failures else "succeeded"
 
-    def _end(self, status: str, seconds: float) -> None:
+    def _end(self, status: str) -> None:
         """The last STATE of the stream. Where it did not come to its end, that names it as the one to begin with."""
         engine = self.engine
         self.status = status
@@ -262,7 +261,7 @@ class SyncRun:
             engine.running.remove(self)
         for unit in self.open_units:
             self._count(unit)
-        ending.end(self, status, seconds)
+        ending.end(self, status, engine.clock.monotonic() - self._begun)
 
     def _end_round(self) -> None:
         """A round of a tail has ended: what is safe to say of it stands in the state, and goes out when a STATE is due.

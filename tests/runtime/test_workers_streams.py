@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import Any
@@ -12,9 +13,10 @@ from parts import FIELDS, given, marks, never_ahead, row
 import burler
 from burler.errors import StorageError
 from burler.runtime.run import run as run_into
+from burler.runtime.signals import Stopper
 from burler.singer.messages import Message, Records
 from burler.sinks.memory import MemorySink
-from burler.testing import run_tap
+from burler.testing import FakeClock, run_tap
 
 WAIT = 20.0
 
@@ -206,3 +208,32 @@ def test_a_limit_takes_streams_one_after_the_other():
     run = run_tap(streams(4, rows), {"workers": 4}, limit=2)
     assert [len(run.records(f"s{n}")) for n in range(4)] == [2] * 4
     assert threads == {threading.get_ident()}
+
+
+def test_a_stream_that_is_left_behind_is_told_with_all_of_its_time(caplog: pytest.LogCaptureFixture):
+    """Its function blocks in a thread while the run is to end; a STATE came a moment before that."""
+    clock, stopper, blocked, hold = FakeClock(), Stopper(), threading.Event(), threading.Event()
+    tap = burler.tap("tap-t")
+
+    @tap.sync("main", key_properties="id", schema=FIELDS)
+    def main():
+        blocked.wait(WAIT)
+        stopper.end()
+        return []
+
+    @tap.sync("left", key_properties="id", replication_key="id", order="asc", schema=FIELDS)
+    def left(stream):
+        yield row("left", 1)
+        clock.advance(100)
+        stream.save_bookmark()
+        clock.advance(5)
+        blocked.set()
+        hold.wait(WAIT)
+
+    try:
+        with caplog.at_level(logging.INFO, logger="burler"):
+            run_tap(tap, {"workers": 2}, clock=clock, stopper=stopper)
+    finally:
+        hold.set()
+    [said] = [one.getMessage() for one in caplog.records if one.getMessage().startswith("stream 'left': stopped")]
+    assert ", 105.0 s, " in said
