@@ -197,7 +197,7 @@ class TailWatch:
             more = rows
         row.now = rows
         at = self._clock.monotonic()
-        row.rate = row.rate * math.exp((row.rate_at - at) / _RATE_SECONDS) + more / _RATE_SECONDS
+        row.rate = _faded(row, at) + more / _RATE_SECONDS
         row.rate_at = at
 
     def _polled(self, row: WatchRow) -> None:
@@ -239,7 +239,7 @@ class TailWatch:
     def _rate(self, row: WatchRow, at: float) -> float:
         """Weighed by age; in the first seconds of a run, over what there was of it."""
         known = 1.0 - math.exp(-max(at - self._began, 1.0) / _RATE_SECONDS)
-        rate = row.rate * math.exp((row.rate_at - at) / _RATE_SECONDS) / known
+        rate = _faded(row, at) / known
         return rate if rate >= 0.001 else 0.0
 
     def totals(self) -> RunView:
@@ -306,3 +306,8 @@ class TailWatch:
             state,
         )
         self._rows_summed, self._summed = rows, at
+
+
+def _faded(row: WatchRow, at: float) -> float:
+    """What is left of a row's rate by now. A machine that was put back to an earlier moment may give an earlier one."""
+    return row.rate * math.exp(min(row.rate_at - at, 0.0) / _RATE_SECONDS)

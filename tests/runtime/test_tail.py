@@ -480,3 +480,18 @@ def test_a_full_table_may_be_woken():
 
     run_tap(tap, {"tail": True}, stopper=stopper)
     assert len(reads) == 5
+
+
+def test_a_clock_that_goes_back_ends_no_tail():
+    """A machine that was put back to an earlier moment."""
+    tap, clock = burler.tap("tap-t"), FakeClock()
+
+    @tap.sync("rows", key_properties="id", replication_key="id", order="asc", schema=ID)
+    def rows(stream):
+        if stream.bookmark == 2:
+            clock.advance(-86_400)
+        yield {"id": (stream.bookmark or 0) + 1}
+
+    out = tail(tap, clock=clock, rounds=4)
+    assert [row["id"] for row in out.records("rows")] == [1, 2, 3, 4]
+    assert not out.result.errors
