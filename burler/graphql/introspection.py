@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 
     from burler.http.client import Client
 
+
+class _Server:
+    """What is known of one server. The lock is its own: one that is slow must hold up nobody who asks another."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.types: GraphQLSchema | None = None
+
+
 _lock = threading.Lock()
-_known: weakref.WeakKeyDictionary[Any, dict[tuple[str, str], Any]] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Any, dict[tuple[str, str], _Server]] = weakref.WeakKeyDictionary()
 
 
 def types_of(client: Client, endpoint: str, *, where: str, method: str = "POST") -> GraphQLSchema:
@@ -30,10 +39,11 @@ def types_of(client: Client, endpoint: str, *, where: str, method: str = "POST")
         DeclarationError: it does not say. HttpError: it gives no answer.
     """
     with _lock:
-        known = _known.setdefault(client, {})
-        if (endpoint, method) not in known:
-            known[endpoint, method] = _asked(client, endpoint, where, method)
-        return known[endpoint, method]  # type: ignore[no-any-return]
+        server = _known.setdefault(client, {}).setdefault((endpoint, method), _Server())
+    with server.lock:
+        if server.types is None:
+            server.types = _asked(client, endpoint, where, method)
+        return server.types
 
 
 def _asked(client: Client, endpoint: str, where: str, method: str) -> GraphQLSchema:

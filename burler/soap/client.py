@@ -82,15 +82,19 @@ class Client:
         self._owns_http = http is None
         self.http = http or HttpClient(root_of(url) if is_web(url) else "")
         self._where = f"burler.soap.Client: WSDL {shown(location)}"
-        folder = None if cache is None else base / cache
-        self.wsdl = self._read(location, url, Access(cache=folder, cache_seconds=cache_seconds), listed(allow, base))
-        self._port = port_of(self.wsdl, service, port, where=self._where)
-        self.address = self._address(location, address)
-        self._wsse = wsse or token(username, password, digest)
-        self._soap_headers = soap_headers
-        self._safe = known_names(safe, self._port.binding.all(), where=self._where)
-        self._reader = Reader(self.wsdl.types, zone)
-        self._settings = raw_settings()
+        access = Access(cache=None if cache is None else base / cache, cache_seconds=cache_seconds)
+        try:
+            self.wsdl = self._read(location, url, access, listed(allow, base))
+            self._port = port_of(self.wsdl, service, port, where=self._where)
+            self.address = self._address(location, address)
+            self._wsse = wsse or token(username, password, digest)
+            self._soap_headers = soap_headers
+            self._safe = known_names(safe, self._port.binding.all(), where=self._where)
+            self._reader = Reader(self.wsdl.types, zone)
+            self._settings = raw_settings()
+        except BaseException:
+            self.close()
+            raise
 
     def call(self, operation: str, params: Mapping[str, Any] | None = None, **named: Any) -> Any:
         """Call an operation once; gives the whole of its answer, as a row is: a dict, a list, or a value.

@@ -1,6 +1,7 @@
 """Schemas from queries and what the server says of its types."""
 
 import json
+import threading
 
 import graphql
 import pytest
@@ -219,6 +220,34 @@ def test_the_server_is_asked_once_for_all_streams(server):
     assert not out.result.errors
     assert out.records("one") == [{"id": "1"}] and out.records("two") == [{"id": "1", "name": "x"}]
     assert sum("__schema" in text for text in server.texts) == 1
+
+
+def test_a_server_that_does_not_answer_holds_up_nobody_who_asks_another(server):
+    server.types(TYPES)
+    good, asked, hold = server.answer, threading.Event(), threading.Event()
+
+    def slow(query, variables):
+        asked.set()
+        hold.wait(30)
+        return good(query, variables)
+
+    query = Query("{ ship { id } }")
+    slowly = Query("{ ship { name } }", endpoint="/slow")
+    loaded = []
+    server.answer = slow
+    waiting = threading.Thread(target=lambda: schema(slowly, client=server.client()).load(where="stream 'a'"))
+    waiting.start()
+    try:
+        assert asked.wait(30)
+        server.answer = good
+        beside = threading.Thread(target=lambda: loaded.append(schema(query, client=server.client()).load()))
+        beside.daemon = True
+        beside.start()
+        beside.join(20)
+        assert loaded == [{"type": "object", "properties": {"id": {"type": "string"}}}]
+    finally:
+        hold.set()
+        waiting.join(30)
 
 
 def test_an_older_server_is_asked_in_the_older_words(server):

@@ -16,8 +16,8 @@ def web():
     """Starts servers; they end with the test."""
     started = []
 
-    def start():
-        server = Web()
+    def start(**options):
+        server = Web(**options)
         started.append(server)
         return server
 

@@ -31,15 +31,27 @@ class Web:
     """A server.
 
     ``pages`` maps a path to a body, to (status, headers, body), or to a function of (path, body) that gives one.
-    ``seen`` has (method, path, headers, body) of each request.
+    ``seen`` has (method, path, headers, body) of each request. ``open`` counts the connections; with ``keep_alive`` it
+    is the client who ends them.
     """
 
-    def __init__(self):
+    def __init__(self, keep_alive=False):
         self.pages = {}
         self.seen = []
+        self.open = 0
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1" if keep_alive else "HTTP/1.0"
+
+            def setup(self):
+                outer.open += 1
+                super().setup()
+
+            def finish(self):
+                super().finish()
+                outer.open -= 1
+
             def do_GET(self):
                 outer.answer(self)
 

@@ -8,6 +8,7 @@ import itertools
 import json
 import logging
 import re
+import time
 import zoneinfo
 
 import pytest
@@ -404,6 +405,20 @@ def test_ports_and_services(service):
             client(service, **options)
     service.pages["/soap"] = page([1])
     assert client(service, service="Crm", port="CrmPort").rows("ListContacts", rows=ROWS)
+
+
+@pytest.mark.parametrize("options", [{}, {"service": "Cmr"}, {"safe": ["Nothing"]}])
+def test_a_client_that_could_not_be_made_leaves_no_connection_open(web, options):
+    server = web(keep_alive=True)
+    url = server.serve_crm()
+    if not options:
+        server.pages["/crm.wsdl"] = b"<wsdl"
+    with pytest.raises(DeclarationError) as failed:
+        burler.soap.Client(url, **options)
+    limit = time.monotonic() + 10
+    while server.open and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert (server.open, len(server.seen) > 0) == (0, True), failed.value  # which still has the client in its traceback
 
 
 def test_a_wsdl_in_a_file_with_an_address(service):
