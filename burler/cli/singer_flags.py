@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import burler
-from burler.cli import process, running
+from burler.cli import hangups, process, running
 from burler.cli.helping import Choice, option
 from burler.cli.options import FORMS, CommandWithSettings, run_options
 from burler.declare.tap import Tap
@@ -55,6 +55,8 @@ def _command(tap: Tap) -> click.Command:
     def command(
         *, about: str | None, form: str | None, version: bool, discover: bool, config: tuple[str, ...], **rest: Any
     ) -> int:
+        if version or about or discover:
+            hangups.release(None)
         if version:
             click.echo(f"{tap.name} {tap.version or 'without a version'} (burler {burler.__version__})")
             return 0

@@ -247,6 +247,9 @@ class Tap(TailParts, InsideRun):
 
     def cli(self, args: list[str] | None = None) -> None:
         """The tap's own command, with Singer's flags; use it as a console script. Ends the process."""
+        from burler.cli import hangups
+
+        hangups.hold()
         from burler.cli.singer_flags import main
 
         main(self, args)

@@ -168,6 +168,10 @@ class Stopper:
         self._tell(_LOOK)
         self._interrupt(frame)
 
+    def note_hangup(self, _number: int, _frame: FrameType | None) -> None:
+        """The handler of SIGHUP before a tail has begun, and behind its end."""
+        self.hung_up = True
+
     def handle_hangup(self, number: int, frame: FrameType | None) -> None:
         """The handler of SIGHUP in a tail run."""
         self.hung_up = True
@@ -264,11 +268,7 @@ class Stopper:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-
-        def note(_number: int, _frame: FrameType | None) -> None:
-            self.hung_up = True
-
-        before = signal.signal(signal.SIGHUP, note)
+        before = signal.signal(signal.SIGHUP, self.note_hangup)
         try:
             yield
         finally:

@@ -136,6 +136,68 @@ def test_hangup_makes_a_new_client_and_polls_at_once(tail):
     assert sum(m["type"] == "SCHEMA" for m in one.messages) == 1
 
 
+HANGS_UP = """
+import importlib.abc, os, signal, sys
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "{module}":
+            os.kill(os.getpid(), signal.SIGHUP)
+
+sys.meta_path.insert(0, Finder())
+"""
+COMMANDS = {"burler": ["-m", "burler", "run", "tap_x.py"], "own": ["tap_x.py"]}
+OWN = POLLED + "\nif __name__ == '__main__':\n    tap.cli()\n"
+
+
+def hung_up_early(folder: Path, command: str, module: str, *args: str) -> subprocess.Popen[bytes]:
+    """A tap's process that gets a SIGHUP when it begins to import a module."""
+    write_tap(folder, OWN)
+    (folder / "sitecustomize.py").write_text(HANGS_UP.format(module=module))
+    (folder / "config.json").write_text(json.dumps({"new_record_polling_interval_ms": 100, "tail": "tail" in args}))
+    return subprocess.Popen(
+        [PYTHON, *COMMANDS[command], "--config", "config.json", *(arg for arg in args if arg != "tail")],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(PYTHONPATH=str(folder)),
+    )
+
+
+@pytest.mark.parametrize("how", ["--tail", "tail"], ids=["flag", "config"])
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [("burler", "burler.cli.main"), ("burler", "burler.cli.running"), ("own", "burler.cli.singer_flags")],
+)
+def test_a_hangup_while_a_tail_begins_is_seen_to_once_it_runs(tmp_path, command, module, how):
+    process = hung_up_early(tmp_path, command, module, how)
+    assert process.stdout is not None
+    try:
+        begun = any(b"RECORD" in line for line in iter(process.stdout.readline, b""))
+        process.terminate()
+        out, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert (begun, process.returncode) == (True, 0), said
+    assert said.count(b"CLIENT") == 2
+    assert messages_of(out)[-1]["type"] == "STATE"
+
+
+@pytest.mark.parametrize("args", [[], ["--test"], ["tail", "--test"], ["--discover"]])
+def test_what_is_no_tail_ends_by_a_hangup_while_it_begins(tmp_path, args):
+    process = hung_up_early(tmp_path, "own", "burler.cli.singer_flags", *args)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (-signal.SIGHUP, b""), said
+
+
+def test_a_hangup_at_the_very_end_changes_nothing(tail):
+    one = tail(POLLED.replace('print("CLOSED"', 'import os, signal; os.kill(os.getpid(), signal.SIGHUP); print("CLOSED"'))
+    one.until("STATE")
+    assert one.end() == 0
+    assert one.said.count("CLOSED") == 1
+
+
 @pytest.mark.parametrize("mode", ["sync", "tail"])
 def test_states_come_while_the_function_blocks_and_a_signal_ends_it(tail, mode):
     one = tail(BLOCKED.replace("MODE", mode))
