@@ -50,8 +50,9 @@ class Stopper:
     ``blocked_since`` gives the monotonic time since which a write to stdout has made no progress, or None.
 
     ``signal`` is the one that asked for the end; ``over`` says that the run is to end without one; ``hung_up`` that a
-    tail is to begin anew, until somebody has seen to it. ``on_hangup`` is called in the handler, so it may set flags
-    and take no lock. ``listeners`` are called by the watchdog, a thread like any other, whenever there is news.
+    tail is to begin anew, until somebody has seen to it; ``put_off`` that a SIGHUP waits for its ``hang_up``, since
+    ``may_hang_up`` has said no. That and ``on_hangup`` are called in the handler, so they may set flags and take no
+    lock. ``listeners`` are called by the watchdog, a thread like any other, whenever there is news.
     ``on_stuck`` is called before user code that does not come to its end is left behind with the process.
     ``failure`` is an error of another thread of ours after
     which nothing can go on; ``raised`` says whether Stop was raised in the last ``user_code`` block, since
@@ -63,7 +64,8 @@ class Stopper:
         self.failure: BaseException | None = None
         self._signalled = 0.0
         self.on_stuck: Callable[[], None] = _nothing
-        self.over = self.hung_up = False
+        self.over = self.hung_up = self.put_off = False
+        self.may_hang_up: Callable[[], bool] = lambda: True
         self.on_hangup: Callable[[], None] = _nothing
         self.listeners: list[Callable[[], None]] = []
         self.raised = False
@@ -174,10 +176,17 @@ class Stopper:
 
     def handle_hangup(self, number: int, frame: FrameType | None) -> None:
         """The handler of SIGHUP in a tail run."""
-        self.hung_up = True
+        if not self.may_hang_up():
+            self.put_off = True
+            return
+        self.hang_up()
+        self._interrupt(frame)
+
+    def hang_up(self) -> None:
+        """The tail is to begin anew now."""
+        self.put_off, self.hung_up = False, True
         self.on_hangup()
         self._tell(_LOOK)
-        self._interrupt(frame)
 
     def _handle_wake(self, number: int, frame: FrameType | None) -> None:
         if self._closing_is_late and self._closing_since is not None:
@@ -185,7 +194,7 @@ class Stopper:
                 return  # the watchdog asks again
             self._closing_is_late, self._closing_since = False, time.monotonic()
             raise Stop
-        if self._woken:
+        if self._woken or self.hung_up:
             self._interrupt(frame)
 
     def _tell(self, byte: int) -> None:
@@ -222,10 +231,10 @@ class Stopper:
                 self._closing_is_late = time.monotonic() - closing >= _CLOSING_SECONDS
             for listener in self.listeners:
                 listener()
-            hangup = 0 if self.hung_up and not self._in_user_code else max(0, hangup - 1)
+            hangup = 0 if self.put_off or (self.hung_up and not self._in_user_code) else max(0, hangup - 1)
             if (
                 (arrived and self.signal is None)
-                or (self._woken and self._in_user_code)
+                or ((self._woken or self.hung_up) and self._in_user_code)
                 or hangup
                 or self._closing_is_late
             ):

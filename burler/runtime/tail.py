@@ -40,13 +40,14 @@ class Tail:
         self.engine = engine
         self._result = result
         self._settings = engine.settings
-        self._begun = engine.clock.monotonic()
+        self._begun = self._anew = engine.clock.monotonic()
         self._discovered = self._begun
         self.generation = 0
         self.sources = {one.spec.tap_stream_id: source_of(one, self._settings, self._begun) for one in engine.plan}
         self._crew = self._new_crew()
         self._rounds = Rounds(engine, result, lambda: self.generation)
-        self._told_late = False
+        self._told_late = self._told_put_off = False
+        self._discoveries_cut = 0  # in a row, by SIGHUP
         self._left: list[str] = []  # streams whose functions are blocked at the end
 
     def _new_crew(self) -> Crew:
@@ -66,7 +67,7 @@ class Tail:
             errors of the sink and of the run as a whole.
         """
         engine = self.engine
-        engine.stopper.on_hangup = self._cut_rounds
+        engine.stopper.may_hang_up, engine.stopper.on_hangup = self._may_begin_anew, self._cut_rounds
         tail_said.announce(self.sources.values(), self._settings)
         if self._nothing_left():
             engine.stopper.end()
@@ -114,6 +115,13 @@ class Tail:
         """Whether a thread that was started then has to end."""
         return self._ended() or self.generation != generation or self.engine.stopper.hung_up
 
+    def _may_begin_anew(self) -> bool:
+        """In the handler of SIGHUP, so without a lock: whether it is seen to now. What earlier ones have cut must have
+        come to its end, or have had its time, twice as long after each cut: with a SIGHUP each second no full table
+        would ever be whole."""
+        cuts = max(self._discoveries_cut, *(one.cuts for one in tuple(self.sources.values()) if one.due is not None), 0)
+        return not cuts or self.engine.clock.monotonic() >= self._anew + 2.0 ** (cuts - 1)
+
     def _cut_rounds(self) -> None:
         """In the handler of SIGHUP: flags only."""
         for run in tuple(self.engine.running):
@@ -128,20 +136,33 @@ class Tail:
             with engine.lock:
                 for run in list(engine.running):
                     run.abandon()
+                    if not run.pushes and run.name in self.sources:
+                        self.sources[run.name].cuts += 1
         self._crew = self._new_crew()
+        engine.stopper.hung_up = False  # one that comes from here on may find a client that is older than itself
         engine.session.renew_client()
         self._wait_for(engine.session.clients.close_old())
-        engine.stopper.hung_up = False
+        self._anew, self._told_put_off = engine.clock.monotonic(), False
         rediscover(engine, self.sources, lambda _new: None)  # all threads begin behind this
+        self._discoveries_cut = self._discoveries_cut + 1 if engine.stopper.hung_up else 0
         now = engine.clock.monotonic()
         for source in self.sources.values():
             source.busy = False
             if source.tries.for_good:
                 source.tries, source.due = Tries(self._settings), now
             elif source.due is not None and (not source.full or source.tries.failures):
-                source.due = now
+                source.due = min(source.due, now)  # who has waited longest is first
         if engine.watch is not None:
             engine.watch.client_renewed()
+
+    def _see_to_hangup(self) -> None:
+        """One that was put off."""
+        stopper = self.engine.stopper
+        if stopper.put_off and self._may_begin_anew():
+            stopper.hang_up()
+        elif stopper.put_off and not self._told_put_off:
+            self._told_put_off = True
+            logger.info("SIGHUP: waits for streams that the one before has cut, but not for ever")
 
     def _wait_for(self, closing: threading.Thread | None) -> None:
         """The old client is closed before the new one is made: a source may allow but one. Not for long."""
@@ -199,7 +220,7 @@ class Tail:
                     continue
                 source = next_due(self.sources.values())
                 if source is not None and source.due is not None and source.due <= now:
-                    self._warn_if_late(source, now - source.due)
+                    self._warn_if_late(source, now - max(source.due, self._anew))
                     source.busy, source.told, source.began = True, False, now
                     source.rounds += 1
                     return source
@@ -303,6 +324,7 @@ class Tail:
     def tick(self, *, whole: bool) -> None:
         """What is due by time; under the engine's lock."""
         engine, now, due = self.engine, self.engine.clock.monotonic(), self.state_due
+        self._see_to_hangup()
         if due is not None and now >= due:
             engine.write_state()
         if whole:

@@ -52,6 +52,8 @@ class Rounds:
             return self._generation() != generation
 
         run = engine.run_one(planned, rows, errors, source.kept, is_stale=is_stale)
+        if run is not None and not run.abandoned and not run.pushes:
+            source.cuts = source.cuts + 1 if run.is_cut and run.status != "succeeded" else 0
         if is_stale() or (run is not None and run.abandoned):
             return False  # another one has begun in its place
         seconds = engine.clock.monotonic() - begun

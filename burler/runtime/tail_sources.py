@@ -28,6 +28,7 @@ class Source:
         busy: a thread is at it.
         told: it was asked for (wake) while a round was under way.
         gone: discovery no longer finds it.
+        cuts: its rounds that SIGHUP has cut since one came to its end; not those of a tail function, which never do.
         age_seconds: of a full table: how old its rows may become; None: it is read once.
     """
 
@@ -43,6 +44,7 @@ class Source:
     busy: bool = False
     told: bool = False
     gone: bool = False
+    cuts: int = 0
 
     @property
     def name(self) -> str:

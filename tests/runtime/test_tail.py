@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import os
+import signal
 
 import pytest
 
@@ -495,3 +497,83 @@ def test_a_clock_that_goes_back_ends_no_tail():
     out = tail(tap, clock=clock, rounds=4)
     assert [row["id"] for row in out.records("rows")] == [1, 2, 3, 4]
     assert not out.result.errors
+
+
+class Storm:
+    """A SIGHUP each second, until what it disturbs has been called 20 times."""
+
+    def __init__(self):
+        self.calls = {}
+        self.clients = 0
+        self.told = []  # how many clients there were at each SIGHUP
+
+    def client(self):
+        self.clients += 1
+        return self.clients
+
+    def rows(self, name, stream, count):
+        self.calls[name] = self.calls.get(name, 0) + 1
+        for i in range(count):
+            yield {"id": i, "text": name}
+            if self.calls[name] < 20:
+                self.told.append(self.clients)
+                os.kill(os.getpid(), signal.SIGHUP)
+            stream.wait(1)
+
+
+def test_a_full_table_is_whole_in_the_end_under_a_storm_of_hangups():
+    tap, storm = burler.tap("tap-t"), Storm()
+    tap.client(storm.client)
+
+    @tap.sync("table", key_properties="id", schema=ID)
+    def table(client, stream):
+        yield from storm.rows("table", stream, 20)
+
+    out = tail(tap)
+    assert 2 <= storm.calls["table"] <= 7  # a second, then 2, 4, 8, 16, 32
+    versions = [message["version"] for message in out.messages if message["type"] == "RECORD"]
+    activated = [message["version"] for message in out.messages if message["type"] == "ACTIVATE_VERSION"]
+    assert (activated[-1], versions.count(activated[-1])) == (versions[-1], 20)
+
+
+def test_each_partition_is_whole_in_the_end_under_a_storm_of_hangups():
+    tap, storm = burler.tap("tap-t"), Storm()
+    tap.partitions("parts")(lambda: [{"part": part} for part in "abc"])
+
+    @tap.sync("parts", key_properties=["id", "text"], replication_key="id", schema=ID)
+    def parts(stream, partition):
+        yield from storm.rows(partition["part"], stream, 8)
+
+    out = tail(tap, rounds=1)
+    assert max(storm.calls.values()) <= 8
+    assert sorted(storm.calls) == ["a", "b", "c"]
+    marks = out.states[-1]["bookmarks"]["parts"]["partitions"]
+    assert [mark["id"] for mark in marks.values()] == [7] * 3
+
+
+def test_of_many_hangups_the_last_is_seen_to_as_well():
+    tap, storm = burler.tap("tap-t"), Storm()
+    tap.client(storm.client)
+    seconds = iter([5] * 12)
+
+    @tap.sync("rows", key_properties="id", replication_key="id", order="asc", schema=ID)
+    def rows(client, stream):
+        yield from storm.rows("rows", stream, next(seconds, 0))
+
+    tail(tap, rounds=30)
+    assert storm.clients > storm.told[-1]
+    assert storm.clients < len(storm.told)
+
+
+def test_no_stream_stands_behind_others_for_ever_under_a_storm_of_hangups():
+    tap, storm = burler.tap("tap-t"), Storm()
+
+    for name in ("a", "b", "c"):
+
+        @tap.sync(name, key_properties="id", replication_key="id", order="asc", schema=ID)
+        def rows(stream):
+            yield from storm.rows(stream.name, stream, 3)
+
+    out = tail(tap, rounds=2)
+    assert max(storm.calls.values()) <= 8
+    assert {name: mark["id"] for name, mark in out.states[-1]["bookmarks"].items()} == dict.fromkeys("abc", 2)

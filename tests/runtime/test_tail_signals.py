@@ -192,7 +192,9 @@ def test_what_is_no_tail_ends_by_a_hangup_while_it_begins(tmp_path, args):
 
 
 def test_a_hangup_at_the_very_end_changes_nothing(tail):
-    one = tail(POLLED.replace('print("CLOSED"', 'import os, signal; os.kill(os.getpid(), signal.SIGHUP); print("CLOSED"'))
+    one = tail(
+        POLLED.replace('print("CLOSED"', 'import os, signal; os.kill(os.getpid(), signal.SIGHUP); print("CLOSED"')
+    )
     one.until("STATE")
     assert one.end() == 0
     assert one.said.count("CLOSED") == 1
@@ -354,6 +356,58 @@ def test_a_client_that_blocks_while_it_is_made_or_closed_stops_nobody_else(tail,
         assert time.monotonic() - begun < 15
     pushed = [m["record"]["id"] for m in one.messages if m["type"] == "RECORD" and m["stream"] == "pushed"]
     assert one.messages[-1]["value"]["bookmarks"]["pushed"]["id"] == pushed[-1]
+
+
+STORM = """
+import socket, sys, burler
+tap = burler.tap("tap-x")
+made = []
+
+@tap.client
+def client():
+    made.append(1)
+    print("CLIENT", len(made), file=sys.stderr, flush=True)
+    return made
+
+@tap.tail("pushed", key_properties="id", replication_key="id", order="asc")
+def pushed(client):
+    a, b = socket.socketpair()
+    with a, b:
+        a.recv(1)
+    yield {"id": 1}
+
+@tap.sync("table", key_properties="id")
+def table(stream):
+    for i in range(15):
+        yield {"id": i}
+        stream.wait(0.1)
+tap.schema("pushed", SCHEMA)
+tap.schema("table", SCHEMA)
+"""
+
+
+def test_a_hangup_that_was_put_off_ends_what_blocks_once_the_table_is_whole(tail):
+    one = tail(STORM)
+    one.until("RECORD", count=2)
+    over, made = threading.Event(), [0]
+
+    def storm() -> None:
+        while not over.wait(0.1):
+            made[0] = one.said.count("CLIENT")
+            one.process.send_signal(signal.SIGHUP)
+
+    thread = threading.Thread(target=storm)
+    thread.start()
+    try:
+        one.until("ACTIVATE_VERSION", count=2)  # the first one stands before the rows
+    finally:
+        over.set()
+        thread.join()
+    limit = time.monotonic() + 60
+    while one.said.count("CLIENT") == made[0] and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert one.said.count("CLIENT") > made[0] >= 2  # the last one was seen to as well
+    assert one.end() == 0
 
 
 STUCK = """
