@@ -65,7 +65,7 @@ __all__ = [
 
 # ``import burler`` is enough for ``burler.http.Client``: these packages are imported when they are first asked for.
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "JsonPage": "pipeline.pages",
@@ -77,4 +77,5 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "wsdl": "schema.wsdl_source",
         },
         packages=("batch", "files", "graphql", "http", "lake", "patterns", "soap", "spec", "sql", "verify"),
+        others=("config", "errors", "schema", "singer", "spark", "testing"),
     )

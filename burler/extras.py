@@ -26,13 +26,16 @@ def require(module: str, *, extra: str, needed_for: str) -> ModuleType:
         raise MissingExtra(package, extra=extra, needed_for=needed_for) from None
 
 
-def lazy_names(package: str, where: Mapping[str, str], *, packages: Collection[str] = ()) -> Callable[[str], Any]:
-    """A package's ``__getattr__``: public names that are imported when somebody first asks for them, so that
-    ``import burler`` stays quick.
+def lazy_names(
+    package: str, where: Mapping[str, str], *, packages: Collection[str] = (), others: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's ``__getattr__`` and ``__dir__``: public names that are imported when somebody first asks for them,
+    so that ``import burler`` stays quick, and what ``dir()``, and so the TAB key, shows of them.
 
     Args:
         where: name -> the module that has it, below ``package``.
-        packages: names below ``package`` that are imported themselves.
+        packages: names below ``package`` that are imported themselves; shown beside ``__all__``.
+        others: packages below it that are shown once they are imported.
     """
 
     def find(name: str) -> Any:
@@ -44,4 +47,8 @@ def lazy_names(package: str, where: Mapping[str, str], *, packages: Collection[s
         setattr(sys.modules[package], name, value)
         return value
 
-    return find
+    def shown() -> list[str]:
+        module = sys.modules[package]
+        return sorted({*module.__all__, *packages, *(vars(module).keys() & set(others))})
+
+    return find, shown

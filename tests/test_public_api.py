@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pickle
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -34,6 +37,41 @@ def test_all_is_what_is_there(package):
     assert list(package.__all__) == sorted(package.__all__, key=lambda name: (not name.isupper(), name))
     with pytest.raises(AttributeError, match="no_such_name"):
         package.no_such_name  # noqa: B018
+
+
+LAZY = sorted(path.parent for path in ROOT.rglob("__init__.py") if "= lazy_names(" in path.read_text())
+
+
+@pytest.mark.parametrize("folder", LAZY, ids=lambda folder: str(folder.relative_to(ROOT.parent)))
+def test_dir_shows_the_public_names_and_nothing_else(folder):
+    """What the TAB key offers, before and after somebody has used a name; each of them is there."""
+    name = ".".join(folder.relative_to(ROOT.parent).parts)
+    code = f"""if True:
+        import importlib, {name} as package
+        more = {{name for name in dir(package) if name not in package.__all__}}
+        assert dir(package) == sorted({{*package.__all__, *more}}), dir(package)
+        for name in more:  # packages below it
+            assert importlib.import_module(package.__name__ + "." + name) is getattr(package, name), name
+        scope = {{}}
+        exec("from {name} import *", scope)
+        assert scope.keys() - {{"__builtins__"}} == set(package.__all__)
+        assert set(dir(package)) == {{*package.__all__, *more}}, dir(package)
+        print(*sorted(more))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    packages = "batch config errors files graphql http lake patterns schema singer soap spec sql verify"
+    assert done.stdout.strip() == (packages if name == "burler" else "")
+
+
+def test_dir_shows_packages_that_the_user_has_imported():
+    code = "import burler, burler.testing, burler.spark; print({'testing', 'spark'} <= set(dir(burler)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
+
+
+def test_classes_that_came_late_are_pickled():
+    for cls in (burler.http.Offset, burler.graphql.Rows, burler.files.Csv, burler.JsonPage):
+        assert pickle.loads(pickle.dumps(cls)) is cls
 
 
 def test_a_name_and_its_module_do_not_get_in_each_others_way():

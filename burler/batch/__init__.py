@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ExportFiles", "convert", "expand", "message_schema", "pack", "prune", "read"]
 
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "BatchFiles": "native",

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "ConfigFiles": "writeback",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Csv", "Part", "export", "read", "schema"]
 
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "Csv": "csv_options",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["SCALARS", "Cursor", "Offset", "PageNumber", "Query", "Rows", "schema", "schemas"]
 
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "SCALARS": "scalars",

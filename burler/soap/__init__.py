@@ -25,4 +25,4 @@ if TYPE_CHECKING:
 __all__ = ["Client", "Fault", "rows"]
 
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-    __getattr__ = lazy_names(__name__, {"Client": "client", "Fault": "faults", "rows": "objects"})
+    __getattr__, __dir__ = lazy_names(__name__, {"Client": "client", "Fault": "faults", "rows": "objects"})

@@ -66,11 +66,7 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-    __getattr__ = lazy_names(__name__, _HOME)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    __getattr__, __dir__ = lazy_names(__name__, _HOME)
 
 
 class _Package(ModuleType):

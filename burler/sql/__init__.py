@@ -27,4 +27,4 @@ if TYPE_CHECKING:
 __all__ = ["Column", "Database", "Table"]
 
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-    __getattr__ = lazy_names(__name__, {"Column": "tables", "Database": "database", "Table": "tables"})
+    __getattr__, __dir__ = lazy_names(__name__, {"Column": "tables", "Database": "database", "Table": "tables"})

@@ -179,6 +179,7 @@ def test_names_that_come_late_are_known_to_checkers():
             for call in ast.walk(tree)
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "lazy_names"
             for keyword in call.keywords
+            if keyword.arg == "packages"
             for one in ast.walk(keyword.value)
             if isinstance(one, ast.Constant)
         }

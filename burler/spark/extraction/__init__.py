@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 __all__ = ["extract"]
 
 if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checker
-    __getattr__ = lazy_names(__name__, {"extract": "extracting"})
+    __getattr__, __dir__ = lazy_names(__name__, {"extract": "extracting"})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["DefaultSource", "PushingReader", "Reader", "read", "reference"]
 
 _CLASSES = ("DefaultSource", "Reader", "PushingReader")
-_others = lazy_names(__name__, {"read": "sending", "reference": "sending"})
+_others, __dir__ = lazy_names(__name__, {"read": "sending", "reference": "sending"})
 
 
 def __getattr__(name: str) -> Any:
