@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from burler.declare.records_path import path_of
-from burler.errors import FileError
+from burler.errors import DeclarationError, FileError
 from burler.files.added import Adder, check_added
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table, csv_batches
@@ -18,6 +18,7 @@ from burler.files.members import members
 from burler.files.names import FORMATS, check_format, check_packing, format_of, printable, split_name
 from burler.files.parquet_pages import parquet_batches
 from burler.files.unpacking import Unpacked, said, seekable_copy, unpack
+from burler.numbers import is_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ class Options:
         """
         check_format(format)
         check_packing(compression)
+        odd = next((name for name, limit in limits.items() if not is_count(limit, 1)), None)
+        if odd is not None:
+            raise DeclarationError(
+                f"burler.files: {odd}={limits[odd]!r:.60}; it is a whole number of bytes, 1 or more."
+            )
         return cls(format, compression, member, csv, path_of(records_path), check_added(add), **limits)
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler.errors import DeclarationError
+from burler.numbers import is_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ class Csv:
         for name in ("null_values", "true_values", "false_values"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
-        if self.skip_rows < 0 or self.block_bytes < 1:
-            raise DeclarationError("burler.files.Csv: skip_rows is 0 or more, block_bytes 1 or more.")
+        if not is_count(self.skip_rows, 0) or not is_count(self.block_bytes, 1):
+            raise DeclarationError("burler.files.Csv: skip_rows is a whole number, 0 or more; block_bytes 1 or more.")
         if self.zone is not None:
             _check_zone(self.zone)
 

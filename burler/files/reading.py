@@ -13,6 +13,7 @@ from burler.files.contents import Options
 from burler.files.csv_options import Csv
 from burler.files.listing import patterns_of
 from burler.files.pages import Pages, Reading
+from burler.numbers import is_measure
 
 _MIB = 1 << 20
 Patterns = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -89,7 +90,7 @@ def read(
         max_unpacked_bytes=max_unpacked_bytes,
     )
     _check_words(order=order, on_bad_file=on_bad_file, on_no_files=on_no_files)
-    if settle_seconds < 0:
+    if not is_measure(settle_seconds) or settle_seconds < 0:
         raise DeclarationError(f"burler.files.read: settle_seconds={settle_seconds!r}; it is 0 or more.")
     reading = Reading(
         patterns_of(pattern),

@@ -18,6 +18,7 @@ from burler.files.csv_pages import Table
 from burler.files.listing import File, find, patterns_of
 from burler.files.names import shown
 from burler.files.text_columns import narrowing
+from burler.numbers import is_count
 from burler.pipeline.pages import JsonPage, PageError, rows_of
 from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
 
@@ -114,8 +115,8 @@ def schema(
     options = Options.checked(
         format=format, compression=compression, member=member, csv=csv, records_path=records_path, add=add
     )
-    if sample_rows < 1 or sample_files < 1:
-        raise DeclarationError("burler.files.schema: sample_rows and sample_files are 1 or more.")
+    if not is_count(sample_rows, 1) or not is_count(sample_files, 1):
+        raise DeclarationError("burler.files.schema: sample_rows and sample_files are whole numbers, 1 or more.")
     if not callable(pattern):
         pattern = patterns_of(pattern)
     chosen = (formats,) if isinstance(formats, str) else tuple(formats)

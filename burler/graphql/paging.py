@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from burler.errors import DeclarationError, PagingError
+from burler.numbers import is_count
 
 Variables = dict[str, Any]
 
@@ -122,6 +123,10 @@ class PageNumber:
 
     def __post_init__(self) -> None:
         _check_until("PageNumber", self.until)
+        if not is_count(self.first_page, 0):
+            raise DeclarationError(
+                f"PageNumber: first_page is {self.first_page!r:.40}; it is a whole number, 0 or more."
+            )
         if self.until == "short" and self.size is None:
             raise DeclarationError("PageNumber(until='short') needs size=, the variable of the page size.")
 

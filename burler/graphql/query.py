@@ -20,6 +20,7 @@ from burler.graphql.pruning import Wanted, pruned, wanted_by
 from burler.graphql.reading import Reading
 from burler.graphql.replies import THROTTLED, TOO_COMPLEX
 from burler.graphql.spots import Emitted, Path, Rows, Spot, only_rows, resolve, spots_of
+from burler.numbers import is_count
 
 if TYPE_CHECKING:
     from burler.graphql.json_schema import QuerySchema
@@ -117,9 +118,8 @@ class Query:
             raise DeclarationError(f"{self.where}: on_error is {self.on_error!r:.40}; it is 'fail' or 'warn'.")
         if self.method not in ("POST", "GET"):
             raise DeclarationError(f"{self.where}: method is {self.method!r:.40}; it is 'POST' or 'GET'.")
-        size = self.page_size
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise DeclarationError(f"{self.where}: page_size is {size!r:.40}; it is 1 or more.")
+        if self.page_size is not None and not is_count(self.page_size, 1):
+            raise DeclarationError(f"{self.where}: page_size is {self.page_size!r:.40}; it is 1 or more.")
         if self.paging is not None and not isinstance(self.paging, WAYS) and not callable(self.paging):
             raise DeclarationError(
                 f"{self.where}: paging is {self.paging!r:.60}; it is a Cursor, an Offset, a PageNumber or a function."

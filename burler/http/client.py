@@ -12,7 +12,16 @@ from burler.errors import DeclarationError
 from burler.http.limits import Limiter
 from burler.http.masking import mask_url
 from burler.http.misspelt import names_options, request_of
-from burler.http.options import MIB, RETRY_STATUSES, Backoff, Options, check_pool, check_timeout, exponential
+from burler.http.options import (
+    MIB,
+    RETRY_STATUSES,
+    Backoff,
+    Options,
+    check_bytes,
+    check_pool,
+    check_timeout,
+    exponential,
+)
 from burler.http.origins import joined, taken_apart
 from burler.http.prepared import hide_given, is_secret_header
 from burler.http.request import Request
@@ -159,6 +168,8 @@ class Client(Verbs):
         """
         if request.timeout_seconds is not None:
             check_timeout(request.timeout_seconds)
+        if request.max_response_bytes is not None:
+            check_bytes("max_response_bytes", request.max_response_bytes)
         run = running()
         if run is None or not run.source_state.automatic:
             return self._sender.send(request, check)
@@ -230,6 +241,8 @@ class Client(Verbs):
         """
         from burler.http.downloading import download
 
+        if max_bytes is not None:
+            check_bytes("max_bytes", max_bytes)
         request = Request(
             "GET", path, params=params, headers=headers, endpoint=endpoint, timeout_seconds=timeout_seconds
         )

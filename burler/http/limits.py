@@ -85,15 +85,17 @@ class Limiter:
     """Says when the next request may begin; each server (scheme, host, port) has limits of its own.
 
     ``per_second`` spaces requests evenly; ``per_minute`` lets them go as they come, but never more than so many in any
-    60 seconds. ``pause`` is what the server itself asks for. The lock is held for arithmetic alone, not while waiting.
+    60 seconds; one that is not whole, such as 1.5, spaces them evenly, too. ``pause`` is what the server itself asks
+    for. The lock is held for arithmetic alone, not while waiting.
     """
 
     def __init__(self, per_second: float | None = None, per_minute: float | None = None) -> None:
         self._lock = threading.Lock()
         self._gap = 1 / per_second if per_second else 0.0
-        if per_minute is not None and per_minute < 1:
-            self._gap, per_minute = max(self._gap, 60 / per_minute), None
-        self._per_minute = None if per_minute is None else int(per_minute)
+        whole = None if per_minute is None else int(per_minute)
+        if per_minute is not None and whole != per_minute:  # a window holds no part of a request
+            self._gap, whole = max(self._gap, _WINDOW_SECONDS / per_minute), None
+        self._per_minute = whole
         self._books: dict[Origin | None, _Book] = {}
 
     def pause(self, seconds: float, why: str, clock: Clock, origin: Origin | None = None) -> float:

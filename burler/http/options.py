@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from burler.errors import DeclarationError
 from burler.http.masking import mask_url
 from burler.http.origins import is_absolute
+from burler.numbers import is_count, is_measure
 
 MIB = 1024 * 1024
 RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
@@ -67,18 +67,19 @@ class Options:
         if odd is not None:
             _refuse(f"headers has a name that is no text: {odd!r:.60}")
         check_timeout(self.timeout_seconds)
-        for name in ("retries", "max_wait_seconds", "max_redirects"):
-            if not _is_number(getattr(self, name)) or getattr(self, name) < 0:
-                _refuse(f"{name} must be a number from 0 on, not {getattr(self, name)!r}")
+        for name in ("retries", "max_redirects"):
+            if not is_count(getattr(self, name), 0):
+                _refuse(f"{name} must be a whole number from 0 on, not {getattr(self, name)!r:.60}")
+        if not _is_number(self.max_wait_seconds) or self.max_wait_seconds < 0:
+            _refuse(f"max_wait_seconds must be a number from 0 on, not {self.max_wait_seconds!r:.60}")
         for name in ("requests_per_second", "requests_per_minute"):
             limit = getattr(self, name)
-            if limit is not None and not (_is_number(limit) and 0 < limit < math.inf):
+            if limit is not None and not (is_measure(limit) and limit > 0):
                 _refuse(f"{name} must be a number above 0, not {limit!r}; leave it out for no limit")
-        if not _is_number(self.max_response_bytes) or self.max_response_bytes < 1:
-            _refuse(f"max_response_bytes must be a number of bytes above 0, not {self.max_response_bytes!r}")
+        check_bytes("max_response_bytes", self.max_response_bytes)
         statuses: Any = self.retry_statuses
-        if not isinstance(statuses, Collection) or not all(map(_is_number, statuses)):
-            _refuse(f"retry_statuses must be a collection of numbers, such as (429, 503), not {statuses!r:.60}")
+        if not isinstance(statuses, Collection) or not all(is_count(status, 0) for status in statuses):
+            _refuse(f"retry_statuses must be a collection of whole numbers, such as (429, 503), not {statuses!r:.60}")
         strategy: Any = self.backoff_strategy
         if not callable(strategy):
             _refuse("backoff_strategy must be a function that gives waits, such as backoff.expo, not what it gave")
@@ -97,11 +98,15 @@ def check_timeout(given: Any) -> None:
         _refuse(f"timeout_seconds must be seconds above 0, or a pair (to connect, between two bytes), not {given!r}")
 
 
+def check_bytes(name: str, given: Any) -> None:
+    """Raise DeclarationError for anything but a number of bytes above 0."""
+    if not is_count(given, 1):
+        _refuse(f"{name} must be a whole number of bytes above 0, not {given!r:.60}")
+
+
 def check_pool(size: Any) -> None:
     """Raise DeclarationError for anything but None and a number of connections above 0."""
-    if size is None:
-        return
-    if not isinstance(size, int) or not _is_number(size) or size < 1:
+    if size is not None and not is_count(size, 1):
         _refuse(f"pool_size must be a number of connections above 0, not {size!r:.60}")
 
 

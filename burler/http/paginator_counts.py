@@ -18,11 +18,11 @@ from burler.http.paginator_parts import (
     count_of,
     dotted,
     ended,
-    is_count,
     put,
     total_of,
     where_it_begins,
 )
+from burler.numbers import is_count
 
 if TYPE_CHECKING:
     from burler.http.paginators import Paginator, PagingFunction

@@ -117,11 +117,6 @@ def _carried(request: Request, param: str, into: Into) -> Any:
     return body
 
 
-def is_count(value: Any, least: int) -> bool:
-    """Whether an option is a whole number of at least so much."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
 def total_of(reply: Reply, path: str | tuple[str, ...] | None) -> int | None:
     """A total that the reply names, as a number or as digits; None if it names none.
 

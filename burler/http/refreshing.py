@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from burler.declare.inject import call, place_of, wanted
 from burler.errors import DeclarationError
 from burler.http.renewing import RenewedAuth, Rules
 from burler.http.token_store import Token, TokenKeys, TokenStore, token_of
+from burler.numbers import is_measure
 
 if TYPE_CHECKING:
     from burler.http.client import Client
@@ -130,7 +130,7 @@ def _period(minutes: float | None, short: float | None, seconds: float | None) -
     if len(given) > 1:
         raise DeclarationError("periodic(): give one of minutes=, min= and seconds=.")
     period = given[0] if given else 25
-    if isinstance(period, bool) or not isinstance(period, int | float) or not math.isfinite(period) or period <= 0:
+    if not is_measure(period) or period <= 0:
         raise DeclarationError("periodic(): the time must be a number above 0: periodic(refresh, minutes=25).")
     return float(period if seconds is not None else 60 * period)
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from burler.context import StreamRun
+from burler.numbers import is_count
 from burler.patterns.progress import Progress, failed, lookback_of
 
 _DIGITS = re.compile(r"-?[0-9]{1,4000}", re.ASCII)
@@ -59,7 +60,7 @@ def id_ranges(
     Raises:
         BurlerError: a key that is no integer; text of different lengths; a size below 1.
     """
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+    if not is_count(size, 1):
         raise failed(stream, f"id_ranges(): size is {size!r:.60}; it must be 1 or more.")
     progress = Progress(stream, keep, state_key, what="id_ranges()")
     back = lookback_of(stream)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from burler.errors import BurlerError
+from burler.numbers import is_count
 from burler.patterns.items import count_rows, is_page
 
 _MOST_PAGES = 100_000
@@ -59,7 +60,7 @@ def offsets(
     Raises:
         BurlerError: a page that repeats itself; too many pages; something that is no page, or bytes.
     """
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+    if not is_count(size, 1):
         raise BurlerError(f"offsets(): size is {size!r:.60}; it must be 1 or more.")
     return _offsets(fetch, size, _Guard("offset", most_pages, may_repeat))
 

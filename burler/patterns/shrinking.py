@@ -9,6 +9,7 @@ from typing import Any
 
 from burler.context import StreamRun
 from burler.errors import BurlerError
+from burler.numbers import is_count
 from burler.patterns.date_windows import Window, window_of
 from burler.patterns.items import count_rows, items_of
 from burler.patterns.progress import failed
@@ -66,7 +67,7 @@ def read_windows(
         plan.calendar.length(least, "smallest", least=DAY if dates else dt.timedelta(microseconds=1))
     except BadTime as error:
         raise failed(stream, f"read_windows(): {error}") from None
-    if most_rows is not None and (isinstance(most_rows, bool) or not isinstance(most_rows, int) or most_rows < 1):
+    if most_rows is not None and not is_count(most_rows, 1):
         raise failed(stream, f"read_windows(): most_rows is {most_rows!r:.60}; it must be 1 or more.")
     return _read(plan, _Reading(stream, fetch, too_much, most_rows), _Lengths(least))
 

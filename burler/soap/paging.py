@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from burler.errors import DeclarationError, PagingError
+from burler.numbers import is_count
 
 
 class Paging:
@@ -34,6 +35,8 @@ class Paging:
             raise DeclarationError(f"{place}: until='{until}' is unknown. Known: 'empty', 'short'.")
         if until == "short" and page_size is None:
             raise DeclarationError(f"{place}: until='short' needs page_size=: fewer rows than what?")
+        if page_size is not None and not is_count(page_size, 1):
+            raise DeclarationError(f"{place}: page_size is {page_size!r:.40}; it is a whole number, 1 or more.")
         self._operation = operation
         self._param = page_param
         self._follows = next_page is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.context import StreamRun, running
 from burler.errors import SqlError
+from burler.numbers import is_measure
 from burler.singer.catalog import Catalog
 from burler.sql import discovery
 from burler.sql.catalog import catalog_of
@@ -74,7 +75,7 @@ class Database:
             ("connect_timeout_seconds", connect_timeout_seconds),
             ("statement_timeout_seconds", statement_timeout_seconds),
         ):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > 0):
+            if value is not None and (not is_measure(value) or value <= 0):
                 raise SqlError(f"{name} must be a number of seconds above 0, not {value!r:.40}.")
         if naive_times not in ("warn", "utc"):
             raise SqlError(f"naive_times must be 'warn' or 'utc', not {naive_times!r:.40}.")

@@ -70,6 +70,11 @@ def test_columns_that_say_where_a_row_comes_from(box):
         {"on_bad_file": "maybe"},
         {"on_no_files": "x"},
         {"settle_seconds": -1},
+        {"settle_seconds": float("inf")},
+        {"settle_seconds": float("nan")},
+        {"max_line_bytes": "3"},
+        {"max_document_bytes": float("inf")},
+        {"max_unpacked_bytes": 2.5},
         {"add": ("_nothing",)},
     ],
 )

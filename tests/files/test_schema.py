@@ -196,6 +196,7 @@ def test_files_that_say_nothing_are_an_error_of_the_declaration(box, name, text,
 
 
 def test_options_that_can_not_be():
-    for options in ({"sample_rows": 0}, {"sample_files": 0}, {"format": "x"}, {"add": ("x",)}):
+    wrong = ({"sample_rows": 0}, {"sample_rows": float("inf")}, {"sample_files": 0}, {"sample_files": 1.5})
+    for options in (*wrong, {"format": "x"}, {"add": ("x",)}):
         with pytest.raises(DeclarationError):
             schema("x.csv", **options)

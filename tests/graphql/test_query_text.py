@@ -103,6 +103,9 @@ def test_ways_to_page_that_can_not_work_are_refused():
         Offset(until="never")
     with pytest.raises(DeclarationError, match="needs size="):
         PageNumber(until="short")
+    for number in (1.5, "1", True, -1):
+        with pytest.raises(DeclarationError, match="it is a whole number, 0 or more"):
+            PageNumber(first_page=number)
     assert Cursor("a.b").names() == ("cursor",)
 
 

@@ -321,13 +321,21 @@ def test_with_options_changes_credentials(server):
         ({"timeout_seconds": None}, "timeout_seconds"),
         ({"timeout_seconds": (1, 2, 3)}, "timeout_seconds"),
         ({"timeout_seconds": float("nan")}, "timeout_seconds"),
-        ({"retries": -1}, "retries must be a number from 0 on"),
+        ({"retries": -1}, "retries must be a whole number from 0 on"),
+        ({"retries": 2.5}, "retries must be a whole number from 0 on, not 2.5"),
+        ({"retries": float("inf")}, "retries must be a whole number from 0 on, not inf"),
+        ({"max_redirects": 1.5}, "max_redirects must be a whole number from 0 on, not 1.5"),
+        ({"max_redirects": True}, "max_redirects must be a whole number from 0 on, not True"),
+        ({"max_response_bytes": 2.5}, "max_response_bytes must be a whole number of bytes above 0, not 2.5"),
+        ({"max_response_bytes": float("inf")}, "max_response_bytes must be a whole number of bytes above 0, not inf"),
+        ({"max_wait_seconds": float("nan")}, "max_wait_seconds must be a number from 0 on"),
+        ({"retry_statuses": [429, 2.5]}, "retry_statuses must be a collection of whole numbers"),
         ({"retries": "3"}, "retries"),
         ({"max_wait_seconds": None}, "max_wait_seconds"),
         ({"requests_per_second": 0}, "requests_per_second must be a number above 0"),
         ({"requests_per_minute": -1}, "requests_per_minute"),
         ({"max_response_bytes": 0}, "max_response_bytes"),
-        ({"retry_statuses": 429}, "retry_statuses must be a collection of numbers"),
+        ({"retry_statuses": 429}, "retry_statuses must be a collection of whole numbers"),
         ({"retry_statuses": ["429"]}, "retry_statuses"),
         ({"pool_size": 0}, "pool_size must be a number of connections above 0"),
         ({"pool_size": True}, "pool_size"),
@@ -359,6 +367,11 @@ def test_with_options_refuses_what_is_none(server):
             client.with_options(pool_size=1)
         with pytest.raises(DeclarationError, match="timeout_seconds"):
             client.get("/a", timeout_seconds=-1)
+        for size in (2.5, 0, "3", True, float("nan")):
+            with pytest.raises(DeclarationError, match="max_response_bytes must be a whole number of bytes above 0"):
+                client.get("/a", max_response_bytes=size)
+            with pytest.raises(DeclarationError, match="max_bytes must be a whole number of bytes above 0"):
+                client.download("/a", "a.bin", max_bytes=size)
 
 
 def test_a_subclass_may_name_its_backoff_strategy():

@@ -45,6 +45,22 @@ def test_per_minute_lets_them_come_but_never_more_in_any_minute():
     assert times_of(Limiter(per_minute=0.5), 3) == [0, 120, 240]
 
 
+def test_a_part_of_a_request_a_minute_is_none_that_is_left_out():
+    """1.5 a minute is one each 40 seconds, not one each minute."""
+    clock, began = Clock(), []
+
+    def page(_asked):
+        began.append(clock.monotonic())
+        return 200, {}, b"[]"
+
+    with serving(page) as server, Client(server.url, requests_per_minute=1.5, **clock.options) as client:
+        for _ in range(4):
+            client.get("/a")
+    assert [round(at - began[0], 6) for at in began] == [0, 40, 80, 120]
+    assert times_of(Limiter(per_minute=90.5), 2) == [0, round(60 / 90.5, 6)]
+    assert times_of(Limiter(per_minute=3.0), 4) == [0, 0, 0, 60]
+
+
 def test_both_limits_hold():
     assert times_of(Limiter(per_second=1, per_minute=3), 5) == [0, 1, 2, 60, 61]
 

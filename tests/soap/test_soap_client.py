@@ -125,6 +125,7 @@ def test_pages_in_a_circle_are_an_error(service):
         ({"following": len, "page_param": "Page"}, "following= stands alone"),
         ({"until": "never"}, "until='never' is unknown"),
         ({"until": "short", "page_param": "Page"}, "needs page_size="),
+        ({"until": "short", "page_param": "Page", "page_size": 2.5}, "page_size is 2.5; it is a whole number"),
         ({"rows": "Nothing"}, "there is no field 'Nothing' there"),
         ({"rows": "ListContactsResult.NextPage"}, "holds no records"),
         ({"page_param": "Page", "next_page": "ListContactsResult.Next"}, "next_page='ListContactsResult.Next'"),

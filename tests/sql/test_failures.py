@@ -67,7 +67,13 @@ def test_a_driver_that_is_not_installed(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "given", [{"connect_timeout_seconds": 0}, {"statement_timeout_seconds": "5"}, {"naive_times": "cet"}]
+    "given",
+    [
+        {"connect_timeout_seconds": 0},
+        {"statement_timeout_seconds": "5"},
+        {"connect_timeout_seconds": float("inf")},
+        {"naive_times": "cet"},
+    ],
 )
 def test_settings_that_are_none(given):
     with pytest.raises(SqlError, match=next(iter(given))):
