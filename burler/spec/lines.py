@@ -92,18 +92,12 @@ def _one(number: int, line: bytes, say: Say) -> Line | None:
     except UnicodeDecodeError as error:
         say("M201", f"a line is not UTF-8 ({error.reason} at byte {error.start + 1})", number)
         return None
-    except msgspec.ValidationError as error:
-        return _taken(number, line, str(error), say, odd=True)
     except (msgspec.DecodeError, RecursionError) as error:
-        return _taken(number, line, str(error), say, odd=False)
+        return _taken(number, line, error, say)
 
 
-def _taken(number: int, line: bytes, reason: str, say: Say, *, odd: bool) -> Line | None:
-    """What the typed decoder refuses; Python's takes NaN, halves of surrogate pairs and numbers of any size.
-
-    Args:
-        odd: what was read until then is JSON, and not what stands at its place in a message.
-    """
+def _taken(number: int, line: bytes, refused: Exception, say: Say) -> Line | None:
+    """What the typed decoder refuses; Python's takes NaN, halves of surrogate pairs and numbers of any size."""
     found: list[str] = []
 
     def constant(word: str) -> float:
@@ -115,7 +109,7 @@ def _taken(number: int, line: bytes, reason: str, say: Say, *, odd: bool) -> Lin
         if found:
             say("M201", f"a line holds {found[0]}, which JSON does not know", number)
             return None
-        return _line_of(number, wire, reason, say, odd=odd)
+        return _line_of(number, wire, refused, say)
     except RecursionError:
         say("M201", "a line is nested too deeply to be read", number)
     except json.JSONDecodeError as error:
@@ -128,20 +122,20 @@ def _taken(number: int, line: bytes, reason: str, say: Say, *, odd: bool) -> Lin
     return None
 
 
-def _line_of(number: int, wire: Any, reason: str, say: Say, *, odd: bool) -> Line | None:
+def _line_of(number: int, wire: Any, refused: Exception, say: Say) -> Line | None:
     """A message that the typed decoder refused, as far as it can be used."""
     if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
         say("M202", "a line is JSON and no message: an object with a text 'type' was expected", number)
         return None
-    if "recursion" in reason:
-        raise RecursionError
-    if "out of range" in reason:
+    if isinstance(refused, RecursionError):
+        raise refused
+    if "out of range" in str(refused):
         say("M219", "a line holds a number beyond doubles, which many targets can't take", number)
-    elif not odd:
+    elif not isinstance(refused, msgspec.ValidationError):
         say("M219", "a line holds half of a surrogate pair, which most targets can't take", number)
     else:
         kind = wire["type"][:SHOWN]
-        say("M202", f"a {kind} is not as it should be: {reason.replace('`', chr(39))}", number)
+        say("M202", f"a {kind} is not as it should be: {str(refused).replace('`', chr(39))}", number)
     wire = writable(wire)
     kinds: dict[str, type] = {"stream": str, "record": dict, "time_extracted": str, "version": int}
     given: dict[str, Any] = {key: wire[key] for key, kind in kinds.items() if isinstance(wire.get(key), kind)}
