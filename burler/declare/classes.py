@@ -26,7 +26,7 @@ from burler.declare import registry as reg
 from burler.declare.field import check_mapping
 from burler.declare.inject import place_of, short_path, wanted
 from burler.declare.option_checks import SETUP_PARAMETERS
-from burler.declare.options import OPTION_NAMES, stream_name
+from burler.declare.options import OPTION_NAMES, meant, stream_name
 from burler.declare.place import caller
 from burler.declare.spec import UserFunction
 from burler.errors import DeclarationError
@@ -272,14 +272,15 @@ def _is_method(cls: type, name: str) -> bool:
 
 
 def _check_attributes(cls: type, place: str) -> None:
-    """A misspelt attribute would be lost in silence: ``key_propertes`` means a stream without keys."""
+    """A misspelt attribute would be lost in silence: ``key_propertes`` means a stream without keys, and so does
+    ``primary_keys`` of a class that comes from another framework."""
     for base in cls.__mro__[:-1]:
         for name in vars(base):
             if name.startswith("_") or name in _KNOWN:
                 continue
-            close = difflib.get_close_matches(name, _KNOWN, n=1, cutoff=0.88)
+            close = meant(name, _KNOWN, cutoff=0.88)
             if close:
                 raise DeclarationError(
-                    f"{place}: class {cls.__name__} has '{name}'. Did you mean '{close[0]}'? "
+                    f"{place}: class {cls.__name__} has '{name}'. Did you mean '{close}'? "
                     "(A name of your own may begin with '_'.)"
                 )

@@ -102,6 +102,33 @@ class StreamOptions(TypedDict, total=False):
 
 
 OPTION_NAMES = tuple(StreamOptions.__annotations__)
+_FOREIGN = {
+    "primary_key": "key_properties",
+    "primary_keys": "key_properties",
+    "merge_key": "key_properties",
+    "cursor_field": "replication_key",
+    "incremental_key": "replication_key",
+    "bookmark_key": "replication_key",
+    "bookmark_properties": "replication_key",
+    "valid_replication_keys": "replication_key",
+    "sync_mode": "replication_method",
+    "forced_replication_method": "replication_method",
+    "is_sorted": "order",
+    "check_sorted": "on_unsorted",
+    "parent_stream": "parent",
+    "parent_stream_type": "parent",
+    "records_jsonpath": "records_path",
+    "schema_filepath": "schema",
+    "state_checkpoint_interval": "bookmark_strategy",
+}
+"""What the Singer SDK, singer-python, Airbyte and dlt call our options, where it is no other word for anything else."""
+
+
+def meant(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | None:
+    """What may have been meant by a name that is none of ``known``: another framework's word, or a misspelt one."""
+    if name in _FOREIGN:
+        return _FOREIGN[name]
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), None)
 
 
 def check_name(stream: Any, place: str, *, decorator: str = "sync") -> None:
@@ -146,8 +173,8 @@ def parse_options(
     for name, value in options.items():
         if name not in OPTION_NAMES:
             known = (*OPTION_NAMES, *beside)
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
+            close = meant(name, known)
+            hint = f" Did you mean '{close}'?" if close else ""
             if name == "overlap":
                 hint = f" It is said of a tail function: @tap.tail({stream!r}, overlap=True)."
             raise DeclarationError(f"{where}: unknown option '{name}'.{hint} Options: {', '.join(known)}.")

@@ -59,6 +59,32 @@ def test_a_misspelt_option(tap, form):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("primary_key", "key_properties"),
+        ("primary_keys", "key_properties"),
+        ("merge_key", "key_properties"),
+        ("cursor_field", "replication_key"),
+        ("incremental_key", "replication_key"),
+        ("bookmark_properties", "replication_key"),
+        ("valid_replication_keys", "replication_key"),
+        ("forced_replication_method", "replication_method"),
+        ("sync_mode", "replication_method"),
+        ("is_sorted", "order"),
+        ("check_sorted", "on_unsorted"),
+        ("parent_stream_type", "parent"),
+        ("records_jsonpath", "records_path"),
+        ("state_checkpoint_interval", "bookmark_strategy"),
+    ],
+)
+def test_a_word_of_another_framework(tap, form, theirs, ours):
+    """In a class, too, where it would be an attribute of the author's own: a stream without keys, in silence."""
+    with pytest.raises(DeclarationError, match=rf"'{theirs}'\. Did you mean '{ours}'\?"):
+        FORMS[form](tap, **{theirs: "id"})
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"key_properties": 5}, "key_properties must be different field names, not 5"),
