@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     default="rest",
     help="What the tap reads: a REST API, a database's tables, or files of a folder.",
 )
-@option("--into", default=".", metavar="DIR", help="The folder to make it in.")
+@option("--into", default=".", metavar="DIR", help="The folder to make it in; it is made where it is not there.")
 def new(name: str, kind: str, into: str) -> int:
     """Make the project of a new tap in a folder NAME: it runs, discovers and tests green as it is.
 

@@ -28,25 +28,27 @@ class Project:
 
 
 def make_project(name: TapName, kind: Kind, *, into: Path, check: Callable[[], None] = lambda: None) -> Project:
-    """Make ``into/<name>``. It is filled under a hidden name beside its place, and renamed when it is whole.
+    """Make ``into/<name>``. It is filled under a hidden name beside its place, and renamed when it is whole. Where
+    ``into`` is not there, it is made then, and the hidden name stands in the nearest folder above it.
 
     Args:
         check: called between the steps; what it raises ends the work, and nothing is left behind.
 
     Raises:
-        UsageError: ``into`` is no folder, or something stands in the project's place already.
+        UsageError: ``into`` is, or stands in, what is no folder, or something stands in the project's place already.
         StorageError: it can't be written: no right to, no room.
     """
     folder = into / name.command
-    _check_place(into, folder)
+    nearest = _checked_place(into, folder)
     files = templates.render(kind, name)
-    temporary = into / f".{name.command}.{secrets.token_hex(6)}.tmp"
+    temporary = nearest / f".{name.command}.{secrets.token_hex(6)}.tmp"
     try:
         _write(temporary, files, check)
         filled = readme.fill(files["README.md"], temporary / name.package, kind)
         (temporary / "README.md").write_text(filled, encoding="utf-8")
         (temporary / PLUGIN).write_text(readme.plugin(temporary / name.package), encoding="utf-8")
         check()
+        into.mkdir(parents=True, exist_ok=True)
         temporary.rename(folder)  # an empty folder gives way
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
@@ -57,15 +59,25 @@ def make_project(name: TapName, kind: Kind, *, into: Path, check: Callable[[], N
     return Project(folder, tuple(sorted([*files, PLUGIN])))
 
 
-def _check_place(into: Path, folder: Path) -> None:
+def _checked_place(into: Path, folder: Path) -> Path:
+    """The folder that is there: ``into``, or the nearest one above it."""
     try:
-        if not into.is_dir():
-            what = "is a file" if into.exists() else "does not exist"
-            raise UsageError(f"--into {into}: {what}. Give a folder that is there, or make it: mkdir -p {into}")
+        nearest = next(place for place in (into, *into.parents) if _stands(place))
+        if not nearest.is_dir():
+            raise UsageError(f"--into {into}: {nearest} is no folder. Give another place.")
         if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
             raise _there(folder)
     except OSError as error:
         raise UsageError(f"{error.filename or folder} can't be looked at: {error.strerror}.") from None
+    return nearest
+
+
+def _stands(place: Path) -> bool:
+    try:
+        place.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _there(folder: Path) -> UsageError:

@@ -367,6 +367,16 @@ def test_a_project_in_an_empty_folder_that_is_there(tmp_path: Path) -> None:
     assert (tmp_path / "tap-crm" / "pyproject.toml").is_file()
 
 
+@pytest.mark.parametrize("into", ["newp", "a/b c/newp"])
+def test_the_folder_to_make_it_in_is_made(tmp_path: Path, into: str) -> None:
+    ended = new("tap-crm", "--into", into, cwd=tmp_path)
+    assert (ended.code, ended.stderr) == (0, "")
+    assert ended.stdout.decode().startswith(f"made {into}/tap-crm/ for a REST API")
+    assert (tmp_path / into / "tap-crm" / "tap_crm" / "__init__.py").is_file()
+    assert [path.name for path in (tmp_path / into).iterdir()] == ["tap-crm"]
+    assert [path.name for path in tmp_path.iterdir()] == [into.partition("/")[0]]
+
+
 # ---- what can't be made -----------------------------------------------------------------------------
 
 
@@ -421,8 +431,8 @@ def test_wrong_use(tmp_path: Path) -> None:
     for args, said in (
         ([], "Missing argument 'NAME'"),
         (["tap-crm", "--kind", "soap"], "'soap' is not one of 'rest', 'database', 'file'"),
-        (["tap-crm", "--into", "none"], "--into none: does not exist"),
-        (["tap-crm", "--into", sys.executable], "is a file"),
+        (["tap-crm", "--into", sys.executable], "is no folder"),
+        (["tap-crm", "--into", f"{sys.executable}/deep/er"], f"{sys.executable} is no folder"),
         (["tap-crm", "--into", "x" * 300], "File name too long"),
     ):
         ended = new(*args, cwd=tmp_path)
@@ -447,6 +457,8 @@ def test_no_room(tmp_path: Path) -> None:
     assert (ended.code, ended.stdout) == (1, b"")
     assert "in/tap-crm can't be made: File too large. Nothing was left behind." in ended.one_critical()
     assert list((tmp_path / "in").iterdir()) == []
+    ended = shell(f"ulimit -f 2; PYTHONDONTWRITEBYTECODE=1 {PYTHON} new.py new tap-crm --into in/a/b", cwd=tmp_path)
+    assert ended.code == 1 and list((tmp_path / "in").iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
