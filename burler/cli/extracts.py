@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from burler.cli import common, completing, process
+from burler.cli import common, process
 from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options_in, read_lake_options
-from burler.cli.options import CONFIG, READ, WRITE
+from burler.cli.options import CONFIG, READ, SELECT, WRITE
 from burler.config.loading import Loaded, load, load_config
 from burler.declare.tap import Tap
 from burler.errors import UsageError
@@ -56,13 +56,7 @@ SPARK = "Spark"
 @option(
     "-s", "--state", section=READ, metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines."
 )
-@option(
-    "--select",
-    section=READ,
-    metavar="PATTERNS",
-    shell_complete=completing.streams_of_catalog,
-    help="Streams and fields: 'contacts,contacts.name,!contacts.email'.",
-)
+@SELECT
 @option("--tap-id", section=WRITE, metavar="ID", show_default="its name", help="Folder of this tap in the lake.")
 @option(
     "--slots",

@@ -23,17 +23,20 @@ CONFIG = "Config file (JSON); several are merged. ENV: environment variables alo
 
 READ, WRITE, LOOK = "What is read", "Where it goes", "A look"
 
+SELECT = option(
+    "--select",
+    section=READ,
+    multiple=True,
+    callback=lambda _context, _option, given: ",".join(given) if given else None,
+    metavar="PATTERNS",
+    shell_complete=completing.streams_of_catalog,
+    help="Streams and fields: 'contacts,contacts.name,!contacts.email'; may be given again.",
+)
 _OPTIONS = (
     option("-c", "--config", section=READ, multiple=True, metavar="FILE", help=CONFIG),
     option("--catalog", section=READ, metavar="FILE", help="Catalog that says which streams and fields are wanted."),
     option("-p", "--properties", section=READ, metavar="FILE", help="Legacy form of --catalog."),
-    option(
-        "--select",
-        section=READ,
-        metavar="PATTERNS",
-        shell_complete=completing.streams_of_catalog,
-        help="Streams and fields: 'contacts,contacts.name,!contacts.email'.",
-    ),
+    SELECT,
     option(
         "-s", "--state", section=READ, metavar="FILE", help="Go on from it: a state, a STATE message, or STATE lines."
     ),

@@ -92,6 +92,18 @@ def test_the_script_takes_the_singer_flags(tmp_path: Path):
     assert [m["type"] for m in script(tmp_path, "--catalog", "c.json").messages] == ["STATE"]
 
 
+def test_select_may_be_given_again(tmp_path: Path):
+    """The first one is not lost; later ones win, as within one."""
+    source = "import burler\ntap = burler.tap('tap-y')\n"
+    for name in "abcd":
+        schema = {"properties": {"id": {"type": "integer"}, "n": {"type": "integer"}}}
+        source += f"tap.sync({name!r}, key_properties='id', schema={schema})(lambda: [{{'id': 1, 'n': 2}}])\n"
+    (tmp_path / "tap_y.py").write_text(source)
+    ended = burler("run", "tap_y.py", "--select", "a,b", "--select", "c", "--select", "!b,!c.n", cwd=tmp_path)
+    rows = [(m["stream"], m["record"]) for m in ended.messages if m["type"] == "RECORD"]
+    assert rows == [("a", {"id": 1, "n": 2}), ("c", {"id": 1})]
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
