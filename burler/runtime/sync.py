@@ -1,4 +1,4 @@
-"""The sync loop: the only place where the chain is put together.
+"""The sync loop: a run, from its first stream to the last STATE.
 
     user function -> pull -> shape -> bookmark -> sink
 
