@@ -10,14 +10,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from burler.errors import BurlerError, ExportError
 from burler.spark import under_way
 from burler.spark.confs import export_confs
 from burler.spark.export_bad import BadRows
 from burler.spark.export_options import ExportOptions
-from burler.spark.formats.base import Change, Published, TableState, Target
+from burler.spark.formats.base import Change, Kind, Published, TableState, Target
 from burler.spark.lakefiles import LakeStream
 from burler.spark.plan import Plan, decide
 from burler.spark.readrows import Flagged, ReadReport, ReadRows, read_rows
@@ -138,7 +138,7 @@ class StreamRun:
         )
 
     def _publish(self, plan: Plan, state: TableState, bad: BadRows) -> Published:
-        if not plan.files and plan.kind != "upsert":
+        if not plan.files and (plan.kind != "upsert" or plan.replaces):
             return self.target.publish(None, self._change(plan, state))  # an empty table, or new columns only
         if self._is_small(plan):
             with under_way.noted(self._name, plan.rows):
@@ -152,7 +152,7 @@ class StreamRun:
     def _is_small(self, plan: Plan) -> bool:
         if not fits(plan, self.options):
             return False
-        if plan.kind == "upsert":
+        if plan.kind == "upsert" and not plan.replaces:
             return self.target.merges_arrow and plan.active == plan.before
         return self.target.appends_arrow
 
@@ -172,7 +172,7 @@ class StreamRun:
                     bad.publish(ReadReport(0, 0, read.bad_rows, (), read.bad))  # before anything is written in vain
                 plan = plan.activated(read.activated) if read is not None else plan
                 merge = plan.kind == "upsert" and self.target.merges_frames and plan.active == plan.before
-                old = self.target.rows(spark) if plan.kind == "upsert" and not merge else None
+                old = self.target.rows(spark) if plan.kind == "upsert" and not merge and not plan.replaces else None
                 rows = make(None if read is None else read.frame, old, plan, batched_at=self.batched_at)
                 change = self._change(
                     plan,
@@ -222,12 +222,12 @@ class StreamRun:
         plan: Plan,
         state: TableState,
         *,
-        merge: bool | None = None,
+        merge: bool = True,
         slots: int = 1,
         check: Callable[[], None] = lambda: None,
     ) -> Change:
-        kinds: dict[str, Any] = {"append": "append", "upsert": "merge" if merge is not False else "replace"}
-        kind = kinds.get(plan.kind, "replace")
+        merge &= plan.kind == "upsert" and not plan.replaces
+        kind: Kind = "append" if plan.kind == "append" else "merge" if merge else "replace"
         return Change(
             kind=kind,
             columns=plan.columns,
@@ -249,7 +249,7 @@ class StreamRun:
     def _file_count(self, plan: Plan, state: TableState, kind: str, slots: int) -> int:
         """How many files to write, one by each task: a small table is one file, a larger one keeps all slots busy."""
         size = plan.bytes // _PARQUET_RATIO
-        if plan.kind == "upsert" and kind == "replace":
+        if plan.kind == "upsert" and kind == "replace" and not plan.replaces:
             size += state.bytes
         if self.options.file_bytes is not None:
             return 1 + size // self.options.file_bytes

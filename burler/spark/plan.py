@@ -31,7 +31,7 @@ from burler.spark.plan_columns import (
     key_columns,
     united_columns,
 )
-from burler.spark.plan_news import news
+from burler.spark.plan_news import held, news
 from burler.spark.readoptions import ReadOptions
 from burler.spark.types import spark_schema
 from burler.spark.united import United
@@ -55,6 +55,7 @@ class Plan:
     the table, ``schema`` the same in Spark's JSON form. ``keys`` is empty where every row is kept, ``order`` says which
     row of a key is the latest. ``before`` is the activation that the table has seen, ``active`` what is known before
     reading, ``versioned`` whether rows of older table versions go. ``numbers`` go with the rows into the table.
+    ``replaces``: of an upsert, whether no row of the table stays: all that count are in ``files``.
     """
 
     kind: Kind
@@ -70,6 +71,7 @@ class Plan:
     active: Activation | None
     numbers: Mapping[str, int]
     partition_by: tuple[str, ...]
+    replaces: bool = False
 
     @property
     def rows(self) -> int | None:
@@ -90,7 +92,8 @@ class Plan:
                 active = Activation(version, rank)
         if active is None or not self.versioned:
             return self
-        return replace(self, active=active, numbers={**self.numbers, "burler-active": active.version})
+        numbers = {**self.numbers, "burler-active": active.version}
+        return replace(self, active=active, numbers=numbers, replaces=self.replaces and active == self.active)
 
 
 def decide(lake: LakeStream, state: TableState, options: ExportOptions) -> Plan:
@@ -140,7 +143,16 @@ def decide(lake: LakeStream, state: TableState, options: ExportOptions) -> Plan:
         active=active,
         numbers=_numbers(lake, state, kind, active, options, _digest(lake.generation or "", keys, order, options)),
         partition_by=options.partition_by,
+        replaces=kind == "upsert" and active != before and not _stays(lake, taken, active),
     )
+
+
+def _stays(lake: LakeStream, taken: int | None, active: Activation | None) -> bool:
+    """Whether the table may hold rows of the version that new files activate: of a full table that was under way when
+    the table was made."""
+    if taken is None or active is None:
+        return True
+    return any(one.records is None or active.version in (one.versions or ()) for one in held(lake, taken))
 
 
 def last_activation(files: Iterable[LakeFile], before: Activation | None) -> Activation | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from burler.spark.lakefiles import LakeFile, LakeStream
@@ -25,9 +26,20 @@ def news(lake: LakeStream, taken: int, *, upsert: bool) -> tuple[LakeFile, ...] 
     return tuple(sorted(found, key=lambda file: file.rank))
 
 
-def _had(file: LakeFile, taken: int) -> Literal["all", "none", "some"]:
-    """How many of a file's rows a table has that holds everything up to commit ``taken``."""
+def held(lake: LakeStream, taken: int) -> Iterator[LakeFile]:
+    """The files with the rows that a table may hold already."""
+    for file in lake.files:
+        known = _had(file, taken)
+        names = [name for name, sequence in (file.replaces or {}).items() if sequence <= taken]
+        if known == "some" and all(name in lake.replaced for name in names):
+            yield from (lake.replaced[name] for name in names)
+        elif known is not None:
+            yield file
+
+
+def _had(file: LakeFile, taken: int) -> Literal["all", "some"] | None:
+    """How many of a file's rows a table has that holds everything up to commit ``taken``; None: not one."""
     parts = (file.replaces or {}).values()
     if file.committed <= taken or (parts and max(parts) <= taken):
         return "all"
-    return "some" if parts and min(parts) <= taken else "none"
+    return "some" if parts and min(parts) <= taken else None

@@ -146,7 +146,11 @@ class IcebergTarget(Target):
         failure = ""
         try:
             if replace:
-                _replace(transaction, change, partition_by, summary)
+                made_before = transaction.table_metadata.current_snapshot_id is not None
+                if made_before and self._files():  # pyiceberg warns of a deletion that finds nothing
+                    everything = require("pyiceberg.expressions", extra="iceberg", needed_for=_NEEDED_FOR).AlwaysTrue()
+                    transaction.delete(everything, snapshot_properties=dict(summary))
+                _replace(transaction, change, partition_by)
             else:
                 _grow(transaction, change)
             about = {SOURCE: self._source, NUMBERS: numbers, SCHEMA: json.dumps(dict(change.schema)), DATA: data}
@@ -220,16 +224,13 @@ def _grow(transaction: Any, change: Change) -> None:
                 update.add_column((field.name,), field.field_type)
 
 
-def _replace(transaction: Any, change: Change, partition_by: tuple[str, ...], summary: Mapping[str, str]) -> None:
-    """No rows, and the columns and partitions that the change has."""
+def _replace(transaction: Any, change: Change, partition_by: tuple[str, ...]) -> None:
+    """The columns and partitions that the change has."""
     transforms = require("pyiceberg.transforms", extra="iceberg", needed_for=_NEEDED_FOR)
-    expressions = require("pyiceberg.expressions", extra="iceberg", needed_for=_NEEDED_FOR)
     metadata, new = transaction.table_metadata, _schema(change)
     have = metadata.schema()
     same = [(one.name, str(one.field_type)) for one in have.fields] == _plain(new)
     spec = tuple(have.find_column_name(one.source_id) for one in metadata.spec().fields)
-    if metadata.current_snapshot_id is not None:
-        transaction.delete(expressions.AlwaysTrue(), snapshot_properties=dict(summary))
     if same and spec == partition_by:
         return
     if spec:

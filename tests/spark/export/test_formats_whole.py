@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from burler.errors import UsageError
-from burler.spark import export
+from burler.spark import export, export_options
 from burler.spark.formats.opening import open_target, place_of
 
 pytestmark = pytest.mark.usefixtures("packages")
@@ -18,8 +20,8 @@ WIDER = {"properties": {"id": INTEGER, "name": TEXT, "age": INTEGER}}
 def content(spark, tmp_path):
     """The rows of a table, by the format's own reading."""
 
-    def rows(kind, stream, *columns):
-        place = place_of(kind, str(tmp_path / "out"), "tap-x", stream, "tap-x", stream)
+    def rows(kind, stream, *columns, out="out"):
+        place = place_of(kind, str(tmp_path / out), "tap-x", stream, "tap-x", stream)
         target = open_target(kind, place, source=f"tap-x/{stream}", options={}, spark=lambda: spark)
         target.open()
         return sorted((tuple(row) for row in target.rows(spark).select(*columns).collect()), key=repr)
@@ -42,6 +44,36 @@ def test_a_table_is_made_added_to_and_made_anew(lake, run, content, both_ways, k
     assert all(one.skipped for one in run(format=kind).values())
     run(format=kind, mode="append", streams=["users"])
     assert content(kind, "users", "id", "name") == [(1, "a"), (2, "B"), (2, "b")]
+
+
+@pytest.mark.parametrize("kind", ["delta", "parquet", "iceberg"])
+def test_a_small_full_table_needs_no_spark_in_any_run(lake, run, content, tmp_path, monkeypatch, kind):
+    """Each night all rows come under a new version. Spark makes the same table of the same lake."""
+
+    def session(*_args, **_more):
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(sys.modules["burler.spark.export"], "start_session", session)
+    columns = ("id", "name", "_sdc_extracted_at", "_sdc_version", "_sdc_sequence", "_sdc_source_file")
+    nights = [
+        [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 2, "name": "c"}],
+        [{"id": 2, "name": "B"}, {"id": 3, "name": "d"}],
+        [],
+        [{"id": 4, "name": "e"}],
+    ]
+    for version, rows in enumerate(nights, 1):
+        schema = WIDER if version > 1 else {"properties": {"id": INTEGER, "name": TEXT}}
+        more = ("age",) if version > 1 else ()
+        for stream, keys in (("users", ("id",)), ("log", ())):
+            lake.commit(stream, rows, schema=schema, keys=keys, version=version, activate=version)
+        with monkeypatch.context() as by_spark:
+            by_spark.setattr(export_options, "SMALL_ROWS", 0)
+            run(out="spark", format=kind)
+        export(None, str(lake.root), str(tmp_path / "out"), format=kind)
+        for stream in ("users", "log"):
+            made = content(kind, stream, *columns, *more)
+            assert made == content(kind, stream, *columns, *more, out="spark"), (stream, version)
+            assert {row[3] for row in made} <= {version}
 
 
 def test_a_folder_format_takes_no_database(lake):
