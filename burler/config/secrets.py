@@ -17,26 +17,47 @@ Path = tuple[str, ...]
 _SECRET = re.compile(
     r"pass(word|wd|phrase|code)|pass$|pwd|secret|token|credential|creds|cookie|bearer|(^|[ _.-])pin$|"
     r"auth(?!ority|ors?(?:[ _.-]|$|(?-i:[A-Z])))|"
-    r"(api|private|access|account|shared|signing|encryption|ssh|client|master)[ _.-]?key",
+    r"(api|private|access|account|shared|signing|encryption|ssh|client|master|subscription)[ _.-]?key|passkey|"
+    r"conn(ection)?[ _.-]?str(ing)?(?![a-z])",
     re.IGNORECASE,
 )
+# As the last word of a name, but for one that says where it leads: ``x_signature``, ``slackWebhookUrl``.
+_LAST = frozenset(
+    {"hmac", "jwt", "otp", "pat", "psk", "salt", "sas", "sessionid", "sig", "signature", "totp", "webhook"}
+)
+_LEADS = frozenset({"code", "endpoint", "uri", "url", "value"})
+# These may be harmless, too. A ``key`` behind one of the words below is.
+_DOUBTFUL = frozenset({"key", "licence", "license"})
+_KEYS = frozenset({
+    "bookmark", "business", "cache", "column", "created", "cursor", "data", "date", "dedupe", "dict", "error", "field",
+    "foreign", "group", "hash", "id", "index", "issue", "items", "join", "json", "lookup", "map", "message", "natural",
+    "next", "object", "offset", "order", "page", "partition", "primary", "project", "public", "range", "record",
+    "records", "replication", "response", "result", "results", "routing", "row", "rows", "sort", "state", "stream",
+    "surrogate", "table", "time", "timestamp", "unique", "updated",
+})  # fmt: skip
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Facts about a login, and counts of an AI model's tokens: to hide them would hide "sync" and "1000" in every line.
 _OPEN = re.compile(
     r"((token|auth|authorization|authentication|credentials?)[ _.-]?(url|uri|type|method|mode|endpoint|flow|scheme|"
-    r"scopes?|ttl|lifetime|expir\w*)|(max|min|num|total)\w*[ _.-]?tokens?|tokens?[ _.-]?(count|limit|per[ _.-]?\w+))$",
+    r"scopes?|ttl|lifetime|expir\w*)|key[ _.-]?name|"
+    r"(max|min|num|total)\w*[ _.-]?tokens?|tokens?[ _.-]?(count|limit|per[ _.-]?\w+))$",
     re.IGNORECASE,
 )
 # A number is a secret only below such a name, or where it is marked.
-_OF_NUMBERS = re.compile(r"pass(word|wd|phrase|code)|pass$|pwd|secret|token$|pin$|key$", re.IGNORECASE)
+_OF_NUMBERS = re.compile(r"pass(word|wd|phrase|code)|pass$|pwd|secret|token$|pin$|key$|otp$", re.IGNORECASE)
 # Up to the last "@": people forget to encode one in a password, or a "/". A port is none.
-_IN_URL = re.compile(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))([^\s]+)@")
+_IN_URL = re.compile(r"://([^/\s:@\[]*):(?!\d+(?:[/?#]|$))([^\s]+)@")
+_TOKEN = re.compile(r"://([^/\s:@\[?#]{20,})(?=@|:[^\s/]*@)")  # as a user, with or without a password
+_ENDS_IT = re.compile(r"[/?#@]")  # in a password: libraries take what stands before or behind it for a host
 _IN_QUERY = re.compile(r"([?&]([\w.-]+)=)([^&#\s]+)")
-_SIGNS = re.compile(r"key$|sig$|signature$", re.IGNORECASE)  # as parameters of URLs these are secrets, too
+# As in "Server=db;Password=..." and "host=db password=..."; the last word of "Shared Access Key" says enough.
+_IN_PAIRS = re.compile(r"((?:^|[;,\s])([\w.-]+)\s*=\s*)(\"[^\"]+\"|'[^']+'|[^;\s\"']+)")
 _SHORTEST = 4  # a shorter value would mask half of every sentence
 _PART = 8  # so much of a secret, as one of its lines or before a cut, is hidden as well
 _CUT = re.compile(r"\s*(\.\.\.|…|['\"`:;,]|$)")
 
 _UNICODE = re.compile(r"[/+&<>'=]")
+_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
 _PERCENT = re.compile("%[0-9A-F]{2}")
 
 MASKED = "***"
@@ -45,7 +66,30 @@ MASKED = "***"
 @functools.lru_cache(4096)  # the log asks for every key with every line
 def looks_secret(key: str) -> bool:
     """Whether a config key is one whose value must never be shown, by its name."""
-    return bool(_SECRET.search(key)) and not _OPEN.search(key)
+    return surely_secret(key) or may_be_secret(key)
+
+
+@functools.lru_cache(4096)
+def surely_secret(name: str) -> bool:
+    """Whether a name leaves no doubt, also of a field in somebody's reply."""
+    if _SECRET.search(name):
+        return not _OPEN.search(name)
+    words = _words(name)
+    while len(words) > 1 and words[-1] in _LEADS:
+        words.pop()
+    return bool(words) and (words[-1] in _LAST or words[-2:] == ["session", "id"])
+
+
+@functools.lru_cache(4096)
+def may_be_secret(name: str) -> bool:
+    """Whether a name often stands for a secret, and as often for something else: ``key``, ``license``."""
+    words = _words(name)
+    return bool(words) and words[-1] in _DOUBTFUL and not (len(words) > 1 and words[-2] in _KEYS)
+
+
+def _words(name: str) -> list[str]:
+    """``xSignatureV4`` -> ``["x", "signature", "v", "4"]``."""
+    return [word.lower() for word in _WORD.findall(name)]
 
 
 @functools.lru_cache(4096)
@@ -64,23 +108,41 @@ def mask(config: Any, key: str = "", *, marked: Iterable[Path] = ()) -> Any:
     if isinstance(config, list | tuple):
         return [mask(value, marked=_below(paths, "*")) for value in config]
     if isinstance(config, str):
-        text = _IN_URL.sub(lambda found: found[0].replace(found[1], MASKED), config)
-        if "://" not in text:
-            return text
-        return _IN_QUERY.sub(lambda found: found[1] + MASKED if _signs(found[2]) else found[0], text)
+        text = without_password(config)
+        for pattern in _parameters(text):
+            text = pattern.sub(lambda found: found[1] + MASKED if looks_secret(found[2]) else found[0], text)
+        return text
     return config
 
 
-def _signs(parameter: str) -> bool:
-    return looks_secret(parameter) or bool(_SIGNS.search(parameter))
+def without_password(text: str) -> str:
+    """A text with ``***`` for the passwords of URLs in it, and for users that are tokens."""
+    if "://" not in text:
+        return text
+    return _TOKEN.sub(f"://{MASKED}", _IN_URL.sub(lambda found: f"://{found[1]}:{MASKED}@", text))
 
 
-def _in_url(text: str) -> Iterator[str]:
-    """The secrets that stand in URLs: passwords, and values of parameters whose names look secret."""
-    yield from _IN_URL.findall(text)
-    for _, name, value in _IN_QUERY.findall(text) if "://" in text else ():
-        if _signs(name) and len(value) >= _PART:  # "?auth=basic" is none to be hidden in every line
-            yield from dict.fromkeys((value, unquote(value)))
+def _parameters(text: str) -> tuple[re.Pattern[str], ...]:
+    """How names with values stand in a text: as in a URL, or as in what a driver is given."""
+    return () if "=" not in text else (_IN_QUERY, _IN_PAIRS) if "://" in text else (_IN_PAIRS,)
+
+
+def _inside(text: str) -> Iterator[str]:
+    """The secrets that stand in a text: passwords of URLs, users that are tokens, and values of parameters whose names
+    look secret."""
+    for user, password in _IN_URL.findall(text):
+        yield password
+        first, *others = _ENDS_IT.split(password)
+        if others:  # an error of a library may quote the part that it took for a port
+            yield from (f"{user}:{first}", f"'{first}'", f'"{first}"') if 0 < len(first) < _SHORTEST else (first,)
+            yield from others
+    yield from _TOKEN.findall(text)
+    for pattern in _parameters(text):
+        for _, name, value in pattern.findall(text):
+            value = value.strip("\"'")
+            # "?auth=basic" is none to be hidden in every line
+            if looks_secret(name) and len(value) >= (_PART if pattern is _IN_QUERY else _SHORTEST):
+                yield from dict.fromkeys((value, unquote(value), value.partition(",")[0]))
 
 
 def _below(paths: tuple[Path, ...], name: str) -> tuple[Path, ...]:
@@ -88,10 +150,11 @@ def _below(paths: tuple[Path, ...], name: str) -> tuple[Path, ...]:
 
 
 def raw_secrets(
-    config: Any, inside: bool = False, *, marked: Iterable[Path] = (), numbers: bool = False
+    config: Any, inside: bool = False, *, marked: Iterable[Path] = (), numbers: bool = False, doubtful: bool = False
 ) -> Iterator[str]:
     """Every secret of a config as text: what stands under a secret-looking key or at a ``marked`` path, and
-    passwords and secret-looking parameters in URLs. Texts shorter than four characters are left out.
+    passwords and secret-looking parameters in URLs and connection strings. Texts shorter than four characters are left
+    out; below a ``doubtful`` name (``key``) those shorter than eight.
 
     Numbers are secrets at a ``marked`` path and under a name that leaves no doubt (``pin``, ``password``,
     ``api_key``, ``access_token``), truth values never: a page size would else be hidden in every line.
@@ -100,16 +163,21 @@ def raw_secrets(
     inside, numbers = inside or () in paths, numbers or () in paths
     if isinstance(config, Mapping):
         for name, value in config.items():
-            found = inside or looks_secret(str(name))
-            sure = numbers or _hides_numbers(str(name))
-            yield from raw_secrets(value, found, marked=_below(paths, str(name)), numbers=sure)
+            sure = inside or surely_secret(str(name))
+            yield from raw_secrets(
+                value,
+                sure,
+                marked=_below(paths, str(name)),
+                numbers=numbers or _hides_numbers(str(name)),
+                doubtful=not sure and (doubtful or may_be_secret(str(name))),
+            )
     elif isinstance(config, list | tuple):
         for value in config:
-            yield from raw_secrets(value, inside, marked=_below(paths, "*"), numbers=numbers)
-    elif _is_value(config, inside, numbers):
+            yield from raw_secrets(value, inside, marked=_below(paths, "*"), numbers=numbers, doubtful=doubtful)
+    elif _is_value(config, inside or doubtful, numbers) and (inside or len(str(config)) >= _PART):
         yield str(config)
     if isinstance(config, str):  # a driver may print the password alone, also of a URL that is secret as a whole
-        yield from (found for found in _in_url(config) if len(found) >= _SHORTEST)
+        yield from (found for found in _inside(config) if len(found) >= _SHORTEST)
 
 
 def _is_value(value: Any, inside: bool, numbers: bool) -> bool:
@@ -147,9 +215,9 @@ def masked(text: str) -> str:
 
 
 def spellings(text: str) -> set[str]:
-    """A text as it looks plain, inside JSON, ``repr`` and a URL, and from eight bytes on inside base64 (a password in
-    an ``Authorization: Basic`` header); of one with several lines (a PEM key) also each line of eight characters and
-    more, for whoever prints it may indent it."""
+    """A text as it looks plain, inside JSON, ``repr``, that of its bytes, hex and a URL, and from eight bytes on inside
+    base64 (a password in an ``Authorization: Basic`` header); of one with several lines (a PEM key) also each line of
+    eight characters and more, for whoever prints it may indent it."""
     lines = [line.strip() for line in text.splitlines()]
     found = _spelled(text)
     for line in lines if len(lines) > 1 else ():
@@ -160,22 +228,31 @@ def spellings(text: str) -> set[str]:
 
 def _spelled(text: str) -> set[str]:
     plain = text.encode(errors="replace").decode()
-    escaped, encoded = json.dumps(text)[1:-1], quote(plain, safe="")
+    escaped = json.dumps(text)[1:-1]
     found = {
         text,
         escaped,
         json.dumps(text, ensure_ascii=False)[1:-1],
         escaped.replace("/", "\\/"),  # as PHP has it
         _UNICODE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", escaped),  # as .NET has it
-        _UNICODE.sub(lambda sign: f"\\u{ord(sign[0]):04X}", escaped),
+        _UNICODE.sub(lambda sign: f"\\u{ord(sign[0]):04X}", _ESCAPE.sub(lambda code: "\\u" + code[1].upper(), escaped)),
         repr(text)[1:-1],
-        quote_plus(plain),
-        encoded,
-        _PERCENT.sub(lambda code: code[0].lower(), encoded),
-        quote(plain),
+        ascii(text)[1:-1],
         html.escape(text),
     }
-    return found | in_base64(plain.encode())
+    for raw in {plain.encode(), plain.encode("latin-1", "replace")}:  # HTTP's headers are of the second
+        encoded = quote(raw, safe="")
+        found |= {
+            quote_plus(raw),
+            encoded,
+            _PERCENT.sub(lambda code: code[0].lower(), encoded),
+            quote(raw),
+            repr(raw)[2:-1],
+            raw.hex(),
+            raw.hex().upper(),
+        }
+        found |= in_base64(raw)
+    return found
 
 
 def in_base64(secret: bytes) -> set[str]:

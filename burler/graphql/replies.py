@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from burler.config.secrets import MASKED, looks_secret, masked
+from burler.config.secrets import MASKED, masked, surely_secret
 from burler.http.masking import mask_text
 
 THROTTLED = frozenset(
@@ -91,7 +91,7 @@ def _clean(value: Any) -> Any:
         return [_clean(one) for one in value]
     if isinstance(value, dict):
         return {
-            key: MASKED if isinstance(one, str) and looks_secret(str(key)) else _clean(one)
+            key: MASKED if isinstance(one, str) and surely_secret(str(key)) else _clean(one)
             for key, one in value.items()
         }
     return value

@@ -6,13 +6,11 @@ import re
 from typing import Any
 from urllib.parse import unquote_plus
 
-from burler.config.secrets import MASKED, looks_secret
+from burler.config.secrets import MASKED, may_be_secret, surely_secret, without_password
 from burler.config.watched import clean
 
-_NAMES = frozenset({"key", "code", "sig", "signature", "jwt", "assertion", "otp", "pw", "sid", "ticket", "hmac"})
-_MORE = re.compile(
-    r"[a-z]{0,12}session([_-]?id)?|[a-z]{0,12}sessid|awsaccesskeyid|x-(amz|goog)-(signature|credential)", re.IGNORECASE
-)
+_NAMES = frozenset({"code", "assertion", "pw", "sid", "ticket"})  # of requests and replies, beside those of configs
+_SESSION = re.compile(r"[a-z]{0,12}session(id)?|[a-z]{0,12}sessid", re.IGNORECASE)
 _SHORTEST_GIVEN = 8
 _SHORT = 20  # characters of a code that tells an error
 _PATH_PARAMETER = re.compile(r"(?<=;)([^;=/]{1,80})=([^;/]+)")
@@ -26,12 +24,14 @@ _FORM_FIELD = re.compile(r"\b([\w.\-]{1,80})=([^&\s\"'<>]+)")
 
 def is_secret_name(name: str) -> bool:
     """Whether a parameter, a header or a field of this name holds what nobody should see."""
-    return looks_secret(name) or name.lower() in _NAMES or bool(_MORE.fullmatch(name))
+    return surely_secret(name) or may_be_secret(name) or name.lower() in _NAMES or bool(_SESSION.fullmatch(name))
 
 
 def mask_url(url: str) -> str:
     """A URL for errors and logs: ``***`` in place of its user and password, of the values of parameters whose names
     look secret, and of all secrets that are known. The fragment is left out."""
+    if not _USER_INFO.search(url):  # a password with a "/" in it is none to who reads URLs by the book
+        url = without_password(url)
     whole, _, query = url.partition("#")[0].partition("?")
     whole = mask_path(whole)
     if query:
@@ -73,7 +73,7 @@ def mask_text(text: str) -> str:
 
 def _of_number(name: str) -> bool:
     """Whether a number under such a name is a secret: there are numbers of tokens, too."""
-    return looks_secret(name) and not name.lower().endswith(("s", "id", "at", "time"))
+    return surely_secret(name) and not name.lower().endswith(("s", "id", "at", "time"))
 
 
 def secrets_in(name: str, value: Any) -> list[str]:
@@ -89,4 +89,4 @@ def secrets_in(name: str, value: Any) -> list[str]:
 
 
 def _hides(name: str, value: str) -> bool:
-    return looks_secret(name) or (is_secret_name(name) and len(value) > _SHORT and not re.search(r"\s", value))
+    return surely_secret(name) or (is_secret_name(name) and len(value) > _SHORT and not re.search(r"\s", value))

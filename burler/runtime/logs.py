@@ -6,11 +6,14 @@ root logger's handlers. Tests hold our lines against it.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
+import threading
 import traceback
 from pathlib import Path as FilePath
+from types import TracebackType
 from typing import Any
 
 from burler.config.watched import clean, hide, no_secrets
@@ -52,6 +55,7 @@ def configure(level: str | None = None) -> None:
     """
     mask_records()
     logging.captureWarnings(True)
+    _hear_uncaught()
     conf_file = os.environ.get("LOGGING_CONF_FILE")
     if conf_file:
         _configure_by(conf_file)
@@ -91,6 +95,36 @@ def _configure(level: str | None) -> None:
         logging.root.setLevel(logger.level)
         for chatty in ("py4j", "urllib3", "botocore", "aiobotocore", "fsspec", "asyncio"):
             logging.getLogger(chatty).setLevel("WARNING")
+
+
+def _hear_uncaught() -> None:
+    """What nobody catches comes by way of the log: Python's own hooks would print secrets that stand in it. Hooks of
+    the tap's stay."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _ended
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = _thread_ended
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _unraisable
+
+
+def _ended(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    logger.critical("ended by an error that nothing caught", exc_info=(kind, error, trace))
+
+
+def _thread_ended(ended: threading.ExceptHookArgs) -> None:
+    if ended.exc_type is SystemExit:
+        return
+    name = ended.thread.name if ended.thread is not None else "of no name"
+    error = ended.exc_value or ended.exc_type()
+    logger.error("thread '%s' was ended by an error", name, exc_info=(ended.exc_type, error, ended.exc_traceback))
+
+
+def _unraisable(raised: sys.UnraisableHookArgs) -> None:
+    error = raised.exc_value or raised.exc_type()
+    found = (raised.exc_type, error, raised.exc_traceback)
+    with contextlib.suppress(Exception):  # the object's own __repr__ may be what failed
+        logger.warning("%s: %r", raised.err_msg or "Exception ignored in", raised.object, exc_info=found)
 
 
 class _Harmless(logging.Formatter):

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from burler.config.secrets import looks_secret
+from burler.config.secrets import surely_secret
 from burler.spec.bookmarks import BookmarkWatch
 from burler.spec.declared import Declared
 from burler.spec.finding import Findings
@@ -233,7 +233,7 @@ class StreamCheck:
     def _misfit(self, code: str, path: str, message: str, places: Sequence[int], count: int) -> None:
         if code in _PATCHED:
             self._misfits.add(path)
-        if "came as" in message and any(looks_secret(name.rstrip("[]")) for name in path.split(".")):
+        if "came as" in message and any(surely_secret(name.rstrip("[]")) for name in path.split(".")):
             message = f"'{path}' came as *** and does not fit the SCHEMA"
         lines = [self._page_lines[place] for place in places]
         say_lines(self._findings, code, message, lines, stream=self.name, path=path, count=count)

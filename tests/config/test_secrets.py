@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
+import re
 from urllib.parse import quote
 
 import pytest
@@ -19,7 +21,10 @@ from burler.config.secrets import raw_secrets
         "password", "db_password", "password_old", "passwd", "pass", "pwd", "passphrase", "secret", "clientSecret",
         "access_token", "refreshToken", "api_key", "apiKey", "api-key", "API_KEY", "x-api-key", "private_key",
         "aws_secret_access_key", "aws_access_key_id", "account_key", "credentials", "Authorization", "auth", "cookie",
-        "bearer",
+        "bearer", "jwt", "pat", "github_pat", "otp", "subscription_key", "Ocp-Apim-Subscription-Key",
+        "connection_string", "connectionString", "conn_str", "sas", "sas_url", "session_id", "sessionId", "x_signature",
+        "X-Signature", "salt", "license", "license_key", "key", "KEY", "map_service_key", "signingKeyV", "webhook",
+        "slackWebhookUrl", "passkey",
     ],
 )  # fmt: skip
 def test_secret_keys(key):
@@ -34,8 +39,20 @@ def test_secret_keys(key):
         "user",
         "username",
         "start_date",
-        "key",
         "primary_key",
+        "sort_key",
+        "replicationKey",
+        "keys",
+        "keyword",
+        "monkey",
+        "path",
+        "patch",
+        "license_type",
+        "salt_length",
+        "session",
+        "signature_version",
+        "jwt_issuer",
+        "webhook_events",
         "key_properties",
         "repo",
         "tap_id",
@@ -73,7 +90,7 @@ def test_mask_covers_every_depth_and_changes_nothing():
 
 def test_secret_values_are_found_at_every_depth():
     config = {"a": {"token": ["one1", {"b": "two2", "c": 12345, "d": True, "e": None, "f": "abc"}]}, "plain": "three3"}
-    assert set(secret_values(config)) == {"one1", "two2", "12345"}
+    assert set(raw_secrets(config)) == {"one1", "two2", "12345"}
     assert set(secret_values({"url": "postgresql://me:pass+word@h/db"})) >= {"pass+word"}
 
 
@@ -92,6 +109,34 @@ def test_scrub_finds_a_secret_in_every_spelling(secret):
         assert "***" in scrub(f"<{text}>", secrets)
         for spelled in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret)):
             assert spelled not in scrub(f"<{text}>", secrets)
+
+
+@pytest.mark.parametrize("secret", ["plain-1234", "pässword-1234", "пароль-1234", 'tab\t"é'])
+def test_scrub_finds_the_bytes_of_a_secret(secret):
+    secrets = tuple(secret_values({"token": secret}))
+    places = [repr(secret.encode()), secret.encode().hex(), secret.encode().hex().upper(), ascii(secret)]
+    if secret.isascii() or "ä" in secret:
+        raw = secret.encode("latin-1")  # as HTTP sends it
+        places += [repr(raw), raw.hex(), base64.b64encode(b"ann:" + raw).decode(), quote(raw)]
+    places.append(re.sub(r"\\u(....)", lambda code: "\\u" + code[1].upper(), json.dumps(secret)))
+    for text in places:
+        assert "1234" not in scrub(text, secrets) and "***" in scrub(text, secrets), text
+
+
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        ({"key": "name", "license": "MIT", "salt": "x9$k"}, ["x9$k"]),
+        ({"key": "k-0815-x", "license": {"type": "pro", "code": "ABCD-EFGH"}}, ["k-0815-x", "ABCD-EFGH"]),
+        ({"db": "Server=db;User ID=ann;Password=ab,cd=1;Port=1"}, ["ab,cd=1", "ab"]),
+        ({"db": "host=db password='hush hush' user=ann"}, ["hush hush"]),
+        ({"hub": "Endpoint=sb://h/;SharedAccessKeyName=Root1;SharedAccessKey=abc+/8=;X=1"}, ["abc+/8="]),
+        ({"store": "AccountName=a;AccountKey=abc+/8==;X=1"}, ["abc+/8=="]),
+    ],
+)
+def test_names_of_doubt_and_texts_for_drivers(config, found):
+    assert [one for one in raw_secrets(config) if len(one) > 3] == [one for one in found if len(one) > 3]
+    assert not any(one in json.dumps(mask(config)) for one in found if len(one) > 4)
 
 
 def test_the_longest_secret_goes_first():
@@ -185,7 +230,8 @@ def test_names_that_only_sound_secret():
 
 def test_numbers_are_secrets_where_there_is_no_doubt():
     config = {"tokens": 1000, "pin": 4321, "x": 5678, "auth": {"size": 2000, "on": True}}
-    assert set(secret_values(config, marked={("x",)})) == {"4321", "5678"}
+    assert set(raw_secrets(config, marked={("x",)})) == {"4321", "5678"}
+    assert set(raw_secrets({"otp": 123456, "sort_key": 12345678})) == {"123456"}
 
 
 def test_metric_lines_stay_json(logs, monkeypatch, caplog):
@@ -206,8 +252,13 @@ def test_metric_lines_stay_json(logs, monkeypatch, caplog):
 @pytest.mark.parametrize(
     ("url", "found"),
     [
-        ("postgresql://me:se@cret@localhost:5999/shop", ["se@cret"]),
-        ("http://me:pa/ss#word@host/x", ["pa/ss#word"]),
+        ("postgresql://me:se@cret@localhost:5999/shop", ["se@cret", "me:se", "'se'", '"se"', "cret"]),
+        ("http://me:pa/ss#word@host/x", ["pa/ss#word", "me:pa", "'pa'", '"pa"', "word"]),
+        ("http://me:pass/word@host/x", ["pass/word", "pass", "word"]),
+        ("http://[::1]:80/@me", []),
+        ("https://ghp_0123456789abcdefghij@github.com/x.git", ["ghp_0123456789abcdefghij"]),
+        ("https://ghp_0123456789abcdefghij:x-y@github.com", ["ghp_0123456789abcdefghij"]),
+        ("https://a.host.with.a.long.name:8080/x@y", []),
         ("http://host:8080/users/@me", []),
         ("http://me:12345@host/x", ["12345"]),
         ("http://host:80/a?b=c@d", []),

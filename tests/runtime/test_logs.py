@@ -51,6 +51,96 @@ def test_singer_python_writes_the_same_form(tmp_path: Path):
     assert first[0] == second[0]
 
 
+def test_no_secret_is_in_the_tracebacks_of_what_nobody_catches(tmp_path: Path):
+    source = """
+    import asyncio, threading
+    import burler
+    tap = burler.tap("tap-x", config_spec=["token"])
+
+    class Held:
+        def __init__(self, text):
+            self.text = text
+        def __del__(self):
+            raise ValueError(f"in __del__: {self.text}")
+
+    class Odd(BaseException):
+        pass
+
+    @tap.sync("rows", key_properties="id", schema=SCHEMA)
+    def rows(config):
+        def refused():
+            raise ValueError(f"in a thread: {config['token']}")
+        def ends():
+            raise SystemExit(1)
+        for work in (refused, ends):
+            thread = threading.Thread(target=work, name=work.__name__)
+            thread.start()
+            thread.join()
+        Held(config["token"])
+
+        async def fails():
+            raise ValueError(f"in a task: {config['token']}")
+        async def main():
+            asyncio.create_task(fails())
+            await asyncio.sleep(0.01)
+        asyncio.run(main())
+        yield {"id": 1}
+    """
+    tap, token = write_tap(tmp_path, source), canary("uncaught")
+    (tmp_path / "config.json").write_text(json.dumps({"token": token}))
+    ended = burler("run", tap, "--config", "config.json", cwd=tmp_path, PYTHONWARNINGS="default")
+    assert ended.code == 0, ended.stderr
+    assert token not in ended.stderr
+    assert ended.lines("ERROR")[0] == "thread 'refused' was ended by an error"
+    for fact in ("in a thread", "in __del__", "in a task"):
+        assert f"ValueError: {fact}: ***" in ended.stderr
+    assert ended.stderr.count("Traceback") == 3
+
+
+def test_the_bytes_of_a_secret_are_in_no_log_and_no_report(tmp_path: Path):
+    source = """
+    import burler
+    tap = burler.tap("tap-x", config_spec=["jwt", "url"])
+
+    @tap.sync("rows", key_properties="id", schema=SCHEMA)
+    def rows(config):
+        yield {"id": 1}
+        raw = config["jwt"].encode()
+        port = config["url"].partition("ann:")[2].partition("/")[0]
+        raise ValueError(f"{raw!r} {raw.hex()} {config['jwt']} 'ann:{port}' is no host, '{port}' is no port")
+    """
+    secret = f"pässwörd-{canary('bytes')}"
+    config = {"jwt": secret, "url": "http://ann:se/cret@h/"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    ended = burler("run", write_tap(tmp_path, source), "-c", "config.json", "--report", "r.json", cwd=tmp_path)
+    (told,) = json.loads((tmp_path / "r.json").read_text())["streams"][0]["errors"]
+    assert told["message"] == "b'***' *** *** '***' is no host, *** is no port"
+    assert f"ValueError: {told['message']}" in ended.stderr
+
+
+def test_an_error_of_no_known_kind_shows_no_secret_either(tmp_path: Path):
+    source = """
+    import burler
+    tap = burler.tap("tap-x", config_spec=["token"])
+
+    class Odd(BaseException):
+        pass
+
+    @tap.client
+    def client(config):
+        raise Odd(config["token"])
+
+    @tap.sync("rows", key_properties="id", schema=SCHEMA)
+    def rows(client):
+        yield {"id": 1}
+    """
+    tap, token = write_tap(tmp_path, source), canary("odd")
+    (tmp_path / "config.json").write_text(json.dumps({"token": token}))
+    ended = burler("run", tap, "--config", "config.json", cwd=tmp_path)
+    assert ended.code == 1
+    assert token not in ended.stderr and "Odd: ***" in ended.stderr
+
+
 def test_stdout_has_messages_only(tmp_path: Path):
     source = """
     import atexit, logging, os, subprocess, sys, threading, time
