@@ -14,12 +14,10 @@ from burler.batch.native_checks import NativeFile, checked, shown_name
 from burler.batch.native_head import open_file, opened_as
 from burler.context import StreamRun
 from burler.errors import BatchError, FileError
-from burler.extras import require
+from burler.files.columnar_pages import columnar_batches
 from burler.files.csv_pages import Table
 from burler.files.json_pages import json_line_pages
-from burler.files.names import shown
 from burler.files.pages import table_of
-from burler.files.parquet_pages import parquet_batches
 from burler.files.unpacking import Unpacked, seekable_copy
 from burler.pipeline.pages import JsonPage
 from burler.singer.messages import Batch
@@ -91,12 +89,9 @@ def _pages(files: BatchFiles, file: NativeFile, table: Table, warned: set[str]) 
         FileError: it is broken; rows before the place were given.
     """
     name = shown_name(file)
-    if files.format == "parquet":
+    if files.format in ("parquet", "arrow"):
         with _seekable(files, file, name) as source:
-            yield from parquet_batches(source, name, table, warned)
-    elif files.format == "arrow":
-        with _seekable(files, file, name) as source:
-            yield from _arrow(source, name, table)
+            yield from columnar_batches(source, files.format, name, table, warned)
     elif files.format == "csv":
         with _unpacked(files, file, name) as opened:
             yield from _csv(files, file, opened, table, name)
@@ -142,26 +137,6 @@ def _seekable(files: BatchFiles, file: NativeFile, name: str) -> BinaryIO:
         opened.close()
     with _unpacked(files, file, name) as packed:
         return cast(BinaryIO, seekable_copy(packed))
-
-
-def _arrow(source: BinaryIO, name: str, table: Table) -> Iterator[Any]:
-    pyarrow = require("pyarrow", extra="files", needed_for="burler.batch_files (Arrow)")
-    ipc = require("pyarrow.ipc", extra="files", needed_for="burler.batch_files (Arrow)")
-    try:
-        magic = source.read(6)
-        source.seek(0)
-        if magic == b"ARROW1":
-            opened = ipc.open_file(source)
-            batches = (opened.get_batch(number) for number in range(opened.num_record_batches))
-        else:
-            opened = ipc.open_stream(source)
-            batches = iter(opened)
-        table.check(opened.schema.names, name)
-        wanted = table.wanted(opened.schema.names)
-        for batch in batches:
-            yield batch.select(wanted)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(f"file '{name}' can't be read: {shown(str(error))[:200]}.") from None
 
 
 def _csv(files: BatchFiles, file: NativeFile, opened: Unpacked, table: Table, name: str) -> Iterator[JsonPage]:

@@ -10,7 +10,8 @@ What to open for what:
     csv_options, csv_header, csv_pages   CSV to Arrow
     text_columns                     columns of text as numbers and truth values, where that loses nothing
     json_pages                       JSON lines and documents to pages of bytes
-    parquet_pages                    Parquet to Arrow
+    columnar_pages                   Parquet and Arrow to pages
+    record_batches                   Parquet and Arrow to record batches: their one reader
     added                            columns that say which file a row comes from
     sampling, arrow_schema           ``schema``: a schema source made from files; JSON Schema of Arrow types
     exporting, polling, downloading  ``export``: ask for an export, wait for it, fetch it

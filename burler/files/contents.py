@@ -10,13 +10,13 @@ from typing import Any
 from burler.declare.records_path import path_of
 from burler.errors import DeclarationError, FileError
 from burler.files.added import Adder, check_added
+from burler.files.columnar_pages import columnar_batches
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table, csv_batches
 from burler.files.json_pages import Peeked, json_document_page, json_line_pages
 from burler.files.listing import File
 from burler.files.members import members
 from burler.files.names import FORMATS, check_format, check_packing, format_of, printable, split_name
-from burler.files.parquet_pages import parquet_batches
 from burler.files.unpacking import Unpacked, said, seekable_copy, unpack
 from burler.numbers import is_count
 
@@ -196,4 +196,4 @@ class Contents:
             with opened() as packed:
                 source = seekable_copy(packed)
         with source:
-            yield from parquet_batches(source, name, self._table, self._warned, self._on_footer)
+            yield from columnar_batches(source, "parquet", name, self._table, self._warned, self._on_footer)

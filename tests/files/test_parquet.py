@@ -51,6 +51,45 @@ def test_timestamps_without_a_zone_are_utc_with_one_warning_a_column(box, caplog
     assert len(warned) == 2 and "'at'" in warned[0] and "'deep'" in warned[1]
 
 
+def old_times(box, *moments, kind="us"):
+    """A file of the 96-bit timestamps of Hive, Impala and older Sparks."""
+    table = pa.table({"id": list(range(len(moments))), "at": pa.array(moments, pa.timestamp(kind))})
+    put(box, "a.parquet", table, use_deprecated_int96_timestamps=True)
+
+
+def test_times_of_96_bits_are_right_in_every_year(box):
+    old_times(box, dt.datetime(9999, 12, 31), dt.datetime(1, 1, 1), None, dt.datetime(2024, 5, 1))  # noqa: DTZ001
+    moments = [row["at"] for row in rows(box["a.parquet"])]
+    assert moments == ["9999-12-31T00:00:00Z", "0001-01-01T00:00:00Z", None, "2024-05-01T00:00:00Z"]
+
+
+def test_times_of_96_bits_keep_their_nanoseconds(box):
+    old_times(box, 1, -1, None, 1_704_067_200_123_456_789, kind="ns")
+    assert [row["at"] for row in rows(box["a.parquet"])] == [
+        "1970-01-01T00:00:00.000000001Z",
+        "1969-12-31T23:59:59.999999999Z",
+        None,
+        "2024-01-01T00:00:00.123456789Z",
+    ]
+
+
+def test_nanoseconds_and_the_end_of_time_in_one_file(box):
+    """Impala writes such files. pyarrow does not, so the 96 bits are put in place here."""
+    old_times(box, *range(1, 1001), kind="ns")
+    path = box.folder / "a.parquet"
+    pq.write_table(
+        pq.read_table(path), path, use_deprecated_int96_timestamps=True, use_dictionary=False, compression="none"
+    )
+    data, day = path.read_bytes(), 2_440_588
+    at = (500).to_bytes(8, "little") + day.to_bytes(4, "little")
+    assert data.count(at) == 1
+    path.write_bytes(data.replace(at, (0).to_bytes(8, "little") + (day + 2_932_896).to_bytes(4, "little")))
+    found = [row["at"] for row in rows(box["a.parquet"])]
+    assert found[499] == "9999-12-31T00:00:00Z"
+    del found[499]
+    assert [int(at.rstrip("Z").partition(".")[2].ljust(9, "0")) for at in found] == [*range(1, 500), *range(501, 1001)]
+
+
 def test_nested_columns_maps_and_a_dot_in_a_name(box):
     schema = {
         "properties": {
@@ -74,18 +113,18 @@ def test_only_selected_and_unknown_columns_are_read(box, caplog):
     tap = tap_of(box["*.parquet"])
     from burler.files import contents
 
-    real = contents.parquet_batches
+    real = contents.columnar_batches
 
     def watched(*given):
         for batch in real(*given):
             seen.append(batch.schema.names)
             yield batch
 
-    contents.parquet_batches = watched
+    contents.columnar_batches = watched
     try:
         out = run_tap(tap, select="orders.total")
     finally:
-        contents.parquet_batches = real
+        contents.columnar_batches = real
     assert out.records("orders") == [{"id": 1, "total": 1}] and seen == [["id", "total", "colour"]]
     assert "colour" in caplog.text
 
