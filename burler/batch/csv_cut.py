@@ -1,7 +1,7 @@
 """The bytes of a CSV file in blocks of whole rows, each checked to be CSV as it should be.
 
-A quote may begin a field, end it, or stand doubled inside of it. Whatever else there is between fields is refused
-here, so that nothing behind needs to guess where a row ends.
+Quotes that stand elsewhere than ``burler.files.csv_quotes`` has them are refused here, so that nothing behind needs to
+guess where a row ends.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from burler.batch.csv_options import CsvOptions
 from burler.errors import BatchError
+from burler.files.csv_quotes import Lexer
 
 _BLOCK_BYTES = 1 << 20
 
@@ -38,7 +39,7 @@ class Blocks:
         self._text = text
         self._options = options
         self._block_bytes = block_bytes or _BLOCK_BYTES
-        self._lexer = Lexer(options)
+        self._lexer = Lexer(options.delimiter, options.quote_char)
         self._ahead = b""
         self._at_end = False
         self.row = 0
@@ -168,72 +169,3 @@ class Blocks:
 
 def _without_end(row: bytes) -> bytes:
     return row.removesuffix(b"\n").removesuffix(b"\r")
-
-
-class Lexer:
-    """Where fields in quotes begin and end."""
-
-    def __init__(self, options: CsvOptions) -> None:
-        self._quote = (options.quote_char or "").encode()
-        self._around = options.delimiter.encode() + b"\r\n"
-        if self._quote:
-            names = {b"q": re.escape(self._quote), b"a": re.escape(self._around)}
-            # From a quote behind a delimiter or a line end to one before such, doubled quotes inside.
-            begun = rb"%(q)s(?<![^%(a)s]%(q)s)[^%(q)s]*+(?:%(q)s%(q)s[^%(q)s]*+)*+" % names
-            self._begun = re.compile(begun)
-            self._quoted = re.compile(begun + rb"%(q)s(?![^%(a)s])" % names)
-
-    def bare(self, block: bytes) -> bytes:
-        """A block with a dot in place of each field in quotes."""
-        return self._quoted.sub(b".", block) if self._quote and self._quote in block else block
-
-    def end_of_first(self, data: bytes) -> int:
-        """Where the first row ends; 0 if that is not to be seen."""
-        at = inside = 0
-        while end := data.find(b"\n", at) + 1:
-            inside += data.count(self._quote, at, end) if self._quote else 0
-            if inside % 2 == 0:
-                return end
-            at = end
-        return 0
-
-    def end_of_last(self, data: bytes) -> int:
-        """Where the last whole row ends; 0 if there is none."""
-        end = data.rfind(b"\n") + 1
-        if not self._quote:
-            return end
-        odd = data.count(self._quote, 0, end) % 2
-        while odd:  # within quotes: go back to a line end before them
-            before = data.rfind(b"\n", 0, data.rfind(self._quote, 0, end)) + 1
-            odd = (odd - data.count(self._quote, before, end)) % 2
-            end = before
-        return end
-
-    def stray(self, block: bytes) -> int:
-        """Where the first quote stands that belongs to no field in quotes; -1 if none does."""
-        if not self._quote or self._quote not in self.bare(block):
-            return -1
-        at = 0
-        for found in self._quoted.finditer(block):
-            if (place := block.find(self._quote, at, found.start())) >= 0:
-                return place
-            at = found.end()
-        return block.find(self._quote, at)
-
-    def opens(self, block: bytes, at: int) -> bool:
-        """Whether a quote begins a field that does not end in the block."""
-        begun = self._begun.match(block, at)
-        return begun is not None and begun.end() == len(block)
-
-    def lone_return(self, block: bytes) -> int:
-        """Where a carriage return stands outside of quotes that is not before a line feed or the end; or -1."""
-        ends = re.compile(rb"\r(?!\n|\Z)")
-        if not ends.search(self.bare(block)):
-            return -1
-        at = 0
-        for found in self._quoted.finditer(block) if self._quote else ():
-            if lone := re.search(rb"\r(?!\n)", block[at : found.start()]):
-                return at + lone.start()
-            at = found.end()
-        lone = ends.search(block, at)
-        return lone.start() if lone else at

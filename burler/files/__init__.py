@@ -8,6 +8,7 @@ What to open for what:
     progress                         which files were read: the source state ``burler/files``
     unpacking, members               bytes out of gz, bz2, xz, zst; files in a zip
     csv_options, csv_header, csv_pages   CSV to Arrow
+    csv_quotes                       where quotes may stand: the rule for all CSV
     text_columns                     columns of text as numbers and truth values, where that loses nothing
     json_pages                       JSON lines and documents to pages of bytes
     columnar_pages                   Parquet and Arrow to pages

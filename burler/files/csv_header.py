@@ -6,11 +6,13 @@ import codecs
 import csv as python_csv
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from burler.errors import FileError
 from burler.files.csv_options import Csv
+from burler.files.csv_quotes import Quotes
 
 NAMELESS = "\0"
 """Begins the names of columns that have none; they are not read."""
@@ -35,8 +37,9 @@ class Utf8(io.RawIOBase):
         self._decoder = None if same else codecs.getincrementaldecoder(encoding)()
         self._ended = False
         self._ahead = bytearray()
-        self._tail = (b"", b"")
         self._begun = False
+        self.watch: Callable[[bytes], None] | None = None
+        """Is given all that is read from now on."""
 
     def readable(self) -> bool:
         """True."""
@@ -51,8 +54,8 @@ class Utf8(io.RawIOBase):
         self._fill(size)
         given = bytes(self._ahead if size < 0 else memoryview(self._ahead)[:size])
         del self._ahead[: len(given)]
-        if given:
-            self._tail = (self._tail[1], given)
+        if self.watch is not None:
+            self.watch(given)
         return given
 
     def look(self, size: int) -> bytes:
@@ -82,43 +85,6 @@ class Utf8(io.RawIOBase):
             self.read(size)
         return True
 
-    def ends_in_quote(self, last: str, csv: Csv) -> bool:
-        """Whether the file ends within the quotes round its last value."""
-        if csv.quotechar is None:
-            return False
-        tail, value = b"".join(self._tail), last.encode("utf-8", "surrogatepass")
-        whole, quote = tail.rstrip(b"\r\n"), csv.quotechar.encode()
-        if whole.endswith(quote) and _opens(value, whole[:-1], csv):
-            return False
-        return _opens(value, tail, csv)
-
-
-def _opens(value: bytes, tail: bytes, csv: Csv) -> bool:
-    """Whether text ends with a value and the quote that opens it."""
-    begin = _begin_of(value, tail, csv) - 1
-    if begin < 0 or tail[begin : begin + 1] != (csv.quotechar or "").encode():
-        return False
-    return begin == 0 or tail[begin - 1 : begin] in (b"\n", b"\r", csv.delimiter.encode())
-
-
-def _begin_of(value: bytes, tail: bytes, csv: Csv) -> int:
-    """Where a value begins that text ends with, as it is written within quotes; 0 if it does not end so."""
-    quote = (csv.quotechar or "").encode()
-    if csv.escapechar is None:
-        written = value.replace(quote, quote * 2) if csv.doublequote else value
-        return len(tail) - len(written) if tail.endswith(written) else 0
-    escape, at = ord(csv.escapechar), len(tail)
-    for byte in reversed(value):
-        at -= 1
-        if at < 0 or tail[at] != byte:
-            return 0
-        before = tail[at - 1] if at else -1
-        if before == escape or (byte == ord(quote) == before and csv.doublequote):
-            at -= 1
-        elif byte == ord(quote):
-            return 0
-    return at
-
 
 @dataclass(frozen=True, slots=True)
 class _First:
@@ -129,9 +95,12 @@ class _First:
     ends_at_byte: int
 
 
-def read_header(text: Utf8, csv: Csv, file: str) -> tuple[list[str], int] | None:
+def read_header(text: Utf8, csv: Csv, file: str, quotes: Quotes) -> tuple[list[str], int] | None:
     """The names of the columns, and how many rows stand before the first one of data; None for a file without rows.
     What is behind them is left to be read.
+
+    Args:
+        quotes: looks at the first row, and at what is read behind it.
 
     Raises:
         FileError: a name that stands twice, a row that never ends, text in another encoding.
@@ -142,10 +111,11 @@ def read_header(text: Utf8, csv: Csv, file: str) -> tuple[list[str], int] | None
         raise FileError(not_in(csv.encoding, file, error)) from None
     if first is None:
         return None
+    quotes.skip(text.read(first.begins_at_byte))
+    text.watch = quotes.look
     if csv.header is True:
-        text.read(first.ends_at_byte)
+        text.read(first.ends_at_byte - first.begins_at_byte)
         return _named(first.fields, file), 1
-    text.read(first.begins_at_byte)
     if csv.header is False:
         return [f"column{number}" for number in range(1, len(first.fields) + 1)], 0
     if len(csv.header) != len(first.fields):

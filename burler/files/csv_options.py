@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from burler.errors import DeclarationError
@@ -18,6 +18,10 @@ class Csv:
         delimiter: one letter between fields.
         quotechar: one letter round fields; None: quotes are letters like others.
         doublequote: whether a quote in a quoted field is written twice.
+        strict_quotes: whether a quote stands at the begin and the end of a field and doubled inside of it, and nowhere
+            else: a file with others is an error, since nobody knows where their rows end. False: a quote that begins no
+            field is a letter, and a field goes on behind the quote that ends it, up to the delimiter. Then a field
+            that begins with a quote by mistake takes all rows up to the next quote into it.
         escapechar: a letter that takes the meaning from the next one; None without one.
         encoding: of the text, as Python names it. A byte order mark is left out; UTF-8, and UTF-16 with its mark.
         header: whether the first row has the names of the columns. A tuple of names: it has not, and these are they.
@@ -45,6 +49,7 @@ class Csv:
     false_values: tuple[str, ...] = ("false", "False", "FALSE")
     zone: str | None = None
     block_bytes: int = 1 << 18
+    strict_quotes: bool = field(default=True, repr=False)  # no part of a reading's identity: the same rows come
 
     def __post_init__(self) -> None:
         for name in ("delimiter", "quotechar", "escapechar"):

@@ -11,6 +11,7 @@ from burler.errors import FileError
 from burler.extras import require
 from burler.files.csv_header import NAMELESS, Utf8, not_in, read_header
 from burler.files.csv_options import Csv
+from burler.files.csv_quotes import Quotes
 from burler.files.text_columns import narrowing
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def _attempt(source: Any, file: str, csv: Csv, table: Table, block: int, *, skip
     pyarrow = require("pyarrow", extra="files", needed_for="burler.files (CSV)")
 
     text = Utf8(source, csv.encoding)
-    header = read_header(text, csv, file)
+    quotes = Quotes(csv, file)
+    header = read_header(text, csv, file, quotes)
     if header is None:
         return
     names, rows_before = header
@@ -117,12 +119,9 @@ def _attempt(source: Any, file: str, csv: Csv, table: Table, block: int, *, skip
     wanted = [name for name in table.wanted(names) if not name.startswith(NAMELESS)]
     try:
         reader = _open(text, csv, names, wanted, block)
-        last = None
         while (batch := _next(reader)) is not None:
-            if batch.num_rows:
-                last = batch.column(batch.num_columns - 1)[-1].as_py()
             if skip < batch.num_rows:
-                yield batch.slice(skip).select(wanted)
+                yield batch.slice(skip)
             skip = max(0, skip - batch.num_rows)
     except pyarrow.ArrowException as error:
         if "straddling" in str(error):
@@ -130,15 +129,11 @@ def _attempt(source: Any, file: str, csv: Csv, table: Table, block: int, *, skip
         raise FileError(_broken(str(error), file, rows_before, csv)) from None
     except UnicodeError as error:
         raise FileError(not_in(csv.encoding, file, error)) from None
-    if last is not None and text.ends_in_quote(last, csv):
-        raise FileError(
-            f"file '{file}': its last row has a quote that never ends: the file is cut off, or a quote in it is a "
-            "letter like others (csv=Csv(quotechar=None))."
-        )
+    quotes.end()
 
 
 def _open(text: Utf8, csv: Csv, names: list[str], wanted: list[str], block: int) -> Any:
-    """pyarrow's reader: columns as text; behind those that are wanted the last one, for the check at the end."""
+    """pyarrow's reader: columns as text."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -157,7 +152,7 @@ def _open(text: Utf8, csv: Csv, names: list[str], wanted: list[str], block: int)
             null_values=list(csv.null_values),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
-            include_columns=[*(name for name in wanted if name != names[-1]), names[-1]],
+            include_columns=wanted,
         ),
     )
 

@@ -11,8 +11,9 @@ from filebox import error, rows, tap_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burler.errors import DeclarationError
+from burler.errors import DeclarationError, FileError
 from burler.files import Csv, read
+from burler.files.csv_quotes import Lexer, Quotes
 from burler.testing import run_tap
 
 TEXT = {"properties": {"id": {"type": "string"}, "name": {"type": ["null", "string"]}}}
@@ -242,7 +243,6 @@ def test_a_file_that_is_cut_off_or_ragged_is_an_error_with_its_place(box, text, 
     [
         'id,name\n1,"b"',
         'id,name\n1,"b"\n',
-        'id,name\n1,b"',
         'id,name\n1,"b"""\n',
         'id,name\n1,""',
         'id,name\n1,","\n',
@@ -252,6 +252,75 @@ def test_a_file_that_is_cut_off_or_ragged_is_an_error_with_its_place(box, text, 
 def test_a_file_that_is_whole_is_none(box, text):
     box.put("whole.csv", text)
     assert len(rows(box["whole.csv"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('id,name\n1,"abc\n2,x\n3,y"z\n4,d\n', "line 2, near "),
+        ('id,name\r\n0,a\r\n1,"abc\r\n2,x\r\n3,y"z\r\n', "line 3, near "),
+        ('id,name\r0,a\r1,"abc\r2,x\r3,y"z\r', "line 3, near "),
+        ('id,name\n1,"abc\n2,x\n3,y" \n4,d\n', "line 2, near "),
+        ('id,"name\n1,a\n2,"b\n3,c\n', "line 1, near "),
+        ('id,name\n"1,a\n2,b\n3"x,c\n', "line 2, near "),
+        ('id,name\n1,5" disk\n2,6" disk\n', "line 2, near "),
+        ('id,name\n1, "a, b"\n', "line 2, near "),
+    ],
+)
+@pytest.mark.parametrize("block_bytes", [3, 7, 1 << 18])
+def test_a_quote_that_stands_where_none_may_is_an_error(box, text, place, block_bytes):
+    """pyarrow would take the rows up to the next quote into one field."""
+    box.put("a.csv", text)
+    said = error(box["a.csv"], csv=Csv(block_bytes=block_bytes))
+    assert "a.csv', " + place in said and "a quote within a field" in said, said
+    assert "quotechar=None" in said and "strict_quotes=False" in said
+
+
+def test_a_stray_quote_far_from_its_end_is_found(box):
+    rows_between = "".join(f'{i},"some, ""text"""\n' for i in range(3, 40_000))
+    box.put("a.csv", f'id,name\n1,"a\nb"\n2,"it opens here\n{rows_between}')
+    said = error(box["a.csv"])
+    assert "line 4, near " in said and '2,"it opens here' in said, said
+
+
+def test_quotes_anywhere_where_the_author_says_so(box):
+    box.put("a.csv", 'id,name\n1,5" disk\n2,"a"b "c"\n3,"d""e\nf" g\n4,h\n')
+    assert [row["name"] for row in rows(box["a.csv"], csv=Csv(strict_quotes=False))] == [
+        '5" disk', 'ab "c"', 'd"e\nf g', "h"
+    ]  # fmt: skip
+    box.put("b.csv", 'id,name\n1,a"\n2,"b\n3,c\n')
+    assert "line 3, near " in (said := error(box["b.csv"], csv=Csv(strict_quotes=False)))
+    assert "a quote that never ends" in said
+
+
+def test_what_was_noted_of_files_counts_when_quotes_are_allowed_anywhere(box):
+    box.put("a.csv", "id,name\n1,a\n")
+    first = run_tap(tap_of(box["*.csv"], csv=Csv()))
+    box.put("b.csv", 'id,name\n2,"b" c\n')
+    state = first.states[-1]
+    assert [
+        r["id"] for r in run_tap(tap_of(box["*.csv"], csv=Csv(strict_quotes=False)), state=state).records("orders")
+    ] == [2]
+
+
+QUOTED = st.lists(st.text(st.sampled_from('ab""",\n\r\\'), max_size=12), max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(QUOTED, st.booleans(), st.booleans())
+def test_quotes_are_the_same_in_pieces_and_as_a_whole(pieces, is_doubled, is_strict):
+    """The quick look at a file on its way, held against the one that goes from field to field."""
+    whole = "".join(pieces).encode()
+    lexer = Lexer(",", '"', is_doubled=is_doubled, is_strict=is_strict)
+    quotes = Quotes(Csv(doublequote=is_doubled, strict_quotes=is_strict), "a.csv")
+    try:
+        for piece in pieces:
+            quotes.look(piece.encode())
+        quotes.end()
+    except FileError:
+        assert lexer.stray(whole) >= 0
+    else:
+        assert lexer.stray(whole) < 0
 
 
 def test_a_row_that_is_longer_than_a_block_is_read_and_none_comes_twice(box):
