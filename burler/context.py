@@ -129,6 +129,7 @@ class StreamRun:
         sends_versions: bool = False,
         tailing: bool = False,
         write_bookmark: Callable[[Any], Any] | None = None,
+        told: dict[int, Any] | None = None,
     ) -> None:
         self.tap = tap
         self.name = name
@@ -157,6 +158,10 @@ class StreamRun:
         self._schema = schema or {}
         self._schemas = schemas or {}
         self._metadata = metadata or {}
+        self._told: dict[int, Any] = {} if told is None else told  # what was said already in the run of the tap
+        self._has_position = bool(self._state)
+        self._incomplete = ""
+        self._at_end: dict[Any, Callable[[], None]] = {}
 
     @property
     def bookmark(self) -> Any:
@@ -251,7 +256,8 @@ class StreamRun:
         self._in_block, whole = True, False
         try:
             yield
-            whole = True
+            self._call_ended()
+            whole = not self._incomplete
         finally:
             self._in_block = False
             self._channel.version_ends(self.name, whole=whole)
@@ -260,6 +266,34 @@ class StreamRun:
         """The source says that nothing has changed since the last run (HTTP 304): that this run brings no rows does
         not mean that there are none. No ACTIVATE_VERSION is sent, and the version in the state stays."""
         self._channel.not_modified(self.name)
+
+    def may_be_incomplete(self, why: str) -> None:
+        """The source has said that there is more than was read. Rows may be missing, so nothing is to follow that needs
+        all of them: no ACTIVATE_VERSION, and no bookmark that moves with the last row only. ``burler.http`` calls it.
+
+        Args:
+            why: what the source said, and where, for the log.
+        """
+        self._incomplete = self._incomplete or why
+
+    @property
+    def _reads_all(self) -> bool:
+        """Whether all rows are to be read. Who goes on from a bookmark, or a position of his own, may read the newest
+        first, and stop on purpose where he has been before."""
+        return self._bookmark is None and (self.replication_method == "FULL_TABLE" or not self._has_position)
+
+    def _call_begins(self) -> None:
+        """The function is called (once more): what was said of an earlier call is over."""
+        self._incomplete = ""
+        self._at_end.clear()
+
+    def _call_ended(self) -> None:
+        """The function has come to its end by itself: what its sources said of more rows, for which it did not ask,
+        counts."""
+        acts = list(self._at_end.values())
+        self._at_end.clear()
+        for act in acts:
+            act()
 
     @property
     def stopping(self) -> bool:
@@ -347,7 +381,7 @@ def beside(run: StreamRun | None) -> contextvars.Context:
     there belongs to the stream, and its requests are not those that ``source_state`` speaks of."""
     context = contextvars.copy_context()
     if run is not None:
-        context.run(_RUN.set, StreamRun(run.tap, run.name, config=run.config, tally=run.tally))
+        context.run(_RUN.set, StreamRun(run.tap, run.name, config=run.config, tally=run.tally, told=run._told))
     return context
 
 

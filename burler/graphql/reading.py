@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from burler.context import running
 from burler.errors import GraphQLError, PagingError
 from burler.graphql.asking import Asker, Decode, TooComplex, hide_secrets
 from burler.graphql.paged import Page, Paged, check_page, paged_in
@@ -18,6 +19,9 @@ from burler.graphql.replies import Envelope, errors_of, read_whole, told
 from burler.graphql.sizes import Sizes
 from burler.graphql.spots import Path, Spot
 from burler.graphql.unwrapping import Chain, Rest, lost, silent, unwrap
+from burler.http.paging_signs import ListRead
+from burler.http.reply import Reply
+from burler.http.request import Request
 
 logger = logging.getLogger("burler")
 
@@ -108,6 +112,8 @@ class Reading:
         waiting: dict[Path, Any] = {}
         while True:
             page = self._ask(plan, {str(names[path]): cursors[path] for path in left if path in cursors})
+            if not names and not self._chain:
+                self._judge(page)
             if beside:
                 page, own = page.parted()
                 held.append(own)
@@ -188,7 +194,7 @@ class Reading:
             if new is None:
                 more = [".".join(path) for path, info in page.infos.items() if info is not None and info.more]
                 if more:
-                    logger.warning("%s: reading ends, and '%s' says that it has more rows.", self._where, more[0])
+                    self._ends_early(f"'{more[0]}' says that it has more rows", own=not isinstance(paging, WAYS))
                 yield from held
                 return
             if not isinstance(new, Mapping):
@@ -196,6 +202,23 @@ class Reading:
                     f"{self._where}: paging gives the variables of the next page, or None; not {type(new).__name__}."
                 )
             own = {**own, **new}
+
+    def _judge(self, page: Page) -> None:
+        """Lists that are no connections have one page, where nobody pages them. The author may ask beside them whether
+        there is more."""
+        for one in self._plan.streams:
+            reply, read = Reply.of_body(page.content, ("data", *one.path)), ListRead(Request("POST", ""))
+            read.add(reply)
+            sign = next(read.more(reply), None)
+            if sign is not None:
+                self._ends_early(f"'{'.'.join(sign.place[1:])}' says that there are more; say paging=")
+
+    def _ends_early(self, why: str, *, own: bool = False) -> None:
+        """Say that there is more than was read. An author's ``own`` way may stop on purpose."""
+        logger.warning("%s: reading ends, and %s.", self._where, why)
+        run = running()
+        if run is not None and (run._reads_all or not own):
+            run.may_be_incomplete(f"{self._where}: {why}")
 
     # ---- one page ----------------------------------------------------------------------------------------
 

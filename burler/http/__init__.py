@@ -11,7 +11,8 @@ What to open for what:
     wire                        the requests.Session behind it
     paging, paginators          pages, and how one leads to the next
     changing, misspelt          other clients on the same connections; options that are none
-    paging_hints, paging_signs  what is said where one page was read and there may be more
+    paging_hints, paging_signs  what is said where a list was read and there may be more of it
+    unfollowed                  the same of lists that an author asks for request by request
     stubs                       methods for endpoints
     auth and its neighbours     credentials
     conditional                 ETag and Last-Modified

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 from burler.context import running
 from burler.declare.records_path import path_of
 from burler.errors import DeclarationError
+from burler.http import unfollowed
 from burler.http.limits import Limiter
 from burler.http.masking import mask_url
 from burler.http.misspelt import names_options, request_of
@@ -170,6 +171,7 @@ class Client(Verbs):
             check_timeout(request.timeout_seconds)
         if request.max_response_bytes is not None:
             check_bytes("max_response_bytes", request.max_response_bytes)
+        unfollowed.asked(self, request)
         run = running()
         if run is None or not run.source_state.automatic:
             return self._sender.send(request, check)

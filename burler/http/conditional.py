@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.context import StreamRun, running
 from burler.errors import BurlerError, NotModified, PagingError
+from burler.http import unfollowed
 from burler.http.masking import mask_url
 from burler.pipeline.pages import JsonPage
 from burler.pipeline.times import from_datetime
@@ -108,15 +109,22 @@ def conditional(
             "Link), and what changes there does not change the first one's ETag. Use client.pages."
         )
     run.source_state.drop(source)  # a run that ends among the rows that follow must not leave word of those before
-    return _page(run.source_state, response, records_path, source, of)
+    return _page(client, request, response, records_path, run.source_state, source, of)
 
 
 def _page(
-    states: SourceStates, response: requests.Response, records_path: tuple[str, ...] | None, source: str, of: str
+    client: Client,
+    request: Request,
+    response: requests.Response,
+    records_path: tuple[str, ...] | None,
+    states: SourceStates,
+    source: str,
+    of: str,
 ) -> Iterator[JsonPage]:
     """The page. What the reply says of itself counts once the function has ended, and only if it took the page: it may
     gather rows before it yields them."""
     yield JsonPage(response.content, records_path)
+    unfollowed.answered(client, request, response, records_path)
     if response.status_code == 200:
         states.later(lambda: note(states, response.headers, source=source, of=of))
 

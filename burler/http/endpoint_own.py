@@ -14,6 +14,7 @@ import msgspec
 
 from burler.context import running
 from burler.errors import HttpError, SourceError
+from burler.http import unfollowed
 from burler.http.masking import mask_url
 from burler.http.options import RETRY_STATUSES
 from burler.http.request import IDEMPOTENT
@@ -58,7 +59,7 @@ class OwnSource:
     """
 
     def __init__(self, owner: Any, endpoint: str) -> None:
-        self._owner = owner
+        self.owner = owner
         self._endpoint = endpoint
         self._base: str | None = None
         self.base_url: str = getattr(owner, "base_url", None) or ""
@@ -66,9 +67,9 @@ class OwnSource:
 
     def call(self, method: str, path: str, options: dict[str, Any]) -> Any:
         """What the author's ``request`` gives."""
-        if "endpoint" in inspect.signature(self._owner.request).parameters:
+        if "endpoint" in inspect.signature(self.owner.request).parameters:
             options = {**options, "endpoint": self._endpoint}
-        return self._owner.request(method, path, **options)
+        return self.owner.request(method, path, **options)
 
     def send(self, request: Request, *, check: Any = None) -> Any:
         """A response for a page.
@@ -78,6 +79,7 @@ class OwnSource:
         """
         given = {name: getattr(request, name) for name in ("params", "headers", "json", "data")}
         options = {name: value for name, value in given.items() if value is not None}
+        unfollowed.asked(self, request)
         where = f"{request.method} {self._endpoint}"
         found = self.call(request.method, self._below_base(request.path), options)
         response = found if hasattr(found, "content") and hasattr(found, "headers") else _wrapped(found, request, where)

@@ -183,17 +183,7 @@ class Offset(_Counting):
         if total is None:
             if self._is_end(count, self.limit):
                 return None
-        elif offset >= total:
-            return None
-        elif not count:
-            logger.warning(
-                "%s: no more rows from %s %d on, though '%s' says that there are %d",
-                request.endpoint or mask_url(request.path),
-                self.offset_param,
-                offset,
-                dotted(self.total or ()),
-                total,
-            )
+        elif offset >= total or not count:
             return None
         return put(allowing(request, self.end_statuses), self.offset_param, offset, self.into)
 
@@ -205,7 +195,7 @@ class Offset(_Counting):
 @dataclass(frozen=True, slots=True)
 class UntilEmpty:
     """The pages of another paginator up to the first one without rows: for sources that name a next page behind the
-    last one, too. ``UntilEmpty()`` asks for page numbers.
+    last one, too, or whose totals count rows that they do not give. ``UntilEmpty()`` asks for page numbers.
 
     Attributes:
         paginator: which pages.

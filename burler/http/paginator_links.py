@@ -87,13 +87,13 @@ class LinkHeader(_Following):
         Raises:
             PagingError: the link leads to another host, or is none.
         """
-        for target, names in _links(reply.headers.get("Link") or ""):
+        for target, names in links_of(reply.headers.get("Link") or ""):
             if self.rel.lower() in names:
                 return self._follow(target, request, reply)
         return None
 
 
-def _links(header: str) -> Iterator[tuple[str, list[str]]]:
+def links_of(header: str) -> Iterator[tuple[str, list[str]]]:
     """The links of a header: target and relations, in small letters."""
     for found in _LINK.finditer(header):
         for name, quoted, plain in _LINK_PARAM.findall(found[2]):

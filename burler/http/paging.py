@@ -13,10 +13,12 @@ from burler.config.watched import clean
 from burler.context import running
 from burler.declare.records_path import path_of
 from burler.errors import HttpError, NotModified, PagingError, SourceError
+from burler.http import unfollowed
 from burler.http.masking import is_secret_name, mask_url
 from burler.http.origins import joined
 from burler.http.paginators import Paginator, PagingFunction, coerce_paginator
-from burler.http.paging_hints import tell_of_more
+from burler.http.paging_hints import judge_end
+from burler.http.paging_signs import ListRead, turns_pages
 from burler.http.reply import EmptyBody, Reply
 from burler.patterns.progress import spec_of
 from burler.pipeline.pages import JsonPage, PageError, as_page, json_rows
@@ -119,6 +121,7 @@ def _loop(
 ) -> Iterator[tuple[JsonPage, str]]:
     """Pages, each with a word on where it came from. ``said``: the paginator is the author's own choice."""
     seen = _Seen(paginator, source.base_url)
+    read = ListRead(first, params=_own_params(paginator), total=getattr(paginator, "total", None))
     request: Request | None = first
     number = 0
     while request is not None:
@@ -138,6 +141,7 @@ def _loop(
         except HttpError as error:
             raise _of_page(error, number) from None
         if reply.is_page:
+            read.add(reply)
             page = as_page(reply.content)
             yield (page if path is None else JsonPage(page.data, path)), where
         try:
@@ -145,10 +149,26 @@ def _loop(
             following = paginator.following(request, reply)
         except PagingError as error:
             raise PagingError(f"{where}: {clean(str(error))}") from None
-        if number == 1 and following is None:
-            tell_of_more(source.base_url, request, paginator if said else None, reply)
+        if following is None:
+            _ended(source, request, paginator, reply, read, said=said)
         request = following
         del reply
+
+
+def _own_params(paginator: Paginator) -> list[str]:
+    """The parameters that say which page, as the author has named them."""
+    names = (getattr(paginator, name, None) for name in ("param", "offset_param"))
+    return [name for name in names if isinstance(name, str)]
+
+
+def _ended(source: Source, request: Request, paginator: Paginator, reply: Reply, read: ListRead, *, said: bool) -> None:
+    """No page follows. Where the author names the page in the request and no paginator, a loop of his own may ask for
+    the next one."""
+    run = running()
+    if run is None or said or read.pages > 1 or not turns_pages(request) or run.is_in_hook:
+        judge_end(source, request, paginator, reply, read)
+    elif reply.is_page:
+        unfollowed.note(run, source, request, reply)
 
 
 def _of_page(error: HttpError, number: int) -> HttpError:

@@ -1,21 +1,45 @@
-"""What in a reply says that there are more pages, whatever paginator there is: the names that sources use for it."""
+"""What in a reply says that there are more rows than it has, whatever paginator there is: the names that sources use
+for it, in bodies and in headers. And how much of a list was read, to be held against that."""
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from burler.http.paginator_links import links_of
+from burler.http.request import query_pairs
 
 if TYPE_CHECKING:
     from burler.http.reply import Reply
+    from burler.http.request import Request
 
 Place = tuple[str, ...]
 
-_MOST_BYTES = 10_000  # of what is looked into beside the rows
-_MOST_LETTERS = 60
+# All names are without signs, in small letters. Of parameters: which page, which row, how many of them.
+PAGE_NAMES = frozenset({
+    "page", "pageno", "pagenum", "pagenumber", "pageindex", "pagenr", "currentpage", "p",
+})  # fmt: skip
+OFFSET_NAMES = frozenset({
+    "offset", "skip", "start", "startat", "startindex", "startposition", "startrow", "firstresult", "resultoffset",
+    "sysparmoffset", "pageoffset", "rowoffset", "from",
+})  # fmt: skip
+LIMIT_NAMES = frozenset({
+    "limit", "pagesize", "perpage", "size", "count", "maxresults", "maxresult", "max", "top", "first", "rows", "num",
+    "take", "pagelimit", "resultrecordcount", "sysparmlimit", "itemsperpage", "recordsperpage", "results",
+    "pageperpage", "n",
+})  # fmt: skip
+MOST_DIGITS = 9  # what has more is a time
+_CURSOR_NAMES = re.compile(r".*(cursor|marker|pagetoken|nexttoken|skiptoken)|continu(e|ation)(token)?|scroll(id)?")
+_MIDDLE = re.compile(
+    r"(starting|start)?after(id)?|(ending|end)?before(id)?|(since|max)id|next(link|page|url)?|startkey"
+)
 
-# Names without their signs, in small letters.
+# Of what replies say.
 _OF_NEXT = "page|pages|records|results|items|rows|batch|set"
 _NEXT = re.compile(
     rf"(odata)?next({_OF_NEXT})?(url|uri|link|href|path|cursor|token|offset|marker|key|id|start|after|number)?"
@@ -23,36 +47,234 @@ _NEXT = re.compile(
 )
 _CURSOR = re.compile(r"cursor|pagetoken|offset|marker")
 _MORE = re.compile(rf"(has|is)?(more|next)({_OF_NEXT})?(available)?|(is)?truncated")
-_LAST = re.compile(r"(is)?last(page)?|done")
+_LAST = re.compile(r"(is)?last(page)?|done|endof(stream|list|results|data)")
 _PAGES = re.compile(r"(total|number|num)(of)?pages|pages?(count|total)|pages")
 _PAGE = re.compile(r"(current|this)?page(number|no|num|index)?|number")
 _TOTAL = re.compile(r"total(count|results?|items|records|rows|size|elements|hits|entries|matches)|numfound")
 _SIZES = re.compile(r"(page)?(size|limit)|perpage|itemsperpage|maxresults|offset|skip|start(at|index)?|page|count")
 
+_HEADER = "header:"
+_OF_HEADERS = re.compile(r"x-((ms|wp|pagination)-)?", re.IGNORECASE)  # what stands before such a name
+_RANGE = re.compile(r"\s*(?!bytes\b)[\w-]+\s+\d+-(\d+)/(\d+)\s*", re.IGNORECASE)
+_TRUTHS = {"true": True, "false": False}
+_MOST_BYTES = 10_000  # of what is looked into beside the rows
+_MOST_LETTERS = 60
 
-def names_more(reply: Reply, besides: Collection[Place] = ()) -> Place:
-    """The place of a reply that says that there is a further page; () if none does. One that says that there is none
-    outweighs all others.
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A place of a reply that says that there are more rows.
+
+    Attributes:
+        place: names that lead to it in the body; of a header ``("header:Link",)``.
+        value: what stands there.
+        total: how many rows there are in all; None where it says by itself that there is a further page.
+        names_a_page: it says which page comes next. Some sources do so of a page behind the last one, too, or say
+            once more which one was asked for. A truth value or a count is meant as it stands.
+    """
+
+    place: Place
+    value: Any
+    total: int | None = None
+    names_a_page: bool = False
+
+    @property
+    def header(self) -> str:
+        """The header's name; "" of a place in the body."""
+        return self.place[0].removeprefix(_HEADER) if self.place[0].startswith(_HEADER) else ""
+
+    @property
+    def url(self) -> str:
+        """The address of the next page; "" where it names none."""
+        value = self.value
+        if isinstance(value, dict):
+            value = value.get("href") or value.get("url")
+        if not isinstance(value, str):
+            return ""
+        if self.header.lower() == "link":
+            return next((target for target, names in links_of(value) if "next" in names), "")
+        return value if value.startswith(("http://", "https://", "/", "?")) else ""
+
+    def repeats(self, request: Request) -> bool:
+        """Whether it only repeats the cursor that was sent along."""
+        sent = [request.path, *(value for _name, value in _asked(request)), *map(str, (request.headers or {}).values())]
+        return self.names_a_page and isinstance(self.value, str) and self.value in sent
+
+
+def signs_in(reply: Reply, besides: Collection[Place] = (), *, pages: int | None = 1) -> list[Sign] | None:
+    """The places of a reply that say that there is more; totals of rows, too, whatever they are. None where one says
+    clearly that there is nothing more: that outweighs all others.
 
     Args:
-        besides: places that are not looked at.
+        besides: places that are not looked at. pages: so many were read; None: not known.
     """
-    found: Place = ()
+    found: list[Sign] = []
+    skipped = {_known(place) for place in besides}
     for box, fields in _boxes(reply):
         for name, value in fields.items():
-            if (*box, name) in besides:
+            place = (*box, name)
+            if _known(place) in skipped:
                 continue
-            says = _says_more(name, value, fields, reply)
+            value = _read(value)
+            word = plain(name)
+            total = _total(word, value, fields, in_header=name.startswith(_HEADER))
+            if total is not None:
+                found.append(Sign(place, value, total))
+                continue
+            says = _says_more(word, value, fields, pages)
             if says is False:
-                return ()
-            if says and not found:
-                found = (*box, name)
+                return None
+            if says:
+                counts = isinstance(value, bool) or bool(_PAGES.fullmatch(word)) or word == "contentrange"
+                found.append(Sign(place, value, names_a_page=not counts))
     return found
 
 
+class ListRead:
+    """How much of a list was read, and how many rows it has in all, as its replies say.
+
+    Args:
+        first: the first request, as its author made it. Where that begins in the middle of the list and nobody knows
+            how much stands before it, totals say nothing.
+        params: names of parameters that say where it begins, beside the usual ones.
+        total: where the author says that a total stands.
+    """
+
+    def __init__(self, first: Request, *, params: Collection[str] = (), total: str | Place | None = None) -> None:
+        self.pages = 0
+        self.rows: int | None = 0
+        """None: not known."""
+        self.shrinks = False
+        """Whether the last reply has fewer rows than one before it."""
+        self._before = _rows_before(first, {plain(name.rpartition(".")[2]) for name in params})
+        self._named = (total,) if isinstance(total, str) else total
+        self._totals: dict[Place, Sign] = {}
+        self._most = 0
+
+    def add(self, reply: Reply, *, totals: bool = True, count: bool = False) -> None:
+        """A reply has come. Its rows are counted where that is of use: it costs a part of what it costs to read them.
+
+        Args:
+            totals: whether it is plain which rows they count. count: the rows are counted in any case.
+        """
+        self.pages += 1
+        if totals and self._before is not None and (self._totals or self.pages == 1):
+            for sign in self._totals_in(reply):
+                known = self._totals.get(sign.place)
+                # The least: what comes into the list while it is read need not be in it.
+                if known is None or (sign.total or 0) < (known.total or 0):
+                    self._totals[sign.place] = sign
+        if self.rows is None or not (count or self._totals):
+            self.rows = None
+            return
+        rows = _count(reply)
+        self.rows = None if rows is None else self.rows + rows
+        self.shrinks = (rows or 0) < self._most
+        self._most = max(self._most, rows or 0)
+
+    def more(self, reply: Reply, besides: Collection[Place] = (), *, totals: bool = True) -> Iterator[Sign]:
+        """What says that there is more than was read, behind the last reply. Nothing does if one place says clearly
+        that there is not.
+
+        Args:
+            besides: places that are not looked at. totals: whether totals of rows are.
+        """
+        found = signs_in(reply, besides, pages=None if self._before != 0 else self.pages) if reply.is_page else []
+        if found is None:
+            return
+        behind_the_end = self.pages > 1 and _count(reply) == 0
+        yield from (one for one in found if one.total is None and not (behind_the_end and one.names_a_page))
+        for sign in self._totals.values() if totals and self.rows is not None else ():
+            # A reply without a row may be none of a list; not where its author says where the total stands.
+            if (self.rows or sign.place == self._named) and (self._before or 0) + self.rows < (sign.total or 0):
+                yield sign
+
+    def _totals_in(self, reply: Reply) -> list[Sign]:
+        found = [one for one in signs_in(reply) or () if one.total is not None]
+        if self._named is not None:
+            value = _read(reply.find(self._named[0] if len(self._named) == 1 else self._named))
+            if isinstance(value, int | Decimal) and not isinstance(value, bool):
+                found.append(Sign(self._named, value, int(value)))
+        return found
+
+
+def turns_pages(request: Request) -> bool:
+    """Whether a request says itself which page it asks for, so that its author turns the pages."""
+    unset = [(str(name), "0") for name, value in (request.params or {}).items() if value is None]  # of the first page
+    return any(
+        _is_place(plain(name), value) or _CURSOR_NAMES.fullmatch(plain(name)) for name, value in _asked(request) + unset
+    )
+
+
+def asks_for_one(request: Request) -> bool:
+    """Whether a request asks for one row at the most: for a total, or whether there is one."""
+    return any(value in ("0", "1") and plain(name) in LIMIT_NAMES for name, value in _asked(request))
+
+
+def rows_place(reply: Reply) -> Place | None:
+    """The way to the rows where nobody says it: the body itself, or the biggest list in its first two levels; None
+    where there is none."""
+    if reply.begins_at(())[:1] == b"[":
+        return ()
+    boxes: list[Place] = [(), *((name,) for name in reply.names_at(())[1])]
+    lists = [
+        (*box, name)
+        for box in boxes
+        if reply.begins_at(box)[:1] == b"{"
+        for name in reply.names_at(box)[1]
+        if name and reply.begins_at((*box, name))[:1] == b"[" and name not in ("errors", "links", "warnings")
+    ]
+    return max(lists, key=reply.size_at, default=None)
+
+
+def _rows_before(request: Request, params: Collection[str]) -> int | None:
+    """How many rows of the list a request leaves out at its beginning; None: not known."""
+    before = 0
+    for name, value in _asked(request):
+        word = plain(name)
+        if _is_place(word, value):
+            if word in OFFSET_NAMES:
+                before = int(value) if int(value) > 1 else 0
+            elif int(value) > 1:
+                return None
+        elif value and (word in params or _CURSOR_NAMES.fullmatch(word) or _MIDDLE.fullmatch(word)):
+            return None
+    return before
+
+
+def _is_place(word: str, value: str) -> bool:
+    """Whether a parameter is the number of a page or of a row; 'from' and 'start' may be a date."""
+    return (word in PAGE_NAMES or word in OFFSET_NAMES) and value.isdecimal() and len(value) <= MOST_DIGITS
+
+
+def _asked(request: Request) -> list[tuple[str, str]]:
+    """The parameters of a request: of its query, and in two levels of a JSON body."""
+    pairs = [*parse_qsl(request.path.partition("?")[2]), *query_pairs(request.params)]
+    boxes = [request.json, *request.json.values()] if isinstance(request.json, Mapping) else []
+    for box in boxes:
+        if isinstance(box, Mapping):
+            pairs += [(str(name), str(one)) for name, one in box.items() if isinstance(one, str | int)]
+    return pairs
+
+
+def _count(reply: Reply) -> int | None:
+    try:
+        return reply.rows_found()
+    except ValueError:
+        return None
+
+
 def _boxes(reply: Reply) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """What stands beside the rows: the fields of the objects around them, and those of small objects in these."""
+    """What stands beside the rows: the fields of the objects around them, and those of small objects in these; and the
+    headers."""
+    yield from _boxes_of_body(reply)
+    yield (), {f"{_HEADER}{name}": value for name, value in reply.headers.items()}
+
+
+def _boxes_of_body(reply: Reply) -> Iterator[tuple[Place, dict[str, Any]]]:
     way = reply.records_path
+    if not way and reply.begins_at(()).startswith(b"["):
+        return  # it is the rows, and costs something to split
     if not way and not any(reply.begins_at((name,)).startswith(b"[") for name in reply.names_at(())[1]):
         return  # the body is a row itself
     for length in range(max(1, len(way))):
@@ -65,49 +287,58 @@ def _boxes(reply: Reply) -> Iterator[tuple[Place, dict[str, Any]]]:
         yield from (((*around, name), one) for name, one in fields.items() if isinstance(one, dict))
 
 
-def _says_more(name: str, value: Any, fields: dict[str, Any], reply: Reply) -> bool | None:
+def _says_more(word: str, value: Any, fields: Mapping[str, Any], pages: int | None) -> bool | None:
     """Whether a field says that there is a further page; None: nothing of the kind, False: that there is none.
 
     Args:
         fields: those beside it, and itself.
     """
-    plain = _plain(name)
     if isinstance(value, bool):
-        if _LAST.fullmatch(plain):
+        if _LAST.fullmatch(word):
             return not value
-        return value if _MORE.fullmatch(plain) else None
-    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
-        value = int(value)
+        return value if _MORE.fullmatch(word) else None
     if isinstance(value, int | Decimal):
-        return _of_number(plain, value, fields, reply)
+        if _NEXT.fullmatch(word):
+            return value > 0 or None
+        if _PAGES.fullmatch(word):
+            numbers = _numbers(fields, _PAGE)
+            return (bool(numbers or pages) and value > max([pages or 1, *numbers])) or None
+        return None
     if isinstance(value, dict):  # {"href": "..."}
-        return (
-            bool(_NEXT.fullmatch(plain) and any(one and isinstance(one, str | int) for one in value.values())) or None
-        )
+        return bool(_NEXT.fullmatch(word) and any(one and isinstance(one, str | int) for one in value.values())) or None
     if isinstance(value, list):  # [{"rel": "next", "href": "..."}]
-        return (plain in ("link", "links") and any(map(_is_next_link, value))) or None
-    if isinstance(value, str) and value.strip():
-        return bool(_NEXT.fullmatch(plain) or _CURSOR.fullmatch(plain)) or None
-    return None
+        return (word in ("link", "links") and any(map(_is_next_link, value))) or None
+    if not isinstance(value, str) or not value.strip():
+        return None
+    if word == "link":
+        return any("next" in names for _target, names in links_of(value)) or None
+    if word == "contentrange":
+        found = _RANGE.fullmatch(value)
+        return (found is not None and int(found[1]) + 1 < int(found[2])) or None
+    return bool(_NEXT.fullmatch(word) or _CURSOR.fullmatch(word)) or None
 
 
-def _of_number(plain: str, value: int | Decimal, fields: dict[str, Any], reply: Reply) -> bool | None:
-    if _NEXT.fullmatch(plain):
-        return value > 0 or None
-    if _PAGES.fullmatch(plain):
-        page = max([1, *_numbers(fields, _PAGE)])
-        return value > page or None
-    sized = plain == "total" and any(_SIZES.fullmatch(_plain(name)) for name in fields)
-    if sized or _TOTAL.fullmatch(plain):
-        try:
-            return 0 < reply.rows_found() < value or None
-        except ValueError:
-            return None
-    return None
+def _total(word: str, value: Any, fields: Mapping[str, Any], *, in_header: bool) -> int | None:
+    """How many rows there are in all. A field 'total' may be a sum of money; not where it stands beside the size of a
+    page."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    sized = word == "total" and (in_header or any(_SIZES.fullmatch(plain(name)) for name in fields))
+    return int(value) if sized or _TOTAL.fullmatch(word) else None
 
 
-def _numbers(fields: dict[str, Any], names: re.Pattern[str]) -> list[int]:
-    return [value for name, value in fields.items() if type(value) is int and names.fullmatch(_plain(name))]
+def _read(value: Any) -> Any:
+    """A value; numbers and truth values that were written as text, as such."""
+    if isinstance(value, str):
+        if value.isdecimal() and len(value) <= MOST_DIGITS:
+            return int(value)
+        return _TRUTHS.get(value.lower(), value)
+    return value
+
+
+def _numbers(fields: Mapping[str, Any], names: re.Pattern[str]) -> list[int]:
+    numbers = ((name, _read(value)) for name, value in fields.items())
+    return [value for name, value in numbers if type(value) is int and names.fullmatch(plain(name))]
 
 
 def _is_next_link(link: Any) -> bool:
@@ -117,5 +348,14 @@ def _is_next_link(link: Any) -> bool:
     return "next" in relations and any(link.get(name) for name in ("href", "url", "uri"))
 
 
-def _plain(name: str) -> str:
+def _known(place: Place) -> Place:
+    """A place, to be compared: headers have their names in any case."""
+    return tuple(name.lower() for name in place) if place[0].lower().startswith(_HEADER) else place
+
+
+@functools.lru_cache(4096)
+def plain(name: str) -> str:
+    """A name without signs, in small letters, as the names here are."""
+    if name.startswith(_HEADER):
+        name = _OF_HEADERS.sub("", name.removeprefix(_HEADER), count=1)
     return re.sub(r"[^a-z]", "", name[: 2 * _MOST_LETTERS].lower())[:_MOST_LETTERS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,6 +53,22 @@ class Reply:
         self.records_path = tuple(records_path)
         self.origin = origin
         self._nodes: dict[tuple[str, ...], Any] = {}
+
+    @classmethod
+    def of_body(
+        cls,
+        content: bytes,
+        records_path: Sequence[str] = (),
+        *,
+        headers: Mapping[str, str] | None = None,
+        url: str = "",
+    ) -> Reply:
+        """Of a body alone, for what only looks at bodies (and at ``headers``, whose names are in any case)."""
+        asked = SimpleNamespace(method="GET", headers={})
+        known: Any = SimpleNamespace(
+            content=content, headers={} if headers is None else headers, status_code=200, request=asked, url=url
+        )
+        return cls(known, records_path)
 
     @property
     def url(self) -> str:

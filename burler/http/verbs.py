@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from burler.http import unfollowed
 from burler.http.decoding import decode_json
 from burler.http.misspelt import request_of
 
@@ -70,7 +71,12 @@ class Verbs:
         Raises:
             NotFoundError, CredentialsError, NoAnswerError, HttpError: there is no answer.
         """
-        return self.send(request_of(method.lower(), method, path, asked, ["check"]), check=check)
+        return self._ask(request_of(method.lower(), method, path, asked, ["check"]), check)
+
+    def _ask(self, request: Request, check: Check | None) -> requests.Response:
+        response = self.send(request, check=check)
+        unfollowed.answered(self, request, response)
+        return response
 
     def get(self, path: str, **asked: Unpack[Checked]) -> requests.Response:
         """Ask with GET; see ``request``."""
@@ -115,5 +121,5 @@ class Verbs:
             if check is not None:
                 check(response)
 
-        self.send(request_of("json", method, path, asked, ["method", "check"]), check=read)
+        self._ask(request_of("json", method, path, asked, ["method", "check"]), read)
         return found[0]

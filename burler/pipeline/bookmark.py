@@ -268,6 +268,12 @@ class BookmarkTracker:
         return key_text(floor.value if floor.over(mark) else mark.value)
 
     @property
+    def goes_on(self) -> bool:
+        """Whether rows that are missing behind the last one do no harm: the next run goes on behind it, or it is for
+        the author to say where."""
+        return self._sorted or self._manual
+
+    @property
     def greatest(self) -> Any:
         """The greatest value seen, or the initial one where that is greater, as it would stand in the state."""
         return key_text(self._greatest.value)

@@ -86,6 +86,15 @@ class CallFailed(Marker):
 
 
 @dataclass(slots=True)
+class CallIncomplete(Marker):
+    """A substream's function has ended for one row of its parent, and its source said that there is more: ``why``."""
+
+    stream: str
+    why: str
+    above: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(slots=True)
 class Skipped(Marker):
     """A substream that has ended was not called for rows of this unit."""
 

@@ -57,6 +57,7 @@ class CatchingUp:
                 yield from given
             elif given is not None:
                 yield given
+        root.run._call_ended()
         unit.put(CaughtUp(root.name))
 
     def again(self) -> None:

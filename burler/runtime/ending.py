@@ -173,6 +173,8 @@ def _counted(name: str, outlet: Outlet, uncounted: int) -> str:
 
 def _warn(sync: SyncRun, status: str) -> None:
     """What an author has likely forgotten, or an operator should know; of a tail once."""
+    if status == "succeeded":
+        _warn_of_incomplete(sync)
     manual = isinstance(sync.spec.strategy, Manual) and sync.rows and status == "succeeded" and not sync.saved_by_hand
     if manual and _first_time(sync, "manual"):
         logger.warning(
@@ -192,6 +194,41 @@ def _warn(sync: SyncRun, status: str) -> None:
             kept,
             most,
         )
+
+
+def _warn_of_incomplete(sync: SyncRun) -> None:
+    """What waits where sources have said that there is more than was read."""
+    for name, why in sync.failures.incomplete.items():
+        held = _held_back(sync, name)
+        if held and _first_time(sync, f"incomplete {name}"):
+            logger.warning("stream '%s': may be incomplete (%s). %s", name, why, " ".join(held))
+
+
+def _held_back(sync: SyncRun, name: str) -> list[str]:
+    """What does not happen since rows of a stream may be missing, in sentences."""
+    line, said = sync.line, []
+    outlets = [sync.outlets[one] for one in sync.outlets if one in line.below(name)]
+    tables = [
+        one.planned.stream
+        for one in outlets
+        if one.versions.withheld or (one.planned.versions and not one.versions.activated)
+    ]
+    if tables:
+        said.append(f"No ACTIVATE_VERSION of {', '.join(tables)} is sent: targets keep the rows that they have.")
+    own = line.planned.get(line.root)
+    key = own.bookmark_key if own is not None else None
+    goes_on = own is None or own.order == "asc" or isinstance(own.spec.strategy, Manual)
+    if key is not None and line.is_substream(name):
+        said.append(f"The bookmark of '{line.root}' does not pass the rows for which it may be.")
+    elif key is not None and not goes_on:
+        said.append(f"The bookmark stays where it was, so the next run reads the same again: {_or_none(_saved(sync))}.")
+    return said
+
+
+def _saved(sync: SyncRun) -> Any:
+    own = sync.line.planned.get(sync.name)
+    kept = len(entries.partitions_of(sync.engine.state, sync.name))
+    return f"of {kept} partitions" if kept else entries.value_of(sync.engine.state, sync.name, own and own.bookmark_key)
 
 
 def _first_time(sync: SyncRun, what: str) -> bool:

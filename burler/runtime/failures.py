@@ -27,6 +27,8 @@ class Failures:
         self._ended: dict[str, BaseException] = {}
         self._parts: dict[str, list[Failure]] = {}
         self._behind: set[str] = set()
+        self.incomplete: dict[str, str] = {}
+        """Streams of which rows may be missing, though nothing has failed: what their sources said."""
         self._streams_ended: list[str] = []
         self._calls: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -69,9 +71,17 @@ class Failures:
         if self._part(self._sync.name, where, error):
             self.end(self._too_many(self._sync.name, error))
 
+    def of_partitions(self, why: str) -> None:
+        """The partitions function has ended, and its source said that there is more: partitions may be missing."""
+        if why:
+            self._behind |= set(self._sync.line.names)
+            self.incomplete[self._sync.name] = why
+
     def of_unit(self, unit: Unit) -> None:
         """Take over what a unit that has ended lacks."""
         self._behind |= unit.behind
+        for name, why in unit.incomplete.items():
+            self.incomplete.setdefault(name, why)
         if unit.error is None:
             return
         if unit.key is None:

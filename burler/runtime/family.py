@@ -25,7 +25,7 @@ from burler.context import StreamRun, bind
 from burler.declare.spec import UserFunction
 from burler.errors import StreamError
 from burler.pipeline.describing import describe
-from burler.pipeline.markers import Asked, CallFailed, Marker, Released, Skipped, Snapshot
+from burler.pipeline.markers import Asked, CallFailed, CallIncomplete, Marker, Released, Skipped, Snapshot
 from burler.pipeline.pages import PageError, as_page
 from burler.pipeline.pages import rows_of as rows_of_page
 from burler.pipeline.yielded import size_of_row, tell_giver
@@ -217,6 +217,9 @@ def _call(walk: Walk, child: Member, row: Row, above: Mapping[str, Row]) -> Rows
         parent = _copy(row)
         try:
             yield from _walk(walk, child, parent, above, child.context.run)
+            child.context.run(child.run._call_ended)
+            if child.run._incomplete:
+                walk.put(CallIncomplete(child.name, child.run._incomplete, above))
             return
         except (Stop, KeyboardInterrupt, GeneratorExit):
             raise

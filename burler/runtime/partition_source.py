@@ -50,6 +50,8 @@ class PartitionSource:
                 self._set_up_retry(error)
                 continue
             if given is _NO_MORE:
+                self._sync.own_run._call_ended()
+                self._sync.failures.of_partitions(self._sync.own_run._incomplete)
                 return None
             # Its own: the function may fill one dict again and again, and a sync function may change it.
             partition = copy.deepcopy(given)
@@ -68,6 +70,7 @@ class PartitionSource:
         note(self._spec, "its partitions", cause, self._retries, self._sync.retried)
         set_up(self._sync.engine.session, self._spec, self._sync.own_given, cause, self._retries)
         self._iterator = None
+        self._sync.own_run._call_begins()
         self._seen_before = set(self._seen)
 
     def _next(self) -> Any:

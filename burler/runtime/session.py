@@ -41,6 +41,7 @@ class Session:
         self._catalog: Catalog | None = None
         self._lines: dict[str, list[StreamSpec]] | None = None
         self.clients = Clients(self._make_client, tap=tap.name)
+        self.told: dict[int, Any] = {}  # what was said once in this run, by client
 
     def client(self) -> Any:
         """The client, made at the first call.
@@ -149,7 +150,7 @@ class Session:
 
     def describing(self, stream: str, **more: Any) -> StreamRun:
         """What stands for the running stream while it is described."""
-        return StreamRun(self.tap, stream, config=self.config, client=self.client, **more)
+        return StreamRun(self.tap, stream, config=self.config, client=self.client, told=self.told, **more)
 
     def catalog(self) -> Catalog:
         """The tap's own catalog: schemas without references, metadata written. Made once.

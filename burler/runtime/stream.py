@@ -242,7 +242,9 @@ class SyncRun:
             for name, outlet in self.outlets.items():
                 if name not in behind:
                     outlet.versions.complete(outlet.rows)
-            if not self.failures:
+                elif not self.failures:
+                    outlet.versions.leave_open()
+            if not self.failures and not behind:
                 self.units.finish()
         return "failed" if self.failures else "succeeded"
 

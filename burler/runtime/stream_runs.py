@@ -46,6 +46,7 @@ def run_in_unit(unit: Unit, sync: SyncRun, spec: StreamSpec) -> StreamRun:
         tailing=sync.kept is not None,
         source_state=sources.states_of(sync, spec, unit.key),
         write_bookmark=_writer(spec),
+        told=engine.session.told,
     )
 
 
@@ -71,6 +72,7 @@ def run_of_stream(sync: SyncRun) -> StreamRun:
         start_date=engine.settings.start_date,
         tally=sync.tallies[sync.name],
         write_bookmark=_writer(sync.spec),
+        told=engine.session.told,
     )
 
 

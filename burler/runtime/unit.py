@@ -55,6 +55,7 @@ class Unit:
         self.catching_up = CatchingUp(self, sync.first)
         self.error: BaseException | None = None
         self.behind: set[str] = set()  # streams of which rows are missing
+        self.incomplete: dict[str, str] = {}  # streams of which they may be: their sources said that there is more
         self.retries = 0
         self.complete = False
         self.held = self._save_asked = False
@@ -176,6 +177,7 @@ class Unit:
 
     def settle(self) -> None:
         """The functions have come to their end: what their sources said of what they gave counts."""
+        self.root.run._call_ended()
         for member in self.members.values():
             member.run.source_state.settle()
 
@@ -184,8 +186,9 @@ class Unit:
         author's own can't be held back to where they are."""
         if not self.held:
             self.safe_states = msgspec.json.decode(states.positions)
-            self._sync.source_changed |= states.sources != self.safe_sources
-            self.safe_sources = states.sources
+            if not self.root.run._incomplete:  # else the next run would hear that nothing has changed
+                self._sync.source_changed |= states.sources != self.safe_sources
+                self.safe_sources = states.sources
 
     def drop_sources(self, stream: str, left: tuple[Any, ...]) -> None:
         """Entries of a stream no longer count, whatever else may be said of it."""
@@ -275,6 +278,20 @@ class Unit:
             else:
                 tracker.hold(tracker.safe if name == self.line.root else None)
 
+    def note_incomplete(self) -> None:
+        """The root's function has ended, and its source said that there is more than it read. Behind rows that rise the
+        next run goes on; a bookmark that moves at the end stays, and so do those of substreams, whose parents may be
+        among what is missing."""
+        root = self.line.root
+        if not self.root.run._incomplete:
+            return
+        self.incomplete[root] = self.root.run._incomplete
+        self.behind |= self.line.below(root)
+        for name, tracker in self.trackers.items():
+            if name != root or not tracker.goes_on:
+                tracker.hold(None)
+        self.held |= root not in self.trackers or not self.trackers[root].goes_on
+
     def count_failed(self, stream: str) -> bool:
         """One more call of a substream's function has failed; True if they are too many."""
         return self._sync.failures.too_many_calls(stream)
@@ -288,6 +305,9 @@ class Unit:
     def again(self) -> None:
         """Prepare a further try: everything as it was at the beginning."""
         self.retries += 1
+        self.incomplete.clear()
+        for member in self.members.values():
+            member.run._call_begins()
         self.catching_up.again()
         if self._sync.kept is not None:
             self._sync.kept.again(self.key)

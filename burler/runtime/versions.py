@@ -48,6 +48,7 @@ class Versions:
         self._shown = bool(known)
         self.in_block = False  # of a full table: each of its rows is wanted
         self._by_block = False  # the author's ``with stream.full_table()`` has taken over
+        self.withheld = False  # it has ended, and its rows are no whole table
         self.not_modified = False
         self.continued = False  # rows belong to the table as it stands
         self.rows_before = 0  # those of earlier tries
@@ -55,6 +56,7 @@ class Versions:
         self.activated = False
         self.in_parts = False  # rows of other runs make up the table, too
         self.done = False  # nothing more is to be said of it in this run
+        self._first: int | None = None  # the first version of all, which stands before its rows
         # Rows of a log belong to the whole table that came before them: targets that drop rows by their version would
         # keep those without one for ever.
         self._belongs = allowed and not limited and planned.replication_method == LOG_BASED
@@ -78,6 +80,7 @@ class Versions:
             return
         if self.now is not None and self._previous is None and not self._shown:
             self._shown = True
+            self._first = self.now
             self._sink.write(ActivateVersion(self._planned.stream, self.now))
 
     def keep(self) -> None:
@@ -118,6 +121,7 @@ class Versions:
         self.in_block = False
         if whole and self._by_block:
             self._activate()
+        self.withheld = not whole
         if not self._planned.versions:
             self.now = self._previous if self._belongs else None
 
@@ -129,6 +133,12 @@ class Versions:
             self.begin()
             self._activate()
         self.done = self.continued or not self.not_modified
+
+    def leave_open(self) -> None:
+        """All rows are out that came, and the table may have more. Targets show the first version of all from its
+        beginning: the next run must not begin with another one, which would drop its rows."""
+        if self._first is not None and self._planned.versions and not self._by_block:
+            st.set_bookmark(self._state, self._name, "version", self._first)
 
     def _activate(self) -> None:
         if self.now is None or self._limited:

@@ -65,6 +65,7 @@ class _Calls:
     def call(self, member: Member, parent: Any) -> Any:
         """Call a function for a row of its parent."""
         if parent is not None:
+            member.run._call_begins()
             member.run._bookmark = self._other.pop(member.name, self._bookmarks[member.name])
             if self._unit.line.spec(member.name).retry is not None:
                 self._states[member.name] = msgspec.json.encode(member.run.state)

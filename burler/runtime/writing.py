@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -156,6 +156,8 @@ class Writing:
             self._guarded(unit, self._asked, marker.asked)
         elif isinstance(marker, mk.CallFailed):
             self._guarded(unit, self._call_failed, marker)
+        elif isinstance(marker, mk.CallIncomplete):
+            self._guarded(unit, self._call_incomplete, marker)
         elif isinstance(marker, mk.Skipped):
             unit.miss(marker.stream, None)
         elif isinstance(marker, mk.SaveHere):
@@ -180,6 +182,7 @@ class Writing:
             sync.outlets[marker.stream].versions.end_block(whole=marker.whole and marker.stream not in unit.behind)
 
     def _caught_up(self, unit: Unit, stream: str) -> None:
+        unit.note_incomplete()
         if stream in unit.trackers:
             unit.trackers[stream].reached()
 
@@ -210,6 +213,7 @@ class Writing:
         if unit.error is None:
             self._guarded(unit, lambda unit: unit.catching_up.check())
         if unit.error is None:
+            unit.note_incomplete()
             unit.keep_states(states)
             unit.finish()
         self._sync.unit_ended(unit)
@@ -226,9 +230,18 @@ class Writing:
                 unit.observe(name, outlet.ask_bookmark(row, children, unit.given_to(name)))
 
     def _call_failed(self, unit: Unit, marker: mk.CallFailed) -> None:
-        """Every stream above is held at the row for which the call failed. What can't be told stays where it is."""
+        unit.miss(marker.stream, self._values_above(unit, marker.above))
+        self._sync.failures.of_call(marker.stream, _within(unit, marker.where), marker.error)
+
+    def _call_incomplete(self, unit: Unit, marker: mk.CallIncomplete) -> None:
+        unit.miss(marker.stream, self._values_above(unit, marker.above))
+        unit.incomplete.setdefault(marker.stream, marker.why)
+
+    def _values_above(self, unit: Unit, above: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Where every stream above a call is held whose rows are missing: at its row. What can't be told is left out,
+        and stays where it is."""
         values: dict[str, Any] = {}
-        for name, row in marker.above.items():
+        for name, row in above.items():
             outlet, key = self._sync.outlets.get(name), unit.keys.get(name)
             if key is None or name in self._sync.line.asks_children:
                 continue  # what the author's function would say depends on what is missing
@@ -239,8 +252,7 @@ class Writing:
                 found = outlet.key_of(row, unit.given_to(name))
                 if found is not msgspec.UNSET:
                     values[name] = found
-        unit.miss(marker.stream, values)
-        self._sync.failures.of_call(marker.stream, _within(unit, marker.where), marker.error)
+        return values
 
     def _save_here(self, unit: Unit, marker: mk.SaveHere) -> None:
         """A STATE where the author asks for one. Rows of a parent whose substreams are still to come are not covered

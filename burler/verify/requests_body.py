@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from burler.http.paging_signs import names_more
+from burler.http.paging_signs import rows_place, signs_in
 from burler.http.reply import Reply
-
-if TYPE_CHECKING:
-    from burler.http.paging_signs import Place
 
 MOST_BYTES = 4 << 20
 """Of a body that is kept while it comes; a bigger one is only counted."""
 
-_NEXT_LINK = re.compile(r"<([^>]*)>[^,<]*;\s*rel=\"?next\b", re.IGNORECASE)
 _GZIP_OR_ZLIB = 47
 _PACKED = ("gzip", "deflate")
 
@@ -124,39 +118,30 @@ class Reading:
             return None
 
     def _look(self, body: bytes | None) -> Told:
-        found = _NEXT_LINK.search(self._headers.get("link", ""))
-        link = (("Link", found[1]),) if found else ()
         if body is None and self._encoding in _PACKED:  # it can't be unpacked
             return Told(self._size, failed=True)
         if body is None or not body.strip():
-            return Told(self._size, more=link, failed=body is not None)
-        reply = _reply(body, self._headers, self._url)
+            return Told(self._size, failed=body is not None)
+        reply = Reply.of_body(body, headers=_AnyCase(self._headers), url=self._url)
         if not reply.is_json():
             return Told(self._size, whole=False)
-        way = _rows_place(reply)
+        way = rows_place(reply)
         if way is None:
             failed = reply.begins_at(("errors",)) not in (b"", b"null", b"[]")
             return Told(self._size, failed=failed or body.strip() == b"{}")
-        reply = _reply(body, self._headers, self._url, way)
+        reply = Reply.of_body(body, way, headers=reply.headers, url=self._url)
         try:
             rows: int | None = reply.rows_found()
         except ValueError:
             rows = None
-        return Told(self._size, rows=rows, more=(*link, *_more(reply)))
+        return Told(self._size, rows=rows, more=tuple(_more(reply)))
 
 
 def _more(reply: Reply) -> list[tuple[str, Any]]:
-    """Fields that may lead on. Some only count (a total): who knows which page it was can say what that means."""
-    places: list[Place] = []
-    while place := names_more(reply, places):
-        places.append(place)
-    return [(".".join(place), reply.find(place)) for place in places]
-
-
-def _reply(body: bytes, headers: Mapping[str, str], url: str, way: tuple[str, ...] = ()) -> Reply:
-    asked = SimpleNamespace(method="GET", headers={})
-    known: Any = SimpleNamespace(content=body, headers=_AnyCase(headers), status_code=200, request=asked, url=url)
-    return Reply(known, way)
+    """Fields and headers that may lead on. Some only count (a total): who knows which page it was can say what that
+    means."""
+    signs = signs_in(reply) or []
+    return [(one.header.title() or ".".join(one.place), one.url or one.value) for one in signs]
 
 
 class _AnyCase(dict[str, str]):
@@ -164,18 +149,3 @@ class _AnyCase(dict[str, str]):
 
     def get(self, name: str, default: Any = None) -> Any:
         return super().get(name.lower(), default)
-
-
-def _rows_place(reply: Reply) -> tuple[str, ...] | None:
-    """The way to the rows: the body itself, or the biggest list in its first two levels; None where there is none."""
-    if reply.begins_at(())[:1] == b"[":
-        return ()
-    boxes: list[tuple[str, ...]] = [(), *((name,) for name in reply.names_at(())[1])]
-    lists = [
-        (*box, name)
-        for box in boxes
-        if reply.begins_at(box)[:1] == b"{"
-        for name in reply.names_at(box)[1]
-        if name and reply.begins_at((*box, name))[:1] == b"[" and name not in ("errors", "links", "warnings")
-    ]
-    return max(lists, key=reply.size_at, default=None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import parse_qsl, urljoin
 
+from burler.http.paging_signs import LIMIT_NAMES, plain
 from burler.verify.requests_asked import Asked, number_of, parts_of
 from burler.verify.requests_body import Told
 from burler.verify.requests_pages import Paged, Series
@@ -38,6 +39,7 @@ class Lists:
         self.series: dict[int, Series] = {}
         self.open: dict[int, Open] = {}
         self._leads: dict[int, int] = {}
+        self._rows: dict[int, int] = {}  # by place, of requests that say no page
         self.first: set[int] = set()
         self.full = False
         self._most = most
@@ -80,7 +82,10 @@ class Lists:
             series.rows[paged.value] = told.rows
             if paged.value < max(series.rows):
                 return  # a further one was asked for already
-        said = next((one for one in told.more if told.rows and _leads_on(asked, paged, series, told.rows, *one)), None)
+        rows = told.rows or 0
+        if paged is None and (place in self._rows or len(self._rows) < self._most):
+            rows = self._rows[place] = self._rows.get(place, 0) + rows
+        said = next((one for one in told.more if told.rows and _leads_on(asked, paged, series, rows, *one)), None)
         if said is not None and len(self.open) < self._most:
             try:
                 target = _target(asked, *said)
@@ -106,7 +111,11 @@ def _target(asked: Asked, name: str, value: Any) -> str | None:
 
 def _leads_on(asked: Asked, paged: Paged | None, series: Series | None, rows: int, name: str, value: Any) -> bool:
     """Whether what was said means a further page. A total does by what stands before it; a page that is not full is
-    the last one for most taps, whatever else it says; a cursor that was sent along is only repeated."""
+    the last one for most taps, whatever else it says; a cursor that was sent along is only repeated.
+
+    Args:
+        rows: of the page; where none is named, of all that came from this place.
+    """
     if paged is not None and paged.limit and rows < paged.limit:
         return False
     last = name.rpartition(".")[2].lower()
@@ -114,14 +123,20 @@ def _leads_on(asked: Asked, paged: Paged | None, series: Series | None, rows: in
         return not (isinstance(value, str) and (value in asked.url or _in_body(asked.body, value)))
     if "next" in last:
         return True
-    if paged is None:  # nobody asked for a page: it is the first one
-        return not asked.parts.query and int(value) > (1 if "page" in last else rows)
+    if paged is None:  # nobody asked for a page by its number
+        return _asks_for_all(asked) and int(value) > (1 if "page" in last else rows)
     if paged.kind == "offset":
         return "page" not in last and paged.value + rows < int(value)
     pages = paged.value + (series is not None and 0 in series.rows)
     if "page" in last:
         return pages < int(value)
     return paged.limit is not None and pages * paged.limit < int(value)
+
+
+def _asks_for_all(asked: Asked) -> bool:
+    """Whether a request leaves nothing out, so that totals speak of what it asks for."""
+    pairs = parse_qsl(asked.parts.query)
+    return all(plain(name) in LIMIT_NAMES and value not in ("0", "1") for name, value in pairs)
 
 
 def _in_body(body: Any, value: str) -> bool:

@@ -8,23 +8,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
+from burler.http.paging_signs import LIMIT_NAMES, MOST_DIGITS, OFFSET_NAMES, PAGE_NAMES
 from burler.verify.requests_asked import Asked, Pair, number_of, pairs_of
 
 Kind = Literal["page", "offset"]
 
-_PAGES = frozenset({
-    "page", "pageno", "pagenum", "pagenumber", "pageindex", "pagenr", "currentpage", "p",
-})  # fmt: skip
-_OFFSETS = frozenset({
-    "offset", "skip", "start", "startat", "startindex", "startposition", "startrow", "firstresult", "resultoffset",
-    "sysparmoffset", "pageoffset", "rowoffset", "from",
-})  # fmt: skip
-_LIMITS = frozenset({
-    "limit", "pagesize", "perpage", "size", "count", "maxresults", "maxresult", "max", "top", "first", "rows", "num",
-    "take", "pagelimit", "resultrecordcount", "sysparmlimit", "itemsperpage", "recordsperpage", "results",
-    "pageperpage", "n",
-})  # fmt: skip
-_DIGITS = 9  # what has more is a time
 _SO_FEW = 3
 
 
@@ -54,13 +42,13 @@ def paged_of(asked: Asked) -> tuple[Paged | None, int]:
     for pair in pairs:
         name = pair[0].lower()
         plain = re.sub(r"[^a-z]", "", name.rpartition(".")[2] if name.startswith("body.") else name)
-        if not pair[1].isdecimal() or len(pair[1]) > _DIGITS:
+        if not pair[1].isdecimal() or len(pair[1]) > MOST_DIGITS:
             continue
-        if plain in _LIMITS and limit is None:
+        if plain in LIMIT_NAMES and limit is None:
             limit = pair
-        elif plain in _PAGES and place is None:
+        elif plain in PAGE_NAMES and place is None:
             place = ("page", pair)
-        elif plain in _OFFSETS and (place is None or place[0] == "page"):
+        elif plain in OFFSET_NAMES and (place is None or place[0] == "page"):
             place = ("offset", pair)
     if place is not None and place[0] == "offset" and limit is None:
         place = None  # nobody can say how far it should go

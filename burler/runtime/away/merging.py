@@ -104,8 +104,8 @@ class _Stream:
     def __init__(self, state: dict[str, Any], line: Line, count: int, *, whole: bool) -> None:
         self.count, self.ended = count, 0
         self._state, self._line, self._whole = state, line, whole
-        self._failed = False
-        self._behind: set[str] = set()
+        self._failed = line.incomplete
+        self._behind: set[str] = set(line.names) if line.incomplete else set()
         self._kept: set[str] = set()
         self._greatest: Any = None
         self._sync: Any = _as_run(state, line)
@@ -220,7 +220,7 @@ def _as_unit(end: PartEnd) -> Any:
     return SimpleNamespace(
         key=part.key,
         where=part.where,
-        error=end.errors[0] if end.failed else None,
+        error=next(iter(end.errors), None) if end.failed else None,
         behind=end.behind,
         keys={part.stream: key},
         trackers={part.stream: SimpleNamespace(safe=end.safe)} if end.safe is not None else {},

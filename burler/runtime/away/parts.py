@@ -25,7 +25,7 @@ class Line:
     ``names`` are all of them (``tap_stream_id``), ``selected`` those that are wanted. ``keys``: under which key of the
     state the bookmark of each selected one stands. ``flat``: the bookmark of the stream as a whole that the state had,
     ``textual`` what the schema says of a bookmark that is text. ``rises``: the partitions rise (``order="asc"``).
-    ``asks_state``: functions want to see the whole state.
+    ``asks_state``: functions want to see the whole state. ``incomplete``: there may be partitions that nobody found.
     """
 
     root: str
@@ -41,6 +41,7 @@ class Line:
     on_unsorted: str = "error"
     tables: Mapping[str, Table] = field(default_factory=dict)
     asks_state: bool = False
+    incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,7 @@ def _line(run: SyncRun) -> Line:
         on_unsorted=spec.on_unsorted,
         tables=tables,
         asks_state=line.asks_for("state"),
+        incomplete=bool(run.failures.incomplete),
     )
 
 

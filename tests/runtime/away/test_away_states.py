@@ -274,3 +274,28 @@ def test_any_story_of_runs_that_break_is_told_alike(seed: int):
         bad = {name for name in names if rng.random() < 0.3}
         tap = partitioned(source, failing(source, bad), order=rises, schema=FIELDS)
         state = equal(tap, state=state).state
+
+
+# ---- parts, or a list of parts, of which the source says that there is more ----------------------------------
+
+
+@pytest.mark.parametrize("cut", ["a part", "the parts"])
+def test_what_may_be_incomplete_makes_no_table_elsewhere_either(cut):
+    def fn(stream: Any, partition: dict[str, Any]) -> Any:
+        yield {"id": 1}
+        if cut == "a part" and partition["account"] == "b":
+            stream.may_be_incomplete("more")
+
+    tap = burler.tap("tap-parts")
+    tap.sync("rows", key_properties="id", schema=NUMBER)(fn)
+
+    @tap.partitions("rows")
+    def accounts(stream: Any) -> Any:
+        yield from ({"account": name} for name in "abc")
+        if cut == "the parts":
+            stream.may_be_incomplete("more")
+
+    away = run_away(tap)
+    assert len(away.records("rows")) == 3
+    assert not [one for one in away.messages if one["type"] == "ACTIVATE_VERSION"]
+    assert away.errors == {} and away.state == {}

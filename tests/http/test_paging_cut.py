@@ -1,0 +1,259 @@
+"""A list of which more was there than was read: where the reading of pages ends, it is said, in whatever place the
+source says it; and nothing is said of a list that is whole."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from pageserver import client_of, warnings_of
+
+import burler
+from burler.http import Cursor, LinkHeader, NextUrl, Offset, PageNumber, SinglePage, UntilEmpty
+from burler.testing import bind_stream, run_tap
+
+ROWS = [{"id": number} for number in range(238)]
+SCHEMA = {"properties": {"id": {"type": "integer"}}}
+
+
+def shop(headers=lambda page: {}, *, beside=lambda page: {}, size=100, rows=ROWS):
+    """A source with pages: ``?page=``, or ``?offset=``; the rows stand in a list, or under ``data`` beside others."""
+
+    def answer(asked):
+        page = int(asked.query.get("page", 1))
+        begin = int(asked.query.get("offset", (page - 1) * size))
+        found = rows[begin : begin + size]
+        more = {name: value for name, value in headers(page).items() if value is not None}
+        said = beside(page)
+        return 200, more, {"data": found, **said} if said else found
+
+    return answer
+
+
+def said(caplog):
+    """The only warning."""
+    (one,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    return one
+
+
+# Signs in headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "says"),
+    [
+        ({"Link": '</orders?page=2>; rel="next"'}, "the header 'Link' says that there are more: 100 rows came"),
+        ({"X-Total-Count": "238"}, "the header 'X-Total-Count' says that there are more: 100 of 238 rows came"),
+        ({"X-Total": "238"}, "'X-Total' says that there are more: 100 of 238 rows came"),
+        ({"X-WP-Total": "238"}, "'X-WP-Total' says that there are more: 100 of 238 rows came"),
+        ({"X-Total-Pages": "3", "X-Page": "1"}, "'X-Total-Pages' says that there are more: 100 rows came"),
+        ({"X-Total-Pages": "3"}, "'X-Total-Pages' says that there are more"),
+        ({"X-Next-Page": "2"}, "'X-Next-Page' says that there are more"),
+        ({"X-Has-More": "true"}, "'X-Has-More' says that there are more"),
+        ({"Content-Range": "items 0-99/238"}, "'Content-Range' says that there are more"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)
+@pytest.mark.parametrize("paginator", [Cursor("next"), NextUrl(("links", "next")), Cursor("header:X-Nxt"), None])
+def test_a_header_that_says_there_is_more_is_a_warning(serve, caplog, headers, says, paginator):
+    if paginator is None and "Link" in headers:
+        paginator = LinkHeader(rel="later")
+    client = client_of(serve(shop(lambda page: headers)))
+    assert len(list(client.rows("/orders", paginator=paginator))) == 100
+    assert "GET /orders: one page" in said(caplog)
+    assert says.partition(":")[0] in said(caplog) and says.rpartition(": ")[2] in said(caplog)
+    assert "or paginator=burler.http.SinglePage() if it is all" in said(caplog)
+
+
+def test_the_cure_names_the_paginator_that_follows(serve, caplog):
+    for header, value, cure in [
+        ("Link", '</a?page=2>; rel="next"', "Say paginator=burler.http.LinkHeader()"),
+        ("X-Next-Page", "2", "Say paginator=burler.http.Cursor('header:X-Next-Page', param='page')"),
+        ("X-Next-Cursor", "abc", "Say paginator=burler.http.Cursor('header:X-Next-Cursor', param='...')"),
+    ]:
+        client = client_of(serve(shop(lambda page, one={header: value}: one)))
+        list(client.pages("/orders", paginator=Cursor("after")))
+        assert cure in said(caplog)
+        caplog.clear()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Link": '</orders?page=1>; rel="prev", </orders>; rel="first"'},
+        {"X-Total-Count": "100"},
+        {"X-Total-Count": "many", "X-Total": "-", "X-Total-Pages": "", "X-Next-Page": ""},
+        {"X-Total-Pages": "1", "X-Page": "1"},
+        {"Content-Range": "items 0-99/*"},
+        {"Content-Range": "items 0-99/100"},
+        {"Content-Range": "bytes 0-99/4711"},
+        {"X-Has-More": "false", "X-Total-Count": "4711"},
+        {"X-RateLimit-Remaining": "7", "X-Request-Id": "next", "Age": "3", "X-Offset": "100", "X-Page": "1"},
+    ],
+    ids=str,
+)
+def test_headers_that_say_nothing_of_the_kind(serve, caplog, headers):
+    client = client_of(serve(shop(lambda page: headers)))
+    assert len(list(client.rows("/orders", paginator=Cursor("next")))) == 100
+    assert warnings_of(caplog) == []
+
+
+@pytest.mark.parametrize("beside", [{"has_more": False}, {"isLast": True}, {"end_of_stream": True}])
+def test_a_clear_word_that_there_is_no_more_outweighs_all(serve, caplog, beside):
+    headers = {"X-Total-Count": "238", "Link": '</orders?page=2>; rel="next"'}
+    client = client_of(serve(shop(lambda page: headers, beside=lambda page: beside)), records_path="data")
+    assert len(list(client.rows("/orders", paginator=Cursor("after")))) == 100
+    assert warnings_of(caplog) == []
+
+
+# Where the pages end
+
+
+def test_totals_are_held_against_the_rows_of_all_pages(serve, caplog):
+    headers = lambda page: {"X-Total-Count": "238", "X-Total-Pages": "3"}  # noqa: E731
+    client = client_of(serve(shop(headers, beside=lambda page: {"total_count": 238, "total_pages": 3})))
+    for paginator in (
+        PageNumber(),
+        PageNumber(size=100, until="short"),
+        Offset(100),
+        PageNumber(total_pages="total_pages"),
+    ):
+        assert len(list(client.rows("/orders", paginator=paginator, records_path="data"))) == 238
+    assert warnings_of(caplog) == []
+
+
+def test_a_cut_behind_the_first_page_is_told_as_well(serve, caplog):
+    """The source gives no more than so many at once: the end is taken for one that it is not."""
+    client = client_of(serve(shop(lambda page: {"X-Total-Count": "238"}, size=70)))
+    assert len(list(client.rows("/orders", paginator=PageNumber(size=100, until="short")))) == 70
+    assert "70 of 238 rows came" in said(caplog)
+    caplog.clear()
+    client = client_of(serve(shop(lambda page: {"X-Total-Count": "500"})))
+    assert len(list(client.rows("/orders", paginator=PageNumber()))) == 238
+    assert said(caplog) == (
+        "GET /orders: 4 pages were read, though the header 'X-Total-Count' says that there are more: 238 of 500 rows "
+        "came. Look at what ends its pages. If the source counts rows that it does not give, put "
+        "burler.http.UntilEmpty(...) around your paginator"
+    )
+    caplog.clear()
+    client = client_of(serve(shop(lambda page: {"X-Next-Page": str(page + 1) if page < 3 else ""})))
+    once = lambda request, reply: {"page": 2} if "page" not in (request.params or {}) else None  # noqa: E731
+    assert len(list(client.rows("/orders", paginator=once))) == 200
+    assert "2 pages were read, though the header 'X-Next-Page' says that there are more" in said(caplog)
+
+
+def test_rows_that_come_while_the_pages_are_read_are_no_cut(serve, caplog):
+    """The newest stand first, and who reads from there on does not see what comes later."""
+    client = client_of(serve(shop(lambda page: {"X-Total-Count": str(237 + page)})))
+    assert len(list(client.rows("/orders", paginator=PageNumber()))) == 238
+    assert warnings_of(caplog) == []
+
+
+def test_a_page_behind_the_last_one_may_name_a_next_one(serve, caplog):
+    headers = lambda page: {"Link": f'</orders?page={page + 1}>; rel="next"'}  # noqa: E731
+    client = client_of(serve(shop(headers)))
+    for paginator in (PageNumber(), Offset(100), UntilEmpty(LinkHeader())):
+        assert len(list(client.rows("/orders", paginator=paginator))) == 238
+    assert warnings_of(caplog) == []
+
+
+def test_a_cursor_that_is_only_repeated_is_no_further_page(serve, caplog):
+    def answer(asked):
+        cursor = asked.query.get("cursor")
+        return {"data": ROWS[:2], "cursor": cursor, "next": None if cursor else "c2"}
+
+    client = client_of(serve(answer), records_path="data")
+    assert len(list(client.rows("/orders", paginator=Cursor("next")))) == 4
+    assert warnings_of(caplog) == []
+
+
+def test_who_reads_backwards_has_read_the_next_page(serve, caplog):
+    def answer(asked):
+        page = int(asked.query.get("page", 3))
+        links = {"prev": f"/orders?page={page - 1}" if page > 1 else None, "next": f"/orders?page={page + 1}"}
+        return {"data": ROWS[:2], "links": links}
+
+    client = client_of(serve(answer), records_path="data")
+    assert len(list(client.rows("/orders", paginator=NextUrl("links.prev")))) == 6
+    assert warnings_of(caplog) == []
+
+
+def test_a_reading_that_begins_in_the_middle_has_no_total_to_reach(serve, caplog):
+    client = client_of(serve(shop(lambda page: {"X-Total-Count": "238", "X-Total-Pages": "3"})))
+    assert len(list(client.rows("/orders", paginator=PageNumber(), params={"page": 3}))) == 38
+    assert len(list(client.rows("/orders", paginator=Offset(100), params={"offset": 200}))) == 38
+    assert len(list(client.rows("/orders", paginator=LinkHeader(), params={"cursor": "abc"}))) == 100
+    assert len(list(client.rows("/orders", paginator=Cursor("n", param="from_key"), params={"from_key": "b"}))) == 100
+    assert warnings_of(caplog) == []
+    caplog.clear()
+    client = client_of(serve(shop(lambda page: {"X-Total-Count": "300"})))
+    assert len(list(client.rows("/orders", paginator=Offset(100), params={"offset": 200}))) == 38
+    assert "38 of 300 rows came" in said(caplog)
+
+
+def test_an_end_that_is_an_error_does_not_hide_a_total(serve, caplog):
+    inner = shop(lambda page: {"X-Total-Count": "238"})
+    client = client_of(serve(lambda asked: 404 if asked.query.get("page") == "2" else inner(asked)))
+    assert len(list(client.rows("/orders", paginator=PageNumber(end_statuses=[404])))) == 100
+    assert "100 of 238 rows came" in said(caplog)
+
+
+# What the author has said, and who leaves early
+
+
+def test_who_says_that_one_page_is_all_hears_nothing(serve, caplog):
+    headers = {"X-Total-Count": "238", "Link": '</orders?page=2>; rel="next"'}
+    client = client_of(serve(shop(lambda page: headers, beside=lambda page: {"has_more": True})))
+    assert len(list(client.rows("/orders", paginator=SinglePage(), records_path="data"))) == 100
+    assert warnings_of(caplog) == []
+
+
+def test_who_reads_until_a_page_is_empty_does_not_believe_totals(serve, caplog):
+    client = client_of(serve(shop(lambda page: {"X-Total-Count": "4711"})))
+    assert len(list(client.rows("/orders", paginator=UntilEmpty(PageNumber())))) == 238
+    assert warnings_of(caplog) == []
+    client = client_of(serve(shop(lambda page: {"X-Next-Page": "2"})))
+    assert len(list(client.rows("/orders", paginator=UntilEmpty(Cursor("next"))))) == 100
+    assert "'X-Next-Page' says that there are more" in said(caplog)
+
+
+def test_who_leaves_the_pages_hears_nothing(serve, caplog):
+    client = client_of(serve(shop(lambda page: {"X-Total-Count": "238"})))
+    for _page in client.pages("/orders", paginator=Cursor("next")):
+        break
+    rows = client.rows("/orders", paginator=PageNumber())
+    assert [next(rows)["id"] for _ in range(150)][-1] == 149
+    rows.close()
+    assert warnings_of(caplog) == []
+
+
+# How often
+
+
+def test_each_client_is_told_once(serve, caplog):
+    """It is no matter of the process: another client, another run, and the cut is told again."""
+    server = serve(shop(lambda page: {"X-Total-Count": "238"}))
+    for _ in range(2):
+        client = client_of(server)
+        for _ in range(3):
+            list(client.pages("/orders"))
+            list(client.with_options(timeout_seconds=5).pages("/orders"))
+    assert len(warnings_of(caplog)) == 2
+
+
+def test_each_run_is_told_once_also_with_one_client_for_all(serve, caplog):
+    client = client_of(serve(shop(lambda page: {"X-Total-Count": "238"})))
+    tap = burler.tap("tap-shop")
+
+    @tap.sync("orders", key_properties="id", schema=SCHEMA)
+    def orders():
+        for _ in range(3):
+            yield from client.rows("/orders")
+
+    for number in (1, 2):
+        run_tap(tap)
+        told = [one for one in warnings_of(caplog) if one.startswith("GET /orders: one page was read")]
+        assert len(told) == number
+    with bind_stream(tap, "orders"):
+        list(client.pages("/orders"))
+    assert len([one for one in warnings_of(caplog) if one.startswith("GET /orders: one page was read")]) == 3

@@ -1,0 +1,344 @@
+"""Lists that an author asks for request by request: what is left of one when the function has come to its end."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlencode
+
+import pytest
+from pageserver import client_of, warnings_of
+
+import burler
+from burler.http import Cursor, SinglePage
+from burler.patterns import cursor_pages, pages
+from burler.testing import run_tap
+
+ROWS = [{"id": number} for number in range(238)]
+SCHEMA = {"properties": {"id": {"type": "integer"}}}
+MORE = "says that there are more"
+
+
+def source(asked):
+    """``/counted`` names a total, ``/linked`` and ``/body`` the next page, ``/bare`` nothing; 100 rows a page."""
+    page = int(asked.query.get("page") or (asked.json or {}).get("page") or 1)
+    begin = int(asked.query.get("offset") or asked.query.get("cursor") or (page - 1) * 100)
+    size = min(100, int(asked.query.get("limit") or 100))
+    rows = ROWS[begin : begin + size]
+    if asked.path == "/body":
+        following = begin + 100 if begin + 100 < len(ROWS) else None
+        return {"data": rows, "next_cursor": following and str(following), "has_more": following is not None}
+    if asked.path == "/blind":  # which names a next page behind the last one as well
+        return {"data": rows, "next_page": f"/blind?page={page + 1}"}
+    headers = {"/counted": {"X-Total-Count": "238"}}.get(asked.path, {})
+    if asked.path.startswith("/linked") and begin + 100 < len(ROWS):
+        headers = {"Link": f'<{asked.path}?{urlencode({**asked.query, "page": page + 1})}>; rel="next"'}
+    if asked.path.startswith("/things/"):
+        thing = {"id": 7, "lines": [{"id": 1}], "next": "/things/8", "has_more": True}
+        return 200, {"Link": '</things/8>; rel="next"', "X-Total-Count": "238"}, thing
+    return 200, headers, rows
+
+
+@pytest.fixture
+def run(serve, caplog):
+    """Runs a tap with one full table; gives the run and the warnings."""
+    server = serve(source)
+
+    def run_it(function, state=None, records_path=None, **options):
+        tap = burler.tap("tap-shop")
+        tap.client(lambda config: client_of(server, records_path=records_path))
+        tap.sync("orders", key_properties="id", schema=SCHEMA, **options)(function)
+        caplog.clear()
+        out = run_tap(tap, state=state)
+        assert out.result.exit_code == 0, out.result.errors
+        return out, [one for one in warnings_of(caplog) if MORE in one]
+
+    return run_it
+
+
+def is_whole(out):
+    """Whether the full table was said to be whole."""
+    return out.types[-2] == "ACTIVATE_VERSION"
+
+
+# What is cut
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda client: client.json("/counted"),
+        lambda client: client.get("/counted").json(),
+        lambda client: client.json("/linked"),
+        lambda client: client.get("/linked", params={"limit": 100}).json(),
+        lambda client: client.json("/body")["data"],
+        lambda client: client.post("/body", json={}).json()["data"],
+        lambda client: client.json("/linked", params={"page": 1}) + client.json("/linked", params={"page": 2}),
+        lambda client: client.rows("/counted", params={"page": 1}),
+    ],
+)
+def test_a_list_that_goes_on_is_told_and_is_no_whole_table(run, read):
+    def orders(client):
+        yield from read(client)
+
+    out, told = run(orders)
+    assert len(out.records("orders")) in (100, 200)
+    assert not is_whole(out) and len(told) == 2
+    assert "says that there are more" in told[0] and "and nobody asked for the rest" in told[0]
+    assert told[1].startswith("stream 'orders': may be incomplete (")
+    assert told[1].endswith("No ACTIVATE_VERSION of orders is sent: targets keep the rows that they have.")
+
+
+def test_an_endpoint_method_is_a_request_like_others(run, serve, caplog):
+    @burler.http.endpoints(linked="/linked", verbs=("get",))
+    class Shop(burler.http.Client):
+        pass
+
+    server = serve(source)
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: Shop(server.url))
+
+    @tap.sync("orders", key_properties="id", schema=SCHEMA)
+    def orders(client):
+        return client.get_linked().json()
+
+    out = run_tap(tap)
+    assert not is_whole(out)
+    told = "GET /linked: one page was read, though the header 'Link' says that there are more: 100 rows came"
+    assert told in caplog.text
+
+
+def test_totals_count_where_it_is_plain_which_rows_they_count(serve, caplog):
+    """Of two lists in a body nobody knows which one the total is of, unless somebody says where the rows are."""
+    server = serve(lambda asked: {"items": ROWS[:5], "total_count": 9, "facets": [{"name": "a"}] * 3})
+    for records_path, whole in ((None, True), ("facets", False), ("items", False)):
+        tap = burler.tap("tap-shop")
+        tap.client(lambda config, path=records_path: client_of(server, records_path=path))
+
+        @tap.sync("orders", key_properties="id", schema=SCHEMA)
+        def orders(client):
+            return client.json("/orders")["items"]
+
+        caplog.clear()
+        assert is_whole(run_tap(tap)) is whole
+        assert (MORE in caplog.text) is not whole
+
+
+# What is not
+
+
+def loop_by_page(client):
+    page = 1
+    while rows := client.json("/counted", params={"page": page}):
+        yield from rows
+        page += 1
+
+
+def loop_by_link(client):
+    path = "/linked"
+    while path:
+        reply = client.get(path)
+        yield from reply.json()
+        path = reply.links.get("next", {}).get("url")
+
+
+def loop_by_cursor(client):
+    cursor = None
+    while True:
+        reply = client.json("/body", params={"cursor": cursor})
+        yield from reply["data"]
+        cursor = reply["next_cursor"]
+        if not cursor:
+            return
+
+
+def loop_up_to_a_short_page(client):
+    """The source names a next page for ever, so its author looks at the rows."""
+    for page in range(1, 10):
+        rows = client.json("/blind", params={"page": page})["data"]
+        yield from rows
+        if len(rows) < 100:
+            return
+
+
+def loop_of_rows(client):
+    for page in (1, 2, 3):
+        yield from client.rows("/counted", params={"page": page})
+
+
+def loop_of_pages(client):
+    for page in (1, 2, 3):
+        yield from client.pages("/counted", params={"page": page})
+
+
+def search_by_post(client):
+    for page in (1, 2, 3):
+        yield from client.json("/counted", method="POST", json={"query": "all", "page": page})
+
+
+def loop_of_a_pattern(client):
+    for page in pages(lambda number: client.json("/counted", params={"page": number})):
+        yield from page
+
+
+def loop_that_keeps_its_cursor(client, stream):
+    def fetch(cursor):
+        reply = client.json("/body", params={"cursor": cursor})
+        return reply["data"], reply["next_cursor"]
+
+    yield from cursor_pages(stream, fetch)
+
+
+def pages_in_threads(client):
+    """Page one says how many there are; threads of the author's own fetch the others."""
+    yield from client.json("/counted")
+    with ThreadPoolExecutor(2) as pool:
+        for rows in pool.map(lambda page: client.json("/counted", params={"page": page}), (2, 3)):
+            yield from rows
+
+
+def first_page_and_then_the_rest(client):
+    yield from client.json("/counted")
+    yield from client.rows("/counted", params={"page": 2})
+    yield from client.rows("/counted", params={"page": 3})
+
+
+def a_total_first(client):
+    assert client.head("/counted").headers["X-Total-Count"] == "238"
+    assert client.get("/counted", params={"limit": 1}).headers["X-Total-Count"] == "238"
+    yield from loop_by_page(client)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        loop_by_page,
+        loop_by_link,
+        loop_by_cursor,
+        loop_up_to_a_short_page,
+        loop_of_rows,
+        loop_of_pages,
+        search_by_post,
+        loop_of_a_pattern,
+        loop_that_keeps_its_cursor,
+        pages_in_threads,
+        first_page_and_then_the_rest,
+        a_total_first,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_a_loop_of_the_author_s_own_that_reads_all_is_no_cut(run, function):
+    out, told = run(function)
+    assert len(out.records("orders")) == 238
+    assert told == [] and is_whole(out)
+
+
+def look_at_single_things(client):
+    for number in range(3):
+        yield {"id": client.json(f"/things/{number}")["id"] + number}
+
+
+def look_at_the_newest(client):
+    assert client.json("/counted", params={"limit": 1})[0]["id"] == 0
+    yield {"id": 1}
+
+
+def ask_for_the_head(client):
+    assert client.head("/linked").headers["Link"]
+    yield {"id": 1}
+
+
+def read_with_single_page(client):
+    yield from client.rows("/linked", paginator=SinglePage())
+
+
+@pytest.mark.parametrize(
+    "function", [look_at_single_things, look_at_the_newest, ask_for_the_head, read_with_single_page]
+)
+def test_what_is_no_list_that_was_to_be_read_is_no_cut(run, function):
+    out, told = run(function)
+    assert told == [] and is_whole(out)
+
+
+def test_a_request_in_a_hook_looks_something_up(serve, caplog):
+    server = serve(source)
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: client_of(server))
+
+    @tap.sync("orders", key_properties="id", schema=SCHEMA)
+    def orders():
+        yield {"id": 1}
+
+    @tap.post_transform("orders")
+    def named(record, client):
+        client.json("/linked")
+        list(client.pages("/counted"))
+        return record
+
+    out = run_tap(tap)
+    assert is_whole(out) and "may be incomplete" not in caplog.text
+
+
+def test_who_reads_the_newest_first_may_stop_where_he_has_been(run):
+    """The first run reads all; the next ones stop at the bookmark, and the source still has older rows."""
+
+    def orders(client, stream):
+        for page in (1, 2, 3):
+            yield from client.json("/linked", params={"page": page})
+            if stream.bookmark is not None:
+                return
+
+    out, told = run(orders, replication_key="id")
+    assert told == [] and out.states[-1] == {"bookmarks": {"orders": {"id": 237}}}
+    out, told = run(orders, replication_key="id", state=out.states[-1])
+    assert told == [] and len(out.records("orders")) == 100
+
+
+def test_each_parent_s_call_is_a_question_of_its_own(serve, caplog):
+    """One of three parents has more children than were read; the other two are whole."""
+
+    def answer(asked):
+        number = asked.query.get("order")
+        if number is None:
+            return [{"id": 0}, {"id": 1}, {"id": 2}]
+        return 200, {"X-Total-Count": "3" if number == "1" else "2"}, [{"id": int(number) * 10 + n} for n in (0, 1)]
+
+    server = serve(answer)
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: client_of(server))
+
+    @tap.sync("orders", key_properties="id", schema=SCHEMA)
+    def orders(client):
+        return client.json("/orders")
+
+    @tap.sync("lines", parent="orders", key_properties="id", schema=SCHEMA)
+    def lines(client, parent):
+        return client.json("/lines", params={"order": parent["id"]})
+
+    out = run_tap(tap)
+    ended = [one["stream"] for one in out.messages[3:] if one["type"] == "ACTIVATE_VERSION"][-1:]
+    assert ended == ["orders"]
+    assert "2 of 3 rows came" in caplog.text
+    assert "stream 'lines': may be incomplete" in caplog.text and "stream 'orders': may be" not in caplog.text
+
+
+def test_a_further_try_begins_with_nothing_said(run):
+    tries = []
+
+    def orders(client):
+        tries.append(1)
+        if len(tries) == 1:
+            yield from client.rows("/linked", paginator=Cursor("next"))
+            raise RuntimeError("once more")
+        yield from client.rows("/linked")
+
+    out, told = run(orders, retry_sync_on=RuntimeError)
+    assert len(tries) == 2 and is_whole(out)
+    assert [one.partition(":")[0] for one in told] == ["GET /linked"]
+
+
+def test_nothing_is_kept_where_no_stream_runs(serve, caplog):
+    caplog.set_level(logging.INFO)
+    client = client_of(serve(source))
+    assert len(client.json("/linked")) == 100
+    assert MORE not in caplog.text
