@@ -20,7 +20,7 @@ import msgspec
 from burler.batch.columnar_files import Groups
 from burler.batch.columnar_nodes import with_json
 from burler.batch.columnar_rows import Splitter
-from burler.batch.encoders import Write
+from burler.batch.encoders import UnfitRow, Write
 from burler.batch_config import Encoding
 from burler.columns.kinds import StructOf
 from burler.columns.types import arrow_schema, record_type
@@ -103,10 +103,10 @@ class ColumnarLayout:
             except Misfit as misfit:
                 if not misfit.path:
                     return self._no_row(line)
-                return BatchError(
-                    f"stream '{self.stream}': field '{'.'.join(misfit.path)}': {misfit.text[:_SHOWN]} can't be held "
-                    f"exactly; the schema wants {misfit.wanted}.\nCorrect the schema or the value in the tap, {_CURE}"
-                )
+                start = f"stream '{self.stream}': field '{'.'.join(misfit.path)}': "
+                end = f" can't be held exactly; the schema wants {misfit.wanted}.\n"
+                end += f"Correct the schema or the value in the tap, {_CURE}"
+                return UnfitRow(f"{start}{misfit.text[:_SHOWN]}{end}", f"{start}a value{end}")
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return self._no_row(line)
         return self._no_row(lines)
@@ -114,11 +114,13 @@ class ColumnarLayout:
     def _no_row(self, line: bytes) -> BatchError:
         text = line.decode("utf-8", "replace")[:_SHOWN]
         path = half_pair(line)
+        start = f"stream '{self.stream}': "
         if path is None:
-            return BatchError(f"stream '{self.stream}': a row that is no object of valid JSON: {text}")
-        return BatchError(
-            f"stream '{self.stream}': field '{'.'.join(path)}': half of a surrogate pair, which is no text that a "
-            f"column can hold: {text}.\nCorrect the value in the tap, {_CURE}"
+            fact = f"{start}a row that is no object of valid JSON"
+            return UnfitRow(f"{fact}: {text}", fact)
+        fact = "half of a surrogate pair, which is no text that a column can hold"
+        return UnfitRow(
+            f"{start}field '{'.'.join(path)}': {fact}: {text}.\nCorrect the value in the tap, {_CURE}", f"{start}{fact}"
         )
 
 

@@ -106,8 +106,7 @@ def _fields(given: list[pa.Field], node: Node, place: str) -> Text:
     """Objects: what the schema declares, in its order, then the rest. No array given is null."""
     places = {field.name: i for i, field in enumerate(given)}
     if len(places) < len(given):
-        twice = next(field.name for i, field in enumerate(given) if places[field.name] != i)
-        raise BatchError(f"two columns are named '{place}{twice}', and a row has one field of a name")
+        raise BatchError("two of its columns have one name, and a row has one field of a name")
     declared = node.properties
     names = [*declared, *(name for name in places if name not in declared and not (declared and node.is_closed))]
     texts = {

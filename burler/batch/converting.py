@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
+from burler.batch.encoders import unquoted
 from burler.batch.expanding import Expanded, Stopped
 from burler.batch.reading import BatchReading, read
 from burler.batch.storage import open_storage
@@ -131,9 +132,16 @@ class _Rewriting:
 
     def _as_lines(self, reading: BatchReading) -> Iterator[int]:
         batch = reading.batch
-        for page in reading.pages():
-            self.writer.rows(batch.stream, page.lines, page.count, batch.time_extracted, batch.version)
-            yield page.count
+        for number in range(len(batch.manifest)):
+            row = 0
+            for page in reading.file_pages(number):
+                try:
+                    self.writer.rows(batch.stream, page.lines, page.count, batch.time_extracted, batch.version)
+                except BatchError as error:
+                    fact = unquoted(error).removeprefix(f"stream '{batch.stream}': ")
+                    raise reading.failure(number, f"row {row + error.rows_taken + 1:,}: {fact}") from None
+                yield page.count
+                row += page.count
 
     def _as_columns(self, reading: BatchReading) -> Iterator[int]:
         batch = reading.batch

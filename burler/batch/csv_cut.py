@@ -164,7 +164,7 @@ class Blocks:
     def _near(self, block: bytes, at: int) -> str:
         """The place in words."""
         row = self.row + 1 + self._lexer.bare(block[:at]).count(b"\n")
-        return f"row {row:,}, near {block[max(0, at - 20) : at + 40].decode('utf-8', 'replace')!r}"
+        return f"row {row:,}"
 
 
 def _without_end(row: bytes) -> bytes:

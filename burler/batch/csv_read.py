@@ -78,13 +78,14 @@ def _names(
     names = blocks.fields(first)
     blocks.drop_first()
     known = set(names) if declared is None else {column.name for column in declared}
-    twice = next((name for i, name in enumerate(names) if name in known and name in names[:i]), None)
+    twice = next((i for i, name in enumerate(names) if name in known and name in names[:i]), None)
     if twice is not None:
-        raise BatchError(f"two of its columns are named {twice!r:.60}, and a row has one field of a name.")
+        first = names.index(names[twice])
+        raise BatchError(f"its columns {first + 1} and {twice + 1} have one name, and a row has one field of a name.")
     if not known & set(names):
         raise BatchError(
-            f"none of its columns is a field of the stream: {listed(names)}. Is the delimiter {options.delimiter!r}? "
-            "Has the file no header? Then say 'header': false."
+            f"none of its columns is a field of the stream ({listed(sorted(known))}). Is the delimiter "
+            f"{options.delimiter!r}? Has the file no header? Then say 'header': false."
         )
     strange = [name for name in names if name not in known]
     if strange:
@@ -142,7 +143,7 @@ class _Lines:
                 cells = cells_of(column, table.column(place).combine_chunks(), self._options)
             except OddCell as odd:
                 raise BatchError(
-                    f"row {row + odd.place + 1:,}: field '{column.name}': {odd.value!r:.80} is {odd.fact}. "
+                    f"row {row + odd.place + 1:,}: field '{column.name}': its value is {odd.fact}. "
                     "Correct the file, or the schema of its stream."
                 ) from None
             self._check_nulls(column, cells, row)
@@ -188,11 +189,10 @@ class _Lines:
 
 def _broken(error: str, row: int) -> str:
     """What pyarrow says of a broken row."""
-    found = re.search(r"Row #(\d+): Expected (\d+) columns?, got (\d+)(?:: (.*))?", error, re.DOTALL)
+    found = re.search(r"Row #(\d+): Expected (\d+) columns?, got (\d+)", error)
     if found is None:
-        return f"behind row {row:,} it is no CSV as it should be: {error:.200}."
-    number, expected, got, text = row + int(found[1]), found[2], found[3], found[4] or ""
+        return f"behind row {row:,} it is no CSV as it should be."
     return (
-        f"row {number:,} has {got} fields, where {expected} columns are expected, near {text[:60]!r}. "
+        f"row {row + int(found[1]):,} has {found[3]} fields, where {found[2]} columns are expected. "
         "Is it cut off there, or is the delimiter another one?"
     )

@@ -30,11 +30,11 @@ _bracketed = msgspec.json.Decoder(list[msgspec.Raw]).decode_lines
 
 
 class OddCell(Exception):
-    """A cell that is no value of its field. ``place``: of its row in the block, from 0."""
+    """A cell that is no value of its field. ``place``: of its row in the block, from 0; ``fact``: what it is not."""
 
-    def __init__(self, place: int, value: str, fact: str) -> None:
+    def __init__(self, place: int, fact: str) -> None:
         super().__init__(fact)
-        self.place, self.value, self.fact = place, value, fact
+        self.place, self.fact = place, fact
 
 
 def cells_of(column: Column, cells: Any, options: CsvOptions) -> Any:
@@ -116,7 +116,7 @@ def _each(column: Any, options: CsvOptions, read: Callable[[str], str | None], f
             continue
         text = once(cell)
         if text is None:
-            raise OddCell(place, cell, fact)
+            raise OddCell(place, fact)
         made.append(text)
     return pa.array(made, pa.string())
 

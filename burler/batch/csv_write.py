@@ -18,7 +18,7 @@ import msgspec
 from burler.batch.csv_cells import NOTHING, CellMaker, Cells, Misfit
 from burler.batch.csv_columns import Column, columns_of
 from burler.batch.csv_options import BOM, CsvOptions, writing_options
-from burler.batch.encoders import Write
+from burler.batch.encoders import UnfitRow, Write
 from burler.batch.packing import packer
 from burler.batch_config import Encoding
 from burler.errors import BatchError
@@ -136,10 +136,9 @@ class CsvEncoder:
                 for column, cells in zip(layout.columns, values, strict=True)
             ]
         except Misfit as misfit:
-            raise BatchError(
-                f"stream '{layout.stream}': field '{misfit.column.name}': {misfit.value!r:.80} can't stand in its csv "
-                f"column: {misfit.fact}.\n  Correct the schema, or take the format jsonl."
-            ) from None
+            start = f"stream '{layout.stream}': field '{misfit.column.name}': "
+            end = f" can't stand in its csv column: {misfit.fact}.\n  Correct the schema, or take the format jsonl."
+            raise UnfitRow(f"{start}{misfit.value!r:.80}{end}", f"{start}a value{end}") from None
         options = layout.options
         end = options.line_end.encode()
         text = end.join(map(options.delimiter.encode().join, zip(*made, strict=True)))
@@ -184,10 +183,9 @@ def _decoded(lines: bytes, stream: str) -> tuple[list[dict[str, Any]], bool]:
         try:
             found.append(_row_of(veil(line) or line))
         except (msgspec.DecodeError, RecursionError) as error:
-            raise BatchError(
-                f"stream '{stream}': a row can't be read ({error}): {line[:60].decode('utf-8', 'replace')!r}.\n"
-                "  It is no JSON object, or nested too deeply for csv; the format jsonl takes rows as they are."
-            ) from None
+            fact = f"stream '{stream}': a row can't be read ({error})"
+            cure = "  It is no JSON object, or nested too deeply for csv; the format jsonl takes rows as they are."
+            raise UnfitRow(f"{fact}: {line[:60].decode('utf-8', 'replace')!r}.\n{cure}", f"{fact}.\n{cure}") from None
     return found, True
 
 

@@ -174,9 +174,8 @@ def _has_object(line: bytes, number: int, *, is_open: bool) -> bool:
     try:
         _object(line if (veiled := veil(line)) is None else veiled)
     except (msgspec.DecodeError, RecursionError) as error:
-        glimpse = line[:60].decode("utf-8", "replace")
         if is_open:
-            raise BatchError(f"line {number:,}, the last one, is cut off: {glimpse!r}.") from None
+            raise BatchError(f"line {number:,}, the last one, is cut off.") from None
         fact = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise BatchError(f"line {number:,} is no JSON object ({fact}): {glimpse!r}.") from None
+        raise BatchError(f"line {number:,} is no JSON object ({fact}).") from None
     return True

@@ -249,9 +249,9 @@ class _Unpacked(io.RawIOBase):
         if begins is None:
             return f"it is cut off: its {name} data ends before its end."
         if self._count:
-            return f"there is something else behind the end of its {name} data: {seen!r}."
+            return f"there is something else behind the end of its {name} data."
         other = looks_like(seen)
-        return f"it is no {name} file: " + (f"it is {other}." if other else f"it begins with {seen!r}.")
+        return f"it is no {name} file" + (f": it is {other}." if other else ".")
 
     def _more(self) -> bool:
         piece = self._raw.read(_READ_BYTES)

@@ -16,12 +16,13 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
 
 from burler.batch.decoders import Page, decode
 from burler.batch.demands import with_keys
+from burler.batch.encoders import unquoted
 from burler.batch.message import batch_of
 from burler.batch.store_faults import AGAIN
 from burler.batch.urls import open_url, shown, size_of_url
@@ -139,16 +140,19 @@ class BatchReading:
                 "Give it: burler.batch.read(message, schema)"
             )
         from burler.batch import columnar
+        from burler.batch.reading_columns import as_own
 
         layout = columnar.layout(Encoding("arrow"), schema, self.batch.stream)
         for number in range(len(self.batch.manifest)):
             if self.batch.format in _COLUMNAR:
                 yield from self._column_batches(number, schema)
             else:
+                row = 0
                 for page in self.file_pages(number):
                     with self._about(number):
-                        made = columnar.record_batch(layout, page.lines, page.count)
+                        made = as_own(layout, page.lines, page.count, row)
                     yield made
+                    row += page.count
         for remark in layout.remarks():
             self._warn_once(remark)
 
@@ -210,16 +214,17 @@ class BatchReading:
         except MissingExtra:
             raise  # its own words say what to do
         except BurlerError as error:
-            self._fail(number, str(error))
+            raise self.failure(number, unquoted(error)) from None
         except OSError as error:
-            self._fail(number, f"it can't be read: {error.strerror or type(error).__name__}")
+            raise self.failure(number, f"it can't be read: {error.strerror or type(error).__name__}") from None
 
-    def _fail(self, number: int, fact: str) -> NoReturn:
+    def failure(self, number: int, fact: str) -> BatchError:
+        """An error about a file of the manifest, counted from 0."""
         stream = self.batch.stream
         fact = fact.removeprefix(f"stream '{stream}': ").removeprefix("stream '': ")
         name = f"batch file '{shown(self.batch.manifest[number])}'"
         fact = fact if fact.startswith(name) else f"{name}: {fact}"
-        raise BatchError(f"{self._where}stream '{stream}': {fact}") from None
+        return BatchError(f"{self._where}stream '{stream}': {fact}")
 
     def _warn_once(self, fact: str) -> None:
         if fact not in self._warned:

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from burler.batch import columnar_read
 from burler.batch.decoders import Page
 from burler.batch.demands import Demands, listed
+from burler.batch.encoders import unquoted
 from burler.errors import BatchError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def pages(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, report:
     for batch, is_own in _parts(raw, format, schema, layout.arrow_schema, report):
         lines = text.lines(batch)
         if not is_own:
-            _as_own(layout, lines, batch.num_rows, row)
+            as_own(layout, lines, batch.num_rows, row)
         yield Page(lines, batch.num_rows)
         row += batch.num_rows
 
@@ -62,13 +63,13 @@ def batches(raw: IO[bytes], format: str, schema: Mapping[str, Any], report: Repo
         if is_own and _are_finite(batch):
             yield batch.replace_schema_metadata(None)
         else:
-            yield _as_own(layout, text.lines(batch), batch.num_rows, row)
+            yield as_own(layout, text.lines(batch), batch.num_rows, row)
         row += batch.num_rows
     for remark in layout.remarks():
         report(remark)
 
 
-def _as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa.RecordBatch:
+def as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa.RecordBatch:
     """Rows in the columns of burler's own files.
 
     Args:
@@ -87,7 +88,7 @@ def _as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa
         try:
             record_batch(layout, line + b"\n", 1)
         except BatchError as error:  # who wrote the file is elsewhere: its cures are for the one who writes
-            fact = str(error).removeprefix("stream '': ").partition("\n")[0].rstrip(".")
+            fact = unquoted(error).removeprefix(f"stream '{layout.stream}': ").partition("\n")[0].rstrip(".")
             raise BatchError(f"row {number:,}: {fact}. Correct the file, or the schema of its stream.") from None
     raise failure
 
@@ -113,7 +114,7 @@ def _known(batch: pa.RecordBatch, demands: Demands, names: list[str], report: Re
     left_out = sorted(set(found) - set(names))
     if left_out and len(left_out) == len(set(found)):
         raise BatchError(
-            f"none of its columns is a field of the stream: {listed(left_out)}. Is it a file of another stream?"
+            f"none of its columns is a field of the stream ({listed(names)}). Is it a file of another stream?"
         )
     demands.check_columns(found, report)
     demands.check_below(batch.schema, report)

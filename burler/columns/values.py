@@ -287,7 +287,7 @@ def _is_deep(raw: bytes) -> bool:
 def _variant_number(text: str) -> str:
     """A number that Spark's VARIANT takes as it is: 38 digits, or a finite double in the notation of one."""
     if sum(map(str.isdigit, text)) > DIGITS if "e" not in text.lower() else math.isinf(float(text)):
-        raise ValueError(f"the number {text[:_SHOWN]} does not fit")
+        raise ValueError("a number is too great, or has too many digits")
     return text
 
 
@@ -295,9 +295,6 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
     names = {name for name, _ in pairs}
     if len(names) < len(pairs):
         raise ValueError("a key comes twice")
-
-
-_SHOWN = 50
 
 
 def _timestamp(path: Path) -> Convert:

@@ -6,6 +6,7 @@ lie outside of their file, and INT96 timestamps that nanoseconds have no room fo
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -72,11 +73,16 @@ def _guarded(source: _Source, format: str, choose: Choose | None) -> Iterator[pa
         except (pa.ArrowException, OSError, UnicodeError, ValueError, KeyError) as error:
             if source.error is not None:
                 raise source.error from None
-            fact = " ".join(str(error).split())[:200]
-            raise NotWhole(f"it is damaged or broken off, and no whole {_name(format)} file: {fact}") from None
+            raise NotWhole(f"it is damaged or broken off, and no whole {_name(format)} file{_why(error)}") from None
         if batch is None:
             return
         yield batch
+
+
+def _why(error: Exception) -> str:
+    """What pyarrow says of a file, up to where it may begin to name values."""
+    fact = " ".join(re.split(r"[\d'\"]", str(error), maxsplit=1)[0].split()).rstrip(" :(-")
+    return f": {fact[:200]}" if fact else ""
 
 
 def _read_names(fields: list[pa.Field]) -> None:
@@ -100,7 +106,7 @@ def _check_head(source: _Source, format: str) -> None:
     elif head[:1] == b"{":
         found = "JSON"
     else:
-        found = f"something that begins with {head!r}"
+        found = "something else"
     raise OtherFormat(f"it is no {_name(format)} file but {found}")
 
 

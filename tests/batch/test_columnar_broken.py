@@ -42,7 +42,7 @@ def read(data: bytes, format: str, given: dict[str, Any] | None = None) -> list[
         (b"", "parquet", "it is empty, which no Parquet file is"),
         (b"", "arrow", "it is empty, which no Arrow file is"),
         (b'{"id":1}\n', "parquet", "it is no Parquet file but JSON"),
-        (b"id,name\n1,a\n", "arrow", "something that begins with b'id,name"),
+        (b"id,name\n1,a\n", "arrow", "it is no Arrow file but something else"),
         (b"\x1f\x8b\x08\x00\x00", "parquet", "packed with gzip as a whole"),
         (written("arrow", GIVEN, *ROWS), "parquet", "it is no Parquet file but an Arrow file"),
         (written("parquet", GIVEN, *ROWS), "arrow", "it is no Arrow file but a Parquet file"),

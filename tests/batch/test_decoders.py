@@ -91,7 +91,7 @@ def test_a_last_line_that_is_cut_off_is_an_error(cut):
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_object_is_named(line):
-    with pytest.raises(BatchError, match=r"line 3 is no JSON object \(.*\): ") as caught:
+    with pytest.raises(BatchError, match=r"line 3 is no JSON object \(.*\)\.$") as caught:
         pages(b'{"a":1}\n\n' + line + b'\n{"a":2}\n')
     assert len(str(caught.value)) < 300
 

@@ -148,7 +148,7 @@ def test_every_changed_byte_is_an_error_or_changes_nothing(compression):
 
 @BOTH
 def test_something_else_behind_the_end_is_an_error(compression):
-    with pytest.raises(BatchError, match=r"something else behind the end of its \w+ data: b'more'"):
+    with pytest.raises(BatchError, match=r"something else behind the end of its \w+ data\.$"):
         read(packed(ROWS, compression) + b"more", compression)
 
 
@@ -161,7 +161,7 @@ def test_an_empty_file_is_an_error(compression):
 @pytest.mark.parametrize(
     ("data", "compression", "said"),
     [
-        (b'{"id":1}\n', "gzip", 'it is no gzip file: it begins with b\'{"id":1}'),
+        (b'{"id":1}\n', "gzip", r"it is no gzip file\.$"),
         (packed(b"x", "zstd"), "gzip", "it is no gzip file: it is zstd."),
         (packed(b"x", "gzip"), "zstd", "it is no zstd file: it is gzip."),
         (b"PAR1....", "zstd", "it is no zstd file: it is Parquet."),

@@ -126,6 +126,7 @@ class StreamRows:
 
     def _batch_files(self, number: int, line: bytes) -> Iterator[pa.RecordBatch]:
         from burler.batch.columnar import record_batch
+        from burler.batch.encoders import unquoted
         from burler.batch.reading import read
 
         stream = self._declared.stream
@@ -139,7 +140,7 @@ class StreamRows:
                 self.rows += batch.num_rows
                 yield batch
         except BatchError as error:
-            fact = str(error).replace("\n", " ")
+            fact = unquoted(error).replace("\n", " ")
             raise StreamError(stream, fact if f"'{stream}'" in fact else f"stream '{stream}': {fact}") from None
 
     def _given(self) -> Iterator[pa.RecordBatch]:
