@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
+from burler.batch.allowed import Allowed
 from burler.batch.encoders import unquoted
 from burler.batch.expanding import Expanded, Stopped
 from burler.batch.reading import BatchReading, read
@@ -29,6 +30,7 @@ def convert(
     *,
     tap: str = "tap",
     options: Mapping[str, Any] | None = None,
+    allow: Allowed | Iterable[str] | None = None,
     flush: Callable[[], object] = nothing,
     tick: Callable[[], object] = nothing,
     should_stop: Callable[[], bool] = never,
@@ -46,12 +48,13 @@ def convert(
         config: how and where the new files are to be. No file waits for rows of a later BATCH; one that is older than
             ``batch_age_seconds`` ends while its BATCH is rewritten.
         options: for the library that reaches the old files.
+        allow: what manifests may name; see ``burler.batch.read``.
         tap, flush, tick, should_stop, warn: see ``burler.batch.pack``.
 
     Raises:
         BatchError: a BATCH that can't be read, or whose rows the new format can't hold; nothing behind it is written.
     """
-    warn = once(warn)
+    warn, allowed = once(warn), Allowed.of(allow)
     storage = open_storage(config.storage, presign_seconds=config.presign_seconds)
     rewriting = _Rewriting(
         lambda emit: BatchWriter(storage, config, tap=tap, emit=emit, clock=clock, run_id=run_id), write
@@ -66,7 +69,7 @@ def convert(
             rewriting.activate(piece)
             return
         flush()  # a target may go on meanwhile
-        reading = read(piece.batch, piece.schema, options=options, line=piece.number, warn=warn)
+        reading = read(piece.batch, piece.schema, options=options, allow=allowed, line=piece.number, warn=warn)
         done.records += rewriting.take(piece, reading, should_stop)
         done.batches += 1
 

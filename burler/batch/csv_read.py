@@ -80,8 +80,8 @@ def _names(
     known = set(names) if declared is None else {column.name for column in declared}
     twice = next((i for i, name in enumerate(names) if name in known and name in names[:i]), None)
     if twice is not None:
-        first = names.index(names[twice])
-        raise BatchError(f"its columns {first + 1} and {twice + 1} have one name, and a row has one field of a name.")
+        once = names.index(names[twice])
+        raise BatchError(f"its columns {once + 1} and {twice + 1} have one name, and a row has one field of a name.")
     if not known & set(names):
         raise BatchError(
             f"none of its columns is a field of the stream ({listed(sorted(known))}). Is the delimiter "

@@ -137,8 +137,8 @@ class CsvEncoder:
             ]
         except Misfit as misfit:
             start = f"stream '{layout.stream}': field '{misfit.column.name}': "
-            end = f" can't stand in its csv column: {misfit.fact}.\n  Correct the schema, or take the format jsonl."
-            raise UnfitRow(f"{start}{misfit.value!r:.80}{end}", f"{start}a value{end}") from None
+            fact = f"can't stand in its csv column: {misfit.fact}.\n  Correct the schema, or take the format jsonl."
+            raise UnfitRow(f"{start}{misfit.value!r:.80} {fact}", f"{start}a value {fact}") from None
         options = layout.options
         end = options.line_end.encode()
         text = end.join(map(options.delimiter.encode().join, zip(*made, strict=True)))

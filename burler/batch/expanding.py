@@ -8,10 +8,11 @@ Where a BATCH can't be read, the run ends there: its rows up to that place are o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from burler.batch.allowed import Allowed
 from burler.batch.reading import read, record_lines
 from burler.batch.tap_lines import Found, Piece, TapLines, never, nothing, once
 from burler.errors import MessageError, UsageError
@@ -40,6 +41,7 @@ def expand(
     *,
     processes: int = 1,
     options: Mapping[str, Any] | None = None,
+    allow: Allowed | Iterable[str] | None = None,
     flush: Callable[[], object] = nothing,
     tick: Callable[[], object] = nothing,
     should_stop: Callable[[], bool] = never,
@@ -53,6 +55,7 @@ def expand(
         processes: files are read by so many worker processes, those of later messages while earlier ones are written.
             Rows that wait for their turn lie in temporary files, of bounded size. 1: in this process.
         options: for the library that reaches the files (credentials, an endpoint).
+        allow: what manifests may name; see ``burler.batch.read``.
         flush: called when ``source`` has nothing more for now.
         tick: called between blocks, and about once a second while nothing comes.
         should_stop: asked between blocks and pages; True ends the run, without an error.
@@ -64,15 +67,15 @@ def expand(
     """
     if not 1 <= processes <= _MOST_PROCESSES:
         raise UsageError(f"processes is {processes}; it must be 1 to {_MOST_PROCESSES}.")
-    done, warn = Expanded(), once(warn)
+    done, warn, allowed = Expanded(), once(warn), Allowed.of(allow)
     came = TapLines(warn=warn)
     try:
         if processes == 1:
-            _expand_here(source, write, came, done, options, flush, tick, should_stop, warn)
+            _expand_here(source, write, came, done, options, allowed, flush, tick, should_stop, warn)
         else:
             from burler.batch.expanding_pool import Pool
 
-            with Pool(processes, write, done, options, flush, should_stop, warn) as pool:
+            with Pool(processes, write, done, options, allowed, flush, should_stop, warn) as pool:
                 pool.run(source, came, tick)
     except Stopped:
         pass
@@ -90,6 +93,7 @@ def _expand_here(
     came: TapLines,
     done: Expanded,
     options: Mapping[str, Any] | None,
+    allowed: Allowed,
     flush: Callable[[], object],
     tick: Callable[[], object],
     should_stop: Callable[[], bool],
@@ -102,7 +106,7 @@ def _expand_here(
         assert isinstance(piece, Found)
         flush()  # the first row may take a while
         batch = piece.batch
-        for page in read(batch, piece.schema, options=options, line=piece.number, warn=warn).pages():
+        for page in read(batch, piece.schema, options=options, allow=allowed, line=piece.number, warn=warn).pages():
             write(record_lines(page.lines, batch.stream, batch.time_extracted, batch.version))
             done.records += page.count
             if should_stop():

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from burler.batch.allowed import Allowed
 from burler.batch.expanding_turn import Turn
 from burler.batch.expanding_worker import DATA, END, HEAD, WARNING, Task, start
 from burler.batch.tap_lines import Found, Piece, TapLines
@@ -99,6 +100,7 @@ class Pool:
         write: Callable[[bytes], object],
         done: Expanded,
         options: Mapping[str, Any] | None,
+        allowed: Allowed,
         flush: Callable[[], object],
         should_stop: Callable[[], bool],
         warn: Callable[[str], object],
@@ -107,6 +109,7 @@ class Pool:
         self._write = write
         self._done = done
         self._options = options
+        self._allowed = allowed
         self._flush = flush
         self._should_stop = should_stop
         self._warn = warn
@@ -172,7 +175,7 @@ class Pool:
         files = len(piece.batch.manifest)
         self._done.batches += not files
         for file in range(files):
-            task = Task(piece.number, piece.batch, file, piece.schema, self._options)
+            task = Task(piece.number, piece.batch, file, piece.schema, self._options, self._allowed)
             self._queue.append(Turn(task, last=file == files - 1))
 
     def _give_out(self) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from burler.batch.allowed import Allowed
 from burler.singer.messages import Batch
 
 DATA, WARNING, ERROR, END = b"D", b"W", b"E", b"F"
@@ -40,6 +41,7 @@ class Task:
     file: int
     schema: Mapping[str, Any]
     options: Mapping[str, Any] | None
+    allowed: Allowed
 
 
 def start(out: int) -> subprocess.Popen[bytes]:
@@ -79,6 +81,7 @@ def work(task: Task, out: BinaryIO) -> None:
             batch,
             task.schema,
             options=task.options,
+            allow=task.allowed,
             line=task.number,
             warn=lambda text: send(out, WARNING, text.encode("utf-8", "replace")),
         )

@@ -32,10 +32,11 @@ def open_file(url: str, options: Mapping[str, Any]) -> BinaryIO:
     path = local_path(url)
     if path is not None:
         return _open_local(path)
+    from burler.batch.allowed import OWN
     from burler.batch.urls import open_url
 
     try:
-        return open_url(url, options)
+        return open_url(url, options, allowed=OWN)
     except BatchError as error:
         raise FileError(str(error)) from None
 
@@ -60,9 +61,10 @@ def size_of(url: str, options: Mapping[str, Any]) -> int | None:
             return path.stat().st_size
         except OSError:
             return None
+    from burler.batch.allowed import OWN
     from burler.batch.urls import size_of_url
 
-    return size_of_url(url, options)
+    return size_of_url(url, options, allowed=OWN)
 
 
 class Head:

@@ -14,12 +14,13 @@ import datetime as dt
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
 
+from burler.batch.allowed import Allowed
 from burler.batch.decoders import Page, decode
 from burler.batch.demands import with_keys
 from burler.batch.encoders import unquoted
@@ -33,6 +34,8 @@ from burler.singer.messages import Batch, Schema, encode, format_time, parse_lin
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from burler.batch.columnar import ColumnarLayout
+
 logger = logging.getLogger(__name__)
 
 _GZIP = b"\x1f\x8b\x08"
@@ -45,6 +48,7 @@ def read(
     schema: Mapping[str, Any] | Schema | None = None,
     *,
     options: Mapping[str, Any] | None = None,
+    allow: Allowed | Iterable[str] | None = None,
     line: int | None = None,
     warn: Callable[[str], object] = logger.warning,
 ) -> BatchReading:
@@ -55,12 +59,17 @@ def read(
         schema: the stream's JSON Schema. JSON lines need none; csv, Parquet and Arrow do: it says what the text of a
             cell is, and which columns there should be: one that is missing is an error where it is ``required`` (with
             a ``Schema`` also where it is of the key), else there is a warning. Rows of JSON lines pass unseen.
-        options: for the library that reaches the files (credentials, an endpoint). They appear in no error.
+        options: for the library that reaches the files (credentials, an endpoint). They appear in no error. ``headers``
+            among them go to one server: the first http(s) URL of ``allow``.
+        allow: URLs or paths of folders: files are read below these alone, once links and redirects are followed. None:
+            what the environment variable ``BURLER_ALLOW`` says; without it all but ``/proc``, ``/sys`` and ``/dev``,
+            and servers on this machine or on link-local addresses.
         line: the number of the message's line, for errors.
         warn: gets a sentence for each oddity that loses nothing.
 
     Raises:
         BatchError: it is no BATCH message, or its two dialects contradict each other. No file has been looked at.
+        ConfigError: an ``allow`` that can't be.
     """
     where = "" if line is None else f"line {line}: "
     try:
@@ -68,7 +77,7 @@ def read(
     except MessageError as error:
         raise BatchError(f"{where}{error}") from None
     plain = with_keys(schema.schema, schema.key_properties) if isinstance(schema, Schema) else schema
-    return BatchReading(batch, plain, options=options, where=where, warn=warn)
+    return BatchReading(batch, plain, options=options, allowed=Allowed.of(allow), where=where, warn=warn)
 
 
 class BatchReading:
@@ -85,12 +94,14 @@ class BatchReading:
         schema: Mapping[str, Any] | None,
         *,
         options: Mapping[str, Any] | None,
+        allowed: Allowed,
         where: str,
         warn: Callable[[str], object],
     ) -> None:
         self.batch = batch
         self._schema = schema
         self._options = options
+        self._allowed = allowed
         self._where = where
         self._warn = warn
         self._warned: set[str] = set()
@@ -140,21 +151,30 @@ class BatchReading:
                 "Give it: burler.batch.read(message, schema)"
             )
         from burler.batch import columnar
-        from burler.batch.reading_columns import as_own
 
         layout = columnar.layout(Encoding("arrow"), schema, self.batch.stream)
         for number in range(len(self.batch.manifest)):
             if self.batch.format in _COLUMNAR:
                 yield from self._column_batches(number, schema)
             else:
-                row = 0
-                for page in self.file_pages(number):
-                    with self._about(number):
-                        made = as_own(layout, page.lines, page.count, row)
-                    yield made
-                    row += page.count
+                yield from self.file_columns(number, layout)
         for remark in layout.remarks():
             self._warn_once(remark)
+
+    def file_columns(self, number: int, layout: ColumnarLayout) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one file of the manifest, counted from 0, in the columns of a layout.
+
+        Raises:
+            BatchError: see ``arrow``.
+        """
+        from burler.batch.reading_columns import as_own
+
+        row = 0
+        for page in self.file_pages(number):
+            with self._about(number):
+                made = as_own(layout, page.lines, page.count, row)
+            yield made
+            row += page.count
 
     def _column_batches(self, number: int, schema: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
         from burler.batch.reading_columns import batches
@@ -171,13 +191,13 @@ class BatchReading:
         """A file, of the size that the message says."""
         url = self.batch.manifest[number]
         if self.batch.file_stats is not None:
-            stated, there = self.batch.file_stats[number][1], size_of_url(url, self._options)
+            stated, there = self.batch.file_stats[number][1], size_of_url(url, self._options, allowed=self._allowed)
             if there is not None and there != stated:
                 raise BatchError(
                     f"it has {there:,} bytes where the message says {stated:,}. It is broken off, or was replaced "
                     f"after the message. {AGAIN}"
                 )
-        with contextlib.closing(open_url(url, self._options)) as raw:
+        with contextlib.closing(open_url(url, self._options, allowed=self._allowed)) as raw:
             yield raw
 
     def _decoded(self, raw: IO[bytes]) -> Iterator[Page]:

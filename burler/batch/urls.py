@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
+from burler.batch.allowed import Allowed, Refused
 from burler.batch.storage import hide_options
 from burler.batch.store_faults import AGAIN, is_about_options, open_filesystem, said
 from burler.config.secrets import hide
@@ -32,7 +33,9 @@ def shown(url: str) -> str:
     return names.shown(url.partition("?")[0] if "://" in url and not url.lower().startswith("file:") else url)
 
 
-def open_url(url: str, options: Mapping[str, Any] | None = None, *, stream: str = "") -> BinaryIO:
+def open_url(
+    url: str, options: Mapping[str, Any] | None = None, *, stream: str = "", allowed: Allowed | None = None
+) -> BinaryIO:
     """A file for reading its bytes as they are stored, from the beginning. Close it after use.
 
     Files of this machine and of stores can be read from any place (``seek``), those of web servers once, in order.
@@ -40,44 +43,50 @@ def open_url(url: str, options: Mapping[str, Any] | None = None, *, stream: str 
     Args:
         url: ``file:``, ``http:``, ``https:``, any that fsspec knows, or an absolute path. The path of a ``file:`` URL
             is taken as it is written, and percent-decoded where there is no such file: readers and writers disagree.
-        options: for the store's library: keys, endpoints. Of web servers ``headers`` alone.
+        options: for the store's library: keys, endpoints. Of web servers ``headers`` alone, and these for one origin
+            (see ``Allowed.is_home``).
         stream: for errors.
+        allowed: what may be read; None: what ``Allowed.of(None)`` says.
 
     Raises:
-        BatchError: it is not there, must not be read, or the store does not answer; so does reading later on, also when
+        BatchError: it is not there, may not be read, or the store does not answer; so does reading later on, also when
         fewer bytes come than the file has. MissingExtra: the store's package is not installed.
     """
-    failure = _Failure(url, stream)
+    failure, allowed = _Failure(url, stream), Allowed.of(allowed)
     scheme = _scheme(url)
     if scheme in ("", "file"):
-        return _open_local(url, failure)
+        return _open_local(url, allowed, failure)
     hide_options(options or {})
     if scheme in ("http", "https"):
         from burler.batch.urls_web import WebFile
 
         hide(url.partition("?")[2])
-        return _buffered(WebFile(url, _headers(options), failure.text))
-    return _open_store(url, dict(options or {}), failure)
+        with failure.of("read"):
+            return _buffered(WebFile(url, _headers(options), allowed, failure.text))
+    return _open_store(url, dict(options or {}), allowed, failure)
 
 
-def size_of_url(url: str, options: Mapping[str, Any] | None = None, *, stream: str = "") -> int | None:
+def size_of_url(
+    url: str, options: Mapping[str, Any] | None = None, *, stream: str = "", allowed: Allowed | None = None
+) -> int | None:
     """How many bytes a file has as it is stored, without reading it; None where nobody says.
 
     Raises:
         BatchError: as ``open_url``.
     """
-    failure = _Failure(url, stream)
+    failure, allowed = _Failure(url, stream), Allowed.of(allowed)
     scheme = _scheme(url)
     if scheme in ("", "file"):
         with failure.of("read"):
-            return _regular(_local(url), failure).st_size
+            return _regular(_local(url, allowed, failure), failure).st_size
     hide_options(options or {})
     if scheme in ("http", "https"):
         from burler.batch.urls_web import size_of
 
         hide(url.partition("?")[2])
-        return size_of(url, _headers(options), failure.text)
-    store, path = _store(url, dict(options or {}), failure)
+        with failure.of("read"):
+            return size_of(url, _headers(options), allowed, failure.text)
+    store, path = _store(url, dict(options or {}), allowed, failure)
     return _store_size(store, path, failure)
 
 
@@ -99,6 +108,8 @@ class _Failure:
             yield
         except BurlerError:
             raise
+        except Refused as refused:
+            raise self.text(f"is not read: {refused}", refused.cure) from None
         except FileNotFoundError as error:
             self._missing(error, doing)
         except Exception as error:  # stores have errors of their own
@@ -140,22 +151,23 @@ def _buffered(raw: io.RawIOBase) -> BinaryIO:
 # ---- this machine ------------------------------------------------------------------------------------------
 
 
-def _local(url: str) -> Path:
-    return local_path(url) or Path(url)
+def _local(url: str, allowed: Allowed, failure: _Failure) -> Path:
+    path = local_path(url) or Path(url)
+    if not path.is_absolute():
+        raise failure.text("is no absolute path", "A manifest has whole URLs, such as file:///data/x.jsonl.")
+    return allowed.path(path)
 
 
 def _regular(path: Path, failure: _Failure) -> os.stat_result:
-    if not path.is_absolute():
-        raise failure.text("is no absolute path", "A manifest has whole URLs, such as file:///data/x.jsonl.")
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for
         raise failure.text("is no file, but a folder, pipe or device")
     return found
 
 
-def _open_local(url: str, failure: _Failure) -> BinaryIO:
+def _open_local(url: str, allowed: Allowed, failure: _Failure) -> BinaryIO:
     with failure.of("read"):
-        path = _local(url)
+        path = _local(url, allowed, failure)
         size_bytes = _regular(path, failure).st_size
         return _buffered(_Stored(open(path, "rb", buffering=0), size_bytes, failure))
 
@@ -163,15 +175,18 @@ def _open_local(url: str, failure: _Failure) -> BinaryIO:
 # ---- stores ------------------------------------------------------------------------------------------------
 
 
-def _store(url: str, options: dict[str, Any], failure: _Failure) -> tuple[Any, str]:
+def _store(url: str, options: dict[str, Any], allowed: Allowed, failure: _Failure) -> tuple[Any, str]:
     with failure.of("opened"):
-        return open_filesystem(
+        allowed.store(url, options)
+        store, path = open_filesystem(
             url,
             options,
             needed_for=f"reading {shown(url)}",
             name="a batch file's URL",
             options_name="the storage options",
         )
+        allowed.opened_store(store)
+        return store, path
 
 
 def _store_size(store: Any, path: str, failure: _Failure) -> int | None:
@@ -184,8 +199,8 @@ def _store_size(store: Any, path: str, failure: _Failure) -> int | None:
         return size if isinstance(size, int) else None
 
 
-def _open_store(url: str, options: dict[str, Any], failure: _Failure) -> BinaryIO:
-    store, path = _store(url, options, failure)
+def _open_store(url: str, options: dict[str, Any], allowed: Allowed, failure: _Failure) -> BinaryIO:
+    store, path = _store(url, options, allowed, failure)
     size_bytes = _store_size(store, path, failure)
     with failure.of("read"):
         file = store.open(path, "rb", block_size=_BLOCK_BYTES)

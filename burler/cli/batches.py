@@ -14,12 +14,13 @@ import click
 
 from burler.batch_config import BatchConfig
 from burler.cli import process
-from burler.cli.helping import Group, option
-from burler.cli.options_batch import JSON, MESSAGES, new_files, read_options
+from burler.cli.helping import OPTIONS, Group, option
+from burler.cli.options_batch import JSON, MESSAGES, allow_in, new_files, read_options
 from burler.errors import UsageError
 from burler.runtime.signals import Stopper
 
 if TYPE_CHECKING:
+    from burler.batch.allowed import Allowed
     from burler.batch.expanding import Expanded
     from burler.cli.progress import Counter
     from burler.sinks.stdout import LineWriter
@@ -54,7 +55,8 @@ _SOURCE_OPTIONS = option(
     help="Read files by N worker processes, in order.",
 )
 @option("--storage-options", metavar=JSON, help="For the library that reaches the files; secrets belong in a FILE.")
-def expand(processes: int, storage_options: str | None) -> int:
+@allow_in(OPTIONS)
+def expand(processes: int, storage_options: str | None, allow: Allowed) -> int:
     """BATCH -> RECORD: the messages of any tap on stdin, rows in place of files. Everything else passes as it is.
 
     \b
@@ -64,7 +66,7 @@ def expand(processes: int, storage_options: str | None) -> int:
 
     options = read_options("--storage-options", storage_options)
     with piped("expand") as pipe:
-        done = expanding.expand(pipe.fd, pipe.write, processes=processes, options=options, **pipe.hooks)
+        done = expanding.expand(pipe.fd, pipe.write, processes=processes, options=options, allow=allow, **pipe.hooks)
     _say("expand", done)
     return 0
 
@@ -88,8 +90,9 @@ def pack(config: BatchConfig, tap: str) -> int:
 @batch.command()
 @new_files
 @_SOURCE_OPTIONS
+@allow_in(SOURCE)
 @_TAP
-def convert(config: BatchConfig, source_options: str | None, tap: str) -> int:
+def convert(config: BatchConfig, source_options: str | None, allow: Allowed, tap: str) -> int:
     """BATCH -> BATCH: the files of a tap's BATCH messages in another format, compression or storage.
 
     \b
@@ -99,7 +102,7 @@ def convert(config: BatchConfig, source_options: str | None, tap: str) -> int:
 
     options = read_options("--source-options", source_options)
     with piped("convert") as pipe:
-        done = converting.convert(pipe.fd, pipe.write, config, tap=tap, options=options, **pipe.hooks)
+        done = converting.convert(pipe.fd, pipe.write, config, tap=tap, options=options, allow=allow, **pipe.hooks)
     _say("convert", done)
     return 0
 

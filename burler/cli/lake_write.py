@@ -13,11 +13,12 @@ import click
 from burler.cli import completing, process
 from burler.cli.helping import Choice, Command, argument, option
 from burler.cli.lakes_common import lake_options_in, open_lake
-from burler.cli.options_batch import read_options
+from burler.cli.options_batch import allow_in, read_options
 from burler.cli.sizes import SizeType
 from burler.errors import UsageError
 
 if TYPE_CHECKING:
+    from burler.batch.allowed import Allowed
     from burler.lake.store import Store
     from burler.lake.writing.writer import LakeWriter
     from burler.runtime.signals import Stopper
@@ -108,8 +109,16 @@ FILES, LOCKS, STORES = "The files", "Other writers", "Stores"
     metavar="JSON|FILE",
     help="For the library that reaches files of BATCH messages; secrets belong in a FILE.",
 )
+@allow_in(STORES)
 @lake_options_in(STORES)
-def write(path: str, tap_id: str | None, storage_options: str | None, lake_options: str | None, **options: Any) -> int:
+def write(
+    path: str,
+    tap_id: str | None,
+    storage_options: str | None,
+    allow: Allowed,
+    lake_options: str | None,
+    **options: Any,
+) -> int:
     """Write the messages of any tap on stdin into LAKE (a folder or a URL); STATE comes out once it is safe.
 
     \b
@@ -120,7 +129,7 @@ def write(path: str, tap_id: str | None, storage_options: str | None, lake_optio
     Exit codes: 0 all is committed, 1 input is broken, 2 usage, 3 another writer has the lock, 4 nobody reads STATE.
     """
     given = {key: value for key, value in options.items() if value is not None}
-    return write_command(path, tap_id, given, storage_options, lake_options)
+    return write_command(path, tap_id, given, storage_options, allow, lake_options)
 
 
 def write_command(
@@ -128,12 +137,14 @@ def write_command(
     tap_id: str | None,
     given: dict[str, Any],
     storage_options: str | None = None,
+    allow: Allowed | None = None,
     lake_options: str | None = None,
 ) -> int:
     """Messages of any tap on stdin into a lake; STATE lines out after their data is committed (specs 11.25).
 
     ``given``: how files roll, how locks wait, and the like, by the names of the options.
     ``storage_options``: a JSON object, or a file with one, for the library that reaches the files of BATCH messages.
+    ``allow``: what these may name.
 
     Without ``state_values`` among ``given`` they are messages. At the end the log says what was committed of each
     stream, also where an error ended it. One SIGTERM or SIGINT ends it as the end of input does.
@@ -158,7 +169,13 @@ def write_command(
         try:
             with stopper.installed(), progress(lambda: _committed(writer), stdout_on_terminal=on_terminal):
                 _wait_for_input(sys.stdin.fileno(), stopper)
-                ingest(sys.stdin.fileno(), writer, should_stop=lambda: stopper.requested, storage_options=options)
+                ingest(
+                    sys.stdin.fileno(),
+                    writer,
+                    should_stop=lambda: stopper.requested,
+                    storage_options=options,
+                    allow=allow,
+                )
         finally:
             _tell(writer)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -14,6 +14,9 @@ from burler.cli import completing
 from burler.cli.helping import Choice, option
 from burler.cli.sizes import SizeType
 from burler.errors import ConfigError
+
+if TYPE_CHECKING:
+    from burler.batch.allowed import Allowed
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -109,6 +112,25 @@ _NEW_FILES = (
         help="Sign URLs, for so long (--dialect sip).",
     ),
 )
+
+
+def allow_in(section: str) -> Callable[[Command], Command]:
+    """Decorator: ``--allow``, which says what manifests may name; it reaches the command as ``allow``, read."""
+    return option(
+        "--allow",
+        section=section,
+        multiple=True,
+        metavar="URL-PREFIX",
+        callback=_read_allow,
+        shell_complete=completing.folders,
+        help="Read files of BATCH messages below this folder or URL alone (repeatable; or BURLER_ALLOW).",
+    )
+
+
+def _read_allow(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> Allowed:
+    from burler.batch.allowed import Allowed
+
+    return Allowed.of(value or None)
 
 
 def new_files(command: Command) -> Command:

@@ -26,6 +26,7 @@ from burler.verify.pyproject import Project, find_project
 from burler.verify.result import Verification
 
 if TYPE_CHECKING:
+    from burler.batch.allowed import Allowed
     from burler.runtime.signals import Stopper
     from burler.verify.baseline import Baseline
 
@@ -53,6 +54,7 @@ class Asked:
     resume: bool
     behaviour: bool
     requests: bool
+    allow: Allowed
     strict: bool | None
     baseline: str | None
     write_baseline: str | None
@@ -169,6 +171,7 @@ def _options(asked: Asked, project: Project, progress: Callable[[str], None]) ->
         catalog=common.read_catalog(asked.catalog, None),
         state=None if asked.state is None else _state(asked.state),
         earlier_states=tuple((path, _state(path)) for path in asked.earlier_state),
+        allow=asked.allow,
         progress=progress,
     )
 

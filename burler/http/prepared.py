@@ -197,7 +197,7 @@ def redirected(target: Target, response: requests.Response) -> Target | None:
     if status not in _REDIRECTS or not location:
         return None
     try:
-        url = _location(response.url, location)
+        url = location_of(response.url, location)
     except ValueError:
         raise BadRedirect(f"it redirects to '{mask_url(location)[:200]}', which is no web address", "") from None
     shown = mask_url(url)
@@ -220,7 +220,7 @@ def redirected(target: Target, response: requests.Response) -> Target | None:
     return replace(target, method=method, url=url, params=(), headers=headers, body=body, first=False)
 
 
-def _location(base: str, location: str) -> str:
+def location_of(base: str, location: str) -> str:
     """The URL of a ``Location``, which may be relative, and holds UTF-8 that was read as Latin-1."""
     from requests.utils import requote_uri
 

@@ -71,7 +71,7 @@ class Places:
         if scheme == "file" and urlsplit(location).netloc not in ("", "localhost"):
             raise _refused(location, "it is a file of another machine", what=what)
         path = os.path.realpath(file_of(location))  # a link that leads out of the folder counts as what it leads to
-        if location != self.root and not any(_below(path, folder) for folder in self._folders()):
+        if location != self.root and not any(is_below(path, folder) for folder in self._folders()):
             reason = "a WSDL from the web names a file" if is_web(self.root) else "it is not below the WSDL's folder"
             raise _refused(location, reason, what=what)
         return path
@@ -92,18 +92,18 @@ class Places:
 
     def same_origin(self, url: str) -> bool:
         """Whether an address has the root's scheme, host and port, so that it may see its credentials."""
-        return is_web(self.root) and is_web(url) and _origin(_split(url)) == _origin(_split(self.root))
+        return is_web(self.root) and is_web(url) and origin(as_sent(url)) == origin(as_sent(self.root))
 
     def check_web(self, url: str) -> bool:
         """Whether an http(s) address may be read."""
         if url == self.root:
             return True
-        parts = _split(url)
-        if ".." in unquote(unquote(parts.path)).replace("\\", "/").split("/"):
-            return False  # a server may take such steps after all beginnings were compared
-        if is_web(self.root) and _origin(parts) == _origin(_split(self.root)):
+        parts = as_sent(url)
+        if climbs(parts.path):
+            return False
+        if is_web(self.root) and origin(parts) == origin(as_sent(self.root)):
             return True
-        return any(_begins(parts, _split(beginning)) for beginning in self.allow if is_web(beginning))
+        return any(begins(parts, as_sent(beginning)) for beginning in self.allow if is_web(beginning))
 
     def _folders(self) -> Sequence[str]:
         own = [] if is_web(self.root) else [str(Path(os.path.realpath(self.root)).parent)]
@@ -121,7 +121,7 @@ def _refused(location: str, reason: str, *, what: str) -> DeclarationError:
     )
 
 
-def _split(url: str) -> SplitResult:
+def as_sent(url: str) -> SplitResult:
     """The parts of an address as requests will send it; nothing, for what is no address. Python's own parser and the
     one that sends do not always see the same host: ``http://a\\@b/`` has two."""
     import requests
@@ -136,18 +136,26 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _origin(parts: SplitResult) -> tuple[str, str, int | None]:
+def climbs(path: str) -> bool:
+    """Whether a path of an address has a step upwards in it, however it is written: a server may take it after all
+    beginnings were compared."""
+    return ".." in unquote(unquote(path)).replace("\\", "/").split("/")
+
+
+def origin(parts: SplitResult) -> tuple[str, str, int | None]:
+    """Scheme, host and port of an address."""
     scheme = parts.scheme.lower()
     return scheme, (parts.hostname or "").lower().rstrip("."), parts.port or _PORTS.get(scheme)
 
 
-def _begins(parts: SplitResult, beginning: SplitResult) -> bool:
+def begins(parts: SplitResult, beginning: SplitResult) -> bool:
     """Whether an address lies at or below another: whole parts of the path, not letters of one."""
-    if _origin(parts) != _origin(beginning) or not parts.hostname:
+    if origin(parts) != origin(beginning) or not parts.hostname:
         return False
     folder = beginning.path.rstrip("/")
     return parts.path == folder or parts.path.startswith(folder + "/")
 
 
-def _below(path: str, folder: str) -> bool:
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder, or lies in it at any depth. Nothing is followed here."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

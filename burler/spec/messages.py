@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
@@ -24,6 +24,9 @@ from burler.spec.states import streams_of
 from burler.spec.stream import StreamCheck
 from burler.spec.whole_lines import WholeLines
 
+if TYPE_CHECKING:
+    from burler.batch.allowed import Allowed
+
 
 def _utc_now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
@@ -39,6 +42,7 @@ class MessageCheck:
         secrets: texts that must not stand in any message.
         log_all: keep a log of all rows, for ``burler.spec.resume``.
         batch_options: for the library that reaches batch files.
+        batch_allow: what manifests may name; see ``burler.batch.read``.
         guesses_given: nobody knows whether the run was given a state: one that comes before all rows is taken for it.
         now, monotonic: the clock.
     """
@@ -56,6 +60,7 @@ class MessageCheck:
         secrets: Iterable[str] = (),
         log_all: bool = False,
         batch_options: Mapping[str, Any] | None = None,
+        batch_allow: Allowed | Iterable[str] | None = None,
         guesses_given: bool = False,
         now: Callable[[], dt.datetime] = _utc_now,
         monotonic: Callable[[], float] = time.monotonic,
@@ -70,6 +75,7 @@ class MessageCheck:
         self.rows = 0
         self.whole = False
         self.given, self.declared, self._log_all = given, declared, log_all
+        self._batch_allow = batch_allow
         self._batch_options, self._guesses_given = batch_options, guesses_given and given is None
         self._secrets = {
             spelling.encode(errors="surrogatepass")
@@ -257,7 +263,10 @@ class MessageCheck:
         from burler.batch.reading import read
 
         try:
-            for page in read(raw, check.schema, options=self._batch_options, warn=lambda _text: None).pages():
+            reading = read(
+                raw, check.schema, options=self._batch_options, allow=self._batch_allow, warn=lambda _text: None
+            )
+            for page in reading.pages():
                 self._batch_rows(check, rows_of(page.lines), number, line.version, seconds)
         except BurlerError as error:
             self.say("M213", f"a BATCH can't be read: {error}", number, name)

@@ -54,6 +54,7 @@ def verify_messages(
         declared=declared,
         secrets=secrets,
         batch_options=batch_options,
+        batch_allow=options.allow,
         guesses_given=True,
     )
     for block in blocks:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burler.spec.choice import Choice
 from burler.spec.limits import Limits
+
+if TYPE_CHECKING:
+    from burler.batch.allowed import Allowed
 
 
 def _quiet(_text: str) -> None:
@@ -29,6 +32,7 @@ class Options:
         catalog: what the runs are given, as plain JSON; None: all that discovery finds, all of it selected.
         state: what the first run is given.
         earlier_states: states of earlier versions, which must be accepted, by a name for people.
+        allow: what manifests of BATCH messages may name; see ``burler.batch.read``.
         progress: told what is done next.
     """
 
@@ -42,4 +46,5 @@ class Options:
     catalog: Any = None
     state: Any = None
     earlier_states: tuple[tuple[str, Any], ...] = ()
+    allow: Allowed | None = None
     progress: Callable[[str], None] = _quiet

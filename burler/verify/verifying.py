@@ -123,6 +123,7 @@ class _Verifying:
             given=state,
             declared=declared or None,
             secrets=self.subject.secrets,
+            batch_allow=self.options.allow,
             log_all=self.options.resume,
         )
         began = time.monotonic()

@@ -31,13 +31,15 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def web(tmp_path: Path) -> Iterator[str]:
-    """The URL of a server of ``tmp_path``."""
+def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a server of ``tmp_path``, which may be read."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    monkeypatch.setenv("BURLER_ALLOW", url)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield url
     finally:
         server.shutdown()
         thread.join()

@@ -16,6 +16,7 @@ import s3_server as server_module
 from stored_files import NAME, OTHER
 
 from burler.batch import storage_s3
+from burler.batch.allowed import Allowed
 from burler.batch.storage import open_storage
 from burler.batch.storage_remote import PART_BYTES
 from burler.batch.urls import open_url
@@ -342,7 +343,7 @@ def test_a_signed_url_reads_the_file_without_credentials(s3_server):
     query = parse_qs(urlsplit(signed).query)
     assert query["X-Amz-Algorithm"] == ["AWS4-HMAC-SHA256"] and query["X-Amz-Expires"] == ["300"]
     assert s3_server.secret not in signed
-    with open_url(signed) as stored:
+    with open_url(signed, allowed=Allowed.of(s3_server.endpoint_url)) as stored:
         assert stored.read() == b"rows\n"
 
 

@@ -90,7 +90,7 @@ def pipe(tmp_path):
 
 
 def device(_tmp_path):
-    return "file:///dev/zero", "is no file, but a folder, pipe or device"
+    return "file:///dev/zero", "is not read: it lies in one of /proc, /sys, /dev."
 
 
 def relative(_tmp_path):
@@ -180,6 +180,7 @@ class Web:
 def web(monkeypatch):
     monkeypatch.setattr(urls_web, "_WAIT_SECONDS", 0.01)
     server = Web()
+    monkeypatch.setenv("BURLER_ALLOW", server.url)  # it is this machine
     try:
         yield server
     finally:
@@ -332,7 +333,8 @@ def test_a_file_of_a_store_is_read_in_pieces(s3_server):
         assert file.raw._file.cache.cache.__len__() <= 10 << 20
 
 
-def test_a_signed_url_of_a_store(s3_server):
+def test_a_signed_url_of_a_store(s3_server, monkeypatch):
+    monkeypatch.setenv("BURLER_ALLOW", s3_server.endpoint_url)
     s3_server.put("batches/x.jsonl", CONTENT)
     signed = s3_server.client.generate_presigned_url(
         "get_object", Params={"Bucket": s3_server.bucket, "Key": "batches/x.jsonl"}, ExpiresIn=60

@@ -8,8 +8,8 @@ run with its number; what came before it is committed, and its STATE goes out.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from burler.errors import MessageError
 from burler.lake.locking.lock import WaitStopped
@@ -18,6 +18,9 @@ from burler.singer.messages import format_time
 from burler.target.intake import blocks
 from burler.target.reader import BatchLine, Ingested, Reader
 from burler.target.roll import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from burler.batch.allowed import Allowed
 
 _log = logging.getLogger("burler.lake")
 
@@ -34,6 +37,7 @@ def ingest(
     warn: Callable[[str], object] = _log.warning,
     should_stop: Callable[[], bool] = lambda: False,
     storage_options: Mapping[str, Any] | None = None,
+    allow: Allowed | Iterable[str] | None = None,
 ) -> Ingested:
     """Read messages until the end of ``source``, then close the writer.
 
@@ -45,6 +49,7 @@ def ingest(
             end of input does. Of a writer that waits for a lock its own is asked; what waits there is given up, and no
             STATE covers it.
         storage_options: for the library that reads the files of BATCH messages (credentials, an endpoint).
+        allow: what manifests may name; see ``burler.batch.read``.
 
     Raises:
         MessageError: a line is no message, data came before its SCHEMA, or a BATCH can't be read (``BatchError``); with
@@ -52,7 +57,7 @@ def ingest(
         BurlerError: the lake can't be written; nothing uncommitted is covered by a STATE.
     """
     clock = clock or SystemClock()
-    batches = _Batches(writer, warn, should_stop, storage_options)
+    batches = _Batches(writer, warn, should_stop, storage_options, allow)
     reader = Reader(writer, clock, warn, batch=batches.take)
     try:
         stopped = False
@@ -83,18 +88,27 @@ class _Batches:
         warn: Callable[[str], object],
         should_stop: Callable[[], bool],
         options: Mapping[str, Any] | None,
+        allow: Allowed | Iterable[str] | None,
     ) -> None:
         self._writer = writer
         self._warn = warn
         self._should_stop = should_stop
         self._options = options
+        self._allow = allow
 
     def take(self, message: BatchLine) -> int:
         """The number of rows. A BATCH without ``time_extracted`` has the time at which it was received, as RECORDs
         beside it have: so the order of messages decides which row is the latest."""
         from burler.batch.reading import read, record_lines
 
-        reading = read(message.line, message.schema, options=self._options, line=message.number, warn=self._warn)
+        reading = read(
+            message.line,
+            message.schema,
+            options=self._options,
+            allow=self._allow,
+            line=message.number,
+            warn=self._warn,
+        )
         batch = reading.batch
         moment = batch.time_extracted or message.received
         times, count = [format_time(moment)], 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
@@ -125,8 +126,6 @@ class StreamRows:
             )
 
     def _batch_files(self, number: int, line: bytes) -> Iterator[pa.RecordBatch]:
-        from burler.batch.columnar import record_batch
-        from burler.batch.encoders import unquoted
         from burler.batch.reading import read
 
         stream = self._declared.stream
@@ -135,12 +134,13 @@ class StreamRows:
             if self._declared.is_plain:
                 batches = reading.arrow()
             else:
-                batches = (record_batch(self._layout, page.lines, page.count) for page in reading.pages())
+                files = range(len(reading.batch.manifest))
+                batches = chain.from_iterable(reading.file_columns(number, self._layout) for number in files)
             for batch in batches:
                 self.rows += batch.num_rows
                 yield batch
         except BatchError as error:
-            fact = unquoted(error).replace("\n", " ")
+            fact = str(error).replace("\n", " ")
             raise StreamError(stream, fact if f"'{stream}'" in fact else f"stream '{stream}': {fact}") from None
 
     def _given(self) -> Iterator[pa.RecordBatch]:

@@ -163,6 +163,24 @@ def test_batch_files_stand_where_their_message_stands(tmp_path):
 
 
 @pytest.mark.parametrize("plain", [True, False], ids=["plain", "open"])
+def test_a_value_of_a_batch_file_that_no_column_holds_is_placed_and_not_shown(tmp_path, plain):
+    properties = {name: node for name, node in SCHEMA["properties"].items() if plain is False or name != "anything"}
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"id": 2}\n{"id": "hunter2"}\n')
+    with pytest.raises(StreamError) as told:
+        rows_of([schema(properties), batch(path)], schema={"type": "object", "properties": properties})
+    assert f"stream 'users': batch file '{path.as_uri()}': row 2: field 'id': a value can't be held" in str(told.value)
+    assert "hunter2" not in str(told.value)
+
+
+def test_the_environment_says_which_batch_files_are_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("BURLER_ALLOW", str(tmp_path / "in"))
+    (tmp_path / "a.jsonl").write_bytes(b'{"id": 2}\n')
+    with pytest.raises(StreamError, match="is not read: it lies below nothing that --allow names"):
+        rows_of([schema(), batch(tmp_path / "a.jsonl")])
+
+
+@pytest.mark.parametrize("plain", [True, False], ids=["plain", "open"])
 def test_batch_files_of_columns(tmp_path, plain):
     properties = {name: node for name, node in SCHEMA["properties"].items() if plain is False or name != "anything"}
     shape = {"type": "object", "properties": properties}
