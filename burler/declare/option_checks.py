@@ -11,6 +11,7 @@ from typing import Any
 from burler.declare.inject import place_of, wanted
 from burler.declare.spec import UserFunction
 from burler.errors import DeclarationError
+from burler.numbers import is_count, is_measure
 
 SETUP_PARAMETERS = ("client", "config", "stream", "error", "retry", "partition", "parent", "state")
 ORDERS = ("asc", "none")
@@ -91,7 +92,7 @@ def count_of(name: str, given: Any, where: str) -> int:
         DeclarationError: another number, or none.
     """
     least, most = (1, MOST_WORKERS) if name == "workers" else (0, MOST_RETRIES)
-    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+    if not is_count(given, least) or given > most:
         raise DeclarationError(f"{where}: {name} must be a whole number from {least} to {most:,}, not {given!r:.60}.")
     return given
 
@@ -102,7 +103,7 @@ def milliseconds_of(name: str, given: Any, where: str) -> int:
     Raises:
         DeclarationError: another number, or none.
     """
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 < given < MOST_MS:
+    if not is_count(given, 1) or given >= MOST_MS:
         raise DeclarationError(
             f"{where}: {name} must be a whole number of milliseconds from 1 to {MOST_MS - 1:,}, such as 5000, not "
             f"{given!r:.60}."
@@ -116,7 +117,7 @@ def seconds_of(name: str, given: Any, where: str) -> float:
     Raises:
         DeclarationError: another number, or none.
     """
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < MOST_SECONDS:
+    if not is_measure(given) or not 0 < given < MOST_SECONDS:
         raise DeclarationError(
             f"{where}: {name} must be a number of seconds above 0 and below {MOST_SECONDS:,}, such as 3600, not "
             f"{given!r:.60}."

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from burler.errors import DeclarationError
+from burler.numbers import is_count, is_measure
 
 
 class Since(NamedTuple):
@@ -143,7 +144,7 @@ def parse_strategy(given: Any, *, place: str) -> Strategy:
     if isinstance(given, str):
         return _parse_text(given, place)
     if isinstance(given, EveryN):
-        if isinstance(given.count, bool) or not isinstance(given.count, int) or given.count < 1:
+        if not is_count(given.count, 1):
             raise DeclarationError(f"{place}: bookmark_strategy {given!r:.60}: the count must be 1 or more.")
         return given
     if isinstance(given, EverySeconds):
@@ -194,8 +195,7 @@ def _seconds(text: str, where: str) -> float:
 
 
 def _check_seconds(seconds: Any, where: str) -> None:
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 < seconds < 10**_MOST_DIGITS:  # not nan, not infinite
+    if not is_measure(seconds) or not 0 < seconds < 10**_MOST_DIGITS:
         shown = f"{seconds:g}" if isinstance(seconds, float) else repr(seconds)[:60]
         raise DeclarationError(f"{where}: the seconds must be more than 0, and finite, not {shown}.")
 

@@ -17,6 +17,7 @@ from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.errors import ConfigError, DeclarationError, UsageError
 from burler.measures import JOB_DURATION
+from burler.numbers import is_count
 from burler.runtime import logs
 from burler.runtime.clock import Clock
 from burler.runtime.plan import PlannedRun, make_plan
@@ -240,7 +241,7 @@ def check_limit(limit: int | None) -> None:
     Raises:
         UsageError: so.
     """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+    if limit is not None and not is_count(limit, 1):
         raise UsageError(
             f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: --test=schema"
         )

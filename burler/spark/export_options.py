@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from burler.errors import UsageError
+from burler.numbers import is_count
 from burler.spark.readoptions import ReadOptions
 
 Mode = Literal["append", "upsert"]
@@ -66,7 +67,7 @@ def checked(
     """
     _one_of("mode", mode, ("append", "upsert"), none=True)
     _one_of("engine", engine, ("burler", "session"))
-    if file_bytes is not None and (isinstance(file_bytes, bool) or not isinstance(file_bytes, int) or file_bytes < 1):
+    if file_bytes is not None and not is_count(file_bytes, 1):
         raise UsageError(f"file_bytes is {file_bytes!r}; it must be a number of bytes, at least 1")
     by = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     if len(set(by)) < len(by):
