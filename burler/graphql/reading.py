@@ -19,9 +19,8 @@ from burler.graphql.replies import Envelope, errors_of, read_whole, told
 from burler.graphql.sizes import Sizes
 from burler.graphql.spots import Path, Spot
 from burler.graphql.unwrapping import Chain, Rest, lost, silent, unwrap
-from burler.http.paging_signs import ListRead
+from burler.http.paging_signs import more_said, rows_in
 from burler.http.reply import Reply
-from burler.http.request import Request
 
 logger = logging.getLogger("burler")
 
@@ -207,9 +206,8 @@ class Reading:
         """Lists that are no connections have one page, where nobody pages them. The author may ask beside them whether
         there is more."""
         for one in self._plan.streams:
-            reply, read = Reply.of_body(page.content, ("data", *one.path)), ListRead(Request("POST", ""))
-            read.add(reply)
-            sign = next(read.more(reply), None)
+            reply = Reply.of_body(page.content, ("data", *one.path))
+            sign = more_said(reply, rows=rows_in(reply) or 0, pages=1)
             if sign is not None:
                 self._ends_early(f"'{'.'.join(sign.place[1:])}' says that there are more; say paging=")
 

@@ -18,7 +18,7 @@ from burler.http.paginator_counts import Offset, PageNumber, UntilEmpty
 from burler.http.paginator_cursor import Cursor
 from burler.http.paginator_links import LinkHeader, NextUrl
 from burler.http.paginators import SinglePage
-from burler.http.paging_signs import ListRead, Place, Sign
+from burler.http.paging_signs import ListRead, Place, Sign, rows_in
 
 if TYPE_CHECKING:
     from burler.http.paginators import Paginator
@@ -52,7 +52,7 @@ def judge_end(source: Any, request: Request, paginator: Paginator, reply: Reply,
         return
     besides = [_place(one) for one in (path, more_path, getattr(inner, "total_pages", None)) if one is not None]
     backwards = "prev" in str(getattr(inner, "rel", path)).lower()
-    if inner is not paginator and read.pages > 1 and not _has_rows(reply):
+    if inner is not paginator and read.pages > 1 and rows_in(reply) == 0:
         return
     signs = read.more(reply, besides, totals=inner is paginator)
     sign = next((one for one in signs if not (one.names_a_page and (backwards or one.repeats(request)))), None)
@@ -118,8 +118,7 @@ def _came(sign: Sign, reply: Reply, read: ListRead) -> str:
     """``100 of 238 rows came``; "" where nobody knows how many did."""
     rows = read.rows
     if rows is None and read.pages == 1:
-        with contextlib.suppress(ValueError):
-            rows = reply.rows_found()
+        rows = rows_in(reply)
     if rows is None:
         return ""
     if sign.total is not None:
@@ -162,7 +161,7 @@ def _of_a_place(source: Any, request: Request, reply: Reply, path: Any, sign: Si
     others = [name for name in there if "prev" not in name.lower()]
     similar = next(iter(difflib.get_close_matches(missing, others, n=1, cutoff=_SIMILAR)), "") if missing else ""
     near = bool(similar) and there[similar]
-    level = logging.WARNING if sign or near or (nested and _has_rows(reply)) else logging.INFO
+    level = logging.WARNING if sign or near or (nested and rows_in(reply) != 0) else logging.INFO
     if _is_new(source, request, (own, str(level), *list(there)[:10])):
         names = clean(", ".join(f"'{name:.40}'" for name in list(there)[:10])) or "none"
         logger.log(
@@ -196,13 +195,6 @@ def _place(path: Any) -> Place:
 
 def _is_header(path: Any) -> bool:
     return isinstance(path, str) and path.lower().startswith(_HEADER)
-
-
-def _has_rows(reply: Reply) -> bool:
-    try:
-        return reply.rows_found() > 0
-    except ValueError:
-        return True
 
 
 def _named(request: Request) -> str:

@@ -130,6 +130,15 @@ def signs_in(reply: Reply, besides: Collection[Place] = (), *, pages: int | None
     return found
 
 
+def more_said(reply: Reply, *, rows: int, pages: int) -> Sign | None:
+    """What the last reply of a list says of more, where so many rows and pages came of it from its beginning."""
+    behind_the_end = pages > 1 and rows_in(reply) == 0
+    for sign in signs_in(reply, pages=pages) or ():
+        if (0 < rows < sign.total) if sign.total is not None else not (behind_the_end and sign.names_a_page):
+            return sign
+    return None
+
+
 class ListRead:
     """How much of a list was read, and how many rows it has in all, as its replies say.
 
@@ -167,7 +176,7 @@ class ListRead:
         if self.rows is None or not (count or self._totals):
             self.rows = None
             return
-        rows = _count(reply)
+        rows = rows_in(reply)
         self.rows = None if rows is None else self.rows + rows
         self.shrinks = (rows or 0) < self._most
         self._most = max(self._most, rows or 0)
@@ -182,7 +191,7 @@ class ListRead:
         found = signs_in(reply, besides, pages=None if self._before != 0 else self.pages) if reply.is_page else []
         if found is None:
             return
-        behind_the_end = self.pages > 1 and _count(reply) == 0
+        behind_the_end = self.pages > 1 and rows_in(reply) == 0
         yield from (one for one in found if one.total is None and not (behind_the_end and one.names_a_page))
         for sign in self._totals.values() if totals and self.rows is not None else ():
             # A reply without a row may be none of a list; not where its author says where the total stands.
@@ -257,7 +266,8 @@ def _asked(request: Request) -> list[tuple[str, str]]:
     return pairs
 
 
-def _count(reply: Reply) -> int | None:
+def rows_in(reply: Reply) -> int | None:
+    """How many rows a reply has; None where they can't be counted."""
     try:
         return reply.rows_found()
     except ValueError:

@@ -17,7 +17,7 @@ from burler.context import StreamRun, running
 from burler.declare.records_path import path_of
 from burler.http.origins import joined
 from burler.http.paging_hints import Unread, tell_unread, unread_of
-from burler.http.paging_signs import ListRead, Place, Sign, asks_for_one, rows_place, signs_in
+from burler.http.paging_signs import ListRead, Place, Sign, asks_for_one, rows_in, rows_place, signs_in
 from burler.http.reply import Reply
 from burler.patterns.progress import spec_of
 
@@ -141,12 +141,8 @@ def _is_judged(run: StreamRun) -> bool:
 
 def _leads_on(sign: Sign, request: Request, reply: Reply, read: ListRead) -> bool:
     """Whether a sign is meant. A page that is not full is the last one for many authors, whatever the body says."""
-    try:
-        empty = reply.rows_found() == 0
-    except ValueError:
-        empty = False
     blind = sign.names_a_page and (sign.repeats(request) or (read.shrinks and not sign.header))
-    return not blind and not (empty and read.pages == 1)
+    return not blind and not (read.pages == 1 and rows_in(reply) == 0)
 
 
 def _rows_of(source: Any, run: StreamRun, reply: Reply, given: Any) -> tuple[Place | None, bool]:

@@ -8,10 +8,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from burler.context import running
 from burler.errors import DeclarationError, SoapError
 from burler.extras import require
 from burler.http.client import Client as HttpClient
 from burler.http.masking import mask_url
+from burler.http.paging_signs import more_said
+from burler.http.reply import Reply
 from burler.schema.caller import callers_folder
 from burler.schema.documents import MOST_BYTES, shown
 from burler.schema.wsdl_documents import MOST_REDIRECTS, REDIRECTS, XML, Access, Documents
@@ -23,10 +28,22 @@ from burler.soap.calling import Answer, Sending, call
 from burler.soap.elements import open_value
 from burler.soap.paging import Paging, with_param
 from burler.soap.reading import Reader
-from burler.soap.service import elements_at, known_names, listed, port_of, raw_settings, root_of, same_origin, token
+from burler.soap.service import (
+    elements_at,
+    fields_beside,
+    known_names,
+    listed,
+    port_of,
+    raw_settings,
+    root_of,
+    same_origin,
+    token,
+)
 from burler.soap.strangers import stranger
 
 logger = logging.getLogger("burler")
+
+_ROWS = " rows"  # no element is called so
 
 Row = dict[str, Any]
 
@@ -170,12 +187,13 @@ class Client:
         turn: Mapping[str, Any] | None = dict(params or {})
         if page_param is not None and first_page is not None:
             turn = with_param(turn or {}, page_param, first_page)
-        value, nulls = first_page, 0
+        value, nulls, came, number = first_page, 0, 0, 0
         while turn is not None:
             paging.note(turn)
             answer = self._send(found, turn)
             page, count = self._rows_at(found, answer, way)
             nulls += count - len(page)
+            came, number = came + count, number + 1
             if page:
                 yield page
             if following is not None:
@@ -184,6 +202,15 @@ class Client:
             said = None if next_way is None else next(iter(self._values_at(answer, next_way)), None)
             turn, value = paging.next(turn, value, count, said)
         self._say_nulls(operation, nulls)
+        beside = {**fields_beside(answer, way), _ROWS: [{}] * count}
+        sign = more_said(Reply.of_body(msgspec.json.encode(beside), (_ROWS,)), rows=came, pages=number)
+        run = running()
+        if sign is not None and (following is None or run is None or run._reads_all):
+            why = f"'{sign.place[-1]}' of the answer says that there are more than {came:,} rows"
+            cure = "Say page_param= or next_page=; rows() if it is all."
+            logger.warning("SOAP operation '%s': reading ends, and %s. %s", operation, why, cure)
+            if run is not None:
+                run.may_be_incomplete(f"SOAP operation '{operation}': {why}")
 
     def close(self) -> None:
         """Close the connections, if no client was given."""

@@ -14,6 +14,7 @@ from burler.schema.wsdl_find import Way
 from burler.schema.wsdl_places import file_of, is_web
 from burler.schema.wsdl_zeep import Wsdl
 from burler.soap.calling import Answer
+from burler.soap.elements import local_name
 
 
 def elements_at(answer: Answer, way: Way) -> list[Any]:
@@ -21,6 +22,18 @@ def elements_at(answer: Answer, way: Way) -> list[Any]:
     found = [] if answer.element is None else [answer.element]
     for step in way.steps:
         found = [child for node in found for child in node if step is None or child.tag.rpartition("}")[2] == step]
+    return found
+
+
+def fields_beside(answer: Answer, way: Way) -> dict[str, str]:
+    """The texts that stand beside the elements on a way into an answer, by their names."""
+    found: dict[str, str] = {}
+    node = answer.element
+    for step in way.steps:
+        if node is None:
+            break
+        found |= {local_name(child.tag): child.text for child in node if not len(child) and child.text}
+        node = next((child for child in node if step is None or local_name(child.tag) == step), None)
     return found
 
 

@@ -5,9 +5,11 @@ import logging
 
 import pytest
 
+import burler
 from burler.errors import DeclarationError, GraphQLError, PagingError
 from burler.graphql import Cursor, Offset, PageNumber, Query, Rows
 from burler.pipeline.pages import JsonPage
+from burler.testing import run_tap
 
 SHIPS = "query ($first: Int, $after: String) { ships(first: $first, after: $after) { nodes { id } %s } }"
 INFO = "pageInfo { hasNextPage endCursor }"
@@ -542,3 +544,34 @@ def test_fields_of_edges_and_of_parents_do_not_take_the_place_of_a_rows_own():
         DeclarationError, match=r"rows of 'crew' have a 'id' of their own(.|\n)*add={'parent_id': 'id'}"
     ):
         Query(text, rows="ships", streams={"crew": Rows("ships.crew", add={"id": "id"})})
+
+
+# ---- more than was read -------------------------------------------------------------------------------------
+
+
+def test_what_a_query_asks_beside_a_list_is_heard(server, caplog):
+    """The list is no connection, nobody pages it, and the author has asked for what says that there is more."""
+    server.answer = lambda query, variables: {"data": {"orders": {"items": [{"id": 1}, {"id": 2}], "hasMore": True}}}
+    text = "query ($page: Int) { orders(page: $page) { items { id } hasMore } }"
+    for paging, activations in ((None, 1), (lambda sent, page: None, 2)):  # one stands before the first rows of all
+        query = Query(text, rows="orders.items", paging=paging)
+        tap = burler.tap("tap-shop")
+        tap.client(lambda config: server.client())
+        tap.sync("orders", key_properties="id", schema={"properties": {"id": {}}})(
+            lambda client, q=query: q.pages(client)
+        )
+        assert run_tap(tap).types.count("ACTIVATE_VERSION") == activations
+    assert caplog.text.count("reading ends, and 'orders.hasMore' says that there are more") == 1
+
+
+def test_a_way_that_ends_before_its_connection_does_makes_no_whole_table(server):
+    server.answer = lambda query, variables: {"data": {"ships": connection([{"id": 1}], True, "a")}}
+    text = f"query ($page: Int) {{ ships(page: $page) {{ nodes {{ id }} {INFO} }} }}"
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: server.client())
+
+    @tap.sync("ships", key_properties="id", schema={"properties": {"id": {}}})
+    def ships(client):
+        return Query(text, paging=lambda sent, page: None).pages(client)
+
+    assert run_tap(tap).types.count("ACTIVATE_VERSION") == 1

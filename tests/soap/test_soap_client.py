@@ -502,3 +502,23 @@ def test_zones_of_date_times_that_name_none(service):
     for zone, text in ((None, ""), (datetime.UTC, "+00:00"), (berlin, "+01:00")):
         found = client(service, zone=zone).rows("ListContacts", rows=ROWS)[0]["Modified"]
         assert found == f"2024-01-02T03:04:05.1234567{text}"
+
+
+def test_an_answer_that_says_there_is_more_makes_no_whole_table(service, caplog):
+    def run(**options):
+        caplog.clear()
+        tap = burler.tap("tap-crm")
+
+        @tap.sync("contacts", key_properties="Id", schema={"properties": {"Id": {"type": "integer"}}})
+        def contacts():
+            for rows in client(service).pages("ListContacts", rows=ROWS, **options):
+                yield from ({"Id": row["Id"]} for row in rows)
+
+        return run_tap(tap).types.count("ACTIVATE_VERSION")  # one stands before the first rows of all
+
+    service.pages["/soap"] = lambda path, body: page([1, 2], 7)
+    assert run() == 1
+    assert "reading ends, and 'NextPage' of the answer says that there are more than 2 rows. Say page_" in caplog.text
+    service.pages["/soap"] = lambda path, body: page([1, 2] if page_asked(body) in (None, 1) else [], 7)
+    assert run(page_param="Page") == 2
+    assert "says that there are more" not in caplog.text
