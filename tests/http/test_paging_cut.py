@@ -10,7 +10,7 @@ from pageserver import client_of, warnings_of
 
 import burler
 from burler.http import Cursor, LinkHeader, NextUrl, Offset, PageNumber, SinglePage, UntilEmpty
-from burler.testing import bind_stream, run_tap
+from burler.testing import bind_stream, run_tap, verify_tap
 
 ROWS = [{"id": number} for number in range(238)]
 SCHEMA = {"properties": {"id": {"type": "integer"}}}
@@ -257,3 +257,18 @@ def test_each_run_is_told_once_also_with_one_client_for_all(serve, caplog):
     with bind_stream(tap, "orders"):
         list(client.pages("/orders"))
     assert len([one for one in warnings_of(caplog) if one.startswith("GET /orders: one page was read")]) == 3
+
+
+def test_verify_calls_it_an_error(serve):
+    for headers in ({"X-Total-Count": "238"}, {"Link": '</orders?page=2>; rel="next"'}):
+        server = serve(shop(lambda page, one=headers: one))
+        tap = burler.tap("tap-shop")
+        tap.client(lambda config, server=server: client_of(server))
+
+        @tap.sync("orders", key_properties="id", schema=SCHEMA)
+        def orders(client):
+            return client.pages("/orders", paginator=Cursor("next"))
+
+        found = {one.code: one for one in verify_tap(tap, select=["H709"]).findings}
+        assert str(found["H709"].severity) == "error"
+        assert f"its '{next(iter(headers))}' says that there is more" in found["H709"].message

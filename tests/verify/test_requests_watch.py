@@ -340,13 +340,31 @@ def test_a_page_that_is_left_out_is_a_hole(pages, limit, kind, data):
     [
         ("list", {"data": [{}], "next": "/list?page=2"}, {}),
         ("list", [{}], {"Link": f'<{URL}list?page=2>; rel="next"'}),
+        ("list", [{}], {"X-Total-Count": "238"}),
+        ("list?per_page=100", [{}], {"X-Total": "238"}),
+        ("list", [{}], {"X-Total-Pages": "3", "X-Page": "1"}),
+        ("list?page=2", [{}], {"X-Next-Page": "3"}),
+        ("list", [{}], {"Content-Range": "items 0-0/238"}),
         ("list", {"items": [{}], "has_more": True}, {}),
         ("list", {"items": [{}], "meta": {"next_cursor": "abc"}}, {}),
         ("list", {"items": [{}], "total_count": 250}, {}),
         ("list?page=3&limit=1", {"items": [{}], "total_pages": 4}, {}),
         ("list?offset=100&limit=1", {"items": [{}], "total_count": 250}, {}),
     ],
-    ids=["next", "Link", "has_more", "cursor", "total", "pages", "offset"],
+    ids=[
+        "next",
+        "Link",
+        "X-Total-Count",
+        "X-Total",
+        "X-Total-Pages",
+        "X-Next-Page",
+        "Content-Range",
+        "has_more",
+        "cursor",
+        "total",
+        "pages",
+        "offset",
+    ],
 )
 def test_a_last_page_that_says_there_is_more(url, body, headers, seen):
     if "?" in url:
@@ -375,6 +393,31 @@ def test_a_last_page_that_says_there_is_more(url, body, headers, seen):
 def test_a_last_page_that_is_the_last(url, body, seen):
     seen.ask("list", body=[])
     seen.ask(url, body=body)
+    assert "H709" not in seen.codes()
+
+
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [
+        ("list?page=3", {"X-Total-Pages": "3", "X-Next-Page": "", "X-Page": "3"}),
+        ("list?limit=1", {"X-Total-Count": "238"}),
+        ("list?status=open", {"X-Total-Count": "238"}),
+        ("list?offset=237&limit=1", {"X-Total-Count": "238"}),
+        ("list", {"Content-Range": "items 0-99/*", "X-Total": "many"}),
+        ("list", {"X-Has-More": "false", "X-Total-Count": "238"}),
+    ],
+    ids=["pages", "one", "a total of what", "offset", "unknown", "a clear word"],
+)
+def test_headers_of_a_last_page_that_is_the_last(url, headers, seen):
+    seen.ask("list", body=[])
+    seen.ask(url, body=[{}], more={**JSON, **headers})
+    assert "H709" not in seen.codes()
+
+
+def test_totals_are_held_against_all_that_came_from_a_place(seen):
+    """Pages that are asked for by a cursor in the body of a POST."""
+    for count in (100, 100, 38):
+        seen.ask("search", method="POST", body=[{}] * count, more={**JSON, "X-Total-Count": "238"})
     assert "H709" not in seen.codes()
 
 
