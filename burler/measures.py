@@ -66,7 +66,8 @@ HTTP_REQUEST_DURATION = Measure(
         "http_status_code": "where a reply came",
         "status": "`succeeded`, `failed`",
     },
-    "behind each request of a `burler.http.Client`; not in a tail, where it would be a line for each request for ever",
+    "behind each request of a `burler.http.Client`, with the setting `metrics: requests`; not in a tail, where it "
+    "would be a line for each request for ever",
 )
 MEASURES = (RECORD_COUNT, JOB_DURATION, HTTP_REQUEST_DURATION)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
@@ -29,6 +29,7 @@ def _setting(
     null: str = "",
     flag: str | None = None,
     group: str = "Tail",
+    common: bool = False,
 ) -> Any:
     """A setting.
 
@@ -39,9 +40,11 @@ def _setting(
         null: what null stands for, where that is not the default.
         flag: the word for its value in ``--help``, where it is an option of the command line, too; booleans need none.
         group: under which heading of ``--help`` that option stands.
+        common: a word that taps have keys of their own for: what a tap's ``config_spec`` names so is the tap's, and
+            the setting comes as an option.
     """
     told = {"about": about, "choices": choices, "zero": zero, "most": most, "null": null, "flag": flag, "group": group}
-    return field(default=default, metadata=told)
+    return field(default=default, metadata={**told, "common": common})
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,21 @@ class Settings:
         "Hold values against enums, bounds, lengths, patterns and `multipleOf` of the schema (`true`), or against "
         "types only. It comes before what the streams say themselves; without both, `true`.",
     )
+    log_values: bool = _setting(
+        False,
+        "Values of rows may stand in log lines, errors and the report; else only those of keys do.",
+        flag="",
+        group="The log",
+    )
+    metrics: str = _setting(
+        "streams",
+        "METRIC lines in the log: of streams and of the run, or of each HTTP request as well (`requests`; not in a "
+        "tail).",
+        ("streams", "requests"),
+        flag="streams|requests",
+        group="The log",
+        common=True,
+    )
     max_file_bytes: int = _setting(
         64 * 1024 * 1024, "Lake: a file is closed and committed at this size, before compression."
     )
@@ -210,11 +228,19 @@ class Settings:
         return self.batch_config is not None if self.batch is None else self.batch
 
 
-def read_settings(config: Mapping[str, Any], variables: Mapping[tuple[str, ...], str] | None = None) -> Settings:
+def read_settings(
+    config: Mapping[str, Any],
+    variables: Mapping[tuple[str, ...], str] | None = None,
+    *,
+    own: Collection[str] = (),
+) -> Settings:
     """The settings a config holds; text (from environment variables) is read as the setting's type.
 
-    null stands for the default, but where it is a value of its own: ``tail_max_retries``. ``variables``: the
-    environment variables that have set keys, to be named in errors.
+    null stands for the default, but where it is a value of its own: ``tail_max_retries``.
+
+    Args:
+        variables: the environment variables that have set keys, to be named in errors.
+        own: the keys that the tap's ``config_spec`` names; of the settings only ``metrics`` is none then.
 
     Raises:
         ConfigError: every value that is of the wrong kind, too small or too big.
@@ -223,6 +249,8 @@ def read_settings(config: Mapping[str, Any], variables: Mapping[tuple[str, ...],
     problems = []
     for item in fields(Settings):
         if item.name not in config or (config[item.name] is None and not item.metadata["null"]):
+            continue
+        if item.metadata["common"] and item.name in own:
             continue
         try:
             given[item.name] = read_value(item.name, config[item.name])

@@ -51,8 +51,9 @@ def run_tap(*more: str) -> None:
         sys.stderr.write(ended.stderr)
         sys.exit(ended.returncode)
     for line in ended.stderr.splitlines():
-        if line.startswith("WARNING") or (line.startswith("INFO stream") and "rows of" in line):
-            sys.stdout.write(f"  {line.removeprefix('INFO ')}\n")
+        _time, _, said = line.partition(" ")
+        if said.startswith("WARNING") or (said.startswith("INFO stream") and "rows of" in said):
+            sys.stdout.write(f"  {said.removeprefix('INFO ')}\n")
     sys.stdout.flush()
 
 

@@ -18,6 +18,8 @@ import burler.testing
 from burler import context
 from burler.config.canaries import canaries_in, made
 from burler.errors import BurlerError
+from burler.log_settings import LogSettings, log_settings
+from burler.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +40,7 @@ def the_log_is_as_it_was():
     level, propagate, handlers = log.level, log.propagate, list(log.handlers)
     level_of_commands = of_commands.level
     formatters = [(handler, handler.formatter) for handler in logging.root.handlers]
+    log_settings.follow(Settings())
     yield
     log.setLevel(level)
     of_commands.setLevel(level_of_commands)
@@ -49,6 +52,19 @@ def the_log_is_as_it_was():
     for other in list(logging.root.manager.loggerDict.values()):
         if type(other).__name__ == "PySparkLogger":
             other.propagate = True
+
+
+@pytest.fixture
+def metrics_of_requests():
+    """Each HTTP request has its METRIC line."""
+    log_settings.follow(Settings(metrics="requests"))
+
+
+@pytest.fixture
+def values_in_logs(monkeypatch):
+    """As with the setting ``log_values``, whatever the settings of a run are."""
+    monkeypatch.setattr(LogSettings, "follow", lambda *_settings: None)
+    log_settings.values = True
 
 
 # No test trains an archive of Spark's classes behind the others' backs; those of the archive turn it on themselves, and

@@ -18,7 +18,7 @@ ROOT = Path(burler.__file__).parent
 LAYERS = (
     ("errors", "extras", "numbers"),
     ("batch_config",),
-    ("singer", "config", "schema", "settings", "measures", "tally", "source_state"),
+    ("singer", "config", "schema", "settings", "log_settings", "measures", "tally", "source_state"),
     ("columns",),
     ("context",),
     ("declare",),

@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from burler.cli import common, process
 from burler.config.atomic import replace_file
 from burler.errors import UsageError
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WIDTH = 120  # of the summary, where stderr is no terminal
-_MARK = "| "  # before each of its lines: none may look like a METRIC line, whatever a stream is called
+_MARK = "| "  # before each of its lines in a log: none may look like a METRIC line, whatever a stream is called
 
 
 class Ending:
@@ -104,7 +106,8 @@ class Ending:
         return code if self._write() else code or 1
 
     def _show(self) -> None:
-        """The summary, for whoever reads the log at INFO; on a terminal where rich is there, in colour."""
+        """The summary, for whoever reads the log at INFO; on a terminal the table alone, as time and level would take its
+        room; in colour, where rich is there."""
         if self.report.empty or not logger.isEnabledFor(logging.INFO):
             return
         on_terminal = sys.stderr.isatty() and not os.environ.get("LOGGING_CONF_FILE")
@@ -116,7 +119,10 @@ class Ending:
             else:
                 return
         for line in self.report.summary(_terminal_width() if on_terminal else _WIDTH).splitlines():
-            logger.info("%s%s", _MARK, line)
+            if on_terminal:
+                click.echo(line, err=True)
+            else:
+                logger.info("%s%s", _MARK, line)
 
     def _write(self) -> bool:
         """The file; whether it is there. What goes wrong is one line in the log: the rows are out all the same."""
@@ -133,12 +139,12 @@ class Ending:
 
 
 def _terminal_width() -> int:
-    """Columns for a line behind its level and mark. stdout's width says nothing: it is a pipe."""
+    """Columns for a line. stdout's width says nothing: it is a pipe."""
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except OSError:
         columns = 0
-    return columns - len("INFO " + _MARK) if columns > 0 else _WIDTH
+    return columns if columns > 0 else _WIDTH
 
 
 def content(report: Report, path: Path) -> bytes:

@@ -19,6 +19,7 @@ from burler.http.origins import Origin, joined, shown_path
 from burler.http.prepared import Target, origin_as_sent, prepare
 from burler.http.request import Request
 from burler.http.wire import is_ours
+from burler.log_settings import log_settings
 from burler.measures import HTTP_REQUEST_DURATION
 from burler.tally import metric
 
@@ -141,8 +142,8 @@ class Exchange:
             ) from None
 
     def _measure(self, target: Target, reply: requests.Response | None, seconds: float, *, good: bool) -> None:
-        if self.run_of_stream is not None and self.run_of_stream.tailing:
-            return  # a line a request, for ever: the counts of the tally say it
+        if not log_settings.requests or (self.run_of_stream is not None and self.run_of_stream.tailing):
+            return  # in a tail, a line a request for ever: the counts of the tally say it
         path = self.request.endpoint or mask_path(shown_path(target.url, self.options.base_url))
         tags: dict[str, Any] = {"endpoint": path}
         if reply is not None:

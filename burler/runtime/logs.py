@@ -1,4 +1,4 @@
-"""Log lines and METRIC lines on stderr, in the form that singer-python made usual (specs 11.6).
+"""Log lines and METRIC lines on stderr, in the form that singer-python made usual (specs 11.6), behind their time.
 
 singer-python's own module is not used for them: importing it takes a tenth of a second and replaces the
 root logger's handlers. Tests hold our lines against it.
@@ -7,8 +7,10 @@ root logger's handlers. Tests hold our lines against it.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import logging
 import os
+import re
 import sys
 import threading
 import traceback
@@ -24,6 +26,7 @@ __all__ = ["clean", "configure", "hide", "metric", "place_of_error", "short"]
 
 logger = logging.getLogger("burler")
 
+_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ")
 _LINES, _CHARACTERS = 3, 600  # of an exception of somebody else's; it may quote a whole page of HTML
 
 
@@ -79,7 +82,7 @@ def _configure_by(conf_file: str) -> None:
 
 def _configure(level: str | None) -> None:
     own = logging.StreamHandler(sys.stderr)
-    own.setFormatter(_Harmless("%(levelname)s %(message)s"))
+    own.setFormatter(_Lines("%(asctime)s %(levelname)s %(message)s"))
     own.addFilter(no_secrets)
     chosen = (level or os.environ.get("BURLER_LOG_LEVEL") or "INFO").upper()
     logger.handlers[:] = [own]
@@ -127,12 +130,22 @@ def _unraisable(raised: sys.UnraisableHookArgs) -> None:
         logger.warning("%s: %r", raised.err_msg or "Exception ignored in", raised.object, exc_info=found)
 
 
-class _Harmless(logging.Formatter):
-    """Names and values of a source in a message do nothing to a terminal."""
+class _Lines(logging.Formatter):
+    """``2026-01-02T03:04:05.678Z INFO what happened``. Names and values of a source do nothing to a terminal."""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """When the line was made, in UTC."""
+        made = dt.datetime.fromtimestamp(record.created, dt.UTC)
+        return made.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def format(self, record: logging.LogRecord) -> str:
         """See logging."""
         return harmless(super().format(record))
+
+
+def without_time(line: str) -> str:
+    """A line of the log of a tap, which may be another process, without its time: one that repeats what was said."""
+    return _TIME.sub("", line)
 
 
 def harmless(text: str) -> str:

@@ -16,6 +16,7 @@ from burler.declare.classes import Stream
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.errors import ConfigError, DeclarationError, UsageError
+from burler.log_settings import log_settings
 from burler.measures import JOB_DURATION
 from burler.numbers import is_count
 from burler.runtime import logs
@@ -56,6 +57,7 @@ def prepare(tap: Tap, config: Mapping[str, Any] | Loaded) -> tuple[Session, Sett
     if not tap.seal() and tap.functions["discover"] is None:
         raise _no_streams(tap)
     checked, settings = _check(tap, loaded)
+    log_settings.follow(settings)
     logs.hide(checked, marked=marked, more=True)
     return Session(tap, checked, files=ConfigFiles(loaded, checked) if loaded is config else None), settings
 
@@ -68,7 +70,7 @@ def _check(tap: Tap, loaded: Loaded) -> tuple[dict[str, Any], Settings]:
     except ConfigError as error:
         problems.append(str(error))
     try:
-        settings = read_settings({**loaded.config, **checked}, loaded.variables)
+        settings = read_settings({**loaded.config, **checked}, loaded.variables, own=tap.config_form.keys)
     except ConfigError as error:
         problems.append(f"{tap.name}: {error}")
     if problems:
@@ -165,6 +167,7 @@ def run_session(
     watching: Callable[[TailWatch], AbstractContextManager[object]] | None = None,
 ) -> SyncResult:
     """As :func:`run`, with what :func:`prepare` gave: the settings may have been needed to open the sink."""
+    log_settings.follow(settings)
     tail = settings.tail and limit is None and not schemas_only
     stopper = stopper or Stopper()
     begun = time.monotonic()

@@ -15,6 +15,7 @@ from typing import Any
 
 from burler.config.secrets import scrub, spellings
 from burler.errors import UsageError
+from burler.runtime.logs import without_time
 from burler.verify.program_running import Disturbance, Ended, NotStarted, Running, follow
 from burler.verify.program_words import config_places, is_sure, other_config, secrets_of_words, split
 
@@ -102,7 +103,7 @@ class Program:
         """The last line that a run has said on stderr, for messages; "nothing" if there was none."""
         text = _COLOURS.sub("", ended.stderr.decode("utf-8", "replace"))
         line = next((line for line in reversed(text.splitlines()) if line.strip()), "nothing").strip()
-        line = line[:_LOOKED_AT_CHARACTERS]  # a progress bar may be one line of megabytes
+        line = without_time(line[:_LOOKED_AT_CHARACTERS])  # a progress bar may be one line of megabytes
         last = self.clean(_OURS.sub("", line) if PREFIX in line else line).strip() or "nothing"
         return last if len(last) <= _LAST_CHARACTERS else last[:_LAST_CHARACTERS] + "..."
 

@@ -265,6 +265,6 @@ def _check(code: int, errors: Any) -> None:
     if code:
         errors.seek(0)
         said = [line for line in errors.read().splitlines() if line.strip()]
-        critical = [line for line in said if line.startswith("CRITICAL")]
+        critical = [line for line in said if " CRITICAL " in line]
         last = (critical or said or ["nothing"])[-1]
         raise Failed(f"exit code {code}: {last[:300]}")

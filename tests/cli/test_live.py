@@ -487,7 +487,7 @@ def test_a_tail_that_is_told_to_stop_leaves_its_log_and_whole_messages(tmp_path:
     shown = terminal.over()
     terminal.close()
     assert not [line for line in shown if line.startswith(("tap-x: 1 stream, ", "stream  status"))]
-    assert [line for line in shown if line.startswith("INFO tap-x: stopped")]
+    assert [line for line in shown if line[24:].startswith(" INFO tap-x: stopped")]
     assert b"\x1b" not in b"".join(seen)
     assert all(line.startswith(b'{"type":"') and line.endswith(b"}\n") for line in seen)
     assert seen[-1].startswith(b'{"type":"STATE"')

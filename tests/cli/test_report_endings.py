@@ -71,7 +71,7 @@ def test_a_stopped_run_has_a_report(tmp_path: Path, number: int):
     assert one["status"] == "stopped"
     assert one["bookmark_to"] == last["value"]["bookmarks"]["rows"]["id"]
     assert one["rows"] == one["bookmark_to"] + 1
-    assert "stopped" in next(line for line in err.decode().splitlines() if line.startswith("INFO | rows"))
+    assert "stopped" in next(line for line in err.decode().splitlines() if " INFO | rows" in line)
 
 
 def test_a_run_whose_reader_has_gone_has_a_report(tmp_path: Path):
@@ -88,7 +88,7 @@ def test_a_run_whose_reader_has_gone_has_a_report(tmp_path: Path):
     (one,) = report["streams"]
     assert one["rows"] >= 300
     assert report["series"][0]["rows"][-1] == one["rows"]
-    assert len(re.findall("^INFO [|] ", err, re.MULTILINE)) == 3
+    assert len(re.findall(" INFO [|] ", err)) == 3
 
 
 def test_an_interrupted_start_has_a_report(tmp_path: Path):
@@ -241,8 +241,8 @@ def test_the_summary_fits_the_terminal(tmp_path: Path, columns: int):
     (tmp_path / "path").mkdir()
     (tmp_path / "path" / "rich.py").write_text("raise ImportError('there is none')")
     path = os.pathsep.join(filter(None, [str(tmp_path / "path"), os.environ.get("PYTHONPATH")]))
-    lines = [line for line in on_terminal(tmp_path, columns, PYTHONPATH=path) if line.startswith("INFO | ")]
-    assert len(lines) == 3
+    lines = on_terminal(tmp_path, columns, PYTHONPATH=path)[-3:]
+    assert lines[0].startswith("stream ") and set(lines[1]) == {"-"} and lines[2].startswith("rows_of")
     assert max(map(len, lines)) <= columns
     assert len(lines[1]) > columns * 0.8 or columns == 200
     assert ("a_name_[bold]" in lines[2]) == (columns == 200)
@@ -276,7 +276,7 @@ def test_rich_colours_the_summary_on_a_terminal_alone(tmp_path: Path):
     lines = on_terminal(tmp_path, 100, PYTHONPATH=path)
     drawn = [line.split()[1:4] for line in lines if line.startswith("RICH")]
     assert drawn == [["bold", "stream", "rows"], ["dim", "-" * 58], ["plain", "rows", "10"]]
-    assert not [line for line in lines if line.startswith("INFO | ")]
+    assert not [line for line in lines if " INFO | " in line]
     with start(tmp_path, env=environment(PYTHONPATH=path)) as process:
         done = ended(process)
     assert "rich is here" not in done.stderr and "INFO | rows" in done.stderr

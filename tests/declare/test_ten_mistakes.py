@@ -40,8 +40,8 @@ def test_a_mistake_is_answered_as_the_docs_say(tmp_path, title, code, text):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert done.stdout == ""
-    # The level in front of the message is the log's; the folder is a temporary one.
-    said = done.stderr.removeprefix("CRITICAL ").replace(str(tmp_path.resolve()), "/path/to")
+    # Time and level in front of the message are the log's; the folder is a temporary one.
+    said = done.stderr.partition("Z CRITICAL ")[2].replace(str(tmp_path.resolve()), "/path/to")
     assert said == text
     assert "Traceback" not in said
 

@@ -225,7 +225,7 @@ def test_connections_of_all_workers_stay_open(caplog):
     assert "pool is full" not in caplog.text
 
 
-def test_each_request_is_one_metric_line(server, caplog):
+def test_each_request_is_one_metric_line(server, caplog, metrics_of_requests):
     caplog.set_level(logging.INFO, logger="burler")
     with Client(server.url + "/api", **Clock().options) as client:
         client.get("/contacts/17/notes", endpoint="/contacts/{id}/notes", params={"token": QUERY})

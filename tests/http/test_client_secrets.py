@@ -24,7 +24,7 @@ def endpoint_of(caplog):
     return [point.partition('"endpoint":"')[2].partition('"')[0] for point in points]
 
 
-def test_metric_lines_show_no_user_and_no_session_of_a_url(caplog):
+def test_metric_lines_show_no_user_and_no_session_of_a_url(caplog, metrics_of_requests):
     caplog.set_level(logging.INFO)
 
     def answer(asked):

@@ -111,7 +111,7 @@ def test_a_tap_on_a_client_with_endpoints(server):
     assert out.records("contacts") == [{"id": 0}, {"id": 1}, {"id": 2}]
 
 
-def test_metric_lines_name_the_path_as_it_was_declared(server, caplog):
+def test_metric_lines_name_the_path_as_it_was_declared(server, caplog, metrics_of_requests):
     caplog.set_level("INFO", logger="burler")
     crm = crm_of(server)
     crm.get_notes(55)

@@ -163,7 +163,9 @@ def test_a_file_that_can_not_be_written_is_said_and_the_run_goes_on(server, conf
 def test_messages_reports_and_metrics_of_such_a_run_hold_no_secret(server, config):
     server.first_uses = [1, 1]
     server.answers = []
-    with started(config, "--report", "report.html", PAGES="4", BURLER_LOG_LEVEL="DEBUG") as process:
+    with started(
+        config, "--metrics", "requests", "--report", "report.html", PAGES="4", BURLER_LOG_LEVEL="DEBUG"
+    ) as process:
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert "http_request_duration" in err and "/token" in err

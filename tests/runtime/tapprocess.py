@@ -45,13 +45,24 @@ def write_tap(folder: Path, source: str, name: str = "tap_x.py") -> Path:
     return path
 
 
+_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (?=[A-Z]+ )", re.MULTILINE)
+
+
+def without_times(log: str) -> str:
+    """A log without the times that its lines begin with."""
+    return _TIME.sub("", log)
+
+
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended."""
+    """How a process ended; ``stderr`` is without the times of its log lines."""
 
     code: int
     stdout: bytes
     stderr: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stderr", without_times(self.stderr))
 
     @property
     def messages(self) -> list[dict[str, Any]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import logging
+import re
 import subprocess
 from pathlib import Path
 
@@ -21,7 +24,48 @@ print(json.dumps([[p.metric_type, p.metric, p.value, p.tags] for p in points if 
 """
 
 
+def log_of(*args: str | Path, cwd: Path) -> list[str]:
+    """The lines of stderr of a run, as they are."""
+    done = subprocess.run(
+        [PYTHON, "-m", "burler", "run", *args], cwd=cwd, env=environment(), capture_output=True, text=True, check=True
+    )
+    return done.stderr.splitlines()
+
+
+def test_each_line_begins_with_its_time_in_utc(tmp_path: Path):
+    begun = dt.datetime.now(dt.UTC)
+    source = SMALL.replace("import burler", "import burler, logging").replace(
+        "    for i", "    logging.getLogger('mine').warning('a line of mine')\n    for i"
+    )
+    lines = log_of(write_tap(tmp_path, source), cwd=tmp_path)
+    for line in lines:
+        assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (INFO|WARNING) \S", line), line
+    times = [dt.datetime.fromisoformat(line.partition(" ")[0]) for line in lines]
+    assert times == sorted(times)
+    assert begun - dt.timedelta(milliseconds=1) <= times[0] <= times[-1] <= dt.datetime.now(dt.UTC)
+    assert "WARNING a line of mine" in {line.partition(" ")[2] for line in lines}
+
+
+def test_the_time_of_a_line_is_that_of_its_making(monkeypatch):
+    handler = logging.StreamHandler()
+    monkeypatch.setattr(logging.getLogger("burler"), "handlers", [])
+    monkeypatch.setattr(logging.getLogger("burler"), "propagate", True)
+    logs._configure("INFO")
+    (handler,) = logging.getLogger("burler").handlers
+    record = logging.LogRecord("burler", logging.WARNING, __file__, 1, "a\x1b[2J\nb", (), None)
+    record.created = 1767323045.6789
+    assert handler.format(record) == "2026-01-02T03:04:05.678Z WARNING a\\x1b[2J\nb"
+
+
+def test_metric_lines_are_found_by_their_end(tmp_path: Path):
+    """As programs that read logs of taps look for them."""
+    lines = log_of(write_tap(tmp_path, SMALL), cwd=tmp_path)
+    points = [json.loads(found[1]) for line in lines if (found := re.search(r"METRIC: (\{.*\})$", line))]
+    assert [point["metric"] for point in points] == ["record_count", "job_duration", "job_duration"]
+
+
 def test_singer_python_reads_our_metric_lines(tmp_path: Path):
+    """It wants the level first; what stands before it is the time."""
     ended = burler("run", write_tap(tmp_path, SMALL), cwd=tmp_path)
     read = subprocess.run(
         [PYTHON, "-c", READER],
@@ -39,6 +83,63 @@ def test_singer_python_reads_our_metric_lines(tmp_path: Path):
     assert stream[3] == {"job_type": "stream", "stream": "rows", "status": "succeeded"}
     assert whole[3] == {"job_type": "sync", "status": "succeeded"}
     assert 0 <= stream[2] <= whole[2] < 60
+
+
+ASKS = """
+import burler, http.server, threading
+tap = burler.tap("tap-x", config_spec={"metrics": None} if OWN else None)
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"[]")
+    def log_message(self, *args):
+        pass
+
+server = http.server.HTTPServer(("127.0.0.1", 0), Answers)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+
+@tap.client
+def client():
+    return burler.http.Client(f"http://127.0.0.1:{server.server_port}")
+
+@tap.sync("rows", key_properties="id", schema=SCHEMA)
+def rows(client, config):
+    for page in range(3):
+        client.get(f"/{page}", endpoint="/{page}")
+    yield {"id": 1, "text": str(config.get("metrics"))}
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "flags", "lines"),
+    [
+        ({}, [], 0),
+        ({"metrics": "requests"}, [], 3),
+        ({}, ["--metrics", "requests"], 3),
+        ({"metrics": "requests"}, ["--metrics", "streams"], 0),
+    ],
+)
+def test_single_requests_have_metric_lines_only_where_they_are_asked_for(tmp_path, config, flags, lines):
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    tap = write_tap(tmp_path, ASKS.replace("OWN", "False"))
+    ended = burler("run", tap, "-c", "config.json", *flags, cwd=tmp_path)
+    assert ended.code == 0, ended.stderr
+    assert ended.stderr.count('"metric":"http_request_duration"') == lines
+    assert ended.stderr.count("METRIC: ") == lines + 3
+    assert "rows: 3 requests" in ended.stderr
+
+
+def test_a_tap_may_have_metrics_of_its_own(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"metrics": ["sessions"]}')
+    tap = write_tap(tmp_path, ASKS.replace("OWN", "True"))
+    ended = burler("run", tap, "-c", "config.json", "--metrics", "requests", cwd=tmp_path)
+    assert ended.code == 0, ended.stderr
+    assert [m["record"]["text"] for m in ended.messages if m["type"] == "RECORD"] == ["['sessions']"]
+    assert ended.stderr.count('"metric":"http_request_duration"') == 3
+    ended = burler("run", write_tap(tmp_path, ASKS.replace("OWN", "False")), "-c", "config.json", cwd=tmp_path)
+    assert ended.code == 2 and "setting 'metrics' must be text" in ended.stderr
 
 
 def test_singer_python_writes_the_same_form(tmp_path: Path):

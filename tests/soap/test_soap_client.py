@@ -431,7 +431,7 @@ def test_a_wsdl_in_a_file_with_an_address(service):
         burler.soap.Client(DATA / "parts" / "types.xsd")
 
 
-def test_metric_lines_name_the_operation(service, caplog):
+def test_metric_lines_name_the_operation(service, caplog, metrics_of_requests):
     caplog.set_level(logging.INFO)
     service.pages["/soap"] = page([1])
     client(service).rows("ListContacts", rows=ROWS)

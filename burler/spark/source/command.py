@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from burler.config.secrets import scrub, secret_values
 from burler.errors import UsageError
+from burler.runtime.logs import without_time
 from burler.singer.messages import encode
 from burler.spark.source import guard
 
@@ -204,7 +205,7 @@ class Running:
     def _listen(self, stderr: IO[bytes]) -> None:
         with contextlib.suppress(OSError, ValueError):  # it was closed meanwhile
             for line in stderr:
-                text = self.without_secrets(line.decode("utf-8", "replace").strip())
+                text = without_time(self.without_secrets(line.decode("utf-8", "replace").strip()))
                 if text:
                     self._tail.append(text[:_LINE_CHARACTERS])
                     logger.debug("%s: %s", self.command.name, text)
