@@ -15,6 +15,7 @@ from burler.batch.native_head import MOST_BYTES, STEP_BYTES, Head, open_file, si
 from burler.errors import BatchError, FileError
 from burler.extras import require
 from burler.files.names import shown
+from burler.log_settings import near
 from burler.target.file_urls import local_path
 
 _BOM = b"\xef\xbb\xbf"
@@ -94,9 +95,8 @@ def _of_lines(head: Head, name: str) -> dict[str, Any]:
     try:
         row = msgspec.json.decode(line.decode(), type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):
-        glimpse = line[:60].decode("utf-8", "replace")
         raise FileError(
-            f"file '{name}': its first line is no JSON object, near {glimpse!r}.\n"
+            f"file '{name}': its first line is no JSON object{near(line)}.\n"
             "  In JSON lines each line is a row. Is it another format, or a document that holds the rows?"
         ) from None
     return {"keys": tuple(row), "remark": "it begins with a byte order mark" if marked else None}
@@ -175,7 +175,7 @@ def _of_columns(files: BatchFiles, opened: Any, name: str) -> dict[str, Any]:
     magic = opened.read(6)
     right = magic[:4] == _PARQUET_MAGIC if files.format == "parquet" else magic[:4] != _PARQUET_MAGIC
     if not right or not magic:
-        begin = f"it begins with {magic.decode('utf-8', 'replace')!r}" if magic else "it is empty"
+        begin = f"it does not begin as one{near(magic)}" if magic else "it is empty"
         raise FileError(
             f"file '{name}' is no {files.format.capitalize()}: {begin}.\n  Was it written to its end? Where it is "
             "another format, say it: burler.batch_files(..., format='csv')."

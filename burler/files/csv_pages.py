@@ -13,6 +13,7 @@ from burler.files.csv_header import NAMELESS, Utf8, not_in, read_header
 from burler.files.csv_options import Csv
 from burler.files.csv_quotes import Quotes
 from burler.files.text_columns import narrowing
+from burler.log_settings import log_settings, near
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,9 +171,10 @@ def _broken(error: str, file: str, rows_before: int, csv: Csv) -> str:
         return not_in(csv.encoding, file)
     found = re.search(r"Row #(\d+): Expected (\d+) columns?, got (\d+)(?:: (.*))?", error, re.DOTALL)
     if found is None:
-        return f"file '{file}': not CSV as it should be: {error[:200]}"
+        fact = error if log_settings.values else re.sub(r"( got \d+).*", r"\1", error, flags=re.DOTALL)
+        return f"file '{file}': not CSV as it should be: {fact[:200]}"
     number, expected, got, row = int(found[1]) + rows_before, found[2], found[3], found[4] or ""
     return (
-        f"file '{file}', row {number}: {got} fields, where the header has {expected}, near {row[:60]!r}.\n"
+        f"file '{file}', row {number}: {got} fields, where the header has {expected}{near(row)}.\n"
         "  Is the file cut off there, or is the delimiter or the quote another one (csv=burler.files.Csv(...))?"
     )

@@ -11,13 +11,13 @@ import msgspec
 
 from burler.errors import FileError
 from burler.files.unpacking import PIECE_BYTES
+from burler.log_settings import near
 from burler.pipeline.pages import JsonPage
 
 _BOM = b"\xef\xbb\xbf"
 _BROKEN = (msgspec.DecodeError, UnicodeError, RecursionError)
 _lines = msgspec.json.Decoder(msgspec.Raw).decode_lines
 _one = msgspec.json.Decoder(msgspec.Raw).decode
-_GLIMPSE = 60
 
 
 def json_line_pages(source: Any, file: str, *, max_line_bytes: int) -> Iterator[JsonPage]:
@@ -84,8 +84,7 @@ def _first_bad_line(piece: bytes, number: int) -> tuple[bytes, str]:
         fact = _fact(line) if line.strip() else ""
         if fact:
             ends = " The file ends there." if at + len(line) == len(piece) else ""
-            near = line.strip()[:_GLIMPSE].decode(errors="replace")
-            return piece[:at], f"line {number + count}: {fact}, near {near!r}.{ends}"
+            return piece[:at], f"line {number + count}: {fact}{near(line.strip())}.{ends}"
         at += len(line) + 1
     return piece, ""
 

@@ -130,7 +130,7 @@ class Asker:
                 throttled.append(errors)
                 raise Throttled(f"the server throttles: {told(errors)}", wait_seconds(reply.extensions, errors))
             if reply.data is None and not errors and not refused:
-                raise ValueError(f"neither data nor errors: {glimpse(response.content)}")
+                raise ValueError(f"neither data nor errors{glimpse(response.content)}")
             if errors or not refused:
                 held.append(reply)
 

@@ -11,6 +11,8 @@ import msgspec
 
 from burler.config.secrets import MASKED, masked, surely_secret
 from burler.http.masking import mask_text
+from burler.log_settings import log_settings, near
+from burler.pipeline.describing import describe
 
 THROTTLED = frozenset(
     {
@@ -50,24 +52,24 @@ def read_whole(content: bytes) -> Envelope:
         return _decoder.decode(content)
     except (msgspec.DecodeError, RecursionError, ArithmeticError) as error:
         if isinstance(error, msgspec.ValidationError):
-            raise ValueError(f"no GraphQL reply: {error}, near {glimpse(content)}") from None
+            raise ValueError(f"no GraphQL reply: {error}{glimpse(content)}") from None
         try:  # Half of a surrogate pair, NaN: what some servers write
             found = json.loads(content.decode(), parse_float=Decimal)
         except (ValueError, RecursionError):
-            raise ValueError(f"not JSON: {error}, near {glimpse(content)}") from None
+            raise ValueError(f"not JSON: {error}{glimpse(content)}") from None
         if not isinstance(found, dict):
-            raise ValueError(f"no GraphQL reply: {glimpse(content)}") from None
+            raise ValueError(f"no GraphQL reply{glimpse(content)}") from None
         return Envelope(found.get("data"), found.get("errors"), found.get("extensions"))
 
 
 def glimpse(content: bytes) -> str:
-    """The first characters of a reply, for errors; secrets masked."""
-    return repr(mask_text(content[:2000].decode(errors="replace"))[:80])
+    """The first characters of a reply, for errors, where values are shown; secrets masked."""
+    return near(mask_text(content[:2000].decode(errors="replace")), 80)
 
 
 def shown(value: Any) -> str:
-    """A value of a reply, for errors; secrets masked."""
-    return masked(repr(value)[:2000])[:60]
+    """A value of a reply, for errors; its kind where values are not shown. Secrets are masked."""
+    return masked(repr(value)[:2000])[:60] if log_settings.values else describe(value)
 
 
 def first_line(error: BaseException) -> str:

@@ -19,6 +19,7 @@ from burler.http.masking import mask_url
 from burler.http.options import RETRY_STATUSES
 from burler.http.request import IDEMPOTENT
 from burler.http.waits import Clock, Waits, retry_after_seconds
+from burler.log_settings import near
 
 if TYPE_CHECKING:
     from burler.http.request import Request
@@ -91,7 +92,7 @@ class OwnSource:
             if check is not None:
                 check(response)
         except ValueError as error:
-            raise SourceError(f"{where}: {error}. It begins with {bytes(response.content[:60])!r}.") from None
+            raise SourceError(f"{where}: {error}{near(bytes(response.content))}.") from None
         return response
 
     def _below_base(self, path: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from burler.declare.records_path import path_of
+from burler.log_settings import near
 
 _BOM = b"\xef\xbb\xbf"
 _ROWS_A_BATCH = 10_000
@@ -306,9 +307,8 @@ def _broken(data: bytes, error: Exception) -> str:
         at = len(data)
         fact = "it breaks off"
     first = max(0, min(at, len(data)) - _GLIMPSE // 2)
-    glimpse = data[first : first + _GLIMPSE].decode(errors="replace")
     html = "; it looks like HTML or XML" if data.lstrip()[:1] == b"<" else ""
-    return f"not JSON as a page should be: {fact}, near {glimpse!r}{html}"
+    return f"not JSON as a page should be: {fact}{near(data[first : first + _GLIMPSE])}{html}"
 
 
 def _not_utf8(data: bytes) -> int:

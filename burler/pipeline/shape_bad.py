@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from burler.errors import BadRecordError
+from burler.log_settings import log_settings
 from burler.pipeline.describing import describe
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape_values import MISSING, Misfit, not_finite
@@ -41,9 +42,11 @@ class BadRows:
                 f"It is a key property, so every row needs it. The row's fields: {fields}. If the rows are inside of "
                 "one, say where: records_path, for bytes of JSON."
             )
+        shows = "" if misfit.value is MISSING or log_settings.values else " --log-values shows the value."
         if self._rules.on_bad_record == "null" and misfit.value is not MISSING:
-            return f"on_bad_record 'null' can't help: neither it nor anything around it may be null. {_cure(misfit)}"
-        return _cure(misfit)
+            fact = "on_bad_record 'null' can't help: neither it nor anything around it may be null."
+            return f"{fact} {_cure(misfit)}{shows}"
+        return f"{_cure(misfit)}{shows}"
 
     def begin_round(self) -> None:
         """What ``max_bad_records`` allows is of one round."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.config.secrets import mask
+from burler.log_settings import log_settings
 from burler.pipeline.unknown import FURTHER, Template, Unknown, show
 from burler.runtime.logs import clean
 
@@ -30,7 +31,8 @@ _EXAMPLE, _PATH = 40, 100  # characters
 def report(stream: str, unknown: Unknown, rows: int) -> dict[str, Any]:
     """Log what was dropped from a stream's rows, if anything was; give the schema that would have kept it.
 
-    Two warnings: the fields, the most frequent first, with count and example; and the schema, on one line, as JSON.
+    Two warnings: the fields, the most frequent first, with count (and example, where values are shown); and the schema,
+    on one line, as JSON.
     A schema of over 2 kB is cut to its most frequent fields, and stands whole in a DEBUG line.
 
     Args:
@@ -125,8 +127,8 @@ def _line(path: Template, field: Field, rows: int) -> str:
 
 
 def _example(path: Template, field: Field) -> str:
-    """The first example that says something, without secrets, in at most forty characters."""
-    if not field.examples:
+    """The first example that says something, without secrets, in at most forty characters, where values are shown."""
+    if not log_settings.values or not field.examples:
         return ""
     telling = [example for example in field.examples if example not in (None, "", [], {})]
     names = [part for part in path if part is not None]

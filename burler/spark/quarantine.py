@@ -31,10 +31,10 @@ class BadRow(msgspec.Struct, frozen=True):
 
     @property
     def fault(self) -> str:
-        """For an error: what is wrong, in one line."""
-        value = self.value if len(self.value) <= 80 else self.value[:80] + "..."
+        """For an error: what is wrong, in one line. The value stands in the file alone."""
         place = f", field '{self.field}'" if self.field else ""
-        return f"{self.file} line {self.line}{place}: {value} can't be held exactly; wanted: {self.wanted}"
+        what = "its value" if self.field else "it"
+        return f"{self.file} line {self.line}{place}: {what} can't be held exactly; wanted: {self.wanted}"
 
 
 def bad_row(file: str, line: int, path: tuple[str, ...], value: str, wanted: str, record: bytes) -> BadRow:

@@ -4,6 +4,7 @@ its number."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated, Any
@@ -12,10 +13,12 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from burler.errors import MessageError
+from burler.log_settings import log_settings
 from burler.singer.messages import Schema, encode
 from burler.target.surrogates import is_veiled, unveil, veil
 
 SHOWN_CHARACTERS = 80
+_HEAD = re.compile(rb'\s*\{(?:\s*"(?:type|stream)"\s*:\s*"[^"\\]{0,80}"\s*,?)+')
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -151,8 +154,12 @@ def exact(number: int, line: bytes, raw: Raw | UnsetType) -> Any:
 
 
 def bad(number: int, line: bytes, fact: str) -> MessageError:
-    """An error about a line. The beginning of a BATCH is not shown: URLs may be signed, and so be secret."""
+    """An error about a line. Of a BATCH nothing is shown: URLs may be signed, and so be secret. Of other lines what no
+    row stands in: type and stream; or all of it, where it is something that a program has printed."""
     if b"BATCH" in line[: 8 * SHOWN_CHARACTERS].upper():
         return MessageError(f"line {number}: {fact}")
+    if not log_settings.values:
+        head = _HEAD.match(line)
+        line = head[0] if head else b"" if b'"' in line or b"{" in line else line
     shown = line[: 4 * SHOWN_CHARACTERS].decode("utf-8", "replace")[:SHOWN_CHARACTERS]
-    return MessageError(f"line {number}: {fact}. It begins: {shown}")
+    return MessageError(f"line {number}: {fact}{f'. It begins: {shown}' if shown.strip() else ''}")

@@ -91,7 +91,7 @@ def test_error_ends_the_stream_behind_the_rows_before_it(place, as_bytes):
     assert ids(out) == list(range(place))
     text = error_of(out)
     assert (
-        f"row id={place}" in text and "'n'" in text and "'x'" in text and "number" in text and "stream 'rows'" in text
+        f"row id={place}: field 'n' is a string; the schema wants number" in text and "stream 'rows'" in text
     )
 
 
@@ -117,17 +117,17 @@ def test_the_first_row_moves_no_bookmark():
 @pytest.mark.parametrize(
     ("bad", "path", "found", "wanted"),
     [
-        ({"n": "x"}, "n", "'x'", "number"),
-        ({"must": True}, "must", "True", "string"),
+        ({"n": "x"}, "n", "a string", "number"),
+        ({"must": True}, "must", "a boolean", "string"),
         ({"must": None}, "must", "None", "string"),
-        ({"at": "2024-01-01"}, "at", "'2024-01-01'", "date-time"),
-        ({"o": {"p": "x"}}, "o.p", "'x'", "integer"),
+        ({"at": "2024-01-01"}, "at", "a string", "date-time"),
+        ({"o": {"p": "x"}}, "o.p", "a string", "integer"),
         ({"o": [1]}, "o", "list", "object"),
-        ({"l": [{"q": 1}, {"q": "x"}]}, "l[1].q", "'x'", "integer"),
+        ({"l": [{"q": 1}, {"q": "x"}]}, "l[1].q", "a string", "integer"),
         ({"l": [{"q": 1}, None]}, "l[1]", "None", "object"),
-        ({"ns": [1, 2, "x"]}, "ns[2]", "'x'", "integer"),
-        ({"any": "x"}, "any", "'x'", "integer or array"),
-        ({"any": [1, "x"]}, "any[1]", "'x'", "integer"),
+        ({"ns": [1, 2, "x"]}, "ns[2]", "a string", "integer"),
+        ({"any": "x"}, "any", "a string", "integer or array"),
+        ({"any": [1, "x"]}, "any[1]", "a string", "integer"),
         ({"id": None}, "id", "None", "integer"),
     ],
 )
@@ -147,7 +147,19 @@ def test_a_missing_key_or_required_field_says_so():
             assert "is missing" in error_of(out) and ids(out) == [0]
 
 
-def test_a_long_value_is_shown_by_its_beginning():
+@pytest.mark.parametrize("as_bytes", [False, True], ids=["rows", "bytes"])
+@pytest.mark.parametrize("policy", ["error", "skip", "null"])
+def test_the_setting_log_values_shows_the_value(policy, as_bytes, caplog):
+    tap = tap_of([good(0), good(7, n="x-4711")], as_bytes=as_bytes, on_bad_record=policy)
+    for config, shown in ({}, False), ({"log_values": True}, True), ({"log_values": "false"}, False):
+        caplog.clear()
+        out = run_tap(tap, config=config)
+        text = caplog.text + "".join(map(str, out.result.errors.values()))
+        assert ("field 'n' is str 'x-4711'" in text) == ("x-4711" in text) == shown
+        assert ("row id=7: field 'n' is a string; the" in text) != shown
+
+
+def test_a_long_value_is_shown_by_its_beginning(values_in_logs):
     out = run_tap(tap_of([good(0, n="x" * 100_000)]))
     assert len(error_of(out)) < 500
     for value in (10**5000, {"x": "y" * 10**6}, ["é" * 10**6]):
@@ -177,7 +189,7 @@ def test_skip_leaves_rows_out_and_tells_of_them(caplog, as_bytes):
     assert ids(out) == [i for i in range(100) if i % 10 != 3 and i != 50]
     told = warnings_of(caplog, "left out (on_bad_record)")
     assert 1 <= len(told) <= 10
-    assert "row id=3:" in told[0] and "field 'n'" in told[0] and "'x'" in told[0]
+    assert "row id=3:" in told[0] and "field 'n' is a string;" in told[0]
     (summary,) = warnings_of(caplog, "11 rows were left out")
     assert "n (10)" in summary and "l[].q (1)" in summary and "'rows'" in summary
 

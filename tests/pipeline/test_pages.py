@@ -228,7 +228,14 @@ def test_a_number_of_the_longest_exponent_is_an_error_of_the_page():
     assert caught.value.rows == [{"a": 1}]
 
 
-def test_the_glimpse_shows_the_place():
+def test_the_place_is_named_and_nothing_of_the_page_is_shown():
+    for body, fact in [(b'[{"a":1}, {"here"oops}]', "JSON is malformed"), (b'[{"a":1}, {"there', "it breaks off")]:
+        with pytest.raises(PageError, match=fact) as caught:
+            rows_of(page(body))
+        assert "near" not in str(caught.value) and "here" not in str(caught.value)
+
+
+def test_the_glimpse_shows_the_place(values_in_logs):
     filler = '{"a":1},' * 1000
     with pytest.raises(PageError, match=r"\(byte 8008\), near .*\{\"a\":1\},\{\"here\"oops") as caught:
         rows_of(page("[" + filler + '{"here"oops}]'))

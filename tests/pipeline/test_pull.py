@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import datetime as dt
 import gc
 import threading
 from collections import OrderedDict
@@ -148,15 +149,20 @@ def test_a_long_list_is_cut_into_pages(stream):
 
 CURE = "yield rows (dicts), lists or iterators of rows, bytes of JSON, Arrow tables, or (stream, rows)."
 STRANGE = {
-    "None": (None, "None"),
-    "text": ("abc", "str 'abc'"),
-    "a number": (5, "int 5"),
-    "a huge number": (10**5000, "an int of thousands of digits"),
-    "a bool": (True, "bool True"),
-    "an object": (object(), "object"),
-    "long text": ("x" * 500, "str 'xxxx"),
-    "(stream, None)": (("b", None), "('b', None)"),
-    "(stream, text)": (("b", "x"), "('b', str 'x')"),
+    "None": (None, "None", "None"),
+    "text": ("abc", "a string", "str 'abc'"),
+    "no text": ("", "an empty string", "str ''"),
+    "a number": (5, "an integer", "int 5"),
+    "a huge number": (10**5000, "an integer", "an int of thousands of digits"),
+    "a fraction": (1.5, "a number", "float 1.5"),
+    "no number": (float("nan"), "a number that is nan", "float nan"),
+    "a bool": (True, "a boolean", "bool True"),
+    "a day": (dt.date(2026, 1, 2), "date;", "date 2026-01-02;"),
+    "a time": (dt.datetime(2026, 1, 2), "datetime (no zone)", "datetime 2026-01-02T00:00:00 (no zone)"),
+    "an object": (object(), "object", "object"),
+    "long text": ("x" * 500, "a string", "str 'xxxx"),
+    "(stream, None)": (("b", None), "(a string, None)", "('b', None)"),
+    "(stream, text)": (("b", "x"), "(a string, a string)", "('b', str 'x')"),
 }
 
 
@@ -165,7 +171,7 @@ STRANGE = {
 )
 @pytest.mark.parametrize("kind", STRANGE)
 def test_strange_items(kind, where):
-    item, shown = STRANGE[kind]
+    item, shown, _ = STRANGE[kind]
     if where.startswith("in a list") and isinstance(item, tuple):
         shown = shown if where == "in a list" else "tuple"
     given = {
@@ -190,6 +196,12 @@ def test_strange_items(kind, where):
     assert len(text) < 300
     before = [] if where == "first" else rows(0, 1) if where == "in a list after a row" else rows(1)
     assert run.records("a") == before
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_strange_items_where_values_are_shown(kind, values_in_logs):
+    item, _, shown = STRANGE[kind]
+    assert f"yielded {shown}" in str(pull(lambda: iter([item])).refuse(item))
 
 
 def test_an_iterator_after_a_row_is_a_clear_error_and_never_read_late():

@@ -260,5 +260,5 @@ def test_a_row_that_does_not_fit_ends_the_page_where_it_stands():
 def test_text_that_utf8_has_no_form_for_is_an_error_as_ever():
     schema = {"type": "object", "properties": {"v": TEXT}}
     _, told, _ = shaped([[{"v": "a"}, {"v": "\ud800"}]], schema, columns=True)
-    assert told[0][0] == 1 and "field 'v' is str" in told[0][3]
+    assert told[0][0] == 1 and "field 'v' is a string" in told[0][3]
     compare([[{"v": "a"}, {"v": "\ud800"}]], schema)

@@ -415,7 +415,7 @@ def test_what_hides_in_a_page_of_clean_rows(odd):
 # ---- errors --------------------------------------------------------------------------------------
 
 
-def test_an_error_names_stream_row_path_value_and_what_was_wanted():
+def test_an_error_names_stream_row_path_kind_and_what_was_wanted():
     schema = {
         "properties": {
             "id": INTEGER,
@@ -432,35 +432,38 @@ def test_an_error_names_stream_row_path_value_and_what_was_wanted():
     assert isinstance(page.error, BadRecordError) and page.error.stream == "s"
     text = str(page.error)
     assert text.splitlines()[0] == (
-        f"stream 's', row id=7, k={repr('x' * 100)[:40]}: field 'list[1].at' is str 'noon'; "
+        f"stream 's', row id=7, k={repr('x' * 100)[:40]}: field 'list[1].at' is a string; "
         "the schema wants string (date-time)."
     )
-    assert "Mend the value in the sync function, or widen the field's type in the schema." in text
-    assert len(text.splitlines()) <= 3
+    assert text.splitlines()[1] == (
+        "  That is no date-time that exists (RFC 3339: 2024-01-02T03:04:05Z); for no value, give None. Mend the value in "
+        "the sync function, or widen the field's type in the schema. --log-values shows the value."
+    )
+    assert len(text.splitlines()) == 2
 
 
 @pytest.mark.parametrize(
     ("schema", "value", "says"),
     [
         (INTEGER, None, "field 'a' is None; the schema wants integer."),
-        (INTEGER, True, "field 'a' is bool True; the schema wants integer."),
-        ({"type": ["null", "integer", "number"]}, "x", "is str 'x'; the schema wants integer or number."),
-        ({"type": "null"}, 1, "is int 1; the schema wants null."),
+        (INTEGER, True, "field 'a' is a boolean; the schema wants integer."),
+        ({"type": ["null", "integer", "number"]}, "x", "is a string; the schema wants integer or number."),
+        ({"type": "null"}, 1, "is an integer; the schema wants null."),
         (STRING, b"x", "is bytes; the schema wants string."),
-        (INTEGER, 10**5000, "is an int of thousands of digits; the schema wants integer."),
-        ({"type": "object", "properties": {"b": INTEGER}}, {"b": "y"}, "field 'a.b' is str 'y'"),
+        (INTEGER, 10**5000, "is an integer; the schema wants integer."),
+        ({"type": "object", "properties": {"b": INTEGER}}, {"b": "y"}, "field 'a.b' is a string"),
         (
             {"type": "object", "properties": {}, "required": ["b"]},
             {},
             "field 'a.b' is missing; the schema wants a value (the field is required).",
         ),
         ({"type": "array", "items": {"type": "array", "items": INTEGER}}, [[1], [2, None]], "field 'a[1][1]' is None"),
-        ({}, {"b": [1, float("nan")]}, "field 'a.b[1]' is float nan; the schema wants a JSON value."),
-        ({}, {5: 1}, "field 'a.5' is int 5; the schema wants text as the field's name."),
+        ({}, {"b": [1, float("nan")]}, "field 'a.b[1]' is a number that is nan; the schema wants a JSON value."),
+        ({}, {5: 1}, "field 'a.5' is an integer; the schema wants text as the field's name."),
         ({}, {"\ud800": 1}, "the schema wants a field's name that UTF-8 can hold."),
         ({}, "\ud800", "the schema wants text that UTF-8 can hold."),
-        ({"anyOf": [INTEGER, BOOLEAN]}, "x", "is str 'x'; the schema wants integer or boolean."),
-        ({"anyOf": [INTEGER, {"const": 1}]}, "x", "is str 'x'; the schema wants one of 2 schemas."),
+        ({"anyOf": [INTEGER, BOOLEAN]}, "x", "is a string; the schema wants integer or boolean."),
+        ({"anyOf": [INTEGER, {"const": 1}]}, "x", "is a string; the schema wants one of 2 schemas."),
         ({"type": "any"}, 1, "the schema wants any."),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isascii() else type(value).__name__,
@@ -470,6 +473,14 @@ def test_error_texts(schema, value, says):
     assert says in text
     assert "row without key properties" in text
     text.encode()
+
+
+def test_values_are_shown_where_they_are_asked_for(values_in_logs):
+    text = field(INTEGER, "x" * 100)
+    assert f"field 'a' is str '{'x' * 59}; the schema wants integer." in text
+    assert "--log-values" not in text
+    assert "is an int of thousands of digits; the schema" in field({"type": "null"}, 10**5000)
+    assert "is datetime 2024-01-02T00:00:00 (no zone); the" in field(STRING | {"format": "date-time"}, NAIVE)
 
 
 def test_an_error_with_keys_that_have_no_text():
@@ -614,7 +625,7 @@ def test_a_bad_row_ends_its_stream_only(caplog):
         run = run_tap(tap)
     assert run.records("a") == [{"id": 1}, {"id": 2}]
     assert run.records("b") == [{"id": 9}]
-    assert "row id='x': field 'id' is str 'x'; the schema wants integer" in str(run.result.errors["a"])
+    assert "row id='x': field 'id' is a string; the schema wants integer" in str(run.result.errors["a"])
     assert "fields that its schema does not know were dropped: more (1" in caplog.text
 
 

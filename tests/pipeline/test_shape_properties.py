@@ -393,4 +393,4 @@ def test_one_bad_row_among_many(bad):
         page, lines, _ = shape(schema, rows, exact=exact, key="id", key_properties=("id",))
         assert [record["id"] for record in parse(lines)] == list(range(bad))
         assert page.count == bad and page.keys == list(range(bad))
-        assert f"row id={bad}: field 'n' is str 'no number'" in str(page.error)
+        assert f"row id={bad}: field 'n' is a string; the schema wants number" in str(page.error)
