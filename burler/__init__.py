@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from burler import hangups as hangups  # first: a SIGHUP may come at any moment
 from burler.context import StreamRun
 from burler.declare.classes import Stream
 from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, Children

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import signal
-import sys
-
-from burler.cli import hangups
 
 
 def main() -> None:
-    """Run the command line. While it is still being imported Ctrl-C ends the process without Python's traceback, and a
-    SIGHUP does not end what may be a tail."""
-    if sys.argv[1:2] == ["run"]:
-        hangups.hold()
+    """Run the command line. Ctrl-C while it is still being imported ends the process without Python's traceback."""
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else somebody wants it ignored
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

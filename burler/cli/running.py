@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from burler.cli import common, hangups, process
+from burler import hangups
+from burler.cli import common, process
 from burler.cli.flags import remarks, with_flags
 from burler.cli.lakes_common import read_lake_options
 from burler.cli.landing import landing_of
@@ -159,7 +160,7 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
         session, settings = prepare(tap, config_of(tap, asked.config))
         settings = _of_this_run(tap, settings, asked)
         stopper = _stopper(writer)
-        hangups.release(stopper if settings.tail else None)
+        hangups.release(stopper.note_hangup if settings.tail else None)
         wanted = common.read_catalog(asked.catalog, asked.properties)
         start = common.read_state(asked.state, merge=settings.state_scope == "touched")
         stdout = StdoutSink(writer, common.state_file(asked.out_file) if asked.out_file is not None else None)

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 import burler
-from burler.cli import hangups, process, running
+from burler import hangups
+from burler.cli import process, running
 from burler.cli.helping import Choice, option
 from burler.cli.options import FORMS, CommandWithSettings, run_options
 from burler.declare.tap import Tap

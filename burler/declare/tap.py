@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Never, TypeVar, Unpack, overload
 
+from burler import hangups
 from burler.config.forms import ConfigSpec, parse_spec
 from burler.declare import registry as reg
 from burler.declare.classes import register_class
@@ -247,8 +248,6 @@ class Tap(TailParts, InsideRun):
 
     def cli(self, args: list[str] | None = None) -> None:
         """The tap's own command, with Singer's flags; use it as a console script. Ends the process."""
-        from burler.cli import hangups
-
         hangups.hold()
         from burler.cli.singer_flags import main
 

@@ -167,7 +167,7 @@ def hung_up_early(folder: Path, command: str, module: str, *args: str) -> subpro
 @pytest.mark.parametrize("how", ["--tail", "tail"], ids=["flag", "config"])
 @pytest.mark.parametrize(
     ("command", "module"),
-    [("burler", "burler.cli.main"), ("burler", "burler.cli.running"), ("own", "burler.cli.singer_flags")],
+    [("burler", "burler.context"), ("burler", "burler.cli.running"), ("own", "burler.cli.singer_flags")],
 )
 def test_a_hangup_while_a_tail_begins_is_seen_to_once_it_runs(tmp_path, command, module, how):
     process = hung_up_early(tmp_path, command, module, how)
