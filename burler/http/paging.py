@@ -162,12 +162,11 @@ def _own_params(paginator: Paginator) -> list[str]:
 
 
 def _ended(source: Source, request: Request, paginator: Paginator, reply: Reply, read: ListRead, *, said: bool) -> None:
-    """No page follows. Where the author names the page in the request and no paginator, a loop of his own may ask for
+    """No page follows. Where the author names the page in the request, and no paginator, a loop of his own may ask for
     the next one."""
-    run = running()
-    if run is None or said or read.pages > 1 or not turns_pages(request) or run.is_in_hook:
+    if said or read.pages > 1 or not turns_pages(request):
         judge_end(source, request, paginator, reply, read)
-    elif reply.is_page:
+    elif reply.is_page and (run := running()) is not None:
         unfollowed.note(run, source, request, reply)
 
 

@@ -193,7 +193,9 @@ class ListRead:
             return
         behind_the_end = self.pages > 1 and rows_in(reply) == 0
         yield from (one for one in found if one.total is None and not (behind_the_end and one.names_a_page))
-        for sign in self._totals.values() if totals and self.rows is not None else ():
+        if not totals or self.rows is None:
+            return
+        for sign in self._totals.values():
             # A reply without a row may be none of a list; not where its author says where the total stands.
             if (self.rows or sign.place == self._named) and (self._before or 0) + self.rows < (sign.total or 0):
                 yield sign

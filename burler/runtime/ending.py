@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from burler.declare.spec import FULL_TABLE
 from burler.declare.strategies import Manual
 from burler.errors import PartialError
 from burler.measures import JOB_DURATION, RECORD_COUNT
@@ -216,19 +217,18 @@ def _held_back(sync: SyncRun, name: str) -> list[str]:
     if tables:
         said.append(f"No ACTIVATE_VERSION of {', '.join(tables)} is sent: targets keep the rows that they have.")
     own = line.planned.get(line.root)
-    key = own.bookmark_key if own is not None else None
-    goes_on = own is None or own.order == "asc" or isinstance(own.spec.strategy, Manual)
-    if key is not None and line.is_substream(name):
+    if own is None or own.replication_method == FULL_TABLE:
+        return said
+    if line.is_substream(name):
         said.append(f"The bookmark of '{line.root}' does not pass the rows for which it may be.")
-    elif key is not None and not goes_on:
-        said.append(f"The bookmark stays where it was, so the next run reads the same again: {_or_none(_saved(sync))}.")
+    elif own.bookmark_key is None:
+        said.append("What its function puts into stream.state at the end is not saved.")
+    elif own.order != "asc" and not isinstance(own.spec.strategy, Manual) and not sync.own_run._incomplete:
+        at = f"at {_or_none(sync.outlets[name].bookmark_from)}"
+        if sync.spec.partitions is not None:
+            at = "where it was in partitions that may be"
+        said.append(f"Its bookmark stays {at}: the next run reads the same again.")
     return said
-
-
-def _saved(sync: SyncRun) -> Any:
-    own = sync.line.planned.get(sync.name)
-    kept = len(entries.partitions_of(sync.engine.state, sync.name))
-    return f"of {kept} partitions" if kept else entries.value_of(sync.engine.state, sync.name, own and own.bookmark_key)
 
 
 def _first_time(sync: SyncRun, what: str) -> bool:

@@ -121,7 +121,7 @@ class Versions:
         self.in_block = False
         if whole and self._by_block:
             self._activate()
-        self.withheld = not whole
+        self.withheld = self._by_block and not whole
         if not self._planned.versions:
             self.now = self._previous if self._belongs else None
 

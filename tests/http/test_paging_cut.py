@@ -239,6 +239,12 @@ def test_each_client_is_told_once(serve, caplog):
             list(client.pages("/orders"))
             list(client.with_options(timeout_seconds=5).pages("/orders"))
     assert len(warnings_of(caplog)) == 2
+    with bind_stream(burler.tap("tap-shop"), "orders"):  # in one run, such as a tail's with a new client
+        for _ in range(2):
+            client = client_of(server)
+            for _ in range(3):
+                list(client.pages("/orders"))
+    assert len(warnings_of(caplog)) == 4
 
 
 def test_each_run_is_told_once_also_with_one_client_for_all(serve, caplog):

@@ -197,6 +197,12 @@ def pages_in_threads(client):
             yield from rows
 
 
+def pages_of_rows_in_threads(client):
+    with ThreadPoolExecutor(2) as pool:
+        for rows in pool.map(lambda page: list(client.rows("/counted", params={"page": page})), (1, 2, 3)):
+            yield from rows
+
+
 def first_page_and_then_the_rest(client):
     yield from client.json("/counted")
     yield from client.rows("/counted", params={"page": 2})
@@ -222,6 +228,7 @@ def a_total_first(client):
         loop_of_a_pattern,
         loop_that_keeps_its_cursor,
         pages_in_threads,
+        pages_of_rows_in_threads,
         first_page_and_then_the_rest,
         a_total_first,
     ],
@@ -341,4 +348,65 @@ def test_nothing_is_kept_where_no_stream_runs(serve, caplog):
     caplog.set_level(logging.INFO)
     client = client_of(serve(source))
     assert len(client.json("/linked")) == 100
+    assert MORE not in caplog.text
+
+
+def test_a_list_of_partitions_that_goes_on_makes_no_whole_table(serve, caplog):
+    server = serve(source)
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: client_of(server))
+
+    @tap.sync("orders", key_properties="id", schema=SCHEMA)
+    def orders(partition):
+        yield {"id": partition["id"]}
+
+    @tap.partitions("orders")
+    def accounts(client):
+        return client.json("/linked")
+
+    out = run_tap(tap)
+    assert len(out.records("orders")) == 100 and not is_whole(out)
+    assert "stream 'orders': may be incomplete (GET /linked: the header 'Link' says" in caplog.text
+
+
+def test_a_conditional_resource_that_goes_on_is_not_remembered(serve, caplog):
+    """Else the next run would hear that nothing has changed, and never read the rest."""
+    for total, whole in (("3", False), ("2", True)):
+        server = serve(lambda asked, total=total: (200, {"ETag": '"a"', "X-Total-Count": total}, ROWS[:2]))
+        tap = burler.tap("tap-shop")
+        tap.client(lambda config, server=server: client_of(server))
+
+        @tap.sync("orders", key_properties="id", schema=SCHEMA)
+        def orders(client):
+            return client.conditional("/orders")
+
+        out = run_tap(tap)
+        assert is_whole(out) is whole
+        assert ("odf/etag" in str(out.states[-1])) is whole
+
+
+def test_a_reply_without_a_body_is_no_page(serve, caplog):
+    """304, a lost reply that is asked for again, an error that was allowed: whatever stands in their headers."""
+    tries = []
+
+    def answer(asked):
+        tries.append(asked)
+        if asked.headers.get("if-none-match") or asked.path == "/gone":
+            return (304 if asked.path == "/orders" else 404), {"X-Total-Count": "238", "Link": '</x>; rel="next"'}, b""
+        return (503 if len(tries) == 1 else 200), {"ETag": '"a"', "X-Total-Count": "2"}, ROWS[:2]
+
+    server = serve(answer)
+    for options in ({"source_state": True}, {}):
+        tap = burler.tap("tap-shop")
+        tap.client(lambda config: client_of(server))
+
+        @tap.sync("orders", key_properties="id", schema=SCHEMA, **options)
+        def orders(client, options=options):
+            if not options:
+                client.get("/gone", allow_statuses=(404,))
+            yield from client.json("/orders")
+
+        first = run_tap(tap)
+        assert is_whole(first)
+        run_tap(tap, state=first.states[-1])
     assert MORE not in caplog.text
