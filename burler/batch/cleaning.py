@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 import os
 import stat
@@ -18,12 +17,11 @@ from burler.batch.storage_local import CURES, remove_if_dead
 from burler.batch.storage_s3 import S3Uploads
 from burler.batch.store_faults import faults, is_forbidden, open_filesystem, said
 from burler.errors import ConfigError, UsageError
+from burler.files.store_times import modified_seconds
 from burler.target.local_file import errors
 
 logger = logging.getLogger("burler")
 
-# How stores call the time of a file's last change.
-_TIMES = ("LastModified", "last_modified", "mtime", "updated", "modified", "created")
 _AT_ONCE = 500
 _OPTIONS = "the storage options"
 
@@ -145,14 +143,24 @@ def _prune_remote(root: str, prefix: str, before: float, dry_run: bool, options:
     store, place = open_filesystem(
         url, options, needed_for="burler batch clean", name="the folder of batch files", options_name=_OPTIONS
     )
-    paths, gone = [], []
+    paths, gone, ageless = [], [], []
     with faults(url, "listed", at_start=True, options_name=_OPTIONS):
         for name, info in sorted(_objects(store, place, own), key=lambda found: found[0]):
-            modified = _modified(info)
-            wanted = is_ours_below(name, own) or is_hidden_below(name, own)
-            if wanted and modified is not None and modified < before:
+            if not is_ours_below(name, own) and not is_hidden_below(name, own):
+                continue
+            modified = modified_seconds(store, info)
+            if modified is None:
+                ageless.append(name)
+            elif modified < before:
                 paths.append(info["name"])
                 gone.append(Removed(f"{url}/{name}", int(info.get("size") or 0), modified))
+    if ageless:
+        logger.warning(
+            "batch files of %s stay (%d, such as %s): the store does not say when they were written.",
+            url,
+            len(ageless),
+            ageless[0],
+        )
     with faults(url, "cleaned", at_start=True, options_name=_OPTIONS):
         for start in range(0, 0 if dry_run else len(paths), _AT_ONCE):
             store.rm(paths[start : start + _AT_ONCE])
@@ -193,16 +201,3 @@ def _listed(store: Any, place: str) -> list[dict[str, Any]]:
             raise
         store.info(bucket)
         return []
-
-
-def _modified(info: Mapping[str, Any]) -> float | None:
-    """The time of a file's last change, in seconds since 1970; None where the store does not say: such a file stays."""
-    value = next((info[key] for key in _TIMES if info.get(key)), None)
-    if isinstance(value, str):
-        try:
-            value = dt.datetime.fromisoformat(value)
-        except ValueError:
-            return None
-    if isinstance(value, dt.datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=dt.UTC)).timestamp()
-    return float(value) if isinstance(value, int | float) else None

@@ -6,7 +6,6 @@ import datetime as dt
 import hashlib
 import logging
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -15,17 +14,15 @@ from typing import Any
 from burler.config.secrets import hide, mask, raw_secrets
 from burler.errors import DeclarationError, FileError
 from burler.extras import require
+from burler.files import store_times
 from burler.files.finding import listed, marks_of
 from burler.files.names import is_web, printable, shown, without_query
 from burler.files.store_errors import fact, is_gone
 
 logger = logging.getLogger("burler")
 
-# How stores call the time of a file's last change, and its content tag.
-_TIME_KEYS = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "modified", "modify")
+# How stores call the tag of a file's content.
 _TAG_KEYS = ("ETag", "etag", "md5Hash", "content_md5", "CRC", "sha", "blob_id")
-_FTP_TIME = re.compile(r"(\d{14})(?:\.\d+)?")  # MLSD, in UTC
-_HTTP_DAY = re.compile("[A-Z][a-z]{2}, ")
 _DIGEST_LETTERS = 11  # 66 bits: two of a million files look alike once in a hundred million listings
 
 
@@ -197,7 +194,7 @@ def _followed(store: Any, infos: Iterable[dict[str, Any]]) -> list[dict[str, Any
             except OSError:
                 logger.warning("files: '%s' is a link that leads nowhere; it is left out.", shown(info["name"]))
                 continue
-        elif info.get("type") == "file" and not any(info.get(key) for key in ("size", *_TIME_KEYS, *_TAG_KEYS)):
+        elif info.get("type") == "file" and not any(info.get(key) for key in ("size", *store_times.KEYS, *_TAG_KEYS)):
             info = _asked(store, info)  # a web server's list of links has names alone
         found.append(info)
     return found
@@ -219,44 +216,11 @@ def _file(store: Any, info: Mapping[str, Any], root: str, pattern: str) -> File 
         return None
     name = path[len(root) :] if path.startswith(root) else path
     size = info.get("size")
-    moment = _moment(store, info)
-    modified = _micros(moment)
+    moment = store_times.said_time(store, info)
+    modified = store_times.micros(moment)
     unread = moment if modified is None and isinstance(moment, str) else ""
     tag = next((str(info[key]) for key in _TAG_KEYS if info.get(key)), unread)
     return File(path, name, size if isinstance(size, int) else None, modified, tag, pattern, store)
-
-
-def _moment(store: Any, info: Mapping[str, Any]) -> Any:
-    """The time of the last change as the store says it; None where it does not."""
-    value = next((info[key] for key in _TIME_KEYS if info.get(key)), None)
-    if value is None:
-        try:
-            value = store.modified(info["name"])
-        except (NotImplementedError, OSError, KeyError, AttributeError):
-            return None
-    return value
-
-
-def _micros(value: Any) -> int | None:
-    """A time in microseconds since 1970; None for one that can't be read."""
-    if isinstance(value, str):
-        value = _parsed(value)
-    if isinstance(value, dt.datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
-        return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
-    return round(value * 1_000_000) if isinstance(value, int | float) else None
-
-
-def _parsed(text: str) -> dt.datetime | None:
-    from email.utils import parsedate_to_datetime
-
-    digits = _FTP_TIME.fullmatch(text)
-    try:
-        if digits:
-            return dt.datetime.strptime(digits[1], "%Y%m%d%H%M%S").replace(tzinfo=dt.UTC)
-        return parsedate_to_datetime(text) if _HTTP_DAY.match(text) else dt.datetime.fromisoformat(text)
-    except (ValueError, TypeError):
-        return None
 
 
 def _folder(path: str) -> str:

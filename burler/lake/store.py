@@ -14,6 +14,7 @@ requests; what they share stands in ``objects``), ``other`` (whatever else fsspe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
@@ -37,6 +38,10 @@ class Blob:
     tag: str
 
 
+UNKNOWN_TIME = math.inf
+"""Of a file of which its store does not say when it was written: behind all times, so that it is never old."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredFile:
     """What a listing knows of a file.
@@ -44,7 +49,8 @@ class StoredFile:
     Attributes:
         path: relative to the lake.
         size_bytes: as stored (compressed).
-        modified: when it was written, in seconds since 1970 by the store's clock.
+        modified: when it was written, in seconds since 1970 by the store's clock; ``UNKNOWN_TIME`` where that does not
+            say.
     """
 
     path: str

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import click.testing
 import pytest
+from ftp_servers import ftp_server
 from stored_files import NAME, OTHER, nobody, stored
 
 from burler.batch import prune
@@ -297,6 +298,21 @@ def test_hidden_files_of_a_store_go_when_they_are_old():
 
 def command(*arguments):
     return click.testing.CliRunner().invoke(clean, list(map(str, arguments)), standalone_mode=False)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_files_of_an_ftp_server(tmp_path, caplog):
+    pytest.importorskip("pyftpdlib")
+    with ftp_server(tmp_path) as (url, folder):
+        put(folder / "batches" / NAME, 8 * DAY)
+        put(folder / "batches" / OTHER, 6 * DAY)
+        (removed,) = pruned(f"{url}/batches")
+        assert removed.url == f"{url}/batches/{NAME}" and removed.modified == NOW - 8 * DAY
+    assert [path.name for path in (tmp_path / "batches").iterdir()] == [OTHER]
+    with ftp_server(tmp_path, says_times=False) as (url, _):
+        assert pruned(f"{url}/batches", days=0) == []
+    assert f"batch files of {url}/batches stay (1, such as {OTHER})" in caplog.text
+    assert "does not say when they were written" in caplog.text and (tmp_path / "batches" / OTHER).exists()
 
 
 def test_the_command_says_what_it_does(tmp_path):

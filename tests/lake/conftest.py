@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside these tests, by name
-sys.path.insert(1, str(Path(__file__).parent.parent / "batch"))  # and its S3 server
+sys.path.insert(1, str(Path(__file__).parent.parent / "batch"))  # and its servers
 
 from hypothesis import settings
 from s3_server import s3_process_server, s3_server

@@ -15,7 +15,7 @@ from burler.lake.manifests import document as doc
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import Measured
 from burler.lake.snapshot import DataFile, FileStats
-from burler.lake.store import StoredFile
+from burler.lake.store import UNKNOWN_TIME, StoredFile
 from burler.singer.messages import format_time
 
 _OF_EACH_REBUILD = frozenset({"generation", "sequence", "commit_ids", "writers", "continues"})
@@ -97,7 +97,8 @@ def _is_same(wire: Any, stats: FileStats) -> bool:
 
 def _stats(one: Found, known: doc.Document, sequence: int, wire: Any, here: frozenset[str]) -> FileStats:
     """What was measured, with what only an old manifest can know of a file (``wire``), else with what its note says."""
-    modified = format_time(dt.datetime.fromtimestamp(one.file.modified, dt.UTC))
+    known_time = one.file.modified != UNKNOWN_TIME
+    modified = format_time(dt.datetime.fromtimestamp(one.file.modified, dt.UTC)) if known_time else ""
     stats = replace(one.measured.stats, sequence=sequence, written=modified, stored_bytes=one.file.size_bytes)
     if wire is not None:
         was = FileStats.from_wire(wire)

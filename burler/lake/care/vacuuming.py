@@ -8,6 +8,7 @@ broken one, every data file counts and none is removed.
 from __future__ import annotations
 
 import errno
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -85,26 +86,42 @@ def vacuum(
     moment = now()
     found: list[Unreferenced] = []
     problems: list[str] = []
+    ageless: list[str] = []
     listing = listed(store, places(store, taps=taps, streams=streams), whole=taps is None and streams is None)
     # First what needs no change of a manifest: on a full disk there may be no room for that yet.
     for files in (*(stream.files for stream in listing.streams), listing.elsewhere):
-        found += _others(store, files, moment, older_than_seconds, yes=yes)
+        found += _others(store, files, moment, older_than_seconds, yes=yes, ageless=ageless)
     for stream in listing.streams:
         try:
-            found += _unlisted(store, stream, moment, older_than_seconds, yes=yes, problems=problems)
+            found += _unlisted(store, stream, moment, older_than_seconds, yes=yes, problems=problems, ageless=ageless)
         except LakeError as error:
             problems.append(str(error))
         except StorageError as error:
             if not _is_full(error):
                 raise
             problems.append(str(error))
+    if ageless:
+        problems.append(
+            f"Left alone: files that nothing refers to ({len(ageless):,}, such as {store.locate(ageless[0])}). The "
+            "store does not say when they were written, so none of them is old. Remove by hand what no run needs"
+        )
     return Vacuum(tuple(found), yes, tuple(problems))
 
 
 def _unlisted(
-    store: Store, stream: StreamListing, now: float, older_than: float, *, yes: bool, problems: list[str]
+    store: Store,
+    stream: StreamListing,
+    now: float,
+    older_than: float,
+    *,
+    yes: bool,
+    problems: list[str],
+    ageless: list[str],
 ) -> list[Unreferenced]:
     """Data files of a stream that nothing refers to; removed if ``yes``.
+
+    Args:
+        problems: why files stay is added here. ageless: the paths of those whose age nobody knows are.
 
     Raises:
         LakeError: its manifest is broken.
@@ -112,7 +129,9 @@ def _unlisted(
     snapshot = read_snapshot(store, stream.place)
     if snapshot is None:
         return []
-    old = [file for file in _data(stream, snapshot, store, now) if file.age_seconds >= older_than]
+    unlisted = list(_data(stream, snapshot, store, now))
+    ageless += [file.path for file in unlisted if file.age_seconds == -math.inf]
+    old = [file for file in unlisted if file.age_seconds >= older_than]
     kept = {file.path: why for file in old if (why := _why_kept(store, stream, file))}
     problems += kept.values()
     data = [file for file in old if file.path not in kept]
@@ -216,7 +235,7 @@ def _mend_notes(store: Store, stream: StreamListing, snapshot: Snapshot, now: fl
 
 
 def _others(
-    store: Store, files: Sequence[StoredFile], now: float, older_than: float, *, yes: bool
+    store: Store, files: Sequence[StoredFile], now: float, older_than: float, *, yes: bool, ageless: list[str]
 ) -> Iterator[Unreferenced]:
     """Hidden leftovers, notes of compacted files that are not there, dead locks; removed if ``yes``."""
     notes = {replaced.note_path(file.path) for file in files if replaced.is_compacted(file.path)}
@@ -224,8 +243,6 @@ def _others(
     for file in files:
         folder, _, name = file.path.rpartition("/")
         age = now - file.modified
-        if age < older_than:
-            continue
         if name.startswith(_TEMPORARY) and folder not in busy:
             reason: Reason = "leftover"
         elif name.endswith(replaced.SUFFIX) and file.path not in notes:
@@ -233,6 +250,10 @@ def _others(
         elif name == LOCK:
             reason = "lock"
         else:
+            continue
+        if age == -math.inf:
+            ageless.append(file.path)
+        if age < older_than:
             continue
         if reason == "lock":
             if not _remove_lock(store, file.path, age, yes=yes):

@@ -6,21 +6,34 @@ A file is written under a hidden name and moved to its own, so that readers see 
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import errno
+import functools
 import hashlib
 import secrets
-from collections.abc import Mapping
-from typing import Any, BinaryIO
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO, TypeVar, cast
 
 from burler.errors import UsageError
-from burler.lake.store import StoredFile
+from burler.files.store_times import modified_seconds
+from burler.lake.store import UNKNOWN_TIME, StoredFile
 from burler.lake.stores.object_calls import Head, Piece, Verdict
 from burler.lake.stores.object_faults import filesystem
 
 _BLOCK_BYTES = 4 << 20
+Call = TypeVar("Call", bound=Callable[..., Any])
 _LOST = (ConnectionError, TimeoutError, EOFError)
-_TIMES = ("mtime", "LastModified", "last_modified", "modified", "updated", "created")
+
+
+def _one_at_a_time(call: Call) -> Call:
+    """Such stores often have one connection, on which answers to two threads would be mixed up."""
+
+    @functools.wraps(call)
+    def in_turn(self: OtherBucket, *given: Any, **named: Any) -> Any:
+        with self.turn:
+            return call(self, *given, **named)
+
+    return cast(Call, in_turn)
 
 
 class OtherBucket:
@@ -32,6 +45,7 @@ class OtherBucket:
 
     def __init__(self, filesystem: Any) -> None:
         self._fs = filesystem
+        self.turn = threading.RLock()
 
     def verdict(self, error: BaseException) -> Verdict:
         """See ``Bucket.verdict``."""
@@ -41,6 +55,7 @@ class OtherBucket:
             return Verdict.LOST
         return Verdict.WRONG
 
+    @_one_at_a_time
     def get(self, key: str, start: int, stop: int | None) -> Piece:
         """See ``Bucket.get``."""
         size = int(self._fs.info(key)["size"])
@@ -48,6 +63,7 @@ class OtherBucket:
         # Parts have no tag of their own: a file that is read in parts is a data file, and never changes.
         return Piece(bytes(data), _tag(data) if stop is None else "", size)
 
+    @_one_at_a_time
     def head(self, key: str) -> Head:
         """See ``Bucket.head``."""
         tag, size = hashlib.sha256(), 0
@@ -57,6 +73,7 @@ class OtherBucket:
                 size += len(block)
         return Head(tag.hexdigest(), size, "")
 
+    @_one_at_a_time
     def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
         """See ``Bucket.put``."""
         folder, _, name = key.rpartition("/")
@@ -77,6 +94,7 @@ class OtherBucket:
             raise
         return tag.hexdigest()
 
+    @_one_at_a_time
     def delete(self, key: str, *, condition: str | None) -> None:
         """See ``Bucket.delete``."""
         try:
@@ -89,6 +107,7 @@ class OtherBucket:
                 raise
             raise FileNotFoundError(key) from None
 
+    @_one_at_a_time
     def list(self, prefix: str, after: str, most: int | None = None) -> tuple[list[StoredFile], str]:
         """See ``Bucket.list``: one page, since such stores have no others."""
         self._fs.invalidate_cache()
@@ -97,9 +116,12 @@ class OtherBucket:
         for name, about in self._fs.find(prefix.rstrip("/"), detail=True).items():
             inside = name[name.index(plain) + len(plain) :].strip("/")  # some lead with a slash of their own
             if inside:
-                files.append(StoredFile(prefix + inside, int(about.get("size") or 0), _modified(about)))
+                modified = modified_seconds(self._fs, about)
+                moment = UNKNOWN_TIME if modified is None else modified
+                files.append(StoredFile(prefix + inside, int(about.get("size") or 0), moment))
         return files, ""
 
+    @_one_at_a_time
     def folders(self, prefix: str) -> set[str]:
         """See ``Bucket.folders``."""
         self._fs.invalidate_cache()
@@ -129,18 +151,3 @@ def connect(url: str, options: Mapping[str, Any]) -> tuple[OtherBucket, str]:
 
 def _tag(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _modified(about: Mapping[str, Any]) -> float:
-    """When a file was written, in seconds since 1970; 0 where a store does not say."""
-    for name in _TIMES:
-        found = about.get(name)
-        if isinstance(found, dt.datetime):
-            return (found if found.tzinfo else found.replace(tzinfo=dt.UTC)).timestamp()
-        if isinstance(found, int | float):
-            return float(found)
-        if isinstance(found, str):
-            with contextlib.suppress(ValueError):
-                parsed = dt.datetime.fromisoformat(found)
-                return (parsed if parsed.tzinfo else parsed.replace(tzinfo=dt.UTC)).timestamp()
-    return 0.0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-import warnings
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ftp_servers import ftp_server
 
 from burler.errors import StorageError, UsageError
+from burler.lake import care
 from burler.lake.store import Conflict, Store, open_store, probe
 
 pytest.importorskip("pyftpdlib")
@@ -20,23 +22,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::R
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The URL of a server, and the folder it serves; everybody may write."""
-    from pyftpdlib.authorizers import DummyAuthorizer
-    from pyftpdlib.handlers import FTPHandler
-    from pyftpdlib.servers import ThreadedFTPServer
-
-    folder = tmp_path_factory.mktemp("served")
-    authorizer = DummyAuthorizer()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        authorizer.add_anonymous(str(folder), perm="elradfmwMT")
-    ftp = ThreadedFTPServer(("127.0.0.1", 0), type("Handler", (FTPHandler,), {"authorizer": authorizer}))
-    thread = threading.Thread(target=ftp.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"ftp://127.0.0.1:{ftp.address[1]}", folder
-    finally:
-        ftp.close_all()
-        thread.join(5)
+    with ftp_server(tmp_path_factory.mktemp("served")) as served:
+        yield served
 
 
 @pytest.fixture
@@ -105,6 +92,66 @@ def test_credentials_in_a_url_are_refused_and_not_shown(url: str) -> None:
     with pytest.raises(UsageError, match="has credentials in it") as caught:
         open_store(url)
     assert "very-secret" not in str(caught.value)
+
+
+def old(path: Path, days: float) -> Path:
+    moment = time.time() - days * 86_400
+    os.utime(path, (moment, moment))
+    return path
+
+
+def with_leftovers(lake: Any, url: str, folder: Path) -> tuple[Path, Path]:
+    """A lake with a file that is being written, and one that was left long ago."""
+    lake.store = open_store(f"{url}/lake")
+    with lake.writer() as writer:
+        writer.schema(lake.schema())
+        writer.records(lake.page("users", *range(10)))
+        writer.state(lake.state(1))
+    data = next(file.path for file in lake.store.files("raw") if ".singer" in file.path)
+    inside = (folder / "lake" / data).parent
+    for name in (".tmp-new", ".tmp-left"):
+        (inside / name).write_bytes(b"{}")
+    return inside / ".tmp-new", old(inside / ".tmp-left", 9)
+
+
+def test_vacuum_and_check_go_by_the_times_of_the_server(served: tuple[str, Path], lake: Any) -> None:
+    new, left = with_leftovers(lake, *served)
+    below = f"raw/{left.relative_to(served[1] / 'lake' / 'raw')}"
+    assert [one.path for one in care.check(lake.store).findings if one.kind == "leftover"] == [below]
+    (removed,) = care.vacuum(lake.store, yes=True).files
+    assert removed.path == below and 8.9 < removed.age_seconds / 86_400 < 9.1
+    assert new.exists() and not left.exists()
+
+
+def test_files_are_looked_at_one_after_the_other(served: tuple[str, Path], lake: Any) -> None:
+    """On the one connection that such a store has, answers to several threads are mixed up."""
+    lake.store = open_store(f"{served[0]}/lake")
+    for start in range(6):
+        with lake.writer() as writer:
+            writer.schema(lake.schema())
+            writer.records(lake.page("users", start))
+            writer.state(lake.state(start))
+    assert care.check(lake.store, jobs=6).files == 6
+    assert care.rebuild(lake.store, jobs=6).is_whole and lake.ids() == list(range(6))
+
+
+def test_what_is_of_no_known_age_is_told_and_stays(tmp_path: Path, lake: Any) -> None:
+    """A server without MLSD: its list says ``Nov 24 00:18``, of no year and no zone."""
+    with ftp_server(tmp_path, says_times=False) as (url, folder):
+        new, left = with_leftovers(lake, url, folder)
+        orphan = left.with_name("users-20240101T000000Z-20240101T000000Z.singer")
+        orphan.write_bytes(b"{}")
+        for age in (0.0, 7 * 86_400.0):
+            done = care.vacuum(lake.store, older_than_seconds=age, yes=True)
+            assert not done.files
+            (problem,) = done.problems
+            assert (
+                "files that nothing refers to (3, such as " in problem
+                and "does not say when they were written" in problem
+            )
+        assert new.exists() and left.exists() and orphan.exists()
+        assert not [one for one in care.check(lake.store).findings if one.kind == "leftover"]
+        assert not care.rebuild(lake.store).problems and lake.ids() == list(range(10))
 
 
 def test_a_whole_lake_by_a_single_writer(served: tuple[str, Path], lake: Any) -> None:
