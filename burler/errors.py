@@ -43,6 +43,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from burler.installing import install
+
 
 class BurlerError(Exception):
     """Base of all errors that burler raises on purpose."""
@@ -81,8 +83,7 @@ class MissingExtra(UsageError):
 
     def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
         super().__init__(
-            f"{needed_for} needs the package '{package}'. "
-            f"Install it, in the clone that burler came from: pip install '.[{extra}]'"
+            f"{needed_for} needs the package '{package}', of burler's extra '{extra}'. Install it: {install(extra)}"
         )
         self.package = package
         self.extra = extra

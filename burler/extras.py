@@ -26,6 +26,33 @@ def require(module: str, *, extra: str, needed_for: str) -> ModuleType:
         raise MissingExtra(package, extra=extra, needed_for=needed_for) from None
 
 
+_STORES = {
+    **dict.fromkeys(("s3", "s3a"), ("s3fs", "s3")),
+    **dict.fromkeys(("gs", "gcs"), ("gcsfs", "gcs")),
+    **dict.fromkeys(("az", "abfs", "abfss"), ("adlfs", "azure")),
+}
+
+
+def store_package(url: str) -> tuple[str, str]:
+    """The package by which fsspec reaches the store of a URL, and the extra that brings it; "" and "" for others.
+
+    Args:
+        url: also one within another, as ``zip://*.csv::s3://bucket/a.zip``.
+    """
+    return _STORES.get(url.rpartition("::")[2].partition("://")[0].lower(), ("", ""))
+
+
+def require_store(url: str, *, needed_for: str) -> None:
+    """Import the package that reaches the store of a URL, where burler has an extra for it.
+
+    Raises:
+        MissingExtra: it is not there.
+    """
+    package, extra = store_package(url)
+    if package:
+        require(package, extra=extra, needed_for=needed_for)
+
+
 def lazy_names(
     package: str, where: Mapping[str, str], *, packages: Collection[str] = (), others: Collection[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

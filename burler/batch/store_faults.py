@@ -10,7 +10,7 @@ from typing import Any
 
 from burler.config.watched import clean
 from burler.errors import BurlerError, ConfigError, StorageError, UsageError
-from burler.extras import require
+from burler.extras import require, require_store, store_package
 from burler.files.store_errors import fact
 
 AGAIN = "Run the tap again with the last STATE that its target has stored."
@@ -24,7 +24,6 @@ _RIGHTS = (
 _OPTIONS = "batch_config.storage.options"
 _UNKNOWN = re.compile(r"unexpected keyword argument '([^']{1,100})'")
 _NAMED_SO = frozenset({"ProfileNotFound", "UnknownSignatureVersionError"})  # errors of botocore that have no kind
-_PACKAGES = {"s3": ("s3fs", "s3"), "s3a": ("s3fs", "s3")}
 
 
 def said(error: BaseException) -> str:
@@ -67,8 +66,7 @@ def _wrong_options(error: Exception, text: str, url: str, options_name: str) -> 
     unknown = _UNKNOWN.search(said(error))
     if unknown is None:
         return ConfigError(f"{text}: {said(error)}.\n  Are URL and options right ({options_name})?")
-    scheme = url.partition("://")[0].lower()
-    library = _PACKAGES.get(scheme, (f"{scheme}://", ""))[0]
+    library = store_package(url)[0] or f"{url.partition('://')[0].lower()}://"
     return ConfigError(f"{options_name}: {library} does not know '{unknown[1]}'. Is it spelled right?")
 
 
@@ -114,10 +112,8 @@ def open_filesystem(
         not take the options.
     """
     scheme = url.partition("://")[0].lower()
-    package, extra = _PACKAGES.get(scheme, ("", "lake"))
-    core = require("fsspec.core", extra=extra, needed_for=needed_for)
-    if package:
-        require(package, extra=extra, needed_for=needed_for)
+    require_store(url, needed_for=needed_for)
+    core = require("fsspec.core", extra="lake", needed_for=needed_for)
     try:
         store, path = core.url_to_fs(url, **_copied(options))
     except ImportError as error:  # fsspec says which package the store needs

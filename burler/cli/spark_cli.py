@@ -12,6 +12,7 @@ import click
 from burler.cli import completing
 from burler.cli.helping import Group, argument, option
 from burler.errors import BurlerError, UsageError
+from burler.installing import install
 
 
 @click.group(cls=Group)
@@ -34,7 +35,7 @@ def info() -> int:
     from burler.spark import java
     from burler.spark.session import driver_memory_mib
 
-    lines = [("packages", ", ".join(_packages()) or "none; pip install '.[spark]' in burler's clone")]
+    lines = [("packages", ", ".join(_packages()) or f"none; {install('spark')}")]
     ended = 0
     try:
         found = java.find_java()

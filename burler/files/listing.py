@@ -13,7 +13,7 @@ from typing import Any
 
 from burler.config.secrets import hide, mask, raw_secrets
 from burler.errors import DeclarationError, FileError
-from burler.extras import require
+from burler.extras import require, require_store
 from burler.files import store_times
 from burler.files.finding import listed, marks_of
 from burler.files.names import is_web, printable, shown, without_query
@@ -119,7 +119,7 @@ def find(patterns: Sequence[str], storage_options: Mapping[str, Any] | None = No
         storage_options: what fsspec passes on to the store (keys, endpoints).
 
     Raises:
-        MissingExtra: fsspec is not there.
+        MissingExtra: fsspec, or the package of the store, is not there.
         FileError: the store can't be listed, its own package is not there, or no store has such URLs.
     """
     found: dict[tuple[int, str], File] = {}
@@ -167,6 +167,7 @@ def again(file: File) -> File | None:
 
 def _store_of(pattern: str, storage_options: Mapping[str, Any] | None) -> tuple[Any, str]:
     core = require("fsspec.core", extra="files", needed_for="burler.files")
+    require_store(pattern, needed_for=f"'{shown(pattern)}'")
     for secret in raw_secrets(pattern):  # "s3://KEY:SECRET@bucket": the store would say it, without the "s3://"
         hide(secret)
     if is_web(pattern) and "?" in pattern:

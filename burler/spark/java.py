@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from burler.errors import UsageError
+from burler.installing import install
 
 OLDEST_JAVA = 17
 """Spark 4 runs on Java 17 and later."""
@@ -58,7 +59,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     found = f" ({'; '.join(refused)})" if refused else ""
     raise UsageError(
         f"Spark needs Java {OLDEST_JAVA} or later and none was found{found}. "
-        f"Install one: pip install '.[spark,java]' in burler's clone, or Java {OLDEST_JAVA}+ and set JAVA_HOME"
+        f"Install one: {install('java')}, or Java {OLDEST_JAVA}+ and set JAVA_HOME"
     )
 
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from burler.errors import SqlError
 from burler.extras import require
+from burler.installing import install
 from burler.sql.failures import refuse_misuse, secrets_of, shown, without
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _NEEDED = "burler.sql.Database"
 _PACKAGES = {
-    "psycopg": "'.[sql]' in burler's clone",
     "psycopg2": "psycopg2-binary",
     "MySQLdb": "mysqlclient",
     "cx_Oracle": "oracledb, and write oracle+oracledb://",
@@ -101,10 +101,10 @@ def engine_of(url: sa.URL, connect_seconds: float) -> sa.Engine:
     except sa.exc.NoSuchModuleError:
         raise SqlError(f"{shown(url)}: SQLAlchemy knows no database '{url.drivername}'. Install its dialect.") from None
     except ModuleNotFoundError as error:
-        package = _PACKAGES.get(str(error.name), error.name)
-        raise SqlError(
-            f"{shown(url)}: its driver '{error.name}' is not installed. Install it: pip install {package}"
-        ) from None
+        cure = (
+            install("sql") if error.name == "psycopg" else f"pip install {_PACKAGES.get(str(error.name), error.name)}"
+        )
+        raise SqlError(f"{shown(url)}: its driver '{error.name}' is not installed. Install it: {cure}") from None
     if url.get_backend_name() == "sqlite":
         sa.event.listen(engine, "connect", _only_read)
     return engine

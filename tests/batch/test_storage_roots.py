@@ -150,12 +150,21 @@ def test_memory_has_no_signed_urls():
         open_storage(BatchStorage("memory://signed"), presign_seconds=60)
 
 
-def test_a_package_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(
-        MissingExtra, match=r"^writing batch files on s3:// needs the package 's3fs'.*install '\.\[s3\]'"
+@pytest.mark.parametrize(
+    ("scheme", "package", "extra"),
+    [("s3", "s3fs", "s3"), ("gs", "gcsfs", "gcs"), ("az", "adlfs", "azure"), ("abfss", "adlfs", "azure")],
+)
+def test_a_package_that_is_not_there_is_named(monkeypatch, scheme, package, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    needed = f"needs the package '{package}', of burler's extra '{extra}'. Install it: pip install '{package}>="
+    with pytest.raises(MissingExtra, match=f"^writing batch files on {scheme}:// {needed}"):
+        open_storage(BatchStorage(f"{scheme}://bucket/x"))
+    for act in (
+        lambda: open_url(f"{scheme}://bucket/x.jsonl"),
+        lambda: prune(f"{scheme}://bucket/x", older_than_seconds=1),
     ):
-        open_storage(BatchStorage("s3://bucket/x"))
+        with pytest.raises(MissingExtra, match=needed):
+            act()
 
 
 def test_a_package_that_no_extra_has_is_named():

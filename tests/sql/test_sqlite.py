@@ -336,7 +336,9 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setattr(extras.importlib, "import_module", no_module)
     from burler.sql.database import Database
 
-    with pytest.raises(burler.errors.MissingExtra, match=r"pip install '\.\[sql\]'"):
+    with pytest.raises(
+        burler.errors.MissingExtra, match=r"of burler's extra 'sql'. Install it: pip install 'SQLAlchemy>="
+    ):
         Database("sqlite://")
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from burler.batch.store_faults import is_about_options, is_forbidden, open_filesystem, said
 from burler.errors import BurlerError, MissingExtra, StorageError, UsageError
-from burler.extras import require
 from burler.lake.store import Conflict
 
 OPTIONS = "--lake-options"
@@ -21,11 +20,6 @@ _RIGHTS = (
 _NO_BUCKET = "Is the name of the bucket right? burler makes none."
 _NETWORK = "Is the store's address right, and reachable from here? Then run again: no file is there in part."
 _UNKNOWN = re.compile(r"unexpected keyword argument '([^']{1,100})'")
-_PACKAGES = {
-    **dict.fromkeys(("s3", "s3a"), ("s3fs", "s3")),
-    **dict.fromkeys(("gs", "gcs"), ("gcsfs", "gcs")),
-    **dict.fromkeys(("az", "abfs", "abfss"), ("adlfs", "azure")),
-}
 _CREDENTIALS = ("credential", "clientauthentication", "tokenretrieval", "refresherror", "defaultcredentials")
 
 
@@ -94,8 +88,6 @@ def filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     """
     scheme = url.partition("://")[0].lower()
     given = {**options, "skip_instance_cache": True}
-    package, extra = _PACKAGES.get(scheme, ("fsspec", "lake"))
-    require(package, extra=extra, needed_for=f"a lake on {scheme}://")
     try:
         return open_filesystem(
             url, given, needed_for=f"a lake on {scheme}://", name=f"the lake {url}", options_name=OPTIONS

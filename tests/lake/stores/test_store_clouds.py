@@ -174,5 +174,7 @@ def test_secrets_of_azure_do_not_show(monkeypatch: pytest.MonkeyPatch, caplog: p
 @pytest.mark.parametrize(("url", "package", "extra"), [("gs://b/x", "gcsfs", "gcs"), ("az://b/x", "adlfs", "azure")])
 def test_a_package_that_is_missing(monkeypatch: pytest.MonkeyPatch, url: str, package: str, extra: str) -> None:
     monkeypatch.setitem(__import__("sys").modules, package, None)
-    with pytest.raises(MissingExtra, match=rf"needs the package '{package}'.*pip install '\.\[{extra}\]'"):
+    with pytest.raises(
+        MissingExtra, match=rf"needs the package '{package}', of burler's extra '{extra}'.*pip install '{package}>="
+    ):
         open_store(url)
