@@ -26,6 +26,7 @@ from burler.errors import BatchError, BurlerError, MessageError
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
 from burler.target.held import HeldStates
 from burler.target.roll import Clock, SystemClock, fitting
+from burler.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -220,12 +221,11 @@ class BatchWriter:
                 self.report()
                 self._dead = True
                 if self._passed:
-                    logger.info("BATCH: %d files of the source went out as they are", self._passed)
+                    logger.info("BATCH: %s of the source went out as they are", counted(self._passed, "file"))
                 made = self._files.made
                 if made.files:
-                    word = "file" if made.files == 1 else "files"
-                    said = (made.files, word, made.rows, made.stored_bytes, self._files.root)
-                    logger.info("BATCH: %d %s of %d rows, %d bytes, in %s", *said)
+                    said = (counted(made.files, "file"), counted(made.rows, "row"), made.stored_bytes, self._files.root)
+                    logger.info("BATCH: %s of %s, %d bytes, in %s", *said)
 
     def report(self) -> None:
         """Log what could not be kept since the last time: one line for each stream and kind, however many files."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from burler.cli.helping import Command, argument, option
+from burler.words import counted
 
 if TYPE_CHECKING:
     AgeType = click.ParamType[float]
@@ -63,7 +64,6 @@ def clean(root: str, older_than: float, prefix: str, dry_run: bool, storage_opti
     )
     for file in removed:
         click.echo(f"{file.url}  {file.size_bytes:,} bytes")
-    files = "1 file" if len(removed) == 1 else f"{len(removed):,} files"
     what = "would be removed" if dry_run else "removed"
-    click.echo(f"{files} {what}, {sum(file.size_bytes for file in removed):,} bytes.")
+    click.echo(f"{counted(len(removed), 'file')} {what}, {sum(file.size_bytes for file in removed):,} bytes.")
     return 0

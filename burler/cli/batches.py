@@ -18,6 +18,7 @@ from burler.cli.helping import OPTIONS, Group, option
 from burler.cli.options_batch import JSON, MESSAGES, allow_in, new_files, read_options
 from burler.errors import UsageError
 from burler.runtime.signals import Stopper
+from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
@@ -108,7 +109,6 @@ def convert(config: BatchConfig, source_options: str | None, allow: Allowed, tap
 
 
 def _say(command: str, done: Expanded) -> None:
-    from burler.cli.lake_tables import counted
 
     logger.info("%s: %s of %s", command, counted(done.records, "row"), counted(done.batches, "BATCH message"))
 

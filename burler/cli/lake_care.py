@@ -14,6 +14,7 @@ from burler.cli.batch_clean import Age
 from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options, open_lake
 from burler.cli.sizes import SizeType
+from burler.words import counted
 
 Say = Callable[[str], None]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -92,7 +93,7 @@ def check(store: Any, taps: Any, streams: Any, say: Say, fast: bool, jobs: int |
     """
     import msgspec
 
-    from burler.cli.lake_tables import counted, plain
+    from burler.cli.lake_tables import plain
     from burler.cli.progress import of_all, progress
     from burler.lake import care
 
@@ -124,7 +125,7 @@ def rebuild(store: Any, taps: Any, streams: Any, say: Say, jobs: int | None) -> 
 
     Exit codes: 0 done, 1 something could not be taken in, 2 usage, 3 another writer has the lock.
     """
-    from burler.cli.lake_tables import counted, plain
+    from burler.cli.lake_tables import plain
     from burler.cli.progress import of_all, progress
     from burler.lake import care
 
@@ -169,7 +170,7 @@ def compact(store: Any, taps: Any, streams: Any, say: Say, below_bytes: int | No
 
     Exit codes: 0 done, 1 a stream could not be compacted, 2 usage, 3 another writer has the lock.
     """
-    from burler.cli.lake_tables import counted, plain, size
+    from burler.cli.lake_tables import plain, size
     from burler.cli.progress import of_all, progress
     from burler.lake import care
     from burler.lake.care.compacting import BELOW_BYTES
@@ -217,7 +218,7 @@ def vacuum(store: Any, taps: Any, streams: Any, say: Say, older_than: float, yes
 
     Exit codes: 0 done, 1 a file could not be removed, 2 usage.
     """
-    from burler.cli.lake_tables import age, counted, plain
+    from burler.cli.lake_tables import age, plain
     from burler.lake import care
 
     if older_than <= _SAFE_SECONDS:

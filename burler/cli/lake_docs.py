@@ -13,6 +13,7 @@ from burler.cli import completing, process
 from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options, open_lake
 from burler.errors import UsageError
+from burler.words import counted
 
 logger = logging.getLogger(__name__)
 _EPOCH = "SOURCE_DATE_EPOCH"
@@ -38,7 +39,7 @@ def docs(url: str, out: str, samples: int, title: str | None, lake_options: str 
 
     Exit codes: 0 done, 1 something of the lake can't be read (its page and a warning say what), 2 usage.
     """
-    from burler.cli.lake_tables import counted, plain
+    from burler.cli.lake_tables import plain
     from burler.cli.progress import progress
     from burler.lake.site import build_site
 

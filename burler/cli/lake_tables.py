@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from burler.runtime import logs
+from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.lake.care import LakeInfo, StreamInfo, TapInfo, TapNotes, VersionInfo
@@ -17,11 +18,6 @@ _NUMBERS = {3, 4, 5}
 def plain(text: str) -> str:
     """Text of others as one harmless line of a terminal: control characters are spelled out."""
     return logs.harmless(text).replace("\n", "\n  ")
-
-
-def counted(number: int, what: str) -> str:
-    """``1 file``, ``2,000 files``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def size(number: int | None) -> str:
@@ -85,9 +81,9 @@ def _moment(text: str | None) -> str:
 
 def _files(stream: StreamInfo) -> Iterator[str]:
     for file in stream.all_files:
-        rows = "?" if file.records is None else f"{file.records:,}"
+        rows = "? rows" if file.records is None else counted(file.records, "row")
         weight = size(file.bytes if file.bytes is not None else file.stored_bytes)
-        yield f"    {plain(file.path)}  {rows} rows  {weight}"
+        yield f"    {plain(file.path)}  {rows}  {weight}"
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

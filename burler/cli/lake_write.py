@@ -16,6 +16,7 @@ from burler.cli.lakes_common import lake_options_in, open_lake
 from burler.cli.options_batch import allow_in, read_options
 from burler.cli.sizes import SizeType
 from burler.errors import UsageError
+from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
@@ -196,7 +197,7 @@ def _committed(writer: LakeWriter) -> str:
     """How far it is, for who waits."""
     done = list(writer.committed.values())
     rows = sum(one.records for one in done)
-    return f"{rows:,} rows of {len(done):,} streams committed" if done else "nothing committed yet"
+    return f"{counted(rows, 'row')} of {counted(len(done), 'stream')} committed" if done else "nothing committed yet"
 
 
 def _tell(writer: LakeWriter) -> None:

@@ -18,6 +18,7 @@ from burler.cli.live import drawn, is_terminal
 from burler.runtime import logs
 from burler.runtime.report_line import Line
 from burler.runtime.report_ticks import length_text
+from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.runtime.report import Report
@@ -107,11 +108,11 @@ def of_run(report: Report) -> Said:
         if not streams:
             return ""
         shown = [
-            f"{one.name}: {one.rows:,} rows" + (f", at {str(one.bookmark_to)[:40]}" if one.bookmark_to else "")
+            f"{one.name}: {counted(one.rows, 'row')}" + (f", at {str(one.bookmark_to)[:40]}" if one.bookmark_to else "")
             for one in streams[-2:]
         ]
         left = len(streams) - len(shown)
-        more = f" and {left} more stream{'s' if left > 1 else ''}" if left else ""
+        more = f" and {counted(left, 'more stream')}" if left else ""
         return "; ".join(shown) + more
 
     return said

@@ -106,8 +106,8 @@ class Ending:
         return code if self._write() else code or 1
 
     def _show(self) -> None:
-        """The summary, for whoever reads the log at INFO; on a terminal the table alone, as time and level would take its
-        room; in colour, where rich is there."""
+        """The summary, for whoever reads the log at INFO; on a terminal the table alone, as time and level would take
+        its room; in colour, where rich is there."""
         if self.report.empty or not logger.isEnabledFor(logging.INFO):
             return
         on_terminal = sys.stderr.isatty() and not os.environ.get("LOGGING_CONF_FILE")

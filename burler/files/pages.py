@@ -16,6 +16,7 @@ from burler.files.csv_pages import Table
 from burler.files.listing import File, Found, again, find
 from burler.files.names import shown
 from burler.files.progress import Progress
+from burler.words import counted
 
 logger = logging.getLogger("burler")
 
@@ -232,4 +233,4 @@ def table_of(run: StreamRun | None) -> Table:
 
 
 def _files(count: int) -> str:
-    return "1 file was" if count == 1 else f"{count} files were"
+    return f"{counted(count, 'file')} {'was' if count == 1 else 'were'}"

@@ -21,6 +21,7 @@ from burler.graphql.spots import Path, Spot
 from burler.graphql.unwrapping import Chain, Rest, lost, silent, unwrap
 from burler.http.paging_signs import more_said, rows_in
 from burler.http.reply import Reply
+from burler.words import counted
 
 logger = logging.getLogger("burler")
 
@@ -81,7 +82,7 @@ class Reading:
         for page in steps:
             yield from self._items(page)
         if self._nulls:
-            logger.warning("%s: %d rows are null at the server; they are left out.", self._where, self._nulls)
+            logger.warning("%s: %s left out, null at the server.", self._where, counted(self._nulls, "row"))
 
     def page(self) -> tuple[Iterator[Item], PageInfo | None]:
         """One page, and what its only outer connection says of the next one."""

@@ -13,6 +13,7 @@ from burler.log_settings import log_settings
 from burler.pipeline.describing import describe
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape_values import MISSING, Misfit, not_finite
+from burler.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ class BadRows:
         if count >= self._rules.max_bad_records:
             raise BadRecordError(
                 self._stream,
-                f"{self._sentence(row, misfits[0])}.\n  {count} rows did not fit before it, as many as "
+                f"{self._sentence(row, misfits[0])}.\n  {counted(count, 'row')} did not fit before it, as many as "
                 f"'max_bad_records' allows. {_cure(misfits[0])}",
             )
         for misfit in misfits:
@@ -90,7 +91,7 @@ class BadRows:
         if not self.skipped + self.nulled:
             return
         count = self.skipped or self.nulled
-        rows = "1 row" if count == 1 else f"{count} rows"
+        rows = counted(count, "row")
         were = "was" if count == 1 else "were"
         what = f"{rows} {were} left out" if self.skipped else f"fields of {rows} were set to null"
         fields = ", ".join(f"{path} ({count})" for path, count in sorted(self.fields.items())[:20])

@@ -15,6 +15,7 @@ from burler.errors import PartialError
 from burler.measures import JOB_DURATION, RECORD_COUNT
 from burler.runtime import entries, logs
 from burler.runtime.outlet import Outlet
+from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
@@ -52,7 +53,7 @@ def _where(sync: SyncRun) -> Any:
     if sync.coverage is not None:
         return sync.coverage.start
     kept = len(entries.partitions_of(sync.engine.state, sync.name))
-    return f"of each of {kept} partitions" if kept else sync.own_run.raw_bookmark
+    return f"of each of {counted(kept, 'partition')}" if kept else sync.own_run.raw_bookmark
 
 
 def end(sync: SyncRun, status: str, seconds: float) -> None:
@@ -135,13 +136,14 @@ def _report_rows(watch: TailWatch, outlet: Outlet, at: float | None) -> None:
 
 def _log_end(sync: SyncRun, level: int, status: str, failed: dict[str, BaseException], seconds: float) -> None:
     state = sync.engine.state
-    rows = ", ".join(_counted(name, outlet, _uncounted(sync, name)) for name, outlet in sync.outlets.items())
+    rows = ", ".join(_rows_of(name, outlet, _uncounted(sync, name)) for name, outlet in sync.outlets.items())
     own = sync.outlets.get(sync.name)
     key = own.planned.bookmark_key if own is not None else sync.spec.bookmark_key
     bookmark = entries.value_of(state, sync.name, key)
     kept = len(entries.partitions_of(state, sync.name))
     if kept:
-        bookmark = f"of each of {kept} partitions" + (f", {bookmark} for the others" if bookmark is not None else "")
+        others = f", {bookmark} for the others" if bookmark is not None else ""
+        bookmark = f"of each of {counted(kept, 'partition')}{others}"
     elif bookmark is None and entries.value_of(state, sync.name, entries.FULL) is not None:
         bookmark = "of an interrupted full table"
     elif bookmark is None and entries.value_of(state, sync.name, entries.POSITION) is not None:
@@ -162,12 +164,12 @@ def _uncounted(sync: SyncRun, name: str) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _counted(name: str, outlet: Outlet, uncounted: int) -> str:
+def _rows_of(name: str, outlet: Outlet, uncounted: int) -> str:
     left = f" ({outlet.left_out} left out by its post_transform)" if outlet.left_out else ""
     repeated = f" ({outlet.repeated} more were out already)" if outlet.repeated else ""
-    rows = f"{outlet.rows} rows"
+    rows = counted(outlet.rows, "row")
     if uncounted:
-        files = "1 file that nobody has counted" if uncounted == 1 else f"{uncounted} files that nobody has counted"
+        files = f"{counted(uncounted, 'file')} that nobody has counted"
         rows = f"{rows} and those of {files}" if outlet.rows else f"the rows of {files}"
     return f"{rows} of '{name}'{left}{repeated}"
 

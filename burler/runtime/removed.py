@@ -17,6 +17,7 @@ from burler.config.secrets import mask
 from burler.log_settings import log_settings
 from burler.pipeline.unknown import FURTHER, Template, Unknown, show
 from burler.runtime.logs import clean
+from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.pipeline.unknown_values import Field
@@ -119,9 +120,9 @@ def _beginning(fields: list[tuple[Template, Field]]) -> tuple[int, str]:
 def _line(path: Template, field: Field, rows: int) -> str:
     """``address.floor (12 of 40 rows, e.g. 3)``; below an array ``(12 times, ...)``."""
     if None in path:
-        count = f"{field.count} times"
+        count = counted(field.count, "time")
     else:
-        count = f"{field.count} of {rows} rows" if field.count <= rows else f"{field.count} rows"
+        count = f"{field.count} of {counted(rows, 'row')}" if field.count <= rows else counted(field.count, "row")
     example = _example(path, field)
     return f"{_cut(show(path), _PATH)} ({count}{f', e.g. {example}' if example else ''})"
 

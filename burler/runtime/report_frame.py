@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from burler.runtime.report_line import Line
 from burler.runtime.report_text import Table, ascii_of, plain
 from burler.runtime.report_views import RunView, StreamView, length
+from burler.words import counted
 
 _DROPPED = ("next", "bookmark", "errors", "last poll", "rows/s", "failures", "lag", "status")
 _NEEDLESS = ("lag", "next", "failures", "errors", "bookmark")  # where no stream has any
@@ -41,15 +42,15 @@ def status_line(name: str, streams: Sequence[StreamView], run: RunView) -> str:
     """The run on one line."""
     failing = sum(view.failures > 0 or view.status == "failed" for view in streams)
     lags = [(view.lag_seconds, view.name) for view in streams if view.lag_seconds is not None]
-    parts = [f"{run.rows:,} rows", f"{rate(run.rows_per_second)}/s"]
+    parts = [counted(run.rows, "row"), f"{rate(run.rows_per_second)}/s"]
     if run.last_state_seconds_ago is None:
         parts.append("no STATE yet")
     else:
         parts.append(f"last STATE {length(run.last_state_seconds_ago)} ago")
     if lags:
         parts.append(f"{length(max(lags)[0])} behind ({ascii_of(max(lags)[1])})")
-    count = f"{len(streams):,} stream{'' if len(streams) == 1 else 's'}"
-    return f"{ascii_of(name)}: {count}{f', {failing:,} failing' if failing else ''}, {', '.join(parts)}"
+    first = counted(len(streams), "stream") + (f", {failing:,} failing" if failing else "")
+    return f"{ascii_of(name)}: {first}, {', '.join(parts)}"
 
 
 def rate(rows_per_second: float) -> str:

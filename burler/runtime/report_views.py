@@ -10,6 +10,7 @@ from typing import Any
 from burler.pipeline.times import sortable
 from burler.runtime import logs
 from burler.runtime.report_values import TEXT, cut, value_of, values_of
+from burler.words import counted
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
@@ -94,16 +95,16 @@ def error_line(error: BaseException) -> str:
 
 def interval_line(rows: int, repeated: int, errors: int, polls: int, *, seconds: float, view: StreamView) -> str:
     """What came of a stream since the last line: ``12 rows in 60 s, 5 rows repeated, 6 polls, ...``."""
-    parts = [f"{_several(rows, 'row')} in {length(seconds)}"]
+    parts = [f"{counted(rows, 'row')} in {length(seconds)}"]
     if repeated:
-        parts.append(f"{_several(repeated, 'row')} repeated")
-    parts.append(_several(polls, "poll"))
+        parts.append(f"{counted(repeated, 'row')} repeated")
+    parts.append(counted(polls, "poll"))
     if view.bookmark is not None:
         lag = "" if view.lag_seconds is None else f" ({length(view.lag_seconds)} behind)"
         parts.append(f"bookmark {view.bookmark}{lag}")
     if errors:
         row = f", {view.failures} in a row" if view.failures else ""
-        parts.append(f"{_several(errors, 'error')}{row}, the last: {view.error}")
+        parts.append(f"{counted(errors, 'error')}{row}, the last: {view.error}")
     return ", ".join(parts)
 
 
@@ -113,7 +114,3 @@ def length(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}"
     return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-
-
-def _several(count: int, name: str) -> str:
-    return f"{count:,} {name}{'' if count == 1 else 's'}"

@@ -18,6 +18,7 @@ from burler.runtime import logs
 from burler.runtime.clock import Clock
 from burler.runtime.report_rows import Remarks, WatchRow
 from burler.runtime.report_views import RunView, StreamView, error_line, interval_line, lag_of, texts
+from burler.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -298,10 +299,10 @@ class TailWatch:
         failing = sum(row.failures > 0 for row in list(self._rows.values()))
         state = "no STATE yet" if self._state is None else f"last STATE {at - self._state:.0f} s ago"
         logger.info(
-            "tail: %d rows in %.0f s, %d streams, %d of them failing, %s",
-            rows - self._rows_summed,
+            "tail: %s in %.0f s, %s, %d of them failing, %s",
+            counted(rows - self._rows_summed, "row"),
             seconds,
-            len(self._rows),
+            counted(len(self._rows), "stream"),
             failing,
             state,
         )

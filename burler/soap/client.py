@@ -40,6 +40,7 @@ from burler.soap.service import (
     token,
 )
 from burler.soap.strangers import stranger
+from burler.words import counted
 
 logger = logging.getLogger("burler")
 
@@ -306,7 +307,7 @@ class Client:
 
     def _say_nulls(self, operation: str, nulls: int) -> None:
         if nulls:
-            logger.warning("SOAP operation '%s': %d rows are null or empty; they are left out.", operation, nulls)
+            logger.warning("SOAP operation '%s': %s left out, null or empty.", operation, counted(nulls, "row"))
 
     def _values_at(self, answer: Answer, way: Way) -> Iterator[Any]:
         return map(self._reader.value(way.kind), elements_at(answer, way))

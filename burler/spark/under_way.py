@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from burler.words import counted
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -51,8 +53,8 @@ def line(name: str, rows: int | None, done: float) -> str:
     if rows is None:
         return name + (f": {done:.0%} of Spark's tasks" if done else "")
     if not done:
-        return f"{name}: {rows:,} rows to read"
-    return f"{name}: about {int(rows * done):,} of {rows:,} rows"
+        return f"{name}: {counted(rows, 'row')} to read"
+    return f"{name}: about {int(rows * done):,} of {counted(rows, 'row')}"
 
 
 def _done(spark: Any) -> float:

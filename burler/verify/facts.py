@@ -32,11 +32,10 @@ def facts_of(
     run = RunFacts(name, ended, exit_code, round(seconds, 3), check.lines)
     for stream, one in check.streams.items():
         run.streams[stream] = _stream(one, check.states.last, dict((requests or {}).get(stream, {})))
-    others = {
-        stream: dict(asked) for stream, asked in (requests or {}).items() if stream not in check.streams and asked
-    }
-    for stream, asked in others.items():
-        run.streams[stream] = StreamFacts(stream or "(no stream)", requests=asked)
+    for stream, asked in (requests or {}).items():
+        if stream not in check.streams and asked:
+            name = stream or "(no stream)"
+            run.streams[name] = StreamFacts(name, requests=dict(asked))
     return run
 
 

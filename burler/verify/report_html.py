@@ -15,6 +15,7 @@ from burler.spec.rule import SEVERITIES, Rule
 from burler.verify.report_html_look import SCRIPT, STYLE
 from burler.verify.report_html_runs import json_block, runs
 from burler.verify.result import Verification
+from burler.words import counted
 
 _FINDINGS = 2000  # on the page; the JSON has all
 _MESSAGE = 2000
@@ -49,14 +50,10 @@ def _verdict(verification: Verification) -> tuple[str, str]:
     """What it comes to, and the colour of that."""
     counts = verification.counts
     if counts["error"]:
-        return _several(counts["error"], "error"), "bad"
+        return counted(counts["error"], "error"), "bad"
     if counts["warning"]:
-        return _several(counts["warning"], "warning"), "other"
+        return counted(counts["warning"], "warning"), "other"
     return "clean", "good"
-
-
-def _several(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _head(verification: Verification, subject: str, word: str, look: str) -> str:
@@ -66,7 +63,7 @@ def _head(verification: Verification, subject: str, word: str, look: str) -> str
     facts = [
         f"started <time>{shown(verification.started[:19])}Z</time>",
         f"took {length_text(verification.seconds)}",
-        _several(len(verification.runs), "run"),
+        counted(len(verification.runs), "run"),
         f"burler {shown(__version__)}",
     ]
     tiles = [
@@ -96,7 +93,7 @@ def _found(verification: Verification, rules: Mapping[str, Rule]) -> str:
     counts = verification.counts
     boxes = "".join(
         f'<input class="pick" type="checkbox" id="show-{name}" checked>'
-        f'<label for="show-{name}">{_several(counts[name], name)}</label>'
+        f'<label for="show-{name}">{counted(counts[name], name)}</label>'
         for name in SEVERITIES
         if counts[name]
     )

@@ -10,6 +10,7 @@ from typing import Any
 from burler.runtime.report_text import Table, ascii_of, cut_in_two, plain
 from burler.spec.finding import Finding
 from burler.verify.result import RATIO_SECONDS, StreamFacts, Verification
+from burler.words import counted
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 _DROPPED = ("requests", "ratio", "rows/s", "order", "rows")
@@ -82,7 +83,7 @@ def _row(facts: StreamFacts) -> dict[str, str]:
         "stream": ascii_of(facts.stream),
         "rows": f"{facts.rows:,}",
         "rows/s": f"{facts.rows / facts.seconds:,.0f}" if facts.seconds >= _MEASURED_SECONDS else "-",
-        "order": f"none, {_several(flips, 'turn')}" if order == "none" else order,
+        "order": f"none, {counted(flips, 'turn')}" if order == "none" else order,
         "ratio": "-" if facts.seconds < RATIO_SECONDS else _ratio(ratio),
         "requests": f"{sum(one.get('requests', 0) for one in facts.requests.values()):,}" if facts.requests else "-",
         "bookmark": ""
@@ -97,10 +98,10 @@ def _ratio(ratio: float | None) -> str:
 
 def _ending(verification: Verification, width: int, colour: bool) -> list[str]:
     counts = verification.counts
-    words = [_several(count, word) for word, count in counts.items() if count]
+    words = [f"{count:,} info" if word == "info" else counted(count, word) for word, count in counts.items() if count]
     if not words:
         looked = len(verification.checked)
-        words = [f"clean: {_several(looked, 'rule')} looked at" if looked else "no rule was looked at"]
+        words = [f"clean: {counted(looked, 'rule')} looked at" if looked else "no rule was looked at"]
     said = ", ".join(words)
     worst = next((word for word in ("error", "warning") if counts[word]), None)
     further = []
@@ -124,7 +125,3 @@ def _reasons(unchecked: Mapping[str, str]) -> list[tuple[str, list[str]]]:
     for code, reason in unchecked.items():
         found[reason].append(code)
     return list(found.items())
-
-
-def _several(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' if count != 1 and word != 'info' else ''}"

@@ -58,7 +58,7 @@ def test_rows_that_are_null_are_left_out_with_a_word(server, caplog):
     query = Query("{ ships { edges { node { id } } } }")
     assert ids(query.pages(server.client())) == [1, 2]
     assert [row["id"] for row in query.records(server.client())] == [1, 2]
-    assert [one.message for one in caplog.records if "3 rows are null" in one.message] != []
+    assert [one.message for one in caplog.records if "3 rows left out" in one.message] != []
 
 
 def test_pages_backwards(server, paged):

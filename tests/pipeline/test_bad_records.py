@@ -90,9 +90,7 @@ def test_error_ends_the_stream_behind_the_rows_before_it(place, as_bytes):
     out = run_tap(tap_of(rows, as_bytes=as_bytes))
     assert ids(out) == list(range(place))
     text = error_of(out)
-    assert (
-        f"row id={place}: field 'n' is a string; the schema wants number" in text and "stream 'rows'" in text
-    )
+    assert f"row id={place}: field 'n' is a string; the schema wants number" in text and "stream 'rows'" in text
 
 
 def test_the_bookmark_covers_what_is_out_and_no_more():

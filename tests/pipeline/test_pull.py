@@ -158,7 +158,7 @@ STRANGE = {
     "no number": (float("nan"), "a number that is nan", "float nan"),
     "a bool": (True, "a boolean", "bool True"),
     "a day": (dt.date(2026, 1, 2), "date;", "date 2026-01-02;"),
-    "a time": (dt.datetime(2026, 1, 2), "datetime (no zone)", "datetime 2026-01-02T00:00:00 (no zone)"),
+    "a time": (dt.datetime.fromisoformat("2026-01-02"), "datetime (no zone)", "datetime 2026-01-02T00:00:00 (no zone)"),
     "an object": (object(), "object", "object"),
     "long text": ("x" * 500, "a string", "str 'xxxx"),
     "(stream, None)": (("b", None), "(a string, None)", "('b', None)"),

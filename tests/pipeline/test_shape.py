@@ -436,8 +436,8 @@ def test_an_error_names_stream_row_path_kind_and_what_was_wanted():
         "the schema wants string (date-time)."
     )
     assert text.splitlines()[1] == (
-        "  That is no date-time that exists (RFC 3339: 2024-01-02T03:04:05Z); for no value, give None. Mend the value in "
-        "the sync function, or widen the field's type in the schema. --log-values shows the value."
+        "  That is no date-time that exists (RFC 3339: 2024-01-02T03:04:05Z); for no value, give None. Mend the value "
+        "in the sync function, or widen the field's type in the schema. --log-values shows the value."
     )
     assert len(text.splitlines()) == 2
 

@@ -50,7 +50,7 @@ def test_stdout_has_each_row_on_a_line_and_the_last_state(tmp_path: Path, kind: 
     rows = [m["record"] for m in ended.messages if m["type"] == "RECORD"]
     assert rows == [{"id": i, "text": "é" * (i % 7)} for i in range(1000)]
     assert ended.messages[-1] == {"type": "STATE", "value": {"bookmarks": {"rows": {"id": 999}}}}
-    assert "1000 rows of 'rows'" in ended.stderr
+    assert "1,000 rows of 'rows'" in ended.stderr
 
 
 @kinds

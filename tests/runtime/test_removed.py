@@ -60,7 +60,7 @@ def test_the_report_names_the_fields_with_counts_and_the_schema_that_keeps_them(
     fields, schema = warnings(caplog)
     assert fields == (
         "stream 'contacts': fields that its schema does not know were dropped: nick (3 of 3 rows), address.floor (2 of "
-        "3 rows), grid[][].m (1 times), seen (1 of 3 rows), tags[].color (1 times)"
+        "3 rows), grid[][].m (1 time), seen (1 of 3 rows), tags[].color (1 time)"
     )
     head, _, text = schema.partition("): ")
     assert head == "stream 'contacts': merged into its schema, this keeps them (from samples"
@@ -82,8 +82,8 @@ def test_examples_are_shown_where_they_are_asked_for(caplog: pytest.LogCaptureFi
     assert warnings(caplog)[0] == (
         "stream 'contacts': fields that its schema does not know were dropped: "
         'nick (3 of 3 rows, e.g. "Bob"), address.floor (2 of 3 rows, e.g. 3), '
-        'grid[][].m (1 times, e.g. {"deep": [1.5]}), seen (1 of 3 rows, e.g. "2024-01-02T03:04:05Z"), '
-        'tags[].color (1 times, e.g. "red")'
+        'grid[][].m (1 time, e.g. {"deep": [1.5]}), seen (1 of 3 rows, e.g. "2024-01-02T03:04:05Z"), '
+        'tags[].color (1 time, e.g. "red")'
     )
 
 
@@ -142,7 +142,7 @@ def test_examples_are_short_and_keep_to_their_line(caplog: pytest.LogCaptureFixt
     assert schema.isprintable()
     assert json.loads(schema.partition("): ")[2]) == kept_schema(unknown)
     for part in fields.split("), "):
-        name, _, example = part.partition(" (1 of 1 rows, e.g. ")
+        name, _, example = part.partition(" (1 of 1 row, e.g. ")
         assert 0 < len(example.removesuffix(")")) <= 40 or example.startswith('"(bytes')
         assert len(name) <= 100
     assert "bad\\nname\\x85nn" in fields
@@ -228,8 +228,8 @@ def test_values_under_secret_names_and_secrets_of_the_config_do_not_show(tmp_pat
     assert "tok_0123" not in ended.stderr
     assert "their-own-key" not in ended.stderr
     assert "hunter22" not in ended.stderr
-    assert 'api_key (1 of 1 rows, e.g. "***")' in ended.stderr
-    assert 'url (1 of 1 rows, e.g. "https://x/?t=***")' in ended.stderr
+    assert 'api_key (1 of 1 row, e.g. "***")' in ended.stderr
+    assert 'url (1 of 1 row, e.g. "https://x/?t=***")' in ended.stderr
 
 
 def test_the_docs_show_what_is_said(caplog: pytest.LogCaptureFixture):
@@ -241,4 +241,4 @@ def test_the_docs_show_what_is_said(caplog: pytest.LogCaptureFixture):
     caplog.clear()
     exec(compile(second, "docs/unknown-fields.md", "exec"), scope)
     assert scope["out"].records("contacts")[0]["address"] == {"city": "Bern"}
-    assert warnings(caplog)[0].endswith("dropped: address.floor (1 of 2 rows), tags[].color (1 times)")
+    assert warnings(caplog)[0].endswith("dropped: address.floor (1 of 2 rows), tags[].color (1 time)")

@@ -111,7 +111,7 @@ def test_one_signal_ends_with_the_last_state(started: Any, number: int):
     assert [m["type"] for m in ended.messages] == ["SCHEMA", "RECORD", "STATE"]
     assert ended.messages[-1]["value"] == {"bookmarks": {"rows": {"id": 1}}, "currently_syncing": "rows"}
     assert ended.stderr.count("CLEANED") == 1
-    assert "stream 'rows': stopped, 1 rows" in ended.stderr
+    assert "stream 'rows': stopped, 1 row of 'rows'" in ended.stderr
     assert ended.lines("CRITICAL") == []
 
 

@@ -292,7 +292,7 @@ def test_a_pause_makes_one_line_and_no_burst(watch: TailWatch, clock: FakeClock,
             watch.tick()
     assert lines(caplog)[1:] == [
         "stream 'orders': 1 row in 60 min, 0 polls",
-        "tail: 1 rows in 3600 s, 3 streams, 0 of them failing, no STATE yet",
+        "tail: 1 row in 3600 s, 3 streams, 0 of them failing, no STATE yet",
     ]
 
 

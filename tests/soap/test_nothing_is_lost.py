@@ -116,13 +116,13 @@ def test_rows_that_are_null_count_as_rows_of_their_page(service, until, pages, e
     found = soap.pages("List", rows="Row", page_param="Page", until=until, page_size=2)
     assert [row["Id"] for page in found for row in page] == expected
     nulls = sum(not one for page in pages for one in page)
-    assert f"SOAP operation 'List': {nulls} rows are null or empty; they are left out" in caplog.text
+    assert f"SOAP operation 'List': {nulls} rows left out, null or empty" in caplog.text
 
 
 def test_null_rows_of_one_call_are_said_too(service, caplog):
     soap = client(service(PLAIN, answer('<Row xsi:nil="true"/><Row><Id>1</Id></Row>')))
     assert soap.rows("List", rows="Row") == [{"Id": 1}]
-    assert "1 rows are null or empty" in caplog.text
+    assert "1 row left out, null or empty." in caplog.text
 
 
 # ---- answers that are none -----------------------------------------------------------------------------------------

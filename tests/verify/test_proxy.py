@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import json
 import os
 import socket
 import subprocess
@@ -80,6 +81,30 @@ def test_a_process_is_noted_and_judged(source, watch, proxy):
     unchecked = check_requests(watch, {"contacts": 20}, findings, Limits())
     assert sorted(one.code for one in findings) == ["H704", "H710"]
     assert set(unchecked) == {"H701", "H712"}
+
+
+COMMAND = """
+import json, requests, sys
+if "--discover" in sys.argv:
+    print(json.dumps({"streams": []}))
+else:
+    rows = requests.get("URL/contacts", params={"page": 1}).json()
+    print(json.dumps({"type": "SCHEMA", "stream": "contacts", "schema": {}, "key_properties": []}))
+    print(json.dumps({"type": "RECORD", "stream": "contacts", "record": rows[0]}))
+"""
+
+
+def test_requests_of_a_command_are_of_no_stream_and_say_so(source, tmp_path):
+    (tmp_path / "tap.py").write_text(COMMAND.replace("URL", source.url))
+    words = ["verify", "--exec", f"{sys.executable} tap.py", "--no-resume", "--no-behaviour"]
+    for form in ("text", "json"):
+        command = [sys.executable, "-m", "burler", *words, "--format", form]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+        if form == "json":
+            assert list(json.loads(done.stdout)["runs"][0]["streams"]) == ["contacts", "(no stream)"]
+        else:
+            table = [line.split("  ")[0] for line in done.stdout.splitlines() if line.endswith("  1")]
+            assert table == ["(no stream)"], done.stdout
 
 
 def test_all_methods_and_headers_pass(session, source, watch):
