@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeGuard
 
 
-def is_count(value: Any, least: int) -> bool:
+def is_count(value: Any, least: int) -> TypeGuard[int]:
     """Whether an option is a whole number of at least so much."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def is_measure(value: Any) -> bool:
+def is_measure(value: Any) -> TypeGuard[float]:
     """Whether an option is a number, below infinity, such as seconds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf

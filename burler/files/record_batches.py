@@ -200,7 +200,7 @@ def _arrow(source: _Source, choose: Choose | None) -> Iterator[pa.RecordBatch]:
     file = pa.PythonFile(source, mode="r")
     if source.read(6) == b"ARROW1":
         opened = pa.ipc.open_file(file)
-        batches = (opened.get_batch(i) for i in range(opened.num_record_batches))
+        batches: Iterator[pa.RecordBatch] = map(opened.get_batch, range(opened.num_record_batches))
     else:
         source.seek(0)
         opened = pa.ipc.open_stream(file)
