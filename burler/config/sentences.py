@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable
 from typing import Any
 
 from burler.config import schemas
 from burler.config.problems import Problems, dotted
+from burler.regex import compile_pattern
 
 WORDS = {
     "string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false",
@@ -62,7 +62,7 @@ def _unknown(error: Any) -> list[str]:
     patterns = list(error.schema.get("patternProperties", ()))
     said = []
     for key in error.instance:
-        if key in named or any(re.search(pattern, key) for pattern in patterns):
+        if key in named or any(compile_pattern(pattern).search(key) for pattern in patterns):
             continue
         close = difflib.get_close_matches(key, named, n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""

@@ -7,6 +7,7 @@ that stays unknown is an error of the declaration, never passed over.
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import re
 import sys
 import threading
@@ -19,6 +20,9 @@ from burler.config.problems import Problems
 from burler.config.schemas import Schema
 from burler.config.sentences import say
 from burler.errors import DeclarationError
+from burler.regex import compile_pattern, keywords
+
+logger = logging.getLogger(__name__)
 
 _NEWEST = ("Draft202012Validator", "Draft7Validator", "Draft4Validator")
 _BEYOND = ("unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains", "$dynamicRef", "$recursiveRef")
@@ -43,6 +47,7 @@ def compile_schema(schema: Schema, *, place: str) -> Any:
     for kind in candidates:
         error = _fault(_with_later_keywords(kind) if old else kind, plain, old)
         if error is None:
+            _tell_gaps(plain, place)
             return _build(jsonschema, kind, plain, old)
         errors.append(error)
     raise DeclarationError(f"{place}: config_spec is no valid JSON Schema: {errors[0]}.")
@@ -95,8 +100,8 @@ def _fault(kind: Any, schema: Schema, old: bool) -> str | None:
     for _way, part in _all_parts(schema):
         for pattern in (part.get("pattern", ""), *part.get("patternProperties", ())):
             try:
-                re.compile(pattern)
-            except (re.error, RecursionError):
+                compile_pattern(pattern)
+            except re.error:
                 return f"pattern {pattern!r} is no regular expression"
     return None
 
@@ -108,6 +113,22 @@ def _all_parts(schema: Schema) -> Iterator[tuple[tuple[str, ...], Schema]]:
         if isinstance(part, Mapping):
             yield way, part
             todo += [((*way, *step), inner) for step, inner in schemas.parts(part)]
+
+
+def _tell_gaps(schema: Schema, place: str) -> None:
+    """What is not checked, since it could take for ever; what the library would run all the same is refused."""
+    is_counted = any("unevaluatedProperties" in part for _way, part in _all_parts(schema))
+    for way, part in _all_parts(schema):
+        names = list(part.get("patternProperties", ()))
+        for pattern in (part.get("pattern", ""), *names):
+            at = f"{place}: config_spec, at '#/{'/'.join(way)}': pattern {pattern!r:.60}"
+            compiled = compile_pattern(pattern)
+            if is_counted and pattern in names and not compiled.is_quick:
+                raise DeclarationError(
+                    f"{at} could take hours, and 'unevaluatedProperties' needs it. Write it without repeats in repeats."
+                )
+            if compiled.gap is not None:
+                logger.warning("%s: %s", at, compiled.gap)
 
 
 def _refuse_unknown(schema: Schema, place: str) -> None:
@@ -141,7 +162,8 @@ def _build(jsonschema: Any, kind: Any, schema: Schema, old: bool) -> Any:
     formats = jsonschema.FormatChecker(())
     formats.checks("date-time", ())(_is_moment)
     formats.checks("date", ())(_is_date)
-    made = _with_later_keywords(kind) if old else jsonschema.validators.extend(kind, {"multipleOf": _multiple_of})
+    ours = {"multipleOf": _multiple_of, **keywords()}
+    made = _with_later_keywords(kind) if old else jsonschema.validators.extend(kind, ours)
     return made(schema, format_checker=formats)
 
 
@@ -191,6 +213,7 @@ def _with_later_keywords(kind: Any) -> Any:
     return extend(
         kind,
         {
+            **keywords(),
             "multipleOf": _multiple_of,
             "const": _const,
             "exclusiveMinimum": _exclusive_minimum,

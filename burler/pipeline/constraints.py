@@ -12,19 +12,24 @@ from collections.abc import Callable, Mapping, Sized
 from decimal import Decimal
 from typing import Any
 
+from burler.regex import compile_pattern
 from burler.schema.merge_flat import ALSO as ALSO
 from burler.schema.merge_flat import CONSTRAINTS as CONSTRAINTS
 
-_ANY = re.compile("")
 _WIDEST = 10_000  # digits between two numbers of which one may be a multiple of the other
 
 
 BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 
 
-def is_unreadable(pattern: Any) -> bool:
-    """Whether a ``pattern`` is no regular expression that Python reads; such a one is not held."""
-    return not isinstance(pattern, str | None) or (bool(pattern) and _compiled(str(pattern)) is _ANY)
+def quick_length(pattern: Any) -> int:
+    """Up to which length texts, a whole page of them, may be held against a ``pattern`` by Python's own engine; 0 where
+    they may not."""
+    try:
+        compiled = compile_pattern(pattern) if isinstance(pattern, str) else None
+    except re.error:
+        return 0
+    return compiled.longest if compiled is not None and compiled.is_quick else 0
 
 
 def constrained(schema: Mapping[str, Any]) -> bool:
@@ -134,15 +139,17 @@ def _size(kind: type[Sized], holds: Callable[[int, int], bool]) -> Callable[...,
 
 
 def _pattern(value: Any, pattern: Any, _schema: Mapping[str, Any]) -> bool:
-    return not isinstance(value, str) or not isinstance(pattern, str) or _compiled(pattern).search(value) is not None
+    return not isinstance(value, str) or not isinstance(pattern, str) or finder(pattern)(value)
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def finder(pattern: str) -> Callable[[str], bool]:
+    """Says whether a ``pattern`` is found in a text. One that Python can't read, which is told when the run begins, is
+    in each: it is written for another language."""
     try:
-        return re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):  # written for another language; told when the run begins
-        return _ANY
+        return compile_pattern(pattern).search
+    except re.error:
+        return lambda _text: True
 
 
 def _unique(value: Any, wanted: Any, _schema: Mapping[str, Any]) -> bool:

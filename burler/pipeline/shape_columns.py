@@ -132,7 +132,11 @@ def _all_hold(values: list[Any], schema: Mapping[str, Any]) -> bool:
     """Whether scalars keep what their schema says beside their types. Each different value is held against it once."""
     different = set(values)
     different.discard(msgspec.UNSET)
-    if constraints.BOUNDS.issuperset(constraints.CONSTRAINTS & schema.keys()) and constraints.ALSO not in schema:
+    held = constraints.CONSTRAINTS & schema.keys()
+    if held == {"pattern"} and isinstance(schema["pattern"], str) and constraints.ALSO not in schema:
+        is_found = constraints.finder(schema["pattern"])
+        return all(is_found(value) for value in different if type(value) is str)
+    if constraints.BOUNDS.issuperset(held) and constraints.ALSO not in schema:
         numbers = {value for value in different if type(value) in (int, float, Decimal)}  # they bind nothing else
         different = {min(numbers), max(numbers)} if numbers else set()
     return all(constraints.broken(value, schema) is None for value in different)
@@ -205,6 +209,11 @@ def is_times(schema: Any) -> bool:
 def is_text(schema: Mapping[str, Any]) -> bool:
     """Whether a node is text or null."""
     return set(types_of(schema)) <= {"string", "null"}
+
+
+def is_plain_text(schema: Any) -> bool:
+    """Whether a node is text or null, and nothing more is known of it than constraints."""
+    return isinstance(schema, Mapping) and "string" in types_of(schema) and is_text(schema) and "format" not in schema
 
 
 def takes_null(schema: Mapping[str, Any]) -> bool:

@@ -10,7 +10,6 @@ import dataclasses
 import datetime as dt
 import enum
 import numbers
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -34,6 +33,7 @@ from burler.pipeline.shape_values import (
     types_of,
 )
 from burler.pipeline.unknown import Unknown
+from burler.regex import compile_pattern
 
 
 class Exact:
@@ -202,7 +202,7 @@ class Exact:
             check_name(name, path)
             if value[name] is msgspec.UNSET:  # msgspec's word for a field that is not there
                 continue
-            fitting = [node for pattern, node in patterns.items() if re.search(pattern, name)]
+            fitting = [node for pattern, node in patterns.items() if compile_pattern(pattern).search(name)]
             if fitting:
                 out[name] = self._field(value[name], all_of(fitting), (*path, name))
             elif extra is False:

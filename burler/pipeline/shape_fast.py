@@ -20,7 +20,7 @@ import msgspec
 from burler.pipeline import constraints, shape_columns, shape_raw
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape_exact import tuple_parts
-from burler.pipeline.shape_tree import Leaf, ObjectNode, Template
+from burler.pipeline.shape_tree import Fix, Leaf, ObjectNode, Template
 from burler.pipeline.shape_types import BARE, SCALARS, SIZES, Unfit, arguments, either, is_name, literal, meta
 from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
 
@@ -210,7 +210,7 @@ class _Compiler:
             return self._times(schema, node, path)
         if shape_columns.is_times_list(schema):
             return self._lists_of_times(schema, node, path)
-        if not self._learned.all_leaves and path not in self._learned.leaves:
+        if not self._is_learned(path):
             before = dict(self._fields), dict(self._nodes)
             try:
                 return self._native(schema, name, node, path, place)
@@ -221,11 +221,20 @@ class _Compiler:
                 node.maps.pop(name, None)
         return self._leaf(schema, node, path)
 
+    def _is_learned(self, path: Template) -> bool:
+        """Whether its values are looked at in any case, since msgspec refused some."""
+        return self._learned.all_leaves or path in self._learned.leaves
+
     def _leaf(self, schema: Any, node: ObjectNode, path: Template) -> Any:
         attribute = node.attributes[path[-1] or ""]
         check = shape_columns.check_of(schema, self._rules)
+        kind: Any
         if self._raw:
-            kind, fix = shape_raw.kind_and_fix(schema, check, self._held)
+            if check is not None and shape_columns.is_plain_text(schema) and not self._is_learned(path):
+                kind = str | None if "null" in types_of(schema) else str
+                fix: Fix | None = shape_columns.unchanged_if(check)
+            else:
+                kind, fix = shape_raw.kind_and_fix(schema, check, self._held)
             node.leaves.append(Leaf(attribute, path, schema, fix, _ABSENT))
             return kind
         quick = shape_columns.quick_types(schema, self._rules)
@@ -248,7 +257,7 @@ class _Compiler:
         node.leaves.append(leaf)
         if not self._raw:
             return Any
-        if leaf.path in self._learned.leaves or self._learned.all_leaves:
+        if self._is_learned(leaf.path):
             leaf.fix = None
             return msgspec.Raw
         return kind

@@ -8,11 +8,11 @@ not come back through ``additionalProperties``. The schema given is not changed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
+from burler.regex import compile_pattern
 from burler.schema.merge_flat import ALSO, CONSTRAINTS, flat, overlay
 
 _CHOOSING = {"not", ALSO, *CONSTRAINTS}  # by these a branch may refuse what the next one takes
@@ -47,7 +47,7 @@ def _form(node: Any) -> Any:
     patterns = out.get("patternProperties")
     if isinstance(patterns, dict) and isinstance(out.get("properties"), dict):  # both hold for a field that both know
         for name, sub in out["properties"].items():
-            out["properties"][name] = all_of([sub, *(node for word, node in patterns.items() if re.search(word, name))])
+            out["properties"][name] = all_of([sub, *_fitting(patterns, name)])
     if isinstance(out.get("properties"), dict) and not {"additionalProperties", "patternProperties"} & set(out):
         for name in out.get("required") or ():  # a field that must be there is no unknown one
             out["properties"].setdefault(name, True)
@@ -150,7 +150,7 @@ def _without_property(node: dict[str, Any], name: str, rest: tuple[str, ...]) ->
     if name not in properties:
         let_in = node.get("additionalProperties", "properties" not in node)
         patterns = node.get("patternProperties") or {}
-        let_in = next((sub for pattern, sub in patterns.items() if re.search(pattern, name)), let_in)
+        let_in = next(iter(_fitting(patterns, name)), let_in)
         if let_in is False and rest:
             return
         properties[name] = let_in
@@ -158,3 +158,8 @@ def _without_property(node: dict[str, Any], name: str, rest: tuple[str, ...]) ->
     if "properties" not in node:
         node.setdefault("additionalProperties", True)
     node["properties"] = properties
+
+
+def _fitting(patterns: Mapping[str, Any], name: str) -> list[Any]:
+    """The schemas of those patterns that are found in a field's name."""
+    return [node for pattern, node in patterns.items() if compile_pattern(pattern).search(name)]

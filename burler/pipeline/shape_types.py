@@ -57,9 +57,13 @@ def meta(name: str, schema: Mapping[str, Any]) -> msgspec.Meta:
         Unfit: msgspec can't hold one of them as JSON Schema means it.
     """
     if name == "string":
-        if constraints.is_unreadable(schema.get("pattern")):
-            raise Unfit
-        return msgspec.Meta(**arguments(schema, _LENGTHS))
+        lengths = arguments(schema, _LENGTHS)
+        if "pattern" in schema:
+            longest = constraints.quick_length(schema["pattern"])
+            if not longest:
+                raise Unfit
+            lengths["max_length"] = min(longest, lengths.get("max_length", longest))  # longer ones are looked at
+        return msgspec.Meta(**lengths)
     if name != "integer":
         raise Unfit
     bounds = arguments(schema, _BOUNDS)

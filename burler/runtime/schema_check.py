@@ -14,7 +14,8 @@ import msgspec
 
 from burler.declare.options import is_unicode
 from burler.errors import DeclarationError
-from burler.schema.ref_places import MAP, SCHEMA, below
+from burler.regex import compile_pattern
+from burler.schema.ref_places import expressions
 from burler.schema.type_names import check_types
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ def check_schema(schema: Mapping[str, Any], *, where: str) -> None:
 
     Raises:
         DeclarationError: a value or a name that JSON can't carry, a type that does not exist, or a regular expression
-            in ``patternProperties`` that can't be read.
+            in ``patternProperties`` that can't be read, or be run without a bound.
     """
     text = _encoded(schema, where)
     if b'"pattern' in text:
@@ -80,27 +81,18 @@ def _is_json(value: Any) -> bool:
 def _check_expressions(schema: Mapping[str, Any], where: str) -> None:
     """``patternProperties`` decide which values come out, so burler must read them. ``pattern`` is for those who
     check the rows: it may be written for another language than Python, and is only told."""
-    for keyword, expression, path in _expressions(schema, SCHEMA, ()):
+    for keyword, expression, path in expressions(schema):
+        decides = keyword == "patternProperties"
+        told = f"{where}: schema: {'.'.join(path) or 'the whole'}: {keyword} {expression!r:.60}"
         try:
-            re.compile(expression)
-        except (re.error, OverflowError, RecursionError) as error:
-            field = ".".join(path) or "the whole"
-            told = f"{where}: schema: {field}: {keyword} {expression!r:.60} is no regular expression: {error}"
-            if keyword == "patternProperties":
-                raise DeclarationError(told) from None
-            logger.warning("%s", told)
-
-
-def _expressions(node: Any, place: str, path: tuple[str, ...]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    if isinstance(node, list | tuple):
-        for item in node:
-            yield from _expressions(item, place, path)
-    if not isinstance(node, Mapping) or place not in (SCHEMA, MAP):
-        return
-    if place == SCHEMA:
-        if isinstance(node.get("pattern"), str):
-            yield "pattern", node["pattern"], path
-        if isinstance(node.get("patternProperties"), Mapping):
-            yield from (("patternProperties", expression, path) for expression in node["patternProperties"])
-    for key, inner in node.items():
-        yield from _expressions(inner, below(place, key), (*path, key) if place == MAP else path)
+            compiled = compile_pattern(expression)
+        except re.error as error:
+            told = f"{told} is no regular expression: {error}"
+        else:
+            if compiled.gap is None:
+                continue
+            told = f"{told}: {compiled.gap}"
+            decides = decides and not compiled.longest
+        if decides:
+            raise DeclarationError(told) from None
+        logger.warning("%s", told)

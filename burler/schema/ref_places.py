@@ -6,7 +6,7 @@ one inside ``enum`` is a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,24 @@ def below(place: str, key: str) -> str:
     if place == DATA or (place == OTHER and key in _NOT_OTHER):
         return place
     return PLACES.get(key, OTHER)
+
+
+def expressions(
+    node: Any, place: str = SCHEMA, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The regular expressions of a schema: keyword, expression, names of the fields that lead there."""
+    if isinstance(node, list | tuple):
+        for item in node:
+            yield from expressions(item, place, path)
+    if not isinstance(node, Mapping) or place not in (SCHEMA, MAP):
+        return
+    if place == SCHEMA:
+        if isinstance(node.get("pattern"), str):
+            yield "pattern", node["pattern"], path
+        if isinstance(node.get("patternProperties"), Mapping):
+            yield from (("patternProperties", one, path) for one in node["patternProperties"] if isinstance(one, str))
+    for key, inner in node.items():
+        yield from expressions(inner, below(place, key), (*path, key) if place == MAP else path)
 
 
 @dataclass(slots=True, eq=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from burler.regex import compile_pattern
 from burler.spec.catalog_walk import MOST_DEPTH, Spot
 from burler.spec.catalog_words import Reporter, said, texts
 
@@ -91,10 +91,8 @@ def _pattern(value: Any) -> str | None:
     if not isinstance(value, str):
         return f"{said(value)}; it is a regular expression"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(value)
-    except (re.error, RecursionError, OverflowError) as error:
+        compile_pattern(value)
+    except re.error as error:
         return f"{said(value)}, which does not compile as a regular expression: {str(error)[:80]}"
     return None
 

@@ -161,7 +161,7 @@ class Fit:
     def _unnamed(
         self, node: Node, shown: str, names: Collection[str], objects: Sequence[dict[str, Any]], *, told: bool
     ) -> None:
-        unnamed = frozenset(name for name in names if not any(pattern.search(name) for pattern in node.patterns))
+        unnamed = frozenset(name for name in names if not any(fits(name) for fits in node.patterns))
         if node.rest is not None or not told or not unnamed:
             return
         path = _below(node, shown)

@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from burler.pipeline.constraints import quick_length
+from burler.regex import keywords
+from burler.schema.ref_places import expressions
+
 _DEFINITIONS = ("definitions", "$defs")
 _LATE = frozenset(
     {"dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "prefixItems", "minContains"}
@@ -29,6 +33,8 @@ def judge_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Callable[[An
             return _nothing
     except RecursionError:
         return _nothing
+    if "unevaluatedProperties" in _words(whole, _LATE) and not all(map(_is_quick, expressions(whole))):
+        return _nothing  # the library would run these with Python's engine
     kind = _newest(schema, root)
     if not {"not", "oneOf"}.isdisjoint(schema) and any(word not in kind.VALIDATORS for word in _words(whole, _KNOWN)):
         return _nothing  # a word that the library passes over would make a branch fit that does not
@@ -60,8 +66,8 @@ def _newest(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def _exact(kind: Any) -> Any:
-    """A class of the library that divides numbers exactly, and knows ``const`` and bounds that are numbers, which draft
-    4 does not."""
+    """A class of the library that divides numbers exactly, runs no regular expression without a bound, and knows
+    ``const`` and bounds that are numbers, which draft 4 does not."""
     from jsonschema import ValidationError, validators
 
     def multiple_of(_validator: Any, step: Any, value: Any, _schema: Any) -> Iterator[Any]:
@@ -81,6 +87,7 @@ def _exact(kind: Any) -> Any:
             yield ValidationError("too great")
 
     ours = {"multipleOf": multiple_of, "const": const, "exclusiveMinimum": above, "exclusiveMaximum": below}
+    ours |= keywords()
     return validators.extend(kind, ours)  # type: ignore[no-untyped-call]
 
 
@@ -100,6 +107,10 @@ def _words(schema: Any, known: frozenset[str]) -> Iterator[str]:
     elif isinstance(schema, list):
         for value in schema:
             yield from _words(value, known)
+
+
+def _is_quick(found: tuple[str, str, tuple[str, ...]]) -> bool:
+    return found[0] == "pattern" or quick_length(found[1]) > 0
 
 
 def _nothing(_value: Any) -> str | None:

@@ -6,11 +6,11 @@ by a JSON Schema costs 10 µs. What cannot be told by kinds, formats and bounds 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from burler.pipeline.constraints import finder
 from burler.spec.constraints import Constraints
 
 KINDS: dict[type, str] = {
@@ -57,7 +57,7 @@ class Node:
         takes: kinds of values that fit; all of them where the schema names none.
         known: fields by name; None where the schema lists none.
         open: whether further fields may come; ``rest`` is the node they fit, if there is one.
-        patterns: what further fields may be called besides.
+        patterns: what further fields may be called besides: whether a name is such.
         library: the part of the schema that only the library can tell.
         seen: kinds of values that came; ``rows`` and ``nulls`` how many.
         further: fields that no ``properties`` names, and how often they came.
@@ -72,7 +72,7 @@ class Node:
     known: dict[str, Node] | None = None
     open: bool = True
     rest: Node | None = None
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[Callable[[str], bool], ...] = ()
     required: frozenset[str] = frozenset()
     items: Node | None = None
     constraints: Constraints | None = None
@@ -152,7 +152,7 @@ def _fields(node: Node, schema: Mapping[str, Any], depth: int) -> None:
         node.rest = node_of(rest, f"{start}*", node, REST, depth + 1)
     patterns = schema.get("patternProperties")
     if isinstance(patterns, Mapping):
-        node.patterns = tuple(map(_compiled, patterns))
+        node.patterns = tuple(finder(one) for one in patterns if isinstance(one, str))
     required = schema.get("required")
     if isinstance(required, list):
         node.required = frozenset(name for name in required if isinstance(name, str))
@@ -171,13 +171,6 @@ def _for_library(schema: Mapping[str, Any]) -> dict[str, Any] | None:
         left["additionalProperties"] = rest
         left["properties"] = {name: {} for name in properties} if isinstance(properties, Mapping) else {}
     return left or None
-
-
-def _compiled(pattern: Any) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except (re.error, TypeError, OverflowError, RecursionError):  # written for another language: it takes any name
-        return re.compile("")
 
 
 def _takes(schema: Mapping[str, Any]) -> frozenset[type]:

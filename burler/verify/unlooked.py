@@ -3,6 +3,12 @@ nothing was there to be looked at)."""
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator
+
+from burler.regex import compile_pattern
+from burler.schema.ref_places import expressions
 from burler.spec.messages import MessageCheck
 from burler.spec.table import RULES
 
@@ -29,6 +35,9 @@ def unlooked(check: MessageCheck, *, stopped: bool) -> dict[str, str]:
     watched = [one.bookmarks for one in check.streams.values() if one.bookmarks is not None]
     if not check.rows:
         leave("no row came", *OF_ROWS, *(code for code in RULES if code[0] in "OR"))
+    gap = next(_gaps(check), None)
+    if gap is not None:
+        leave(gap, "M205")
     if not watched:
         leave("no stream names a replication key", *OF_BOOKMARKS)
     elif all(watch.partitioned for watch in watched):
@@ -39,3 +48,15 @@ def unlooked(check: MessageCheck, *, stopped: bool) -> dict[str, str]:
         leave("the run was ended early: by --max-records, --max-seconds or a signal", *OF_WHOLE_RUNS)
     seen = {one.code for one in check.findings}
     return {code: reason for code, reason in found.items() if code not in seen}
+
+
+def _gaps(check: MessageCheck) -> Iterator[str]:
+    """Regular expressions of the SCHEMAs that values are not held against."""
+    for name, stream in check.streams.items():
+        for fit in stream.fits:
+            for keyword, expression, path in expressions(fit.schema):
+                with contextlib.suppress(re.error):
+                    gap = compile_pattern(expression).gap
+                    if gap is not None:
+                        field = ".".join((name, *path))
+                        yield f"in part: {keyword} {expression!r:.60} of '{field}': {gap.rstrip('.')}"

@@ -79,5 +79,5 @@ def test_it_asks_for_little_and_pins_nothing(wheel):
     """It goes into environments of others, JupyterLab's among them (with jsonschema 4; singer-python pins 2.6)."""
     wants = [line.partition(": ")[2] for line in metadata(wheel).splitlines() if line.startswith("Requires-Dist: ")]
     core = dict(re.fullmatch(r"([\w.-]+)(.*)", one).groups() for one in wants if "extra ==" not in one)
-    assert set(core) == {"msgspec", "orjson", "click", "requests", "backoff", "jsonschema"}
+    assert set(core) == {"msgspec", "orjson", "click", "requests", "backoff", "jsonschema", "google-re2"}
     assert not [one for one, versions in core.items() if not re.fullmatch(r">=[\d.]+", versions)]

@@ -1,0 +1,225 @@
+"""The rule for regular expressions of others: what Python's engine gets, what RE2 gets, and that both say the same."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from typing import Annotated
+
+import msgspec
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from burler.regex import Expression, compile_pattern
+
+EMAIL = r"^\w+([.-]?\w+)*@\w+([.-]?\w+)*(\.\w{2,3})+$"
+
+ORDINARY = {
+    r"^[A-Z]{2}$": ["DE", "D"],
+    r"^\d{4}-\d{2}$": ["2024-01", "2024-1"],
+    r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$": ["123e4567-e89b-12d3-a456-426614174000", "x"],
+    r"^https?://\S+$": ["https://example.com/a", "ftp://x"],
+    r"^\+?[1-9]\d{1,14}$": ["+4912345", "0"],
+    r"^[a-z0-9]+(?:-[a-z0-9]+)*$": ["a-slug-1", "a--b"],
+    r"^(?:\d{1,3}\.){3}\d{1,3}$": ["10.0.0.1", "10.0.1"],
+    r"^(?!\s*$).+": ["a", "  "],
+    r"^(?=.*\d)(?=.*[a-z]).{8,}$": ["abcdefg1", "abcdefgh"],
+    r"^(new|open|closed)$": ["open", "shut"],
+    r"^\d{4}-(0[1-9]|1[0-2])-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?$": ["2024-01-02", "2024-13-02"],
+    r"\S": ["x", " "],
+    "": ["", "x"],
+}
+"""Patterns as they stand in schemas, each with a text that fits."""
+
+MAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
+
+
+def seconds_of(pattern: str, text: str) -> float:
+    began = time.thread_time()
+    compile_pattern(pattern).search(text)
+    return time.thread_time() - began
+
+
+@pytest.mark.parametrize("pattern", ORDINARY)
+def test_ordinary_patterns_stay_with_the_engine_of_python(pattern):
+    good, bad = ORDINARY[pattern]
+    expression = compile_pattern(pattern)
+    assert expression.is_quick
+    assert expression.longest > 50_000
+    assert expression.gap is None
+    assert expression.search(good)
+    assert expression.search(bad) is bool(re.search(pattern, bad))
+
+
+def test_an_email_pattern_of_many_ways_is_of_python_up_to_a_length_that_addresses_have():
+    expression = compile_pattern(MAIL)
+    assert not expression.is_quick
+    assert 320 < expression.longest < 10_000
+    assert expression.search("ada@example.com")
+    assert expression.search("ada@" + "example." * 10_000 + "com")
+    assert not expression.search("ada@" + "." * 100_000 + " ")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("^(a+)+$", "a" * 40 + "!"),
+        ("^(a|a)*$", "a" * 40 + "!"),
+        ("^(a|ab|b)*$", "ab" * 40 + "!"),
+        ("^(a*)*$", "a" * 40 + "!"),
+        ("^([a-z]+ ?)+$", "a" * 40 + "!"),
+        ("(x+x+)+y", "x" * 40),
+        (EMAIL, "a" * 40),
+        (EMAIL, "é" * 400),
+        (MAIL, "a@" + "." * 1_000_000 + " "),
+        ("a*b", "a" * 1_000_000),
+        (r"\s+$", " " * 1_000_000 + "x"),
+        (r".*\S.*", " " * 1_000_000),
+        (r"^(.*,){5}x", "," * 1_000_000),
+        (r"(?:a?){30}a{30}", "a" * 29),
+        ("^(?:a{1,60}){1,60}$", "a" * 200 + "!"),
+        (r"^(\w+\s)*\1$", "word " * 1_000),
+        (r"(?=(a+)+$)", "a" * 40 + "!"),
+        (r"(?:[a-q][^u-z]{13}x|a[ab]{0,500}c|b[ab]{500}d)", "ab" * 500_000),
+    ],
+)
+def test_no_pattern_holds_the_interpreter_for_a_second(pattern, text):
+    assert seconds_of(pattern, text) < 1
+
+
+@pytest.mark.parametrize(
+    "pattern", ["((((((a{1,1000}){1,1000}){1,1000}){1,1000}){1,1000}){1,1000})", "(" * 99 + "a" + "+)" * 99]
+)
+def test_repeats_in_repeats_are_read_at_once(pattern):
+    began = time.thread_time()
+    assert compile_pattern(pattern).search("b" * 1_000) in (True, False)
+    assert time.thread_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "gap"),
+    [
+        (
+            r"^(a+)+\1$",
+            "no text is held against it: Python could take hours for that, and RE2, which never does, "
+            "has no references to groups. Write it without that, or without a repeat in a repeat.",
+        ),
+        (r"^(?=(a+)+$)", "no text is held against it"),
+        (r"(?=.*x).*y", "no text of more than 2000 characters is held against it"),
+        (r"^(\ba+)+$", r"RE2, which never does, has another \b."),
+        (r"(?i)^(a+)+$", "has another (?i)"),
+        (r"^(a+)+$b?", "has another $ before the end"),
+        (
+            r"^((a+)+b){1,2000}$",
+            "refuses it (invalid repetition size: {1,2000}). Write it with fewer and smaller repeats.",
+        ),
+    ],
+)
+def test_what_is_not_checked_is_said_with_the_reason(pattern, gap):
+    assert gap in (compile_pattern(pattern).gap or "")
+
+
+def test_a_text_that_no_engine_may_take_passes_and_is_told_once(caplog):
+    caplog.set_level(logging.WARNING)
+    expression = compile_pattern(r"(?=.*[xX]).*[yY]")
+    assert not expression.search("a" * 100)
+    assert expression.search("a" * 1_000_000)
+    assert expression.search("a" * 2_000_000)
+    assert [record.getMessage()[:85] for record in caplog.records] == [
+        "the regular expression '(?=.*[xX]).*[yY]': a text of 1000000 characters was not held ag"[:85]
+    ]
+
+
+def test_what_is_no_regular_expression_is_one_kind_of_error():
+    for broken in ("(", "[z-a]", "a{9999999999999}", "(" * 5_000 + ")" * 5_000):
+        with pytest.raises(re.error):
+            compile_pattern(broken)
+
+
+def test_msgspec_measures_a_text_before_it_runs_the_pattern():
+    """So a text that is too long for Python's engine never gets there."""
+    kind = msgspec.Meta(pattern=r"^(a+)+$", max_length=20)
+    began = time.thread_time()
+    with pytest.raises(msgspec.ValidationError, match="of length <= 20"):
+        msgspec.convert("a" * 40 + "!", Annotated[str, kind])
+    assert time.thread_time() - began < 1
+
+
+# ---- both engines say the same ---------------------------------------------------------------------
+
+LETTERS = "ab-_1 \n\t\x1c\r.éßİı٣²K😀"
+ATOMS = [
+    *("a", "b", "-", "1", " ", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", ".", "[ab]", "[^a]", r"[\w-]", r"[^\d\s]"),
+    *("é", "[à-ÿ]", r"\n", r"\x41", "[a-c1]", r"\.", r"[\D]", r"[^\n]", "ß", "٣", r"\u0130", "[]a]", "😀", r"[^\W\d_]"),
+]
+QUANTIFIERS = ["*", "+", "?", "{2}", "{1,3}", "{2,}", "{0,2}", "*?", "+?", "??"]
+
+
+def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})"),
+        st.tuples(inner, inner).map(lambda two: f"({two[0]}|{two[1]}|)"),
+        st.tuples(inner, st.sampled_from(QUANTIFIERS)).map(lambda two: f"({two[0]}){two[1]}"),
+        st.tuples(st.sampled_from(["(?s:{})", "(?m:^{})", "(?m:{}$)", "^{}", r"{}\Z"]), inner).map(
+            lambda two: two[0].format(two[1])
+        ),
+    )
+
+
+PATTERNS = st.recursive(st.sampled_from(ATOMS), larger, max_leaves=8)
+
+
+@settings(max_examples=500, deadline=None)
+@given(PATTERNS, st.sampled_from(["{}", "^{}", "{}$", "^{}$"]), st.lists(st.text(LETTERS, max_size=8), min_size=3))
+def test_re2_says_what_python_says(pattern, around, texts):
+    expression = Expression(around.format(pattern))
+    expression.longest, expression.is_quick = -1, False  # all is RE2's
+    assume(expression.gap is None)
+    for text in texts:
+        assert expression.search(text) is bool(re.search(expression.pattern, text)), text
+
+
+PIECES = [
+    "a",
+    "b",
+    "-",
+    "ab",
+    ".",
+    "[ab]",
+    "[^a]",
+    r"\w",
+    "a{1,40}",
+    "[ab]{2,30}",
+    ".*",
+    "a*",
+    "b+",
+    r"[^-]+",
+    "(?=.*b)",
+    "(?!ab)",
+]
+
+
+def repeated(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})"),
+        st.tuples(inner, st.sampled_from([*QUANTIFIERS, "{0,20}", "*+"])).map(lambda two: f"({two[0]}){two[1]}"),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.recursive(st.sampled_from(PIECES), repeated, max_leaves=8),
+    st.sampled_from(["{}", "^{}", "{}$", "^{}$", "^{}x", r"{}x$"]),
+    st.sampled_from(["a", "ab", "aab", "a-", "-", "abb-", "a\n"]),
+    st.sampled_from(["", "y", "\n", "-"]),
+)
+def test_python_gets_no_more_than_it_can_do_in_a_second(pattern, around, unit, end):
+    """A text of the greatest length that it gets at all."""
+    expression = compile_pattern(around.format(pattern))
+    length = min(expression.longest, 100_000)
+    text = (unit * length)[: max(0, length - 1)] + end
+    assert seconds_of(expression.pattern, text) < 1
