@@ -6,6 +6,7 @@ changed, as one text with a line end behind each: JSON text on one line holds no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -25,6 +26,7 @@ NOTHING = msgspec.Raw(b"")
 _NULL = msgspec.Raw(b"null")
 _OF_NUMBERS = b"0123456789+-.eE\n"
 _OF_INTEGERS = b"0123456789-\n"
+_UNDATED = re.compile(rb'(?:\A|\n)"(?![0-9])')
 _string = msgspec.json.Decoder(str)
 
 
@@ -67,12 +69,21 @@ class CellMaker:
         return made if not self._null else [cell if len(cell) else self._null for cell in made]
 
     def _texts(self, column: Column, values: Cells, joined: bytes, veiled: bool) -> Cells:
+        if column.narrow and (_UNDATED.search(joined) or (self._null and self._null in joined)):
+            self._refuse_blank(column, joined)
         others = len(values) - joined.count(b'\n"') - joined.startswith(b'"')
         if self._quote == b'"' and not veiled and (not others or others == values.count(NOTHING)):
             if b"\\" not in joined:
                 return values  # JSON text without escapes, in its quotes, is a cell
             return [self._text(column, cell) if b"\\" in cell else cell for cell in joined.split(b"\n")]
         return [self._text(column, cell, veiled) for cell in joined.split(b"\n")]
+
+    def _refuse_blank(self, column: Column, joined: bytes) -> None:
+        """Readers take nothing in quotes for null where dates stand, as tools write it that put all in quotes."""
+        for value in joined.split(b"\n"):
+            text = _string.decode(value) if value.startswith(b'"') else "a"
+            if not text.strip() or text.encode() == self._null:
+                raise Misfit(column, value, "it is no date, and would be read as null")
 
     def _text(self, column: Column, value: bytes, veiled: bool = False) -> bytes:
         """One value as text in quotes: a text as it is, others as their source text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,24 @@ def test_a_value_that_its_column_cannot_hold(tmp_path: Path, form: str) -> None:
     assert out.of("STATE") == [state(1)]
     assert len(out.of("BATCH")) == 1
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
+
+
+DATES = {"day": {"type": ["null", "string"], "format": "date"}, "at": {"type": "string", "format": "date-time"}}
+
+
+@pytest.mark.parametrize("field", DATES)
+@pytest.mark.parametrize("text", ["", " ", "\t\r\n", "\u00a0", "NULL", "0000-00-00"])
+def test_blank_text_in_a_date_field_is_no_null(tmp_path: Path, field: str, text: str) -> None:
+    """Readers take nothing in quotes for null there, so csv has no form for it."""
+    options = {"null": text} if text.strip() else {}
+    given = config(tmp_path, "csv")
+    given = replace(given, encoding=replace(given.encoding, format_options=options))
+    schema = {"type": "SCHEMA", "stream": "users", "schema": {"properties": DATES}, "key_properties": []}
+    row = {"day": "2024-01-02", "at": "2024-01-02T03:04:05Z", field: text}
+    out = packed(given, schema, {"type": "RECORD", "stream": "users", "record": row})
+    assert f"stream 'users': field '{field}': " in str(out.error)
+    assert "can't stand in its csv column: it is no date, and would be read as null" in str(out.error)
+    assert not out.of("BATCH")
 
 
 def test_a_store_that_fails_ends_the_run_without_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
