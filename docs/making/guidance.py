@@ -19,6 +19,7 @@ AREAS = {
     "patterns": ("Patterns", "patterns.md"),
     "pipeline": ("Rows on their way", "values.md"),
     "pytest_plugin": ("The plugin of pytest", "verify.md"),
+    "regex": ("Regular expressions of schemas", "values.md"),
     "runtime": ("A run", "running.md"),
     "scaffold": ("`burler new`", "new.md"),
     "schema": ("Schemas", "schemas.md"),
