@@ -15,6 +15,7 @@ AREAS = {
     "files": ("Files of a source", "files.md"),
     "graphql": ("GraphQL", "graphql.md"),
     "http": ("HTTP", "http.md"),
+    "installing": ("Optional packages", "installing.md"),
     "lake": ("The lake", "lake.md"),
     "patterns": ("Patterns", "patterns.md"),
     "pipeline": ("Rows on their way", "values.md"),
