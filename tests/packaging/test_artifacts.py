@@ -80,4 +80,5 @@ def test_it_asks_for_little_and_pins_nothing(wheel):
     wants = [line.partition(": ")[2] for line in metadata(wheel).splitlines() if line.startswith("Requires-Dist: ")]
     core = dict(re.fullmatch(r"([\w.-]+)(.*)", one).groups() for one in wants if "extra ==" not in one)
     assert set(core) == {"msgspec", "orjson", "click", "requests", "backoff", "jsonschema", "google-re2"}
+    assert re.fullmatch(r"<0\.\d+,>=[\d.]+", core.pop("msgspec"))  # its words are read: tests/test_wordings.py
     assert not [one for one, versions in core.items() if not re.fullmatch(r">=[\d.]+", versions)]
