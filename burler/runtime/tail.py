@@ -67,7 +67,8 @@ class Tail:
             errors of the sink and of the run as a whole.
         """
         engine = self.engine
-        engine.stopper.may_hang_up, engine.stopper.on_hangup = self._may_begin_anew, self._cut_rounds
+        engine.stopper.may_hang_up = lambda: self._hangup_waits_seconds() <= 0
+        engine.stopper.on_hangup = self._cut_rounds
         tail_said.announce(self.sources.values(), self._settings)
         if self._nothing_left():
             engine.stopper.end()
@@ -115,12 +116,14 @@ class Tail:
         """Whether a thread that was started then has to end."""
         return self._ended() or self.generation != generation or self.engine.stopper.hung_up
 
-    def _may_begin_anew(self) -> bool:
-        """In the handler of SIGHUP, so without a lock: whether it is seen to now. What earlier ones have cut must have
-        come to its end, or have had its time, twice as long after each cut: with a SIGHUP each second no full table
-        would ever be whole."""
+    def _hangup_waits_seconds(self) -> float:
+        """For how long a SIGHUP is still put off; 0 or less: not at all. In its handler, so without a lock.
+
+        What earlier ones have cut must have come to its end, or have had its time, twice as long after each cut: with a
+        SIGHUP each second no full table would ever be whole.
+        """
         cuts = max(self._discoveries_cut, *(one.cuts for one in tuple(self.sources.values()) if one.due is not None), 0)
-        return not cuts or self.engine.clock.monotonic() >= self._anew + 2.0 ** (cuts - 1)
+        return self._anew + 2.0 ** (cuts - 1) - self.engine.clock.monotonic() if cuts else 0.0
 
     def _cut_rounds(self) -> None:
         """In the handler of SIGHUP: flags only."""
@@ -158,11 +161,11 @@ class Tail:
     def _see_to_hangup(self) -> None:
         """One that was put off."""
         stopper = self.engine.stopper
-        if stopper.put_off and self._may_begin_anew():
+        if stopper.put_off and (seconds := self._hangup_waits_seconds()) <= 0:
             stopper.hang_up()
         elif stopper.put_off and not self._told_put_off:
             self._told_put_off = True
-            logger.info("SIGHUP: waits for streams that the one before has cut, but not for ever")
+            logger.info("SIGHUP: waits for streams that the last one has cut, %.1f s at the most", seconds)
 
     def _wait_for(self, closing: threading.Thread | None) -> None:
         """The old client is closed before the new one is made: a source may allow but one. Not for long."""
