@@ -29,11 +29,12 @@ _LEADS = frozenset({"code", "endpoint", "uri", "url", "value"})
 # These may be harmless, too. A ``key`` behind one of the words below is.
 _DOUBTFUL = frozenset({"key", "licence", "license"})
 _KEYS = frozenset({
-    "bookmark", "business", "cache", "column", "created", "cursor", "data", "date", "dedupe", "dict", "error", "field",
-    "foreign", "group", "hash", "id", "index", "issue", "items", "join", "json", "lookup", "map", "message", "natural",
-    "next", "object", "offset", "order", "page", "partition", "primary", "project", "public", "range", "record",
-    "records", "replication", "response", "result", "results", "routing", "row", "rows", "sort", "state", "stream",
-    "surrogate", "table", "time", "timestamp", "unique", "updated",
+    "after", "before", "bookmark", "business", "cache", "column", "continuation", "created", "cursor", "data", "date",
+    "dedupe", "dict", "end", "error", "evaluated", "field", "foreign", "group", "hash", "id", "idempotency", "index",
+    "issue", "items", "join", "json", "last", "lookup", "map", "message", "natural", "next", "object", "offset",
+    "order", "page", "partition", "primary", "project", "public", "range", "record", "records", "replication",
+    "response", "result", "results", "routing", "row", "rows", "sort", "start", "state", "stream", "surrogate",
+    "table", "time", "timestamp", "unique", "updated",
 })  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Facts about a login, and counts of an AI model's tokens: to hide them would hide "sync" and "1000" in every line.

@@ -76,7 +76,7 @@ def _given(monkeypatch: pytest.MonkeyPatch, own_script: bool, *args: str) -> dic
 
 @pytest.mark.parametrize("own_script", [False, True])
 def test_every_setting_of_tail_is_an_option_of_both_commands(monkeypatch: pytest.MonkeyPatch, own_script: bool):
-    assert [item.name for item in flags.SETTINGS] == ["ignore_source_state", *TAIL, "batch"]
+    assert [item.name for item in flags.SETTINGS] == ["ignore_source_state", *TAIL, "batch", "log_values", "metrics"]
     assert _given(monkeypatch, own_script) == {}
     for item in flags.SETTINGS:
         option = "--" + item.name.replace("_", "-")
@@ -84,8 +84,9 @@ def test_every_setting_of_tail_is_an_option_of_both_commands(monkeypatch: pytest
             assert _given(monkeypatch, own_script, option) == {item.name: True}
             assert _given(monkeypatch, own_script, "--no" + option[1:]) == {item.name: False}
         else:
-            assert _given(monkeypatch, own_script, option, "17") == {item.name: "17"}
-            assert _given(monkeypatch, own_script, f"{option}=17") == {item.name: "17"}
+            value = (*item.metadata["choices"], "17")[0]
+            assert _given(monkeypatch, own_script, option, value) == {item.name: value}
+            assert _given(monkeypatch, own_script, f"{option}={value}") == {item.name: value}
 
 
 def test_what_an_option_says_comes_before_environment_and_config():

@@ -189,7 +189,7 @@ def typed_lines(text: str) -> Iterator[str]:
             language = fence[1] if language is None else None
         elif language in ("console", "sh", "bash") or (language is None and line.startswith("    ")):
             typed = language != "console" or line.startswith("$ ")
-            if typed and not after.startswith("CRITICAL"):
+            if typed and " CRITICAL " not in after:
                 yield line.partition("  #")[0]
 
 

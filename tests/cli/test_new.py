@@ -258,7 +258,7 @@ def test_a_table_that_was_interrupted_goes_on_at_its_key(project: Path) -> None:
             database.execute("insert into order_lines values (2, 'x', 'cap'), (3, 1, 'hat')")
         args = ("run", package(project), "--config", config, "--select", "order_lines")
         first = burler(*args, cwd=project)
-        assert first.code == 1 and "field 'line' is str 'x'" in first.one_critical()
+        assert first.code == 1 and "line='x': field 'line' is a string" in first.one_critical()
         (project / "state.json").write_text(json.dumps(first.messages[-1]["value"]))
         with database:
             database.execute("update order_lines set line = 2 where line = 'x'")

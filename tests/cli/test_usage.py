@@ -53,7 +53,9 @@ def test_who_reads_a_terminal_says_so(tmp_path: Path, command: str, what: str):
     args = [sys.executable, "-m", "burler", *command.split()]
     run = subprocess.Popen(args, cwd=tmp_path, stdin=terminal.theirs, stdout=subprocess.DEVNULL, stderr=terminal.theirs)
     try:
-        terminal.wait(lambda lines: f"INFO reading {what} from the terminal; Ctrl-D ends them" in lines)
+        terminal.wait(
+            lambda lines: lines[:1] and lines[0].endswith(f"Z INFO reading {what} from the terminal; Ctrl-D ends them")
+        )
         os.write(terminal.ours, b"\x04")
         assert run.wait(20) in (0, 1)
     finally:

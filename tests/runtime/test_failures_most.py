@@ -136,7 +136,7 @@ def test_nonsense_counts_as_a_failure_too():
     end, *parts = failures_of(run, "children")
     assert len(parts) == 5
     assert "more than 4 of its parts" in str(end.error)
-    assert "str 'no rows'" in str(end.error)
+    assert "yielded a string" in str(end.error)
 
 
 # ---- what a person sees ---------------------------------------------------------------------------

@@ -128,9 +128,9 @@ def test_no_partitions_are_no_rows_and_no_error(nothing: Any):
     [
         (lambda: {}.get("x"), "gave None"),
         (lambda: {"account": "a"}, "gave one dict; put it into a list, or yield it"),
-        (lambda: "ab", "gave str 'ab'"),
-        (lambda: 5, "gave int 5"),
-        (lambda: ["a"], "gave str 'a'; a partition is a dict such as"),
+        (lambda: "ab", "gave a string"),
+        (lambda: 5, "gave an integer"),
+        (lambda: ["a"], "gave a string; a partition is a dict such as"),
         (lambda: [None], "gave None; a partition is a dict"),
         (lambda: [{}], "gave an empty dict"),
         (lambda: [{"account": object()}], "gave a partition that is no JSON"),

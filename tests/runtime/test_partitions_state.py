@@ -179,11 +179,11 @@ def test_partitions_with_one_short_key_are_refused():
     [
         ("missing", "gave a partition without 'missing', its key; it has"),
         ("none", "whose key is None; a key is text"),
-        ("flag", "whose key is bool True; a key is text"),
+        ("flag", "whose key is a boolean; a key is text"),
         ("list", "whose key is list; a key is text"),
-        ("empty", "whose key is str ''; a key is text"),
-        ("float", "whose key is float 1.5; a key is text"),
-        (lambda partition: 5, "whose key is int 5; a key is text"),
+        ("empty", "whose key is an empty string; a key is text"),
+        ("float", "whose key is a number; a key is text"),
+        (lambda partition: 5, "whose key is an integer; a key is text"),
         (lambda partition: partition["nope"], "has a key that failed: KeyError"),
     ],
 )

@@ -673,7 +673,7 @@ def test_a_row_that_does_not_fit_is_told_of_while_the_function_waits(threads, ca
     with caplog.at_level(logging.WARNING):
         run_tap(tap, TAIL, stopper=stopper)
     assert time.monotonic() - begun < 40
-    assert "field 'id' is str 'x'" in caplog.text
+    assert "row id='x': field 'id' is a string" in caplog.text
 
 
 def test_rows_that_are_pushed_behind_a_full_table_belong_to_its_version():

@@ -15,6 +15,7 @@ import burler.soap
 from burler.errors import HttpError, PagingError, SoapError
 from burler.soap.reading import Reader
 from burler.testing import run_tap
+from burler.words import counted
 
 XS = (
     'xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified"'
@@ -116,7 +117,7 @@ def test_rows_that_are_null_count_as_rows_of_their_page(service, until, pages, e
     found = soap.pages("List", rows="Row", page_param="Page", until=until, page_size=2)
     assert [row["Id"] for page in found for row in page] == expected
     nulls = sum(not one for page in pages for one in page)
-    assert f"SOAP operation 'List': {nulls} rows left out, null or empty" in caplog.text
+    assert f"SOAP operation 'List': {counted(nulls, 'row')} left out, null or empty" in caplog.text
 
 
 def test_null_rows_of_one_call_are_said_too(service, caplog):
