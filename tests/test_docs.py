@@ -70,7 +70,7 @@ def test_pages_on_state_show_what_their_runs_give(name, caplog):
                 assert _plain_versions(json.loads(line)) in map(_plain_versions, scope["out"].states), line
         else:
             report_errors(scope["out"].result)
-            said = [f"{record.levelname} {record.getMessage()}" for record in caplog.records]
+            said = [f"2026-01-07T12:00:01.234Z {record.levelname} {record.getMessage()}" for record in caplog.records]
             assert block.strip() in "\n".join(said), said
     assert kinds >= {"python", "json"} or kinds >= {"python", "text"}
 
