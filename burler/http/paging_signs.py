@@ -46,9 +46,9 @@ _NEXT = re.compile(
     r"|continue|continuation(token)?"
 )
 _CURSOR = re.compile(r"cursor|pagetoken|offset|marker")
-_MORE = re.compile(rf"(has|is)?(more|next)({_OF_NEXT})?(available)?|(is)?truncated")
+_MORE = re.compile(rf"(has|is)?(more|next)({_OF_NEXT})?(available|incollection)?|(is)?truncated|exceededtransferlimit")
 _LAST = re.compile(r"(is)?last(page)?|done|endof(stream|list|results|data)")
-_PAGES = re.compile(r"(total|number|num)(of)?pages|pages?(count|total)|pages")
+_PAGES = re.compile(r"(total|number|num)(of)?pages|pages?(count|total)|pages|lastpage(number)?")
 _PAGE = re.compile(r"(current|this)?page(number|no|num|index)?|number")
 _TOTAL = re.compile(r"total(count|results?|items|records|rows|size|elements|hits|entries|matches)|numfound")
 _SIZES = re.compile(r"(page)?(size|limit)|perpage|itemsperpage|maxresults|offset|skip|start(at|index)?|page|count")
@@ -277,8 +277,8 @@ def rows_in(reply: Reply) -> int | None:
 
 
 def _boxes(reply: Reply) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """What stands beside the rows: the fields of the objects around them, and those of small objects in these; and the
-    headers."""
+    """What stands beside the rows: the fields of the objects around them, those of small objects in these, and in these
+    once more (``meta.pagination.total``); and the headers."""
     yield from _boxes_of_body(reply)
     yield (), {f"{_HEADER}{name}": value for name, value in reply.headers.items()}
 
@@ -296,7 +296,14 @@ def _boxes_of_body(reply: Reply) -> Iterator[tuple[Place, dict[str, Any]]]:
         places = [(*around, name) for name in names if name and (*around, name) != way[: length + 1]]
         fields = {place[-1]: reply.find(place) for place in places if reply.size_at(place) <= _MOST_BYTES}
         yield around, fields
-        yield from (((*around, name), one) for name, one in fields.items() if isinstance(one, dict))
+        inner = [((*around, name), one) for name, one in fields.items() if isinstance(one, dict)]
+        yield from inner
+        yield from (
+            ((*box, name), one)
+            for box, box_fields in inner
+            for name, one in box_fields.items()
+            if isinstance(one, dict)
+        )
 
 
 def _says_more(word: str, value: Any, fields: Mapping[str, Any], pages: int | None) -> bool | None:

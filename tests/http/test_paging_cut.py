@@ -65,6 +65,46 @@ def test_a_header_that_says_there_is_more_is_a_warning(serve, caplog, headers, s
     assert "or paginator=burler.http.SinglePage() if it is all" in said(caplog)
 
 
+@pytest.mark.parametrize(
+    ("beside", "place"),
+    [
+        (
+            {"meta": {"pagination": {"page": 1, "pageCount": 3, "pageSize": 100, "total": 238}}},
+            "meta.pagination.pageCount",
+        ),
+        ({"meta": {"pagination": {"total_pages": 3, "current_page": 1}}}, "meta.pagination.total_pages"),
+        ({"meta": {"paging": {"total_count": 238}}}, "meta.paging.total_count"),
+        ({"current_page": 1, "last_page": 3, "per_page": 100}, "last_page"),
+        (
+            {"additional_data": {"pagination": {"more_items_in_collection": True}}},
+            "additional_data.pagination.more_items_in_collection",
+        ),
+        ({"exceededTransferLimit": True}, "exceededTransferLimit"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_signs_two_objects_deep_are_seen(serve, caplog, beside, place):
+    client = client_of(serve(shop(beside=lambda page: beside)))
+    assert len(list(client.rows("/orders", records_path="data"))) == 100
+    assert f"'{place}' of the reply says that there are more" in said(caplog)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"meta": {"pagination": {"page": 1, "pageCount": 1, "pageSize": 100, "total": 40}}},
+        {"meta": {"paging": {"total_count": 40}}},
+        {"current_page": 1, "last_page": 1, "per_page": 100},
+        {"additional_data": {"pagination": {"more_items_in_collection": False}}},
+        {"exceededTransferLimit": False},
+    ],
+)
+def test_such_signs_of_a_whole_list_say_nothing(serve, caplog, beside):
+    client = client_of(serve(shop(beside=lambda page: beside, rows=ROWS[:40])))
+    assert len(list(client.rows("/orders", records_path="data"))) == 40
+    assert not warnings_of(caplog)
+
+
 def test_the_cure_names_the_paginator_that_follows(serve, caplog):
     for header, value, cure in [
         ("Link", '</a?page=2>; rel="next"', "Say paginator=burler.http.LinkHeader()"),
