@@ -217,7 +217,9 @@ def _held_back(sync: SyncRun, name: str) -> list[str]:
         if one.versions.withheld or (one.planned.versions and not one.versions.activated)
     ]
     if tables:
-        said.append(f"No ACTIVATE_VERSION of {', '.join(tables)} is sent: targets keep the rows that they have.")
+        said.append(
+            f"No ACTIVATE_VERSION of {', '.join(tables)} follows, so that targets drop none for those that did not come."
+        )
     own = line.planned.get(line.root)
     if own is None or own.replication_method == FULL_TABLE:
         return said

@@ -86,7 +86,9 @@ def test_a_list_that_goes_on_is_told_and_is_no_whole_table(run, read):
     assert not is_whole(out) and len(told) == 2
     assert "says that there are more" in told[0] and "and nobody asked for the rest" in told[0]
     assert told[1].startswith("stream 'orders': may be incomplete (")
-    assert told[1].endswith("No ACTIVATE_VERSION of orders is sent: targets keep the rows that they have.")
+    assert told[1].endswith(
+        "No ACTIVATE_VERSION of orders follows, so that targets drop none for those that did not come."
+    )
 
 
 def test_an_endpoint_method_is_a_request_like_others(run, serve, caplog):
