@@ -217,9 +217,8 @@ def _held_back(sync: SyncRun, name: str) -> list[str]:
         if one.versions.withheld or (one.planned.versions and not one.versions.activated)
     ]
     if tables:
-        said.append(
-            f"No ACTIVATE_VERSION of {', '.join(tables)} follows, so that targets drop none for those that did not come."
-        )
+        named = ", ".join(tables)
+        said.append(f"No ACTIVATE_VERSION of {named} follows, so that targets drop none for those that did not come.")
     own = line.planned.get(line.root)
     if own is None or own.replication_method == FULL_TABLE:
         return said
