@@ -71,7 +71,7 @@ def convert(
         flush()  # a target may go on meanwhile
         reading = read(piece.batch, piece.schema, options=options, allow=allowed, line=piece.number, warn=warn)
         done.records += rewriting.take(piece, reading, should_stop)
-        done.batches += 1
+        done.message_read(piece.batch)
 
     try:
         came.read(source, take, flush=flush, tick=tick, should_stop=should_stop)

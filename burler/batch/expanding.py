@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from burler.batch.allowed import Allowed
-from burler.batch.reading import read, record_lines
+from burler.batch.reading import read, record_lines, uncounted
 from burler.batch.tap_lines import Found, Piece, TapLines, never, nothing, once
 from burler.errors import MessageError, UsageError
+from burler.singer.messages import Batch
 
 logger = logging.getLogger(__name__)
 
@@ -24,11 +25,25 @@ _MOST_PROCESSES = 256
 
 @dataclass(slots=True)
 class Expanded:
-    """What was done: lines that came in, BATCH messages among them, and RECORDs that were made of those."""
+    """What was done: lines that came in, BATCH messages among them, and RECORDs that were made of those.
+
+    Attributes:
+        uncounted: files of which nothing says how many rows they have, so that one may be cut off at a line end.
+        first_uncounted: one of them.
+    """
 
     lines: int = 0
     batches: int = 0
     records: int = 0
+    uncounted: int = 0
+    first_uncounted: str = ""
+
+    def message_read(self, batch: Batch) -> None:
+        """All files of a message were read."""
+        self.batches += 1
+        files = uncounted(batch)
+        self.uncounted += len(files)
+        self.first_uncounted = self.first_uncounted or next(iter(files), "")
 
 
 class Stopped(Exception):
@@ -111,6 +126,6 @@ def _expand_here(
             done.records += page.count
             if should_stop():
                 raise Stopped
-        done.batches += 1
+        done.message_read(batch)
 
     came.read(source, take, flush=flush, tick=tick, should_stop=should_stop)

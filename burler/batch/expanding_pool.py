@@ -173,7 +173,8 @@ class Pool:
             return
         assert isinstance(piece, Found)
         files = len(piece.batch.manifest)
-        self._done.batches += not files
+        if not files:
+            self._done.message_read(piece.batch)
         for file in range(files):
             task = Task(piece.number, piece.batch, file, piece.schema, self._options, self._allowed)
             self._queue.append(Turn(task, last=file == files - 1))
@@ -205,7 +206,8 @@ class Pool:
                     raise item.error
                 if not item.is_done:
                     return
-                self._done.batches += item.is_last
+                if item.is_last:
+                    self._done.message_read(item.task.batch)
             self._queue.popleft()
 
     def _wait(self, fd: int | None, at_once: bool, tick: Callable[[], object]) -> set[int]:

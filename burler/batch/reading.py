@@ -225,6 +225,8 @@ class BatchReading:
             )
         if batch.size is not None and rows > batch.size:
             self._warn_once("a file has more rows than the 'size' of its message; all are read")
+        if _is_counted_by_size(batch) and rows < cast(int, batch.size):
+            self._warn_once("a file has fewer rows than the 'size' of its message: it may be cut off")
 
     @contextlib.contextmanager
     def _about(self, number: int) -> Iterator[None]:
@@ -250,6 +252,17 @@ class BatchReading:
         if fact not in self._warned:
             self._warned.add(fact)
             self._warn(f"{self._where}stream '{self.batch.stream}': {fact}")
+
+
+def uncounted(batch: Batch) -> tuple[str, ...]:
+    """The files of a message of which nothing says how much they hold: plain text without ``file_stats``. Where such a
+    file is cut off at a line end, nobody sees it."""
+    tells = batch.format in _COLUMNAR or batch.compression or batch.file_stats or _is_counted_by_size(batch)
+    return () if tells else tuple(shown(url) for url in batch.manifest)
+
+
+def _is_counted_by_size(batch: Batch) -> bool:
+    return batch.file_stats is None and batch.size is not None and len(batch.manifest) == 1
 
 
 def record_lines(lines: bytes, stream: str, time_extracted: dt.datetime | None, version: int | None) -> bytes:

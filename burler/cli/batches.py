@@ -110,7 +110,14 @@ def convert(config: BatchConfig, source_options: str | None, allow: Allowed, tap
 
 def _say(command: str, done: Expanded) -> None:
 
-    logger.info("%s: %s of %s", command, counted(done.records, "row"), counted(done.batches, "BATCH message"))
+    told = f"{counted(done.records, 'row')} of {counted(done.batches, 'BATCH message')}"
+    if done.uncounted:
+        such = "such as " if done.uncounted > 1 else ""
+        told += (
+            f"; rows not counted: {counted(done.uncounted, 'file')} without file_stats ({such}{done.first_uncounted}), "
+            "where a cut at a line end is not seen"
+        )
+    logger.info("%s: %s", command, told)
 
 
 class Hooks(TypedDict):

@@ -104,6 +104,21 @@ def big(path: Path, count: int = 400_000) -> str:
 PACKED = {"compression": {"name": "gzip"}}
 
 
+def test_rows_that_nobody_counted_are_told(tmp_path: Path) -> None:
+    """Two rows of three: the file was cut off at a line end, and looks whole."""
+    (tmp_path / "a.jsonl").write_text('{"id":1}\n{"id":2}\n')
+    url = f"file://{tmp_path}/a.jsonl"
+    message = {"type": "BATCH", "stream": "users", "encoding": {"format": "jsonl", "compression": "none"}}
+    code, _, err = run("expand", given=lines(SCHEMA, {**message, "manifest": [url]}))
+    assert code == 0
+    assert err == (
+        f"INFO expand: 2 rows of 1 BATCH message; rows not counted: 1 file without file_stats ({url}), where a cut at "
+        "a line end is not seen\n"
+    )
+    code, _, err = run("convert", "--storage", str(tmp_path), given=lines(SCHEMA, {**message, "manifest": [url, url]}))
+    assert f"rows not counted: 2 files without file_stats (such as {url}), where" in err
+
+
 def test_there_and_back(tmp_path: Path) -> None:
     given = lines(SCHEMA, record(1), record(2), state(2))
     options = ["--format", "csv", "--compression", "gzip", "--storage", str(tmp_path / "a"), "--tap", "tap-crm"]
@@ -341,7 +356,7 @@ def test_lake_write_takes_batch_messages(tmp_path: Path) -> None:
     url = file(tmp_path / "a", rows(1, 2))
     done = subprocess.run(
         [sys.executable, "-m", "burler", "lake", "write", str(tmp_path / "lake"), "--tap-id", "x"],
-        input=lines(SCHEMA, batch(url), state(2)),
+        input=lines(SCHEMA, batch(url, size=2), state(2)),
         capture_output=True,
         timeout=60,
         check=False,

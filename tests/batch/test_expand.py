@@ -130,6 +130,32 @@ def test_several_files_none_and_empty_ones(tmp_path: Path) -> None:
     assert out.messages[-1] == state(1)
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_files_whose_rows_nobody_counted_are_told(tmp_path: Path, processes: int) -> None:
+    plain = [file(tmp_path / f"{n}.jsonl", rows(n)) for n in range(3)]
+    packed = file(tmp_path / "p.jsonl.gz", rows(4), packed=True)
+    size = len(rows(0))
+    known = [
+        batch(plain[0], file_stats=[{"records": 1, "bytes": size}]),
+        batch(plain[0], file_stats=[{"bytes": size}]),
+        batch(plain[0], size=1),
+        batch(packed, compression={"name": "gzip"}),
+    ]
+    out = expanded(SCHEMA, *known, processes=processes)
+    assert (out.done.records, out.done.uncounted, out.done.first_uncounted) == (4, 0, "")
+    out = expanded(SCHEMA, *known, batch(*plain), batch(plain[0]), processes=processes)
+    assert (out.done.records, out.done.uncounted, out.done.first_uncounted) == (8, 4, plain[0])
+    assert not out.warnings
+
+
+def test_fewer_rows_than_size_says_are_told(tmp_path: Path) -> None:
+    url = file(tmp_path / "a.jsonl", rows(1, 2))
+    out = expanded(SCHEMA, batch(url, size=3))
+    assert out.ids == [1, 2]
+    (warning,) = out.warnings
+    assert "a file has fewer rows than the 'size' of its message: it may be cut off" in warning
+
+
 def test_more_rows_than_size_says_are_all_read(tmp_path: Path) -> None:
     url = file(tmp_path / "a.jsonl", rows(1, 2, 3))
     out = expanded(SCHEMA, batch(url, size=2), batch(url, size=3))

@@ -95,11 +95,12 @@ class _Batches:
         self._should_stop = should_stop
         self._options = options
         self._allow = allow
+        self._told = False
 
     def take(self, message: BatchLine) -> int:
         """The number of rows. A BATCH without ``time_extracted`` has the time at which it was received, as RECORDs
         beside it have: so the order of messages decides which row is the latest."""
-        from burler.batch.reading import read, record_lines
+        from burler.batch.reading import read, record_lines, uncounted
 
         reading = read(
             message.line,
@@ -119,4 +120,10 @@ class _Batches:
             if self._should_stop():
                 raise _Stopped
             self._writer.tick()
+        if not self._told and (files := uncounted(batch)):
+            self._told = True
+            self._warn(
+                f"line {message.number}: stream '{batch.stream}': rows not counted: {files[0]} has no file_stats, so a "
+                "cut at a line end is not seen"
+            )
         return count

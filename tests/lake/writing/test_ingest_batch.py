@@ -72,6 +72,18 @@ def test_bytes_stay_and_a_batch_without_a_time_has_that_of_its_coming(lake: Any,
     assert line.rstrip(b"\n") == expected % (row, RECEIVED.encode())
 
 
+def test_files_whose_rows_nobody_counted_are_told_once(lake: Any, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    plain = batch(tmp_path / "a", rows(1))
+    known = batch(tmp_path / "b", rows(2), file_stats=[{"records": 1, "bytes": len(rows(2))}])
+    data = io.BytesIO(lines(SCHEMA, known, plain, plain))
+    ingest(data, lake.writer(), clock=lake.clock, warn=warnings.append)
+    assert warnings == [
+        f"line 3: stream 'users': rows not counted: file://{tmp_path}/a has no file_stats, so a cut at a line end is "
+        "not seen"
+    ]
+
+
 def test_csv_is_read_by_the_schema(lake: Any, tmp_path: Path) -> None:
     take(lake, SCHEMA, batch(tmp_path / "a", b"id\n1\n2\n", format={"name": "csv"}))
     assert lake.ids() == [1, 2]
