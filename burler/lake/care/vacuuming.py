@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,22 +87,38 @@ def vacuum(
     found: list[Unreferenced] = []
     problems: list[str] = []
     ageless: list[str] = []
+
+    def sweep(streams: Iterable[StreamListing]) -> list[tuple[StreamListing, list[str]]]:
+        """Gives those for whose manifest there was no room, and what is to be said of them."""
+        full = []
+        for stream in streams:
+            told: list[str] = []
+            try:
+                found.extend(
+                    _unlisted(store, stream, moment, older_than_seconds, yes=yes, problems=told, ageless=ageless)
+                )
+            except LakeError as error:
+                told.append(str(error))
+            except StorageError as error:
+                if not _is_full(error):
+                    raise
+                full.append((stream, [*told, str(error)]))
+                continue
+            problems.extend(told)
+        return full
+
     listing = listed(store, places(store, taps=taps, streams=streams), whole=taps is None and streams is None)
     # First what needs no change of a manifest: on a full disk there may be no room for that yet.
     for files in (*(stream.files for stream in listing.streams), listing.elsewhere):
         found += _others(store, files, moment, older_than_seconds, yes=yes, ageless=ageless)
-    for stream in listing.streams:
-        try:
-            found += _unlisted(store, stream, moment, older_than_seconds, yes=yes, problems=problems, ageless=ageless)
-        except LakeError as error:
-            problems.append(str(error))
-        except StorageError as error:
-            if not _is_full(error):
-                raise
-            problems.append(str(error))
+    full = sweep(listing.streams)
+    if full and found:  # there may be room by now
+        full = sweep([stream for stream, _ in full])
+    problems += [problem for _, told in full for problem in told]
     if ageless:
+        count = len(set(ageless))
         problems.append(
-            f"Left alone: files that nothing refers to ({len(ageless):,}, such as {store.locate(ageless[0])}). The "
+            f"Left alone: files that nothing refers to ({count:,}, such as {store.locate(ageless[0])}). The "
             "store does not say when they were written, so none of them is old. Remove by hand what no run needs"
         )
     return Vacuum(tuple(found), yes, tuple(problems))
@@ -137,12 +153,58 @@ def _unlisted(
     data = [file for file in old if file.path not in kept]
     if not yes:
         return data
+    freed: set[str] = set()
+    try:
+        gone = _taken_away(store, stream, snapshot, data, now)
+    except StorageError as error:
+        freed = _room_made(store, stream, data) if _is_full(error) else freed
+        if not freed:
+            raise
+        try:
+            gone = _taken_away(store, stream, snapshot, data, now)
+        except StorageError as once_more:
+            if not _is_full(once_more):
+                raise
+            problems.append(str(once_more))
+            gone = freed
+    return [file for file in data if file.path in gone]
+
+
+def _taken_away(
+    store: Store, stream: StreamListing, snapshot: Snapshot, data: Sequence[Unreferenced], now: float
+) -> set[str]:
+    """Remove files, and have the manifest and its notes forget them; their paths."""
     _mend_notes(store, stream, snapshot, now)
     below = len(stream.place.folder) + 1
     by_hand = [file.path for file in snapshot.replaced if not stream.find(file.path)]
     names = [path[below:] for path in (*(file.path for file in data), *by_hand)]
-    gone = set(remove_unlisted(store, stream.place, names, now=now)) if names else set()
-    return [file for file in data if file.path[below:] in gone]
+    gone = remove_unlisted(store, stream.place, names, now=now) if names else ()
+    return {f"{stream.place.folder}/{name}" for name in gone}
+
+
+def _room_made(store: Store, stream: StreamListing, data: Sequence[Unreferenced]) -> set[str]:
+    """Remove replaced files while there is no room to change the manifest; their paths.
+
+    As if they were removed by hand: until the manifest can be changed it goes on naming them, so that no commit takes
+    one in and no writer gives its name again. Their rows stand in a file that is listed, which is read to its end
+    first: a rebuild that runs meanwhile finds it whole, too, and takes none of its parts. An orphan stays: without a
+    word in the manifest, a writer that still lives could commit it when it is gone.
+    """
+    snapshot = read_snapshot(store, stream.place)
+    if snapshot is None:
+        return set()
+    old = {file.path for file in data if file.reason == "replaced"} & {file.path for file in snapshot.replaced}
+    freed: set[str] = set()
+    for file in snapshot.files:
+        stats = file.stats
+        parts = old & {f"{snapshot.folder}/{name}" for name in (stats.replaces if stats else None) or ()}
+        seen = look(store, file.path) if parts else None
+        if stats is None or seen is None or isinstance(seen, DamagedFile) or seen.stats.records != stats.records:
+            continue
+        for path in sorted(parts):
+            store.remove(path)
+            freed.add(path)
+    return freed
 
 
 def _why_kept(store: Store, stream: StreamListing, file: Unreferenced) -> str | None:

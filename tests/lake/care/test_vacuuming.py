@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fnmatch
 import gzip
 import json
 import os
@@ -233,21 +234,86 @@ def test_on_a_full_disk_what_needs_no_manifest_goes_first_and_other_streams_go_o
         fill(lake, 2, 2, stream=stream)
     care.compact(lake.store)
     (lake.path / "raw/tap-x/users/.tmp-0123").write_bytes(b"half")
-    full = StorageError("no room")
-    full.__cause__ = OSError(errno.ENOSPC, "No space left on device")
-    store = FaultyStore(lake.store)
-    store.fail("replace", full, path="*/orders/manifest.json")
+    orphan = lake.files("**/users/**/*.singer.gz")[0].with_name("users-20240101T000000Z-20240101T000000Z.singer.gz")
+    orphan.write_bytes(lake.files("**/users/**/*.singer.gz")[0].read_bytes())
+    store = full_disk(lake.store, path="raw/tap-x/orders/manifest.json")
 
     done = care.vacuum(store, yes=True, now=later(8))
 
-    assert (reasons(done), done.problems) == (["leftover", "replaced", "replaced"], ("no room",))
-    assert {file.path.split("/")[2] for file in done.files} == {"users"}
-    assert [call.operation for call in store.calls if call.operation in ("remove", "replace")][:2] == [
-        "remove",
-        "replace",
-    ]
+    assert (sorted(reasons(done)), done.problems) == (["leftover", "orphan", *["replaced"] * 4], ("no room",))
+    assert next(call.path for call in store.calls if call.operation == "remove").endswith("/.tmp-0123")
     assert lake.hidden() == [] and lake.ids("orders") == lake.ids("users") == [0, 1, 2, 3]
-    assert reasons(care.vacuum(lake.store, yes=True, now=later(8))) == ["replaced"] * 2
+    assert care.vacuum(lake.store, yes=True, now=later(8)).files == ()
+
+
+class TestAFullDisk:
+    """Replaced files make room for the manifest that says that they are gone."""
+
+    def test_what_goes_makes_room_for_the_manifest(self, lake: Any) -> None:
+        fill(lake, 2, 2)
+        care.compact(lake.store)
+        orphan = lake.files()[0].with_name("users-20240101T000000Z-20240101T000000Z.singer.gz")
+        orphan.write_bytes(lake.files()[0].read_bytes())
+        done = care.vacuum(full_disk(lake.store, until_removed="*.singer.gz"), yes=True, now=later(8))
+        assert (sorted(reasons(done)), done.problems) == (["orphan", "replaced", "replaced"], ())
+        assert len(lake.files("**/*.singer.gz")) == 1 and lake.ids() == [0, 1, 2, 3]
+        assert "removed" in document(lake) and care.check(lake.store).findings == ()
+        assert care.vacuum(lake.store, yes=True, now=later(8)).files == ()
+
+    def test_one_stream_makes_room_for_another(self, lake: Any) -> None:
+        for stream in ("orders", "users"):
+            fill(lake, 2, 2, stream=stream)
+        care.compact(lake.store, streams=["users"])
+        listed = lake.files("**/orders/**/*.singer.gz")[0]
+        orphan = listed.with_name("orders-20240101T000000Z-20240101T000000Z.singer.gz")
+        orphan.write_bytes(listed.read_bytes())
+        done = care.vacuum(full_disk(lake.store, until_removed="*/users/*.singer.gz"), yes=True, now=later(8))
+        assert (sorted(reasons(done)), done.problems) == (["orphan", "replaced", "replaced"], ())
+
+    def test_without_any_room_for_the_manifest_it_still_knows_all_names(self, lake: Any) -> None:
+        fill(lake, 2, 2)
+        names = document(lake)["files"]
+        care.compact(lake.store)
+        done = care.vacuum(full_disk(lake.store), yes=True, now=later(8))
+        assert (reasons(done), done.problems) == (["replaced", "replaced"], ("no room",))
+        assert len(lake.files("**/*.singer.gz")) == 1 and care.check(lake.store).findings == ()
+        lake.clock.forward(-120)
+        fill(lake, 2, 2, start=4)  # at the same times
+        assert not set(names) & set(document(lake)["files"])
+        care.vacuum(lake.store, yes=True, now=later(8))
+        lake.manifest_path().unlink()
+        care.rebuild(lake.store)
+        assert sorted(lake.ids()) == list(range(8)) and care.check(lake.store).findings == ()
+
+    def test_orphans_stay_and_so_do_the_parts_of_a_damaged_file(self, lake: Any) -> None:
+        fill(lake, 2, 2)
+        parts = lake.files("**/*.singer.gz")
+        care.compact(lake.store)
+        (compacted,) = set(lake.files("**/*.singer.gz")) - set(parts)
+        orphan = compacted.with_name("users-20240101T000000Z-20240101T000000Z.singer.gz")
+        orphan.write_bytes(compacted.read_bytes())
+        whole = compacted.read_bytes()
+        compacted.write_bytes(whole[:-9])
+        done = care.vacuum(full_disk(lake.store), yes=True, now=later(8))
+        assert (done.files, done.problems) == ((), ("no room",))
+        assert set(lake.files("**/*.singer.gz")) == {*parts, compacted, orphan}
+
+
+def full_disk(inner: Any, *, path: str = "*", until_removed: str | None = None) -> FaultyStore:
+    """A store in which nothing more can be written, until a file was removed."""
+    store = FaultyStore(inner)
+
+    def before(call: Any) -> None:
+        if call.operation not in ("create", "replace", "publish") or not fnmatch.fnmatch(call.path, path):
+            return
+        removed = [one.path for one in store.calls if one.operation == "remove"]
+        if until_removed is None or not fnmatch.filter(removed, until_removed):
+            full = StorageError("no room")
+            full.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+            raise full
+
+    store.before_call = before
+    return store
 
 
 def test_a_dead_lock_goes_and_a_living_one_stays(lake: Any) -> None:
