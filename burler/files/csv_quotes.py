@@ -143,10 +143,9 @@ class Quotes:
         if self._held:
             self._check(self._held)
         if self._open:
-            raise self._error(
-                self._open,
-                "a quote that never ends: the file is cut off, or a quote in it is a letter like others "
-                "(csv=Csv(quotechar=None)).",
+            raise FileError(
+                f"file '{self._file}': its last row has a quote that never ends, in {self._place(self._open)}: the "
+                "file is cut off, or a quote in it is a letter like others (csv=Csv(quotechar=None))."
             )
 
     def _unescaped(self, piece: bytes) -> bytes:
@@ -175,19 +174,20 @@ class Quotes:
             return
         if self._open and self._lexer.stray(text.data) == 1:
             text = self._open
-        raise self._error(
-            text,
-            "a quote within a field. A field with quotes in it stands in quotes, each of them twice.\n"
+        raise FileError(
+            f"file '{self._file}', {self._place(text)}: a quote within a field. A field with quotes in it stands in "
+            "quotes, each of them twice.\n"
             "  Where quotes are letters like others: csv=burler.files.Csv(quotechar=None). Where more may stand behind "
             "the quote that ends a field: strict_quotes=False.",
         )
 
-    def _error(self, text: _Text, fact: str) -> FileError:
+    def _place(self, text: _Text) -> str:
+        """Where the first quote stands that is wrong."""
         at = self._lexer.stray(text.data)
         line = text.lines_before + _line_ends(text.data[text.begin : at]) + 1
         place = len(text.near) + at - text.begin
         near = (text.near + text.data[text.begin :])[max(0, place - _NEAR_BYTES) : place + 2 * _NEAR_BYTES]
-        return FileError(f"file '{self._file}', line {line:,}, near {near.decode('utf-8', 'replace')!r}: {fact}")
+        return f"line {line:,}, near {near.decode('utf-8', 'replace')!r}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,16 @@ class BadRows:
         shows = "" if misfit.value is MISSING or log_settings.values else " --log-values shows the value."
         if self._rules.on_bad_record == "null" and misfit.value is not MISSING:
             fact = "on_bad_record 'null' can't help: neither it nor anything around it may be null."
-            return f"{fact} {_cure(misfit)}{shows}"
-        return f"{_cure(misfit)}{shows}"
+            return f"{fact} {self._cure(misfit)}{shows}"
+        return f"{self._cure(misfit)}{shows}"
+
+    def _cure(self, misfit: Misfit) -> str:
+        if misfit.value is None and misfit.path in self._keys:
+            return (
+                "It is a key property, and rows without a key can't be told from each other. Take key_properties that "
+                "every row has (() if there are none), or leave such rows out (on_bad_record 'skip')."
+            )
+        return _cure(misfit)
 
     def begin_round(self) -> None:
         """What ``max_bad_records`` allows is of one round."""
@@ -77,7 +85,7 @@ class BadRows:
             raise BadRecordError(
                 self._stream,
                 f"{self._sentence(row, misfits[0])}.\n  {counted(count, 'row')} did not fit before it, as many as "
-                f"'max_bad_records' allows. {_cure(misfits[0])}",
+                f"'max_bad_records' allows. {self._cure(misfits[0])}",
             )
         for misfit in misfits:
             where = re.sub(r"\[\d+\]", "[]", misfit.path)

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from decimal import Decimal
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 import burler
@@ -440,6 +441,30 @@ def test_an_error_names_stream_row_path_kind_and_what_was_wanted():
         "in the sync function, or widen the field's type in the schema. --log-values shows the value."
     )
     assert len(text.splitlines()) == 2
+
+
+@pytest.mark.parametrize("on_bad_record", ["error", "null"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"id": None, "n": 1},
+        [{"id": None, "n": 1}],
+        b'[{"id":null,"n":1}]',
+        pa.table({"id": pa.array([None], pa.int64()), "n": [1]}),
+    ],
+    ids=["row", "rows", "bytes", "arrow"],
+)
+def test_a_null_key_is_told_what_to_do_about_keys(page, on_bad_record):
+    tap = burler.tap("tap-keys")
+
+    @tap.sync("s", key_properties="id", schema={"properties": {"id": INTEGER, "n": INTEGER}})
+    def s():
+        yield page
+
+    said = str(run_tap(tap, {"on_bad_record": on_bad_record}).result.errors["s"])
+    assert "row id=None: field 'id' is None" in said and "widen" not in said
+    assert "It is a key property, and rows without a key can't be told from each other." in said
+    assert "key_properties that every row has" in said and "on_bad_record 'skip'" in said
 
 
 @pytest.mark.parametrize(
