@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, cast
 from burler.batch.packing import ZSTD_MARKS, unpacked
 from burler.errors import BatchError, BurlerError, FileError
 from burler.files.names import shown
+from burler.files.unpacking import streams
 from burler.target.file_urls import local_path
 
 STEP_BYTES = 1 << 16
@@ -195,12 +196,6 @@ def opened_as(raw: BinaryIO, compression: str | None) -> Any:
     Raises:
         MissingExtra: zstd without zstandard.
     """
-    if compression == "bz2":
-        import bz2
-
-        return bz2.BZ2File(raw)
-    if compression == "xz":
-        import lzma
-
-        return lzma.LZMAFile(raw)
+    if compression in ("bz2", "xz"):
+        return streams(raw, compression)
     return unpacked(raw, compression)

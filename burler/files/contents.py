@@ -141,7 +141,8 @@ class Contents:
         with said(name):
             raw = file.store.open(file.path, "rb")
             try:
-                return Unpacked(unpack(raw, packing), name, self._options.max_unpacked_bytes, raw)
+                unpacked = unpack(raw, packing)
+                return Unpacked(unpacked, name, self._options.max_unpacked_bytes, raw, needs_bytes=unpacked is not raw)
             except BaseException:
                 raw.close()
                 raise

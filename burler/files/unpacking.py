@@ -15,6 +15,7 @@ from burler.files.names import shown
 from burler.files.store_errors import check_gone
 
 PIECE_BYTES = 1 << 20
+_PACKED_BYTES = 1 << 16
 
 
 class Unpacked(io.RawIOBase):
@@ -24,10 +25,12 @@ class Unpacked(io.RawIOBase):
         file: a file that is open; it is closed with this one, and so is ``below``, on which it stands.
         name: of the file, for errors.
         limit_bytes: more than this is an error.
+        needs_bytes: ``below`` is packed, so that even a file without rows has a beginning and an end.
     """
 
-    def __init__(self, file: Any, name: str, limit_bytes: int, below: Any = None) -> None:
+    def __init__(self, file: Any, name: str, limit_bytes: int, below: Any = None, *, needs_bytes: bool = False) -> None:
         super().__init__()
+        self._needs_bytes = needs_bytes
         self._file, self._name, self._limit, self._below = file, name, limit_bytes, below
         self.count_bytes = 0
 
@@ -51,6 +54,8 @@ class Unpacked(io.RawIOBase):
             return b"".join(iter(lambda: self.read(PIECE_BYTES), b""))
         with said(self._name):
             piece: bytes = self._file.read(size)
+            if not piece and self._needs_bytes and not self.count_bytes and not self._below.tell():
+                raise EOFError
         self._count(piece)
         return piece
 
@@ -106,18 +111,56 @@ def unpack(file: BinaryIO, packing: str | None) -> Any:
     """
     if packing == "gz":
         return _gzip(file)
-    if packing == "bz2":
-        import bz2
-
-        return bz2.BZ2File(file)
-    if packing == "xz":
-        import lzma
-
-        return lzma.LZMAFile(file)
+    if packing in ("bz2", "xz"):
+        return streams(file, packing)
     if packing == "zst":
         pyarrow = require("pyarrow", extra="files", needed_for="burler.files (zst)")
         return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, mode="r"), "zstd")
     return file
+
+
+def streams(file: Any, packing: str) -> io.BufferedReader:
+    """What a file of bz2 or xz holds. Python's own readers leave out what follows a stream, where that is none: a file
+    of several streams, as parallel packers write them, would end in silence where one of them is damaged."""
+    import bz2
+    import lzma
+
+    begin: Callable[[], Any] = bz2.BZ2Decompressor if packing == "bz2" else lzma.LZMADecompressor
+    return io.BufferedReader(_Streams(file, begin), PIECE_BYTES)
+
+
+class _Streams(io.RawIOBase):
+    """Streams one behind the other, and nothing else."""
+
+    def __init__(self, file: Any, begin: Callable[[], Any]) -> None:
+        super().__init__()
+        self._file, self._begin = file, begin
+        self._unpacker, self._rest = begin(), b""
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Some bytes; none at the end.
+
+        Raises:
+            EOFError: the file is cut off. OSError, LZMAError: it is damaged.
+        """
+        while True:
+            if self._unpacker.eof:
+                self._rest = self._unpacker.unused_data or self._file.read(_PACKED_BYTES)
+                if not self._rest:
+                    return 0
+                self._unpacker = self._begin()
+            data = b""
+            if self._unpacker.needs_input:
+                data, self._rest = self._rest or self._file.read(_PACKED_BYTES), b""
+                if not data:
+                    raise EOFError
+            if piece := self._unpacker.decompress(data, len(buffer)):
+                buffer[: len(piece)] = piece
+                return len(piece)
 
 
 def _gzip(file: BinaryIO) -> Any:
