@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
+import signal
 import time
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import msgspec
@@ -12,6 +15,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from burler.batch import csv_values, tap_lines
+from burler.columns import values
+from burler.config.secrets import mask, raw_secrets
+from burler.http.limit_headers import pause_seconds
+from burler.lake import clean
+from burler.lake.envelope import shallow
 from burler.regex import Expression, compile_pattern
 
 EMAIL = r"^\w+([.-]?\w+)*@\w+([.-]?\w+)*(\.\w{2,3})+$"
@@ -223,3 +232,57 @@ def test_python_gets_no_more_than_it_can_do_in_a_second(pattern, around, unit, e
     length = min(expression.longest, 100_000)
     text = (unit * length)[: max(0, length - 1)] + end
     assert seconds_of(expression.pattern, text) < 1
+
+
+# ---- burler's own expressions, on texts of others ----------------------------------------------------
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Fails where it takes longer: Python's engine looks for signals now and then."""
+
+    def late(_number: int, _frame: object) -> None:
+        raise AssertionError(f"it takes longer than {seconds} s")
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+OWN: dict[str, Callable[[], object]] = {
+    "a header with the limits of a source": lambda: pause_seconds({"RateLimit": "a" * 65_000}, 0),
+    "a value that is masked": lambda: mask("://a:" * 20_000),
+    "secrets of a config": lambda: list(raw_secrets({"url": "://a:" * 20_000})),
+    "a line that breaks off in a text": lambda: shallow(b'{"a": "' + b"a" * 50_000),
+    "a line that breaks off in a text with quotes": lambda: shallow(b'{"a": "' + b'\\"' * 50_000),
+    "a type far down": lambda: list(tap_lines._TOKEN.finditer(b'{"a": "' + b'\\"' * 50_000)),
+    "a decimal": lambda: values._DECIMAL.fullmatch("1" * 100_000 + "!"),
+    "a cell of a CSV file": lambda: csv_values._ODD_NUMBER.fullmatch(" " * 100_000 + "!"),
+    "names of a row": lambda: clean._has_long_name(b'{"a":"' + b'\\"' * 100_000 + b'"}'),
+}
+
+
+@pytest.mark.parametrize("case", OWN)
+def test_what_others_write_is_gone_through_once(case):
+    with within(1):
+        OWN[case]()
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("postgres://ada:s3cret@db/x", "postgres://ada:***@db/x"),
+        ("postgres://ada:p@ss:w@db/x", "postgres://ada:***@db/x"),
+        ("http://host:80/ then postgres://ada:s3cret@db", "http://host:80/ then postgres://ada:***@db"),
+        ("a://b:c d://e:fghi@j", "a://b:c d://e:***@j"),
+        ("a://b:c,d://e:fghi@j", "a://b:***@j"),
+        ("a://b:c", "a://b:c"),
+    ],
+)
+def test_passwords_in_urls_are_found_as_before(text, masked):
+    assert mask(text) == masked
+    assert list(raw_secrets(text)) == re.findall(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))(\S+)@", text)

@@ -34,7 +34,7 @@ class _Head(msgspec.Struct, gc=False):
     stream: str | None = None
 
 
-_TOKEN = re.compile(rb'("(?:[^"\\]|\\.)*+")(\s*:)?|[{}\[\]]')
+_TOKEN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)(\s*:)?|[{}\[\]]')  # a text that breaks off is one, too
 _head = msgspec.json.Decoder(_Head).decode
 
 

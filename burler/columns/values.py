@@ -62,7 +62,7 @@ _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _array = msgspec.json.Decoder(list[msgspec.Raw])
 _string = msgspec.json.Decoder(str)
 _wide = Context(prec=2 * DIGITS)
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 """Text that is a decimal. Python's own reading also takes ``1_000``, blanks around it, and digits of any script."""
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 

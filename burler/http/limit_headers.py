@@ -16,7 +16,7 @@ from burler.http.waits import first_numbers, http_date, number, sent_at
 _PREFIXES = ("X-RateLimit-", "RateLimit-", "X-Rate-Limit-")
 _EPOCH_FROM = 1e9  # more seconds than any window has: a time of day
 _MILLISECONDS_FROM = 1e11
-_PARAMETER = re.compile(r"([a-z]+)\s*=\s*\"?([\d.]+)")
+_PARAMETER = re.compile(r"(?<![a-z])([a-z]+)\s*=\s*\"?([\d.]+)")
 _POLICY = re.compile(r"\s*\"?([^\";,]*)\"?\s*((?:;[^,]*)?)(?:,|$)")
 
 

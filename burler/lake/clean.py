@@ -45,7 +45,7 @@ _MAX_BRACKETS = 990
 """Spark's limits are 1,000 digits, 50,000 characters a name, 20,000,000 a text, 1,000 levels; the last less
 the message around the record."""
 _LONG_NUMBER = re.compile(rb"[0-9.eE+-]{%d}" % _MAX_NUMBER_CHARACTERS)
-_NAME = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t]*:')
+_TEXT = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"([ \t]*:)?')  # whole: a quote in it begins none
 
 
 class CleanCheck:
@@ -202,4 +202,4 @@ _NUMBER_MAP = bytes(0x31 if byte in b"0123456789.eE+-" else 0x20 for byte in ran
 
 
 def _has_long_name(row: bytes | bytearray) -> bool:
-    return any(len(name) > _MAX_NAME_BYTES for name in _NAME.findall(row))
+    return any(colon and len(text) > _MAX_NAME_BYTES for text, colon in _TEXT.findall(row))

@@ -16,7 +16,7 @@ from burler.target.surrogates import veil
 
 Decoded = TypeVar("Decoded")
 
-_TEXT_OR_BRACKET = re.compile(rb'"(?:[^"\\]+|\\.)*"|[\[\]{}]')
+_TEXT_OR_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]')  # a text that breaks off is one, too
 _BELOW_OUTERMOST = 2
 
 

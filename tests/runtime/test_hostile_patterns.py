@@ -1,4 +1,5 @@
-"""A schema's regular expression that would take Python's engine for ever: the run goes on, and hears signals.
+"""A regular expression that would take Python's engine for ever (a schema's, or one of our own): the run goes on, and
+hears signals.
 
 Each run is a process of its own: Python's engine would hold its only thread for hours.
 """
@@ -190,3 +191,25 @@ def test_field_names_need_a_pattern_that_can_be_checked(tmp_path):
     ended = python(path, cwd=tmp_path, timeout=SECONDS)
     assert ended.code == 2
     assert "patternProperties '^(a+)+\\\\1$': no text is held against it" in ended.one_critical()
+
+
+def test_a_page_of_html_goes_into_a_lake_at_once(tmp_path):
+    """A megabyte with many quotes, in a row with a map."""
+    schema = schema_of({})
+    schema["properties"]["tags"] = {"type": "object", "additionalProperties": {"type": "string"}}
+    path = write_tap(
+        tmp_path,
+        f"""
+        import burler
+        tap = burler.tap("tap-x")
+
+        @tap.sync("rows", key_properties="id", schema={schema!r})
+        def rows():
+            yield {{"id": 1, "mail": '<a href="https://example.com" class="link">a page</a>' * 20_000, "tags": {{}}}}
+
+        tap.cli()
+        """,
+    )
+    ended = python(path, "--sink", "lake:lake", cwd=tmp_path, timeout=SECONDS)
+    assert ended.code == 0
+    assert burler("lake", "read", "lake", cwd=tmp_path, timeout=SECONDS).stdout.count(b"class=") == 20_000
