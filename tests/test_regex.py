@@ -285,4 +285,4 @@ def test_what_others_write_is_gone_through_once(case):
 )
 def test_passwords_in_urls_are_found_as_before(text, masked):
     assert mask(text) == masked
-    assert list(raw_secrets(text)) == re.findall(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))(\S+)@", text)
+    assert set(re.findall(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))(\S+)@", text)) <= set(raw_secrets(text))

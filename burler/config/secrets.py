@@ -47,7 +47,8 @@ _OPEN = re.compile(
 # A number is a secret only below such a name, or where it is marked.
 _OF_NUMBERS = re.compile(r"pass(word|wd|phrase|code)|pass$|pwd|secret|token$|pin$|key$|otp$", re.IGNORECASE)
 # Up to the last "@": people forget to encode one in a password, or a "/". A port is none.
-_IN_URL = re.compile(r"://([^/\s:@\[]*):(?!\d+(?:[/?#]|$))([^\s]+)@")
+# Where no @ follows it takes all the rest: the next :// would look for the @ in vain once more.
+_IN_URL = re.compile(r"://([^/\s:@\[]*):(?!\d+(?:[/?#]|$))(?:(\S+)@|\S*)")
 _TOKEN = re.compile(r"://([^/\s:@\[?#]{20,})(?=@|:[^\s/]*@)")  # as a user, with or without a password
 _ENDS_IT = re.compile(r"[/?#@]")  # in a password: libraries take what stands before or behind it for a host
 _IN_QUERY = re.compile(r"([?&]([\w.-]+)=)([^&#\s]+)")
@@ -120,7 +121,9 @@ def without_password(text: str) -> str:
     """A text with ``***`` for the passwords of URLs in it, and for users that are tokens."""
     if "://" not in text:
         return text
-    return _TOKEN.sub(f"://{MASKED}", _IN_URL.sub(lambda found: f"://{found[1]}:{MASKED}@", text))
+    return _TOKEN.sub(
+        f"://{MASKED}", _IN_URL.sub(lambda found: f"://{found[1]}:{MASKED}@" if found[2] else found[0], text)
+    )
 
 
 def _parameters(text: str) -> tuple[re.Pattern[str], ...]:
@@ -132,6 +135,8 @@ def _inside(text: str) -> Iterator[str]:
     """The secrets that stand in a text: passwords of URLs, users that are tokens, and values of parameters whose names
     look secret."""
     for user, password in _IN_URL.findall(text):
+        if not password:
+            continue
         yield password
         first, *others = _ENDS_IT.split(password)
         if others:  # an error of a library may quote the part that it took for a port

@@ -38,7 +38,7 @@ def test_the_error_that_is_shown_is_the_one_that_comes():
     spec = {"access_token": "x", "db": {"host": "x"}, "pages": 1}
     with pytest.raises(ConfigError) as caught:
         parse_spec(spec, place="p", folder=None).check({"db": {}, "pages": "x"}, tap_name="tap-crm")
-    shown = re.search(r"    CRITICAL (.*\n.*)\n", TEXT)[1].replace("\n    ", "\n")
+    shown = re.search(r"    \S+Z CRITICAL (.*\n.*)\n", TEXT)[1].replace("\n    ", "\n")
     assert str(caught.value) == shown
 
 
