@@ -122,7 +122,7 @@ def _line(path: Template, field: Field, rows: int) -> str:
     if None in path:
         count = counted(field.count, "time")
     else:
-        count = f"{field.count} of {counted(rows, 'row')}" if field.count <= rows else counted(field.count, "row")
+        count = f"{field.count:,} of {counted(rows, 'row')}" if field.count <= rows else counted(field.count, "row")
     example = _example(path, field)
     return f"{_cut(show(path), _PATH)} ({count}{f', e.g. {example}' if example else ''})"
 

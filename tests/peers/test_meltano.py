@@ -260,5 +260,5 @@ def test_what_lies_inside_objects_and_behind_references():
     }  # fmt: skip
     assert settings["main.share"]["env"] == "TAP_CRM_MAIN__SHARE"
     secret = {name for name, one in settings.items() if one.get("sensitive")}
-    assert secret == {"main.password", "spare.password", "main.parent", "spare.parent", "others"}
+    assert secret == {"main.password", "spare.password", "main.parent", "spare.parent", "others", "key"}
     assert {name for name, one in settings.items() if "value" in one} == {"labels"}

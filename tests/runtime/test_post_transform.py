@@ -138,7 +138,7 @@ def test_a_field_that_no_schema_knows_is_dropped_counted_and_warned_of(caplog: p
     run = run_tap(tap_of(lambda record: {**record, "novel": 1}, ids(1, 2, 3)))
     assert run.records("rows") == ids(1, 2, 3)
     assert [r.getMessage() for r in caplog.records if "novel" in r.getMessage()] == [
-        "stream 'rows': fields that its schema does not know were dropped: novel (3 of 3 rows, e.g. 1)",
+        "stream 'rows': fields that its schema does not know were dropped: novel (3 of 3 rows)",
         "stream 'rows': merged into its schema, this keeps them (from samples): "
         '{"properties":{"novel":{"type":["null","integer"]}}}',
     ]
@@ -148,7 +148,7 @@ def test_fields_of_the_function_that_no_schema_knows_are_counted_once(caplog: py
     for rows in ([{"id": 1, "novel": 1}, {"id": 2}], [{"id": "1", "novel": 1}, {"id": 2}]):
         caplog.clear()
         run_tap(tap_of(lambda record: record, rows))
-        assert "novel (1 of 2 rows, e.g. 1)" in caplog.text
+        assert "novel (1 of 2 rows)" in caplog.text
 
 
 def test_a_field_that_is_not_selected_does_not_come_back_through_it(caplog: pytest.LogCaptureFixture):

@@ -172,8 +172,8 @@ def test_many_fields_are_named_by_their_number(caplog: pytest.LogCaptureFixture)
     for i in range(1100):
         unknown.note((f"field_{i}",), 2000 - i, [i])
     fields, schema = said(caplog, unknown, 5000)
-    assert fields.startswith("field_0 (2000 of 5000 rows, e.g. 0), field_1 (")
-    assert "field_19 (1981" in fields
+    assert fields.startswith("field_0 (2,000 of 5,000 rows, e.g. 0), field_1 (")
+    assert "field_19 (1,981" in fields
     assert fields.endswith(", and 980 more, (further fields) (95050 times)")
     head, _, text = schema.partition("): ")
     part = json.loads(text)

@@ -169,7 +169,7 @@ def test_the_docs_show_what_is_shown():
     assert "\n".join(f"    {line}" for line in lines) in page, "\n".join(lines)
     given = {"bookmark": "2026-01-01T00:00:00Z", "lag_seconds": 3.2}
     orders = interval_line(120, 12, 0, 6, seconds=60.0, view=view(**given))
-    assert f"    INFO stream 'orders': {orders}\n" in page, orders
+    assert f"Z INFO stream 'orders': {orders}\n" in page, orders
     failing = view(bookmark=None, failures=4, errors=9, error="HTTPError: 500 Server Error")
     users = interval_line(0, 0, 4, 4, seconds=60.0, view=failing)
-    assert f"    INFO stream 'users': {users}\n" in page, users
+    assert f"Z INFO stream 'users': {users}\n" in page, users

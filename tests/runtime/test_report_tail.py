@@ -127,7 +127,7 @@ def test_unknown_fields_are_told_at_once_then_once_an_hour_and_at_the_end(
     with caplog.at_level(logging.WARNING, logger="burler"):
         tail(tap, clock, rounds=1000)
     found = messages(caplog, logging.WARNING, "does not know were dropped: colour")
-    assert [line.partition("(")[2].partition(" ")[0] for line in found] == ["1", "361", "721", "1000"]
+    assert [line.partition("(")[2].partition(" ")[0] for line in found] == ["1", "361", "721", "1,000"]
 
 
 def test_what_an_author_forgot_is_told_once(tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture):

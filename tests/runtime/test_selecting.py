@@ -194,7 +194,7 @@ def test_log_lines_of_a_run(caplog: pytest.LogCaptureFixture):
     assert lines[1] == "stream 'a': start (sync, INCREMENTAL, bookmark 1)"
     assert any(line.startswith("stream 'a': succeeded, 2 rows of 'a', 0.") and "bookmark 2" in line for line in lines)
     assert lines[-1].startswith("tap-t: succeeded, ")
-    assert any("does not know were dropped: x (1 of 2 rows, e.g. 1)" in line for line in lines)
+    assert any("does not know were dropped: x (1 of 2 rows)" in line for line in lines)
 
 
 def test_fields_that_are_not_selected_stay_out_of_open_objects_too(caplog: pytest.LogCaptureFixture):

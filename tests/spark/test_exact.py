@@ -156,11 +156,11 @@ def test_order_by_line_holds_across_both_paths(spark, lake, read, tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (b'{"id":1.5}', ["line 3", "field 'id'", "1.5", "integer"]),
-        (b'{"id":1,"at":1700000000000}', ["field 'at'", "1700000000000", "RFC 3339"]),
-        (b'{"id":1,"price":0.001}', ["field 'price'", "0.001", "decimal(38,2)"]),
-        (b'{"id":1,"struct":{"b":[{"c":1e400}]}}', ["field 'struct.b.[].c'", "1e400", "finite"]),
-        (b'{"id":1,"at":"' + b"9" * 500 + b'"}', ["9" * 79, "can't be held exactly"]),
+        (b'{"id":1.5}', ["line 3", "field 'id'", "integer"]),
+        (b'{"id":1,"at":1700000000000}', ["field 'at'", "RFC 3339"]),
+        (b'{"id":1,"price":0.001}', ["field 'price'", "decimal(38,2)"]),
+        (b'{"id":1,"struct":{"b":[{"c":1e400}]}}', ["field 'struct.b.[].c'", "finite"]),
+        (b'{"id":1,"at":"' + b"9" * 500 + b'"}', ["its value can't be held exactly"]),
     ],
 )
 def test_a_value_that_can_not_be_held_is_one_clear_error(lake, tmp_path, row, words):

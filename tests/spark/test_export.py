@@ -238,7 +238,7 @@ def test_a_changed_line_in_a_clean_file_is_fatal_and_publishes_nothing(
 
     assert "stream 'users': 1 row(s) can't be held" in str(caught.value)
     assert f"{path} line 2" in str(caught.value)
-    assert '"id": [' in str(caught.value)
+    assert '"id": [' not in str(caught.value), "no values of rows"
     folder = tmp_path / "out" / "tap-x" / "users"
     assert table(spark, folder).count() == 1
     assert len(list(folder.glob("data-*"))) == 1

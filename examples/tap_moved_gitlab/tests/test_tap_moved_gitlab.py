@@ -40,10 +40,10 @@ def test_the_next_run_asks_for_what_has_changed(gitlab):
     gitlab.asked.clear()
     second = run(gitlab, first.states[-1])
     assert sorted(row["id"] for row in second.records("issues")) == [1024, 2000, 2024, 2025]  # two at their bookmarks
-    assert "updated_after=2024-05-01T12%3A02%3A00Z" in next(one for one in gitlab.asked if "/2/issues" in one)
+    assert "updated_after=2024-05-01T12%3A02%3A00.000Z" in next(one for one in gitlab.asked if "/2/issues" in one)
     bookmarks = second.states[-1]["bookmarks"]
-    assert bookmarks["projects"]["partitions"]["2"]["last_activity_at"] == "2024-05-03T02:01:00Z"
-    assert bookmarks["issues"]["partitions"]["2"] == {"updated_at": "2024-05-03T02:01:00Z"}
+    assert bookmarks["projects"]["partitions"]["2"]["last_activity_at"] == "2024-05-03T02:01:00.000Z"
+    assert bookmarks["issues"]["partitions"]["2"] == {"updated_at": "2024-05-03T02:01:00.000Z"}
 
 
 def test_where_nothing_has_happened_since_the_start_date_nothing_is_asked_for(gitlab):

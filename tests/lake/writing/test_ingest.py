@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import threading
 import time
 from pathlib import Path
@@ -245,7 +246,10 @@ def test_a_line_that_is_no_message_ends_the_run_with_its_number(lake: Any, line:
     text = str(run.error)
     assert text.startswith("line 6: ")
     assert fact in text
-    assert line[:60].decode("utf-8", "replace") in text
+    head = re.match(rb'\{"type":"\w+",(?:"stream":"\w+",?)?', line)
+    shown = head[0] if head else b"" if b"{" in line else line  # no values of rows
+    assert shown.decode() in text
+    assert '"id"' not in text
     assert len(text) < 400
     # What came before is committed, with the STATE that covers it; nothing from behind.
     assert lake.ids() == [1, 2]

@@ -25,8 +25,9 @@ def test_one_row_too_many_fails_and_can_be_looked_at(lake, run, tmp_path, both_w
     with pytest.raises(ExportError) as caught:
         run()
 
-    for words in ("stream 's'", path.name, "line 3", "'at'", "never", "--max-bad-rows 1", "_quarantine"):
+    for words in ("stream 's'", path.name, "line 3", "'at'", "--max-bad-rows 1", "_quarantine"):
         assert words in str(caught.value)
+    assert "never" not in str(caught.value), "no values of rows"
     (row,) = in_quarantine(tmp_path)
     assert (row["stream"], row["line"], row["field"]) == ("s", 3, "at")
     assert json.loads(row["record"]) == {"id": 2, "at": "never"}

@@ -35,5 +35,7 @@ def test_a_quarantined_row_is_written_as_the_page_shows(tmp_path):
 
     assert place == tmp_path / "q" / "e1.jsonl"
     assert place.read_text().splitlines() == [shown, shown]
-    assert row.fault == f"{wanted['file']} line 3, field 'price': 0.001 can't be held exactly; wanted: decimal(38,2)"
+    assert (
+        row.fault == f"{wanted['file']} line 3, field 'price': its value can't be held exactly; wanted: decimal(38,2)"
+    )
     assert [one.name for one in place.parent.iterdir()] == ["e1.jsonl"]
