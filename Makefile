@@ -5,7 +5,7 @@
 # make dist   the wheel and the sdist in dist/, checked
 # make storm  a thousand runs that signals and kills meet at random moments (an hour)
 # make soak   a tail of an hour: memory, open files, threads, each row once
-# make bench  how fast burler is, beside a floor and other programs; make bench-spark: tables, sources and extraction
+# make bench  how fast burler is, beside a floor and other programs; make bench BEFORE=<commit>: beside itself; make bench-spark: tables, sources and extraction
 #
 # They make a virtual environment in .venv and install what they need; nothing else has to be done before.
 # Tests run on one process more than there are cores (they wait for servers and JVMs), four at most, a file at a time: make test ARGS="-n 0 -k lake" runs some, in one.
@@ -101,7 +101,7 @@ soak: $(VENV)/.for-test
 # Other programs live in environments of their own in .venv-bench, made by the script: what they need does not go
 # together. ARGS="--quick --no-peers", ARGS=--lake-plan and the like are handed on.
 bench: $(VENV)/.for-test
-	@$(RUN) tests/bench/run.py $(ARGS)
+	@$(RUN) tests/bench/$(if $(BEFORE),before.py $(BEFORE),run.py) $(ARGS)
 
 bench-spark: $(VENV)/.for-test
 	@$(RUN) tests/bench/spark/spark_bench.py $(ARGS)

@@ -113,6 +113,13 @@ RATES = (
         _KEYED_PEERS,
     ),
     RateRow(
+        "patterns",
+        "dicts in pages, with a `pattern` for four of the texts",
+        Case(BURLER, "patterns"),
+        _FLOOR,
+        (),
+    ),
+    RateRow(
         "bytes",
         "JSON arrays of 1,000 rows yielded as bytes",
         Case(BURLER, "bytes"),

@@ -1,13 +1,20 @@
-"""A virtual environment for each peer, in ``.venv-bench``, made once and kept: what they need does not go together."""
+"""A virtual environment for each peer, and for burler at an older commit, in ``.venv-bench``, made once and kept: what
+they need does not go together."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[2] / ".venv-bench"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".venv-bench"
+BEFORE = "before"
+"""The name of the older commit's environment among a program's environments."""
+EXTRAS = "lake,batch,sql"
 PACKAGES = {
     "singer-sdk": ("singer-sdk[parquet]>=0.54", "msgspec"),
     "airbyte-cdk": ("airbyte-cdk>=7",),
@@ -32,24 +39,47 @@ def python_of(name: str) -> str:
     wanted = "\n".join((sys.version, *PACKAGES[name]))
     if not stamp.exists() or stamp.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
-        print(f"making .venv-bench/{name}", file=sys.stderr)
-        python = str(folder / "bin" / "python")
-        _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
-        _run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "--disable-pip-version-check",
-                "--python",
-                python,
-                "install",
-                "-q",
-                *PACKAGES[name],
-            ]
-        )
+        _make(folder, *PACKAGES[name])
         stamp.write_text(wanted)
     return str(folder / "bin" / "python")
+
+
+def python_of_commit(commit: str) -> str:
+    """The Python of an environment with burler as it was at a commit, with the packages that it asked for.
+
+    Raises:
+        NotInstalled: git knows no such commit, or it can't be installed.
+    """
+    found = subprocess.run(
+        ["git", "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    if not found:
+        raise NotInstalled(f"no commit of this repository: {commit!r}")
+    folder = FOLDER / f"{BEFORE}-{found[:12]}"
+    stamp = folder / ".made-for"
+    if not stamp.exists() or stamp.read_text() != sys.version:
+        source = folder / "source"
+        shutil.rmtree(folder, ignore_errors=True)
+        source.mkdir(parents=True)
+        with tempfile.TemporaryFile() as packed:
+            subprocess.run(["git", "archive", found], cwd=ROOT, stdout=packed, check=True)
+            packed.seek(0)
+            with tarfile.open(fileobj=packed) as archive:
+                archive.extractall(source, filter="data")
+        _make(folder, "-e", f"{source}[{EXTRAS}]")
+        stamp.write_text(sys.version)
+    return str(folder / "bin" / "python")
+
+
+def _make(folder: Path, *wanted: str) -> None:
+    print(f"making {folder.relative_to(ROOT)}", file=sys.stderr)
+    _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(folder / "bin" / "python")]
+    _run([*pip, "install", "-q", *wanted])
 
 
 def _run(command: list[str]) -> None:

@@ -112,7 +112,7 @@ class Bench:
         self.absent: dict[str, str] = {}
         self.environment: dict[str, str] = {}
         self._pythons: dict[str, str] = {}
-        self._learned: dict[tuple[str, str, str], Path] = {}
+        self._learned: dict[tuple[str, ...], Path] = {}
         self._made: dict[tuple[str, int], Path] = {}
         self.references: dict[tuple[str, int], list[dict[str, Any]]] = {}
 
@@ -125,17 +125,22 @@ class Bench:
         name = program.environment
         if name is None:
             return sys.executable
+        if name in self._pythons:
+            return self._pythons[name]
         if not self.peers:
             raise environments.NotInstalled("peers are left out (--no-peers)")
         if name in self.absent:
             raise environments.NotInstalled(self.absent[name])
-        if name not in self._pythons:
-            try:
-                self._pythons[name] = environments.python_of(name)
-            except environments.NotInstalled as error:
-                self.absent[name] = str(error)
-                raise
+        try:
+            self._pythons[name] = environments.python_of(name)
+        except environments.NotInstalled as error:
+            self.absent[name] = str(error)
+            raise
         return self._pythons[name]
+
+    def use(self, name: str, python: str) -> None:
+        """Programs of the environment of this name are run by this Python."""
+        self._pythons[name] = python
 
     def learn(self, case: Case) -> None:
         """Note what a case imports, with a short run, unless one for ``output`` has. Once for each kind; not measured.
@@ -250,9 +255,9 @@ class Bench:
         return tempfile.TemporaryFile("w+", dir=self.folder, errors="replace")
 
 
-def _key(case: Case) -> tuple[str, str, str]:
+def _key(case: Case) -> tuple[str, ...]:
     """What cases that import the same modules have in common."""
-    return case.program.script, case.program.variant, case.kind
+    return case.program.environment or "own", case.program.script, case.program.variant, case.kind
 
 
 def progress(text: str) -> None:

@@ -14,9 +14,8 @@ ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHON
 EMPTY = "import burler; tap = burler.tap('tap-e'); tap.sync('e', schema={'properties': {}})(lambda: []); tap.cli([])"
 
 
-def commands(sdk_python: str | None) -> dict[str, list[str]]:
-    """What is run, by name. Without singer-sdk's Python its command is left out."""
-    python = sys.executable
+def commands(sdk_python: str | None, python: str = sys.executable) -> dict[str, list[str]]:
+    """What is run, by name, by a Python that has burler. Without singer-sdk's Python its command is left out."""
     taps = str(HERE / "discovery_taps.py")
     found = {
         "bare interpreter": [python, "-c", "pass"],

@@ -263,3 +263,33 @@ def test_the_picture_shows_what_was_measured(bench, summary):
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts == [row.title, "burler", "1,000", "floor", "2,000"]
     assert float(bars[1].get("width")) == pytest.approx(2 * float(bars[0].get("width")), rel=0.01)
+
+
+def test_rows_are_held_against_an_older_commit(bench, monkeypatch, capsys):
+    """The older one is burler as it is here: what is looked at is that both are run, and a line told for each row."""
+    before = bench["before"]
+    monkeypatch.setattr(bench["environments"], "python_of_commit", lambda commit: sys.executable)
+    assert before.main(["HEAD", "--row", "pages", "patterns", "import", "--rows", "400", "--runs", "1"]) in (0, 1)
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines[1:]} == {"pages", "patterns", "import"}
+    assert all(float(line.split()[1]) > 0 for line in lines[1:])
+
+
+def test_a_row_that_is_slower_than_before_has_lost(bench):
+    before = bench["before"]
+    steady, unsteady = 0.01, 0.2
+    told = [
+        before._verdict(before.Series(one, spread), before.Series(two, spread))
+        for one, two, spread in (
+            (0.96, 0.96, steady),
+            (0.96, 0.98, steady),
+            (0.96, 0.93, unsteady),
+            (0.96, 0.96, unsteady),
+        )
+    ]
+    assert told == ["LOST", "held", "LOST", "held (unsteady)"]
+
+
+def test_an_older_commit_that_git_does_not_know_is_told(bench):
+    with pytest.raises(bench["environments"].NotInstalled, match="no commit of this repository: 'nonsense'"):
+        bench["environments"].python_of_commit("nonsense")

@@ -45,12 +45,19 @@ def measured(*packages: str, children: bool = False) -> Iterator[None]:
             "cpu": _used_seconds(children) - used,
             "wall": time.perf_counter() - wall,
             "peak": _peak_bytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss),
-            "versions": {name: metadata.version(name) for name in packages},
+            "versions": {name: _version(name) for name in packages},
         }
         if side := os.environ.get("BENCH_SIDE"):
             Path(side).write_text(json.dumps(figures))
         if learned := os.environ.get("BENCH_LEARN"):
             Path(learned).write_text("\n".join(sys.modules))
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:  # an older burler's distribution has another name
+        return "?"
 
 
 def _import_what_a_run_needs() -> None:

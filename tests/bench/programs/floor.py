@@ -74,6 +74,7 @@ def big_pages(count: int) -> Callable[[], Pages]:
 
 WORKS = {
     "pages": dict_pages,
+    "patterns": dict_pages,
     "rows": dict_pages,
     "keyed": dict_pages,
     "bytes": byte_pages,

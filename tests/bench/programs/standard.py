@@ -49,6 +49,18 @@ SCHEMA: dict[str, Any] = {
     },
 }
 
+# The same, with a regular expression for each text but the longest one.
+PATTERNS: dict[str, Any] = {
+    **SCHEMA,
+    "properties": {
+        **SCHEMA["properties"],
+        "a": _or_null("string", pattern=r"^[a-z]+[0-9]*$"),
+        "b": _or_null("string", pattern=r"^[a-z]{3}$"),
+        "c": _or_null("string", pattern=r"^(?:abc|def|ghi)$"),
+        "email": _or_null("string", pattern=r"^[^@\s]+@[^@\s]+\.[a-z]{2,}$"),
+    },
+}
+
 # What differs from row to row within a page, and the tail of the row's date-time.
 _TEMPLATES = [
     (

@@ -23,6 +23,8 @@ def make_tap(work: str, count: int) -> burler.Tap:
     options: dict[str, Any] = {"key_properties": "id", "schema": standard.SCHEMA}
     if work == "keyed":
         options |= {"replication_key": "ts", "bookmark_strategy": "every_n(1000)", "order": "asc"}
+    if work == "patterns":
+        options["schema"] = standard.PATTERNS
     given = SOURCES[work](count)
 
     @tap.sync(standard.STREAM, **options)
@@ -36,6 +38,7 @@ def make_tap(work: str, count: int) -> burler.Tap:
 SOURCES: dict[str, Callable[[int], Callable[[], Any]]] = {
     "pages": lambda count: lambda: standard.pages(count),
     "rows": lambda count: lambda: standard.rows(count),
+    "patterns": lambda count: lambda: standard.pages(count),
     "keyed": lambda count: lambda: standard.rows(count),
     "big": lambda count: lambda: standard.big_rows(count),
     "bytes": lambda count: (lambda prepared: lambda: prepared)(standard.json_pages(count)),
