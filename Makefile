@@ -1,6 +1,6 @@
 # make demo   a real tap on this repository's own history: messages, lake, tables, an answer from Spark
 # make test   everything that tests need, then all tests
-# make test-jsonschema4  the tests beside jsonschema 4, which users have; the tests' own environment has 2.6
+# make test-jsonschema2  the tests beside jsonschema 2.6, which singer-python pins
 # make test-extras  burler's wheel in fresh environments: with no extra, with each alone; downloads all of them
 # make dist   the wheel and the sdist in dist/, checked
 # make storm  a thousand runs that signals and kills meet at random moments (an hour)
@@ -23,7 +23,7 @@ comma := ,
 WORKERS = $(shell $(RUN) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
-.PHONY: demo test test-jsonschema4 test-extras dist storm soak bench bench-spark check lint types docs clean
+.PHONY: demo test test-jsonschema2 test-extras dist storm soak bench bench-spark check lint types docs clean
 .DELETE_ON_ERROR:
 
 # A Python that is there but can't make environments (Debian without python3-venv) is caught by the line's end.
@@ -40,6 +40,7 @@ $(VENV)/.for-demo: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.for-test: pyproject.toml | $(VENV)/bin/python
 	@echo "== installing burler, Spark and what tests need (once; some 600 MB are downloaded)"
 	$(PIP) -e '.[lake,spark,java,test]'
+	$(PIP) -q --no-deps 'singer-python>=6.8'
 	@touch $@
 
 $(VENV)/.for-check: pyproject.toml $(VENV)/.for-test
@@ -52,16 +53,16 @@ demo: $(VENV)/.for-demo
 test: $(VENV)/.for-test
 	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# The tests' environment has jsonschema 2.6, which singer-python asks for; users have 4. It lies in a folder of its own
-# here, found first. All tests but those of programs of others, which bring their own jsonschema.
-WITH_4 = $(VENV)/jsonschema4
-$(WITH_4): $(VENV)/.for-test
-	@echo "== jsonschema 4 in $(WITH_4)"
-	@$(PIP) -q --no-warn-conflicts --target $(WITH_4) 'jsonschema>=4.18'
-	@touch $(WITH_4)
+# The tests' environment has jsonschema 4, as users have; taps on singer-python bring 2.6. It lies in a folder of its
+# own here, found first. All tests but those of programs of others, which bring their own jsonschema.
+WITH_2 = $(VENV)/jsonschema2
+$(WITH_2): $(VENV)/.for-test
+	@echo "== jsonschema 2.6 in $(WITH_2)"
+	@$(PIP) -q --no-warn-conflicts --target $(WITH_2) 'jsonschema<3'
+	@touch $(WITH_2)
 
-test-jsonschema4: $(WITH_4)
-	@PYTHONPATH=$(abspath $(WITH_4)) $(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+test-jsonschema2: $(WITH_2)
+	@PYTHONPATH=$(abspath $(WITH_2)) $(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 		--ignore tests/peers --ignore tests/spark --ignore tests/bench $(ARGS)
 
 # The tools have an environment of their own: what they need has nothing to do with the tests'. uv is quick at
