@@ -1,6 +1,5 @@
 """The docs say what is true: snippets run, settings and exit codes are all there, links lead somewhere."""
 
-import ast
 import json
 import re
 import subprocess
@@ -144,33 +143,6 @@ def test_options_of_the_styles_page_are_all_there_are():
     text = (ROOT / "docs" / "styles.md").read_text(encoding="utf-8")
     for option in OPTION_NAMES:
         assert f"`{option}`" in text, option
-
-
-def defined_in(path):
-    """The names of a file's tests; the file itself need not be imported."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
-
-
-def test_the_planning_table_names_tests_that_exist():
-    text = (ROOT / "docs" / "planning-table.md").read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| PLANNING")]
-    assert len(rows) > 40
-    for row in rows:
-        shown = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
-        assert len(shown) == 3, row
-        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", shown[2])
-        assert named or shown[2].startswith(("not yet", "rejected", "left")), row
-        for path, name in named:
-            assert (ROOT / path).exists(), path
-            assert name in defined_in(path), f"{path}::{name}"
-
-
-def test_each_snippet_of_planning_stands_in_the_table():
-    """Every test of tests/declare/test_planning.py is the proof of a row."""
-    text = (ROOT / "docs" / "planning-table.md").read_text(encoding="utf-8")
-    for name in defined_in("tests/declare/test_planning.py"):
-        assert f"tests/declare/test_planning.py::{name}`" in text, name
 
 
 class _Contacts(BaseHTTPRequestHandler):
