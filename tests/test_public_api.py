@@ -111,12 +111,15 @@ def test_tap_stays_a_facade():
     assert set(properties) == {"client", "functions", "key_properties"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_docstrings_and_annotations(path):
-    tree = ast.parse(path.read_text())
-    if tree.body:
-        assert ast.get_docstring(tree), f"{path}: the module has no docstring"
-    bare = []
+def test_docstrings_and_annotations():
+    assert [
+        f"{path.relative_to(ROOT)}: {what}" for path in MODULES for what in _bare(ast.parse(path.read_text()))
+    ] == []
+
+
+def _bare(tree: ast.Module) -> list[str]:
+    """What of a module has no docstring, or no annotation."""
+    bare = [] if not tree.body or ast.get_docstring(tree) else ["the module"]
 
     def visit(body, inside):
         for node in body:
@@ -136,7 +139,7 @@ def test_docstrings_and_annotations(path):
                     bare.append(f"{name} ->")
 
     visit(tree.body, "")
-    assert bare == []
+    return bare
 
 
 def _is_accessor(node: ast.FunctionDef) -> bool:
