@@ -121,4 +121,4 @@ docs: $(VENV)/.for-check
 check: lint types docs
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-bench .venv-soap .venv-dist demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-peers .venv-bench .venv-soap .venv-dist demo build dist docs/_build docs/reference .pytest_cache .mypy_cache .ruff_cache

@@ -374,7 +374,7 @@ def default_text(item: Field[Any]) -> str:
 
 
 def markdown_table() -> str:
-    """All settings as a Markdown table: the docs hold it, and a test keeps them equal."""
+    """All settings as a Markdown table, for the docs and ``burler about``."""
     rows = ["| setting | flag | default | does |", "|---|---|---|---|"]
     for item in fields(Settings):
         flag = "" if item.metadata["flag"] is None else f"`{option_of(item.name)}`"

@@ -7,7 +7,9 @@ import fnmatch
 import functools
 import logging
 import os
+import re
 import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -52,6 +54,23 @@ def the_log_is_as_it_was():
     for other in list(logging.root.manager.loggerDict.values()):
         if type(other).__name__ == "PySparkLogger":
             other.propagate = True
+
+
+@pytest.fixture(scope="session")
+def docs_pages(tmp_path_factory):
+    """README and all pages of the docs, made ones too, as a reader has them: place from docs/ on -> text."""
+    docs = Path(__file__).resolve().parents[1] / "docs"
+    sys.path.append(str(docs))
+    import making
+
+    reference = tmp_path_factory.mktemp("docs") / "reference"
+    making.write(reference)
+    made_pages = {f"reference/{path.relative_to(reference).as_posix()}": path for path in reference.rglob("*.md")}
+    paths = {"../README.md": docs.parent / "README.md", **{path.name: path for path in docs.glob("*.md")}, **made_pages}
+    texts = {place: path.read_text(encoding="utf-8") for place, path in paths.items()}
+    pages = {place: text for place, text in texts.items() if "/tables/" not in place}
+    include = re.compile(r"```\{include\} (\S+)\n```\n")
+    return {place: include.sub(lambda found: texts[found[1]], text) for place, text in pages.items()}
 
 
 @pytest.fixture

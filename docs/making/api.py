@@ -31,7 +31,7 @@ def _page(package: ModuleType, guide: str) -> str:
     parts = [
         f"# {package.__name__}",
         " ".join(doc.split("\n\n")[0].split()).replace("``", "`"),
-        f"How it is used: [{guide}](../{guide}).",
+        f"How it is used: [{guide}](../../{guide}).",
         "```{eval-rst}\n" + "\n".join(_directive(package, name) for name in package.__all__) + "\n```",
     ]
     return "\n\n".join(parts) + "\n"

@@ -100,7 +100,7 @@ def _page(words: list[str], command: click.Command, tap: bool = False) -> str:
         ]
         table = "\n".join(["| setting | does | default |", "|---|---|---|", *rows])
         parts += ["## Settings", "They stand in the config.", table]
-    parts += ["## Exit codes", _EXIT, "## More", f"[{_title(guide)}](../{guide})"]
+    parts += ["## Exit codes", _EXIT, "## More", f"[{_title(guide)}](../../{guide})"]
     return "\n\n".join(parts) + "\n"
 
 
@@ -182,9 +182,8 @@ def _index() -> str:
     """The page that lists all commands, with the exit codes."""
     parts = [
         "# Commands",
-        "All that `burler` does from a shell; a tap's own script is [the last one](tap-crm.md). These pages "
-        "are made from the "
-        "commands themselves, by `python docs/make_pages.py`.",
+        "All that `burler` does from a shell; a tap's own script is [the last one](tap-crm.md). "
+        "`burler COMMAND --help` has the same.",
         _toctree([*(_file(words) for words, _ in commands()), f"{TAP}.md"]),
         "| command | does |\n|---|---|\n"
         + "\n".join(
@@ -194,8 +193,7 @@ def _index() -> str:
         "## Exit codes",
         "| code | means |\n|---|---|\n" + "\n".join(f"| {code} | {_cell(text)} |" for code, text in _exit_codes()),
         "`burler verify` has 1 for a finding of severity error, with `--strict` for a warning, too. "
-        "[Errors](../errors/index.md) says "
-        "which error ends with which.",
+        "[Errors](../errors.md) says which error ends with which.",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -437,8 +437,7 @@ PAGE = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8").partition("###
 def test_the_docs_name_every_metric_and_no_other(watch: TailWatch, port: int):
     with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
         there = {name for name, _ in fetch(port) if name.startswith("burler_")}
-    table = "\n".join(line for line in PAGE.splitlines() if line.startswith("| "))
-    named = set(re.findall(r"`(burler_\w+)`", table))
+    named = set(re.findall(r"`(burler_\w+)`", module.markdown_table()))
     assert {re.sub(r"(_duration_seconds)_(count|sum)$", r"\1", name) for name in there} == named
     assert set(re.findall(r"burler_[a-z_]+", PAGE)) <= named
 
