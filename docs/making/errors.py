@@ -15,8 +15,8 @@ CLASSES = {
 _INTRO = (
     "An error of burler names the place, the fact and the cure, in at most three lines, without a traceback; "
     "`BURLER_LOG_LEVEL=DEBUG` shows that as well. The exit code is what the process ends with; where several streams "
-    "fail, the whole ends with 1. [Running](../running.md#exit-codes) says what a scheduler should make of each. In "
-    "code they stand in `burler.errors`, with the attributes that [the reference](../reference.md#errors) names."
+    "fail, the whole ends with 1. [Running](../running.md#exit-codes) says what a scheduler should make of each. The "
+    "classes stand in `burler.errors`; [the reference](../reference.md#errors) has their attributes."
 )
 
 
