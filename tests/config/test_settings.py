@@ -152,9 +152,7 @@ def test_all_that_is_wrong_is_said_at_once():
 
 def test_the_table_of_the_docs_shows_flags_and_defaults():
     rows = markdown_table().splitlines()
-    assert "| `tail_max_rounds` | `--tail-max-rounds` | none | Tail: each stream is polled so many times" in "".join(
-        rows
-    )
+    assert "| `tail_max_rounds` | `--tail-max-rounds` | none | " in "".join(rows)
     assert any(row.startswith("| `page_max_rows` |  | 1000 |") for row in rows)
     assert len(rows) == 2 + len(dataclasses.fields(Settings))
     assert option_of("tail_max_rounds") == "--tail-max-rounds"
