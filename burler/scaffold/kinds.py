@@ -14,7 +14,7 @@ class Kind:
         about: what such a tap reads, in a few words.
         description: of the generated package.
         dependencies: what it needs besides burler.
-        package_data: patterns of files in the package that are no Python.
+        schemas: whether its package has a folder of JSON Schemas.
         prepare: a command of the first run, before the tap can read anything.
         chosen: a replication key that the README speaks of; for taps whose users choose one. Else None.
     """
@@ -23,7 +23,7 @@ class Kind:
     about: str
     description: str
     dependencies: tuple[str, ...] = ()
-    package_data: tuple[str, ...] = ()
+    schemas: bool = False
     prepare: str = ""
     chosen: str | None = None
 
@@ -35,7 +35,7 @@ KINDS = {
             "rest",
             about="a REST API",
             description="Singer tap for the API of ...",
-            package_data=("schemas/*.json",),
+            schemas=True,
             prepare="python sample_server.py &",
         ),
         Kind(
@@ -51,7 +51,7 @@ KINDS = {
             about="CSV and JSON lines files of a folder",
             description="Singer tap for the files of a folder",
             dependencies=("fsspec>=2024.12", "pyarrow>=15"),
-            package_data=("schemas/*.json",),
+            schemas=True,
         ),
     )
 }

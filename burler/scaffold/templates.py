@@ -10,19 +10,18 @@ from burler.scaffold.kinds import Kind
 from burler.scaffold.names import TapName
 
 _SUFFIX = ".tmpl"
+_SCHEMAS = '\n[tool.setuptools.package-data]\n"tap_example.schemas" = ["*.json"]\n'
 
 
 def render(kind: Kind, name: TapName) -> dict[str, str]:
     """The files of a new project: relative paths (with ``/``) and their text. The README still has its places for
     what the tap says of itself: see ``readme.fill``."""
-    package_data = ""
-    if kind.package_data:
-        patterns = ", ".join(f'"{pattern}"' for pattern in kind.package_data)
-        package_data = f"\n[tool.setuptools.package-data]\n{name.package} = [{patterns}]\n"
     words = {
         "{{description}}": kind.description,
         "{{dependencies}}": ", ".join(f'"{requirement}"' for requirement in kind.dependencies),
-        "{{package_data}}": package_data,
+        # setuptools takes a folder of data for a package, and warns of one that is not named.
+        "{{packages}}": '"tap_example", "tap_example.schemas"' if kind.schemas else '"tap_example"',
+        "{{package_data}}": _SCHEMAS if kind.schemas else "",
         "tap-example": name.command,
         "tap_example": name.package,
     }
