@@ -161,6 +161,7 @@ class StreamRun:
         self._told: dict[int, Any] = {} if told is None else told  # what was said already in the run of the tap
         self._has_position = bool(self._state)
         self._incomplete = ""
+        self._unchanged = False
         self._at_end: dict[Any, Callable[[], None]] = {}
 
     @property
@@ -266,6 +267,7 @@ class StreamRun:
         """The source says that nothing has changed since the last run (HTTP 304): that this run brings no rows does
         not mean that there are none. No ACTIVATE_VERSION is sent, and the version in the state stays."""
         self._channel.not_modified(self.name)
+        self._unchanged = True
 
     def may_be_incomplete(self, why: str) -> None:
         """The source has said that there is more than was read. Rows may be missing, so nothing is to follow that needs
@@ -284,7 +286,7 @@ class StreamRun:
 
     def _call_begins(self) -> None:
         """The function is called (once more): what was said of an earlier call is over."""
-        self._incomplete = ""
+        self._incomplete, self._unchanged = "", False
         self._at_end.clear()
 
     def _call_ended(self) -> None:

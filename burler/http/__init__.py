@@ -11,8 +11,8 @@ What to open for what:
     wire                        the requests.Session behind it
     paging, paginators          pages, and how one leads to the next
     changing, misspelt          other clients on the same connections; options that are none
-    paging_hints, paging_signs  what is said where a list was read and there may be more of it
-    unfollowed                  the same of lists that an author asks for request by request
+    paging_signs                what says that a list has more rows than were read
+    unfollowed                  what is said then, of loops of pages and of an author's own requests
     stubs                       methods for endpoints
     auth and its neighbours     credentials
     conditional                 ETag and Last-Modified

@@ -17,7 +17,6 @@ from burler.http import unfollowed
 from burler.http.masking import is_secret_name, mask_url
 from burler.http.origins import joined
 from burler.http.paginators import Paginator, PagingFunction, coerce_paginator
-from burler.http.paging_hints import judge_end
 from burler.http.paging_signs import ListRead, turns_pages
 from burler.http.reply import EmptyBody, Reply
 from burler.patterns.progress import spec_of
@@ -141,7 +140,6 @@ def _loop(
         except HttpError as error:
             raise _of_page(error, number) from None
         if reply.is_page:
-            read.add(reply)
             page = as_page(reply.content)
             yield (page if path is None else JsonPage(page.data, path)), where
         try:
@@ -149,6 +147,8 @@ def _loop(
             following = paginator.following(request, reply)
         except PagingError as error:
             raise PagingError(f"{where}: {clean(str(error))}") from None
+        if reply.is_page:
+            read.add(reply)  # now: a paginator may have counted its rows
         if following is None:
             _ended(source, request, paginator, reply, read, said=said)
         request = following
@@ -165,7 +165,7 @@ def _ended(source: Source, request: Request, paginator: Paginator, reply: Reply,
     """No page follows. Where the author names the page in the request, and no paginator, a loop of his own may ask for
     the next one."""
     if said or read.pages > 1 or not turns_pages(request):
-        judge_end(source, request, paginator, reply, read)
+        unfollowed.judge_end(source, request, paginator, reply, read)
     elif reply.is_page and (run := running()) is not None:
         unfollowed.note(run, source, request, reply)
 

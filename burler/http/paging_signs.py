@@ -3,7 +3,9 @@ for it, in bodies and in headers. And how much of a list was read, to be held ag
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,15 +45,31 @@ _MIDDLE = re.compile(
 _OF_NEXT = "page|pages|records|results|items|rows|batch|set"
 _NEXT = re.compile(
     rf"(odata)?next({_OF_NEXT})?(url|uri|link|href|path|cursor|token|offset|marker|key|id|start|after|number)?"
-    r"|continue|continuation(token)?"
+    r"|continue|continuation(token)?|lastevaluatedkey"
 )
 _CURSOR = re.compile(r"cursor|pagetoken|offset|marker")
 _MORE = re.compile(rf"(has|is)?(more|next)({_OF_NEXT})?(available|incollection)?|(is)?truncated|exceededtransferlimit")
 _LAST = re.compile(r"(is)?last(page)?|done|endof(stream|list|results|data)")
 _PAGES = re.compile(r"(total|number|num)(of)?pages|pages?(count|total)|pages|lastpage(number)?")
 _PAGE = re.compile(r"(current|this)?page(number|no|num|index)?|number")
-_TOTAL = re.compile(r"total(count|results?|items|records|rows|size|elements|hits|entries|matches)|numfound")
+_ROWS = "results?|items|records|rows|elements|hits|entries|matches|objects|resources"
+_TOTAL = re.compile(
+    rf"total(number)?(of)?(count|size|{_ROWS})(count)?|(records|results|rows|hits)total|({_ROWS})filtered"
+    rf"|(nb|numberof)({_ROWS})|numfound|odatacount"
+)
+_FILTERED = re.compile(rf"({_ROWS})filtered")  # beside it other totals count what was not asked for, too
+# A field 'total' may be a sum of money. It counts rows beside the size of a page; else around the rows or under a name
+# for such things, unless it stands in an object that is a thing of its own, or speaks of money.
 _SIZES = re.compile(r"(page)?(size|limit)|perpage|itemsperpage|maxresults|offset|skip|start(at|index)?|page|count")
+
+_BESIDE = re.compile(r"meta(data)?|pag(es?|er|ing|ination|einfo(rmation)?)|hits|info|cursor|list|results?|response")
+_OF_A_THING = re.compile(
+    r"id|uuid|guid|(sub|net|gross)total|.*(currency|price|amount|tax(es)?|vat|discount|costs?|balance)"
+)
+
+_OTHER = re.compile(
+    r"(prev|first|last|self|current|this|before|total|count|num|size|per|limit|max|version|status|request|time|took)[a-z]*"
+)
 
 _HEADER = "header:"
 _OF_HEADERS = re.compile(r"x-((ms|wp|pagination)-)?", re.IGNORECASE)  # what stands before such a name
@@ -66,8 +84,8 @@ class Sign:
     """A place of a reply that says that there are more rows.
 
     Attributes:
-        place: names that lead to it in the body; of a header ``("header:Link",)``.
-        value: what stands there.
+        place: names that lead to it in the body; of a header ``("header:Link",)``, and what leads on in one of JSON.
+        value: what stands there; None for null in place of the rows.
         total: how many rows there are in all; None where it says by itself that there is a further page.
         names_a_page: it says which page comes next. Some sources do so of a page behind the last one, too, or say
             once more which one was asked for. A truth value or a count is meant as it stands.
@@ -77,6 +95,11 @@ class Sign:
     value: Any
     total: int | None = None
     names_a_page: bool = False
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is null in place of the rows."""
+        return self.value is None
 
     @property
     def header(self) -> str:
@@ -117,7 +140,7 @@ def signs_in(reply: Reply, besides: Collection[Place] = (), *, pages: int | None
                 continue
             value = _read(value)
             word = plain(name)
-            total = _total(word, value, fields, in_header=name.startswith(_HEADER))
+            total = _total(word, value, fields, box, reply.records_path)
             if total is not None:
                 found.append(Sign(place, value, total))
                 continue
@@ -142,6 +165,10 @@ def more_said(reply: Reply, *, rows: int, pages: int) -> Sign | None:
 class ListRead:
     """How much of a list was read, and how many rows it has in all, as its replies say.
 
+    Attributes:
+        pages: so many replies have come.
+        rows: so many rows; None: not known.
+
     Args:
         first: the first request, as its author made it. Where that begins in the middle of the list and nobody knows
             how much stands before it, totals say nothing.
@@ -152,53 +179,70 @@ class ListRead:
     def __init__(self, first: Request, *, params: Collection[str] = (), total: str | Place | None = None) -> None:
         self.pages = 0
         self.rows: int | None = 0
-        """None: not known."""
-        self.shrinks = False
-        """Whether the last reply has fewer rows than one before it."""
+        self._page: int | None = None  # rows of the last reply; None: not counted
+        self._page_before: int | None = None
+        self._most = 0  # of those before the last one
         self._before = _rows_before(first, {plain(name.rpartition(".")[2]) for name in params})
         self._named = (total,) if isinstance(total, str) else total
         self._totals: dict[Place, Sign] = {}
-        self._most = 0
 
-    def add(self, reply: Reply, *, totals: bool = True, count: bool = False) -> None:
+    def add(self, reply: Reply, *, count: bool = False, guessed: bool = False) -> None:
         """A reply has come. Its rows are counted where that is of use: it costs a part of what it costs to read them.
 
         Args:
-            totals: whether it is plain which rows they count. count: the rows are counted in any case.
+            count: the rows are counted in any case.
+            guessed: nobody has said where the rows are. Those of all lists in it count: whichever of them a total
+                speaks of, there is more where it says more.
         """
         self.pages += 1
-        if totals and self._before is not None and (self._totals or self.pages == 1):
+        if self._before is not None and (self._totals or self.pages == 1):
             for sign in self._totals_in(reply):
                 known = self._totals.get(sign.place)
                 # The least: what comes into the list while it is read need not be in it.
                 if known is None or (sign.total or 0) < (known.total or 0):
                     self._totals[sign.place] = sign
-        if self.rows is None or not (count or self._totals):
-            self.rows = None
-            return
-        rows = rows_in(reply)
-        self.rows = None if rows is None else self.rows + rows
-        self.shrinks = (rows or 0) < self._most
-        self._most = max(self._most, rows or 0)
+        self._most = max(self._most, self._page or 0)
+        self._page_before, self._page = self._page, None
+        if count or self._totals or reply.is_counted:
+            self._page = rows_in_lists(reply) if guessed else rows_in(reply)
+        self.rows = None if self.rows is None or self._page is None else self.rows + self._page
 
-    def more(self, reply: Reply, besides: Collection[Place] = (), *, totals: bool = True) -> Iterator[Sign]:
+    @property
+    def shrinks(self) -> bool:
+        """Whether the last reply has fewer rows than one before it."""
+        return self._page is not None and self._page < self._most
+
+    def more(
+        self, reply: Reply, besides: Collection[Place] = (), *, totals: bool = True, size: int | None = None
+    ) -> Iterator[Sign]:
         """What says that there is more than was read, behind the last reply. Nothing does if one place says clearly
         that there is not.
 
         Args:
             besides: places that are not looked at. totals: whether totals of rows are.
+            size: how many rows a full page has, if somebody says so.
         """
         found = signs_in(reply, besides, pages=None if self._before != 0 else self.pages) if reply.is_page else []
         if found is None:
             return
         behind_the_end = self.pages > 1 and rows_in(reply) == 0
         yield from (one for one in found if one.total is None and not (behind_the_end and one.names_a_page))
-        if not totals or self.rows is None:
-            return
-        for sign in self._totals.values():
+        reached = False
+        for sign in self._totals.values() if totals and self.rows is not None else ():
+            reached = reached or (self._before or 0) + (self.rows or 0) >= (sign.total or 0)
             # A reply without a row may be none of a list; not where its author says where the total stands.
-            if (self.rows or sign.place == self._named) and (self._before or 0) + self.rows < (sign.total or 0):
+            if (self.rows or sign.place == self._named) and (self._before or 0) + (self.rows or 0) < (sign.total or 0):
                 yield sign
+        if not reached and self._ends_in_null(reply, size):
+            yield Sign(reply.records_path, None)
+
+    def _ends_in_null(self, reply: Reply, size: int | None) -> bool:
+        """Whether null stands in place of the last reply's rows. Some sources write an empty list so, others a failure
+        of theirs. Behind a page that is not full it is no more than the end."""
+        if self.pages < 2 or not reply.is_page or reply.begins_at(reply.records_path) != b"null":
+            return False
+        full = self._most if self.pages > 2 else max(self._most, size or 0)
+        return self._page_before is None or self._page_before >= full
 
     def _totals_in(self, reply: Reply) -> list[Sign]:
         found = [one for one in signs_in(reply) or () if one.total is not None]
@@ -207,6 +251,12 @@ class ListRead:
             if isinstance(value, int | Decimal) and not isinstance(value, bool):
                 found.append(Sign(self._named, value, int(value)))
         return found
+
+
+def is_count_or_page(name: str) -> bool:
+    """Whether a field beside the rows is known to be something else than what leads to the next page."""
+    word = plain(name)
+    return any(names.fullmatch(word) for names in (_OTHER, _TOTAL, _PAGES, _PAGE, _SIZES))
 
 
 def turns_pages(request: Request) -> bool:
@@ -222,20 +272,34 @@ def asks_for_one(request: Request) -> bool:
     return any(value in ("0", "1") and plain(name) in LIMIT_NAMES for name, value in _asked(request))
 
 
+def size_asked(request: Request) -> int | None:
+    """How many rows a request asks for at once; None if it does not say."""
+    found = (int(value) for name, value in _asked(request) if plain(name) in LIMIT_NAMES and value.isdecimal())
+    return next(found, None)
+
+
 def rows_place(reply: Reply) -> Place | None:
     """The way to the rows where nobody says it: the body itself, or the biggest list in its first two levels; None
     where there is none."""
     if reply.begins_at(())[:1] == b"[":
         return ()
+    return max(_lists_in(reply), key=reply.size_at, default=None)
+
+
+def rows_in_lists(reply: Reply) -> int:
+    """How many items the lists have that may hold the rows."""
+    return sum(reply.length_at(place) or 0 for place in _lists_in(reply))
+
+
+def _lists_in(reply: Reply) -> list[Place]:
     boxes: list[Place] = [(), *((name,) for name in reply.names_at(())[1])]
-    lists = [
+    return [
         (*box, name)
         for box in boxes
         if reply.begins_at(box)[:1] == b"{"
         for name in reply.names_at(box)[1]
         if name and reply.begins_at((*box, name))[:1] == b"[" and name not in ("errors", "links", "warnings")
     ]
-    return max(lists, key=reply.size_at, default=None)
 
 
 def _rows_before(request: Request, params: Collection[str]) -> int | None:
@@ -278,9 +342,14 @@ def rows_in(reply: Reply) -> int | None:
 
 def _boxes(reply: Reply) -> Iterator[tuple[Place, dict[str, Any]]]:
     """What stands beside the rows: the fields of the objects around them, those of small objects in these, and in these
-    once more (``meta.pagination.total``); and the headers."""
+    once more (``meta.pagination.total``); and the headers, also what one has in JSON (``X-Pagination``)."""
     yield from _boxes_of_body(reply)
-    yield (), {f"{_HEADER}{name}": value for name, value in reply.headers.items()}
+    headers = {f"{_HEADER}{name}": value for name, value in reply.headers.items()}
+    yield (), headers
+    for name, value in headers.items():
+        if value.startswith("{") and "pag" in plain(name) and len(value) <= _MOST_BYTES:
+            with contextlib.suppress(ValueError, RecursionError):
+                yield (name,), json.loads(value, parse_float=Decimal)
 
 
 def _boxes_of_body(reply: Reply) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -324,7 +393,7 @@ def _says_more(word: str, value: Any, fields: Mapping[str, Any], pages: int | No
             return (bool(numbers or pages) and value > max([pages or 1, *numbers])) or None
         return None
     if isinstance(value, dict):  # {"href": "..."}
-        return bool(_NEXT.fullmatch(word) and any(one and isinstance(one, str | int) for one in value.values())) or None
+        return bool(_NEXT.fullmatch(word) and any(value.values())) or None
     if isinstance(value, list):  # [{"rel": "next", "href": "..."}]
         return (word in ("link", "links") and any(map(_is_next_link, value))) or None
     if not isinstance(value, str) or not value.strip():
@@ -337,13 +406,31 @@ def _says_more(word: str, value: Any, fields: Mapping[str, Any], pages: int | No
     return bool(_NEXT.fullmatch(word) or _CURSOR.fullmatch(word)) or None
 
 
-def _total(word: str, value: Any, fields: Mapping[str, Any], *, in_header: bool) -> int | None:
-    """How many rows there are in all. A field 'total' may be a sum of money; not where it stands beside the size of a
-    page."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+def _total(word: str, value: Any, fields: Mapping[str, Any], box: Place, way: Place) -> int | None:
+    """How many rows there are in all.
+
+    Args:
+        fields: those beside it, and itself. box: where they stand. way: where the rows do.
+    """
+    if isinstance(value, dict) and word == "total":  # {"value": 238, "relation": "eq"}
+        value = value.get("value")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | Decimal)
+        or not (word == "total" or _TOTAL.fullmatch(word))
+    ):
         return None
-    sized = word == "total" and (in_header or any(_SIZES.fullmatch(plain(name)) for name in fields))
-    return int(value) if sized or _TOTAL.fullmatch(word) else None
+    if not abs(value) < 10**_MOST_LETTERS or value != int(value):
+        return None
+    words = [plain(name) for name in fields]
+    if not _FILTERED.fullmatch(word) and any(map(_FILTERED.fullmatch, words)):
+        return None
+    if word != "total":
+        return int(value)
+    in_header = any(name.startswith(_HEADER) for name in (*box, *fields))
+    around = box == way[: len(box)] or bool(_BESIDE.fullmatch(plain(box[-1])))
+    counts = in_header or any(map(_SIZES.fullmatch, words)) or (around and not any(map(_OF_A_THING.fullmatch, words)))
+    return int(value) if counts else None
 
 
 def _read(value: Any) -> Any:

@@ -136,6 +136,16 @@ class Reply:
             return b"" if node is _ABSENT else json.dumps(node, default=str).encode()[:64]
         return bytes(memoryview(node)[:64]).strip()
 
+    def length_at(self, path: tuple[str, ...]) -> int | None:
+        """How many items the list at a path has; None where there is no list."""
+        parts = self._parts(path)
+        return len(parts) if isinstance(parts, list) else None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether somebody has counted its rows already."""
+        return self.records_path in self._nodes
+
     def rows_found(self) -> int:
         """How many rows there are at ``records_path``: items of an array, or JSON lines. 0 if there is null or nothing.
 

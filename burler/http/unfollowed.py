@@ -1,36 +1,124 @@
-"""Lists that an author asks for request by request (``client.json``, ``client.get``): what their replies said of more
-rows, until somebody asks for those.
+"""Lists of which more was there than was read: what is said where the reading of one has come to its end, and what the
+running stream is told.
 
-A loop of the author's own goes on with the next page: whatever else is asked for at the same path, or at the address
-that a reply named, is taken for that. What nobody has asked for when the function has come to its end may be missing.
+``judge_end`` is for loops of ``client.pages``. Lists that an author asks for request by request (``client.json``,
+``client.get``) are noted as their replies come: a loop of the author's own goes on with the next page, and whatever
+else is asked for at the same path, or at the address that a reply named, is taken for that. What nobody has asked for
+when the function has come to its end may be missing.
 """
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+import enum
+import logging
 import re
 import threading
 import weakref
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
+from burler.config.watched import clean
 from burler.context import StreamRun, running
 from burler.declare.records_path import path_of
+from burler.declare.spec import FULL_TABLE
+from burler.http.masking import mask_url
 from burler.http.origins import joined
-from burler.http.paging_hints import Unread, tell_unread, unread_of
-from burler.http.paging_signs import ListRead, Place, Sign, asks_for_one, rows_in, rows_place, signs_in
+from burler.http.paginator_counts import Offset, PageNumber, UntilEmpty
+from burler.http.paginator_cursor import Cursor
+from burler.http.paginator_links import LinkHeader, NextUrl
+from burler.http.paginators import SinglePage
+from burler.http.paging_signs import (
+    ListRead,
+    Place,
+    Sign,
+    asks_for_one,
+    is_count_or_page,
+    rows_in,
+    rows_place,
+    signs_in,
+    size_asked,
+    turns_pages,
+)
 from burler.http.reply import Reply
 from burler.patterns.progress import spec_of
+from burler.pipeline.bookmark_values import comparable
 
 if TYPE_CHECKING:
     import requests
 
+    from burler.http.paginators import Paginator
     from burler.http.request import Request
+
+logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]
 
+_OURS = (LinkHeader, NextUrl, Cursor, PageNumber, Offset)
+_HEADER = "header:"
+_NOTHING = (b"", b"null", b'""', b"false", b"[]", b"{}")
+_SIMILAR = 0.8  # 'nxt' and 'next' are; 'text' and 'next' are not
+_MOST_FORMS = 1000
+_MOST_OF_A_FORM = 10  # endpoints; there may be one for each of a thousand parents
+_OUTSIDE: dict[int, Any] = {}  # what was said outside of runs
 _MOST = 10_000  # lists of one call that are not read to their end
 _OBJECTS = re.compile(rb"\[\s*[{\[]")
 _IDS = frozenset(("id", "_id", "uuid", "guid"))
+
+
+# Where a loop of pages ends
+
+
+def judge_end(source: Any, request: Request, paginator: Paginator, reply: Reply, read: ListRead) -> None:
+    """A loop has come to its end: say so where it may have been cut, and tell the running stream. Once for an endpoint
+    of a client in a run. Not where a paginator of the author's own may stop on purpose.
+
+    Args:
+        request, reply: the last ones.
+    """
+    inner = paginator._inner if isinstance(paginator, UntilEmpty) else paginator
+    run = running()
+    if isinstance(inner, SinglePage) or (run is not None and not run._reads_all and not isinstance(inner, _OURS)):
+        return
+    path, more_path = getattr(inner, "path", None), getattr(inner, "more", None)
+    if more_path is not None and str(reply.find(more_path)).lower() in ("false", "0"):
+        return
+    besides = [_place(one) for one in (path, more_path, getattr(inner, "total_pages", None)) if one is not None]
+    backwards = "prev" in str(getattr(inner, "rel", path)).lower()
+    is_empty = inner is not paginator and read.pages > 1 and rows_in(reply) == 0
+    size = getattr(inner, "size", None) or getattr(inner, "limit", None) or size_asked(request)
+    signs = read.more(reply, besides, totals=inner is paginator, size=size)
+    sign = next((one for one in signs if one.is_null or not (is_empty or _is_blind(one, request, backwards))), None)
+    if read.pages == 1 and path is not None and reply.is_page:
+        _of_a_place(source, request, reply, inner, sign, read)
+    elif sign is not None and _is_new(source, request, ("", *sign.place)):
+        said_so = _says(sign, reply, read), _cure(sign, read, counts=isinstance(inner, PageNumber | Offset))
+        logger.warning("%s: %s, though %s. %s", _named(request), _pages(read.pages), *said_so)
+    if sign is not None:
+        _tell_run(request, _says(sign, reply, read))
+
+
+def _is_blind(sign: Sign, request: Request, backwards: bool) -> bool:
+    return sign.names_a_page and (backwards or sign.repeats(request))
+
+
+# Lists that an author asks for request by request
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """What is left of a list, for a message. The reply is not kept.
+
+    Attributes:
+        holds: whether the bookmark would pass what is left.
+    """
+
+    sign: Sign
+    says: str
+    pages: int
+    holds: bool
 
 
 class _List:
@@ -39,7 +127,8 @@ class _List:
     def __init__(self, source: Any, request: Request) -> None:
         self.source, self.request = source, request
         self.read = ListRead(request)
-        self.unread: Unread | None = None
+        self.way: Place = ()
+        self.unread: _Unread | None = None
 
 
 class Unfollowed:
@@ -47,14 +136,24 @@ class Unfollowed:
 
     def __init__(self) -> None:
         self.lists: dict[Key, _List] = {}
+        self.unchanged: list[tuple[Any, Request]] = []
         with _lock:
             _all.add(self)
 
     def __call__(self) -> None:
-        """Tell what nobody has asked for."""
+        """Tell what nobody has asked for, and which rows did not come since they have not changed."""
         for one in dict.fromkeys(self.lists.values()):
             if one.unread is not None:
-                tell_unread(one.source, one.request, one.unread)
+                _tell_unread(one.source, one.request, one.unread)
+        run = running()
+        if run is None or run._unchanged or not (run._in_block or run.replication_method == FULL_TABLE):
+            return
+        for source, request in self.unchanged:
+            why = "answered 304 (nothing has changed), and its rows did not come"
+            if _is_new(source, request, ("304",)):
+                cure = "Say stream.not_modified() if no rows come, or ask with client.conditional"
+                logger.warning("%s: %s. %s", _named(request), why, cure)
+            _tell_run(request, why)
 
 
 _lock = threading.Lock()
@@ -95,48 +194,84 @@ def answered(source: Any, request: Request, response: requests.Response, records
         records_path: the way to its rows, where the request says it; None: the source's, or the stream's.
     """
     run = running()
-    if run is None or request.method not in ("GET", "POST") or not _is_judged(run):
+    if run is None or request.method not in ("GET", "POST") or run.is_in_hook:
         return
+    if response.status_code == 304:
+        _of(run).unchanged.append((source, request))
     reply = Reply(response)
-    if not reply.is_page or reply.content[:64].lstrip()[:1] not in (b"[", b"{"):
+    if not _is_judged(run) or not reply.is_page or reply.content[:64].lstrip()[:1] not in (b"[", b"{"):
         return
-    way, plain = _rows_of(source, run, reply, records_path)
+    way, guessed = _rows_of(source, run, reply, records_path)
+    if way is None and Unfollowed in run._at_end:
+        known = _of(run).lists.get(_key(joined(source.base_url, request.path)))
+        way = known.way if known is not None and known.way and reply.begins_at(known.way) == b"null" else None
     if way is not None:
-        note(run, source, request, Reply(response, way) if way else reply, plain=plain)
+        note(run, source, request, Reply(response, way) if way else reply, guessed=guessed)
 
 
-def note(run: StreamRun, source: Any, request: Request, reply: Reply, *, plain: bool = True) -> None:
+def note(run: StreamRun, source: Any, request: Request, reply: Reply, *, guessed: bool = False) -> None:
     """A page of a list has come, for which its author has asked.
 
     Args:
-        plain: whether it is plain where its rows are, so that totals may be held against them.
+        guessed: nobody has said where its rows are.
     """
-    unfollowed: Any = run._at_end.get(Unfollowed)
-    key = _key(joined(source.base_url, request.path))
-    found = None if unfollowed is None else unfollowed.lists.get(key)
-    if not _is_judged(run) or asks_for_one(request) or (found is None and not signs_in(reply)):
+    if not _is_judged(run) or asks_for_one(request):
         return
-    if unfollowed is None:
-        unfollowed = run._at_end[Unfollowed] = Unfollowed()
+    key = _key(joined(source.base_url, request.path))
+    found = _of(run).lists.get(key) if Unfollowed in run._at_end else None
+    if found is None and not turns_pages(request) and not signs_in(reply):
+        return
+    lists = _of(run).lists
     if found is None:
-        if len(unfollowed.lists) >= _MOST:
+        if len(lists) >= _MOST:
             return
-        found = unfollowed.lists[key] = _List(source, request)
+        found = lists[key] = _List(source, request)
     elif found.request == request:  # the same once more
         found.read.rows = None
-    found.request = request
-    found.read.add(reply, totals=plain, count=True)
-    sign = next((one for one in found.read.more(reply) if _leads_on(one, request, reply, found.read)), None)
+    found.request, found.way = request, reply.records_path
+    found.read.add(reply, count=True, guessed=guessed)
+    signs = found.read.more(reply, size=size_asked(request))
+    sign = next((one for one in signs if _leads_on(one, request, reply, found.read)), None)
     if sign is None:
         return
-    found.unread = unread_of(request, sign, reply, found.read)
-    if sign.url and len(unfollowed.lists) < _MOST:
-        unfollowed.lists.setdefault(_key(urljoin(reply.url, sign.url)), found)
+    left = _left(run, reply)
+    if left is not _Left.NOTHING_NEW:
+        found.unread = _Unread(sign, _says(sign, reply, found.read), found.read.pages, holds=left is _Left.NEEDED)
+    if sign.url and len(lists) < _MOST:
+        lists.setdefault(_key(urljoin(reply.url, sign.url)), found)
+
+
+def _of(run: StreamRun) -> Unfollowed:
+    found: Any = run._at_end.get(Unfollowed) or run._at_end.setdefault(Unfollowed, Unfollowed())
+    return found  # type: ignore[no-any-return]
 
 
 def _is_judged(run: StreamRun) -> bool:
-    """Not where its author may stop on purpose, nor in a hook, which looks something up."""
-    return run._reads_all and not run.is_in_hook
+    """Not in a hook, which looks something up, nor where its author goes on from a position of his own, of which nobody
+    knows what lies behind it."""
+    return not run.is_in_hook and (run._reads_all or run.raw_bookmark is not None)
+
+
+class _Left(enum.Enum):
+    """What is left of a list behind the rows that came."""
+
+    NEEDED = "rows that no later run would ask for"
+    LATER = "rows that the next run may ask for; or nobody knows"
+    NOTHING_NEW = "rows that were there before"
+
+
+def _left(run: StreamRun, reply: Reply) -> _Left:
+    """Who goes on from a bookmark may read the newest first, and stop on purpose where he has been before. If he has
+    not come so far, the bookmark must not move to the newest. Behind rows that rise it may."""
+    if run.raw_bookmark is None:
+        return _Left.NEEDED
+    key = run.replication_key or ""
+    values = (reply.find((*reply.records_path, place, key)) for place in ("0", "-1"))
+    (kind, first), (kind_of_last, last) = map(comparable, values)
+    kind_of_bookmark, bookmark = comparable(run.raw_bookmark)
+    if not kind == kind_of_last == kind_of_bookmark or None in (first, last, bookmark) or first < last:
+        return _Left.LATER
+    return _Left.NOTHING_NEW if last <= bookmark else _Left.NEEDED
 
 
 def _leads_on(sign: Sign, request: Request, reply: Reply, read: ListRead) -> bool:
@@ -146,22 +281,22 @@ def _leads_on(sign: Sign, request: Request, reply: Reply, read: ListRead) -> boo
 
 
 def _rows_of(source: Any, run: StreamRun, reply: Reply, given: Any) -> tuple[Place | None, bool]:
-    """The way to the rows of a reply, and whether it is plain that this is it; None for one that is no list: an object
-    may hold lists, too, and name the object behind it."""
+    """The way to the rows of a reply, and whether it is guessed; None for one that is no list: an object may hold
+    lists, too, and name the object behind it."""
     if reply.begins_at(()).startswith(b"["):
-        return (), True
+        return (), False
     if given is None:
         given = getattr(source, "records_path", None)
     if given is None:
         given = getattr(spec_of(run), "records_path", None)
     way = path_of(given or ())
     if way and reply.begins_at(way).startswith(b"["):
-        return way, True
+        return way, False
     guessed = rows_place(reply)
     if guessed is None or not _OBJECTS.match(reply.begins_at(guessed)):
-        return None, False
+        return None, True
     around = (name for length in range(len(guessed)) for name in reply.names_at(guessed[:length])[1])
-    return (None if any(name.lower() in _IDS for name in around) else guessed), False
+    return (None if any(name.lower() in _IDS for name in around) else guessed), True
 
 
 def _key(url: str) -> Key:
@@ -170,3 +305,189 @@ def _key(url: str) -> Key:
     except ValueError:  # an address that is none leads nowhere
         return "", url
     return parts.netloc.rpartition("@")[2], parts.path
+
+
+def _tell_unread(source: Any, request: Request, unread: _Unread) -> None:
+    """A function has come to its end, and nobody has asked for what is left of a list."""
+    if _is_new(source, request, ("requests", *unread.sign.place)):
+        nobody, cure = ", and nobody asked for the rest", f"paginator={_paginator(unread.sign)}"
+        logger.warning(
+            "%s: %s, though %s%s. Read it with client.pages or client.rows, and %s; or "
+            "paginator=burler.http.SinglePage() if it is all",
+            _named(request),
+            _pages(unread.pages),
+            unread.says,
+            "" if unread.sign.is_null else nobody,
+            cure,
+        )
+    if unread.holds:
+        _tell_run(request, unread.says)
+
+
+# What is said
+
+
+def _tell_run(request: Request, why: str) -> None:
+    """The stream that runs here may not be whole."""
+    run = running()
+    if run is not None and not run.is_in_hook:
+        run.may_be_incomplete(f"{_named(request)}: {why}")
+
+
+def _pages(count: int) -> str:
+    return "one page was read" if count == 1 else f"{count:,} pages were read"
+
+
+def _says(sign: Sign, reply: Reply, read: ListRead) -> str:
+    if sign.is_null:
+        return f"{_where(sign)} of the last one is null and no list"
+    came = _came(sign, reply, read)
+    return f"{_where(sign)}{'' if sign.header else ' of the reply'} says that there are more{came and f': {came}'}"
+
+
+def _where(sign: Sign) -> str:
+    return (
+        f"the header '{clean(sign.header)[:100]}'"
+        if sign.header
+        else f"'{_dotted(sign.place)}'"
+        if sign.place
+        else "the body"
+    )
+
+
+def _came(sign: Sign, reply: Reply, read: ListRead) -> str:
+    """``100 of 238 rows came``; "" where nobody knows how many did."""
+    rows = read.rows
+    if rows is None and read.pages == 1:
+        rows = rows_in(reply)
+    if rows is None:
+        return ""
+    if sign.total is not None:
+        return f"{rows:,} of {sign.total:,} rows came"
+    return f"{rows:,} row{'' if rows == 1 else 's'} came"
+
+
+def _cure(sign: Sign, read: ListRead, *, counts: bool = False) -> str:
+    """What the author can do. ``counts``: the paginator goes on until a page is empty, so it did not miss the next."""
+    if sign.is_null:
+        return (
+            "Some sources write an empty list so, others a failure. Say what names the end: size=, total_pages=, "
+            "total= or more= of your paginator"
+        )
+    if read.pages == 1 and not counts:
+        return f"Say paginator={_paginator(sign)}, or paginator=burler.http.SinglePage() if it is all"
+    if sign.total is None:
+        return f"Look at what ends its pages, or say paginator={_paginator(sign)}"
+    return (
+        "Look at what ends its pages. If the source counts rows that it does not give, put "
+        "burler.http.UntilEmpty(...) around your paginator"
+    )
+
+
+def _paginator(sign: Sign) -> str:
+    """The one that follows a sign."""
+    header = sign.header.lower()
+    if header == "link":
+        return "burler.http.LinkHeader()"
+    if header and sign.names_a_page and len(sign.place) == 1:
+        return f"burler.http.Cursor('header:{sign.header}', param='{'page' if 'page' in header else '...'}')"
+    return f"burler.http.NextUrl('{_dotted(sign.place)}')" if sign.url and isinstance(sign.value, str) else "..."
+
+
+def _of_a_place(source: Any, request: Request, reply: Reply, inner: Any, sign: Sign | None, read: ListRead) -> None:
+    """The paginator looks at one place of the reply, and it names no page.
+
+    A place that is not there may be misspelt, or the source leaves it out behind its last page. It is a warning where
+    something else names more pages or has nearly its name, or where there are rows, and something beside the place
+    could be it by another name.
+    """
+    path = inner.path
+    own = path if isinstance(path, str) else ".".join(path)
+    missing, there, way = _looked_for(path, reply)
+    if not missing and sign is None:
+        return
+    others = [name for name in there if "prev" not in name.lower()]
+    similar = next(iter(difflib.get_close_matches(missing, others, n=1, cutoff=_SIMILAR)), "") if missing else ""
+    near = bool(similar) and there[similar]
+    could_be = rows_in(reply) != 0 and any(
+        _could_be(name, reply.find((*way, name)), url=isinstance(inner, NextUrl)) for name in there if way and name
+    )
+    level = logging.WARNING if sign or near or could_be else logging.INFO
+    if _is_new(source, request, (own, str(level), *list(there)[:10])):
+        names = clean(", ".join(f"'{name:.40}'" for name in list(there)[:10])) or "none"
+        logger.log(
+            level,
+            "%s: one page; nothing at '%s' of the reply names a next one%s. Names there: %s%s",
+            _named(request),
+            own,
+            "" if sign is None else f", though {_where(sign)} says that there are more",
+            names,
+            "" if sign is None else f". {'. '.join(filter(None, (_came(sign, reply, read), _cure(sign, read))))}",
+        )
+
+
+def _looked_for(path: Any, reply: Reply) -> tuple[str, dict[str, bool], Place]:
+    """The name that is missing on a way ("": none is), the names that are there and whether they have a value, and
+    where in the body these are."""
+    if _is_header(path):
+        name = path[len(_HEADER) :].strip()
+        there = {key.lower(): bool(value) for key, value in reply.headers.items()}
+        return ("" if name.lower() in there else name.lower()), there, ()
+    names = path_of(path)
+    way, found = reply.names_at(names)
+    there = {name: reply.begins_at((*way, name)) not in _NOTHING for name in found}
+    missing = len(way) < len(names) and names[len(way)] not in there
+    return (names[len(way)] if missing else ""), there, way
+
+
+def _could_be(name: str, value: Any, *, url: bool) -> bool:
+    """Whether a field may be what leads to the next page: an address, or a cursor; not one that is known to be
+    something else."""
+    if isinstance(value, bool) or is_count_or_page(name):
+        return False
+    if isinstance(value, dict):
+        return url and any(_could_be(inner, one, url=True) for inner, one in value.items())
+    return (isinstance(value, str) and "/" in value) if url else bool(value) and isinstance(value, str | int)
+
+
+def _place(path: Any) -> Place:
+    return (_HEADER + path[len(_HEADER) :].strip(),) if _is_header(path) else path_of(path)
+
+
+def _is_header(path: Any) -> bool:
+    return isinstance(path, str) and path.lower().startswith(_HEADER)
+
+
+def _named(request: Request) -> str:
+    return f"{request.method} {request.endpoint or mask_url(request.path)}"
+
+
+def _dotted(place: Place) -> str:
+    return clean(".".join(place))[:100]
+
+
+def _is_new(source: Any, request: Request, form: tuple[str, ...]) -> bool:
+    """Whether this was not said yet of an endpoint of a client in this run. Without a name for it, paths with numbers
+    in them are alike."""
+    run = running()
+    client = getattr(source, "owner", None) or getattr(source, "session", source)  # others of its settings share it
+    told = _told_of(client, _OUTSIDE if run is None else run._told)
+    endpoint = request.endpoint or re.sub(r"[^/]*\d[^/]*", "*", request.path.partition("?")[0])
+    if form not in told and len(told) >= _MOST_FORMS:
+        return False
+    endpoints = told.setdefault(form, set())
+    if endpoint in endpoints or len(endpoints) >= _MOST_OF_A_FORM:
+        return False
+    endpoints.add(endpoint)
+    return True
+
+
+def _told_of(owner: Any, told: dict[int, Any]) -> dict[tuple[str, ...], set[str]]:
+    """What was said of a client. It goes with the client: another one may get its number."""
+    number = id(owner)
+    if number not in told:
+        with contextlib.suppress(TypeError):  # some objects can't be watched
+            weakref.finalize(owner, told.pop, number, None).atexit = False
+        told[number] = {}
+    found: dict[tuple[str, ...], set[str]] = told[number]
+    return found

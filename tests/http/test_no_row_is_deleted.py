@@ -91,6 +91,6 @@ def test_no_row_is_deleted(serve, tmp_path, before, path, read, says):
         log = run()
         assert f"WARNING GET {path}: one page" in log and says in log
         assert "WARNING stream 'orders': may be incomplete" in log
-        assert "No ACTIVATE_VERSION of orders is sent" in log
+        assert "No ACTIVATE_VERSION of orders follows" in log
     assert target.deleted == []
     assert len(target.rows) == (238 if before == "whole" else 100)

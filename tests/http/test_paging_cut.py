@@ -146,6 +146,156 @@ def test_a_clear_word_that_there_is_no_more_outweighs_all(serve, caplog, beside)
     assert warnings_of(caplog) == []
 
 
+@pytest.mark.parametrize(
+    ("headers", "beside", "place"),
+    [
+        ({}, {"total": 238}, "'total' of the reply"),
+        ({}, {"meta": {"total": 238}}, "'meta.total' of the reply"),
+        ({}, {"@odata.count": 238}, "'@odata.count' of the reply"),
+        ({}, {"recordsTotal": 238}, "'recordsTotal' of the reply"),
+        ({}, {"recordsTotal": 900, "recordsFiltered": 238}, "'recordsFiltered' of the reply"),
+        ({}, {"nbHits": 238}, "'nbHits' of the reply"),
+        ({}, {"hits": {"total": {"value": 238, "relation": "eq"}}}, "'hits.total' of the reply"),
+        ({}, {"hits": {"total": 238}}, "'hits.total' of the reply"),
+        ({"X-Pagination": '{"TotalCount": 238, "PageSize": 100, "CurrentPage": 1}'}, {}, "the header 'X-Pagination'"),
+        ({"Pagination": '{"total": 238}'}, {}, "the header 'Pagination'"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_total_by_itself_is_held_against_the_rows(serve, caplog, headers, beside, place, whole):
+    shown = str(beside or headers)
+    at = "hits.hits" if "hits" in beside else "data"
+
+    def answer(asked):
+        body = {**beside, "data": ROWS if whole else ROWS[:100]}
+        if "hits" in beside:
+            body = {"hits": {**beside["hits"], "hits": body["data"]}}
+        return 200, headers, body
+
+    assert len(list(client_of(serve(answer)).rows("/orders", records_path=at))) == (238 if whole else 100), shown
+    if whole:
+        assert warnings_of(caplog) == []
+    else:
+        assert f"{place} says that there are more: 100 of 238 rows came" in said(caplog)
+
+
+@pytest.mark.parametrize(
+    ("headers", "beside", "place"),
+    [
+        ({}, {"LastEvaluatedKey": {"id": {"S": "o-100"}}}, "'LastEvaluatedKey' of the reply"),
+        ({}, {"LastEvaluatedKey": "o-100"}, "'LastEvaluatedKey' of the reply"),
+        ({}, {"value": 1, "@odata.nextLink": "https://x/orders?$skiptoken=2"}, "'@odata.nextLink' of the reply"),
+        ({"X-Pagination": '{"CurrentPage": 1, "TotalPages": 3}'}, {}, "the header 'X-Pagination'"),
+        ({"X-Pagination": '{"next_page": 2}'}, {}, "the header 'X-Pagination'"),
+        ({"X-Pagination": '{"HasNext": true}'}, {}, "the header 'X-Pagination'"),
+    ],
+    ids=str,
+)
+def test_other_names_of_a_further_page(serve, caplog, headers, beside, place):
+    client = client_of(serve(lambda asked: (200, headers, {**beside, "data": ROWS[:100]})))
+    assert len(list(client.rows("/orders", records_path="data"))) == 100
+    assert f"{place} says that there are more: 100 rows came" in said(caplog)
+
+
+@pytest.mark.parametrize(
+    ("headers", "beside"),
+    [
+        ({}, {"total": 99}),
+        ({}, {"total": "238.50"}),
+        ({}, {"total": 238.5}),
+        ({}, {"total": 238, "currency": "EUR"}),
+        ({}, {"subtotal": 200, "tax": 38, "total": 238}),
+        ({}, {"id": 7, "total": 238}),
+        ({}, {"costs": {"total": 238}}),
+        ({}, {"recordsTotal": 238, "recordsFiltered": 100}),
+        ({}, {"LastEvaluatedKey": None}),
+        ({}, {"LastEvaluatedKey": {}}),
+        ({"X-Pagination": '{"TotalCount": 100, "TotalPages": 1, "nextPageLink": ""}'}, {}),
+        ({"X-Pagination": '{"TotalCount": 238'}, {}),
+        ({"X-Pagination": "[238]"}, {}),
+        ({"X-Usage": '{"total": 238}'}, {}),
+    ],
+    ids=str,
+)
+def test_other_numbers_that_are_no_totals_of_rows(serve, caplog, headers, beside):
+    client = client_of(serve(lambda asked: (200, headers, {**beside, "data": ROWS[:100]})))
+    assert len(list(client.rows("/orders", records_path="data"))) == 100
+    assert warnings_of(caplog) == []
+
+
+def run_full_table(serve, answer, **options):
+    """A run of a full table; whether it was said to be whole."""
+    server = serve(answer)
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: client_of(server))
+
+    @tap.sync("orders", key_properties="id", schema=SCHEMA)
+    def orders(client):
+        return client.pages("/orders", records_path="data", **options)
+
+    out = run_tap(tap)
+    assert out.result.exit_code == 0
+    return out.types[-2] == "ACTIVATE_VERSION"
+
+
+def test_a_total_by_itself_keeps_a_full_table_open(serve):
+    assert not run_full_table(serve, shop(beside=lambda page: {"total": 238}))
+    assert run_full_table(serve, shop(beside=lambda page: {"total": 238}), paginator=PageNumber())
+
+
+# Pages whose rows are null
+
+
+def null_behind(*counts, beside=lambda page: {}):
+    """Pages of so many rows; what follows has null in their place."""
+
+    def answer(asked):
+        page = int(asked.query.get("page") or asked.query.get("cursor") or 1)
+        begin = sum(counts[: page - 1])
+        rows = ROWS[begin : begin + counts[page - 1]] if page <= len(counts) else None
+        return {"data": rows, "next": page + 1 if page <= len(counts) else None, **beside(page)}
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("paginator", "counts"),
+    [
+        (PageNumber(), (100, 100)),
+        (PageNumber(), (100,)),
+        (PageNumber(size=100), (100, 100)),
+        (UntilEmpty(PageNumber()), (100, 100)),
+        (Cursor("next"), (100, 100)),
+    ],
+)
+def test_null_behind_a_full_page_is_no_certain_end(serve, caplog, paginator, counts):
+    """A source that fails in its middle writes so, too."""
+    assert not run_full_table(serve, null_behind(*counts), paginator=paginator)
+    told = warnings_of(caplog)
+    pages = f"{len(counts) + 1} pages were read, though 'data' of the last one is null and no list"
+    assert any(pages in one for one in told), told
+    assert any("No ACTIVATE_VERSION of orders follows" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("paginator", "counts", "beside"),
+    [
+        (PageNumber(), (100, 38), {}),
+        (PageNumber(size=100), (38,), {}),
+        (UntilEmpty(PageNumber()), (100, 38), {}),
+        (PageNumber(), (100,), {"total": 100}),
+        (PageNumber(), (100,), {"has_more": False}),
+        (Cursor("next"), (100,), {"total_count": 100}),
+        (PageNumber(), (), {}),
+    ],
+)
+def test_null_behind_a_page_that_is_not_full_is_an_empty_list(serve, caplog, paginator, counts, beside):
+    """Sources in Go write an empty list so."""
+    assert run_full_table(serve, null_behind(*counts, beside=lambda page: beside), paginator=paginator)
+    assert warnings_of(caplog) == []
+
+
 # Where the pages end
 
 

@@ -57,7 +57,14 @@ def test_more_pages_than_the_usual_paginator_sees_are_told(serve, caplog, beside
         {"data": [{"id": 1}], "cursor": "abc", "paging": {"hasNextPage": False}},
         {"data": [{"id": 1}], "cursor": "abc", "done": True},
         {"data": [{"id": 1}], "page": 3, "pages": 3, "total": 1, "limit": 5, "offset": 0, "next": "  "},
-        {"data": [{"id": 1}], "total": 4711, "links": [{"rel": "prev", "href": "/0"}], "n" * 500: 7, "nexts": [1]},
+        {
+            "data": [{"id": 1}],
+            "price": 12,
+            "total": 4711,
+            "links": [{"rel": "prev", "href": "/0"}],
+            "n" * 500: 7,
+            "nexts": [1],
+        },
         {"data": [], "links": {"next": None}, "text": "more", "count": 7, "more_info": "see below"},
         {"data": [{"id": 1}], "": 1, "\ud800": {"": {"": "next"}}},
         [{"id": 1, "has_more": True}],
@@ -132,6 +139,25 @@ def test_a_misspelt_place_is_a_warning(serve, caplog, paginator, beside, said):
 def test_a_source_that_leaves_its_cursor_out_behind_the_last_page_is_no_warning(serve, caplog, paginator, body):
     list(client_of(serve(lambda asked: body), records_path="data").pages("/things", paginator=paginator))
     assert [record for record in caplog.records if record.levelname == "WARNING"] == []
+
+
+@pytest.mark.parametrize(
+    ("paginator", "beside"),
+    [
+        (NextUrl("paging.next"), {"paging": {}}),
+        (NextUrl("paging.next"), {"paging": {"prev": None, "total": 1, "limit": 100}}),
+        (NextUrl("paging.next"), {"paging": {"cursors": {"before": "MTA", "after": "MTA"}}}),
+        (NextUrl("paging.next"), {"paging": {"previous": "http://x/1", "self": "http://x/2", "page": 2}}),
+        (NextUrl("links.next"), {"links": {"self": "http://x/1", "first": "http://x/1", "last": "http://x/1"}}),
+        (Cursor("meta.next_cursor"), {"meta": {"count": 1, "limit": 100, "request_id": "ab12"}}),
+        (Cursor("paging.next.after"), {"paging": {"prev": {"before": "a"}}}),
+    ],
+)
+def test_a_source_that_leaves_the_place_out_beside_other_names_is_no_warning(serve, caplog, paginator, beside):
+    """Nothing else there could lead on."""
+    client = client_of(serve(lambda asked: {"data": [{"id": 1}], **beside}), records_path="data")
+    assert len(list(client.rows("/things", paginator=paginator))) == 1
+    assert warnings_of(caplog) == []
 
 
 def test_where_a_next_page_should_be_named_and_nothing_is_there_the_log_says_so_once(serve, caplog):
