@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -31,6 +31,9 @@ class Watcher(Protocol):
     def order(self, stream: str, place: str, key: str, order: str, flip: Mapping[str, Any] | None) -> None:
         """A function that says in which order its records come has given its first (no ``flip``), or two in the other
         order."""
+
+    def incomplete(self, stream: str, why: str, held: Collection[str]) -> None:
+        """Rows of a stream may be missing, so that bookmarks or closing versions of the streams ``held`` wait."""
 
 
 class Tally:

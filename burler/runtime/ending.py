@@ -203,6 +203,9 @@ def _warn_of_incomplete(sync: SyncRun) -> None:
     """What waits where sources have said that there is more than was read."""
     for name, why in sync.failures.incomplete.items():
         held = _held_back(sync, name)
+        if held and sync.engine.session.watcher is not None:
+            waiting = {*sync.line.below(name), sync.line.root}
+            sync.engine.session.watcher.incomplete(name, why, waiting)
         if held and _first_time(sync, f"incomplete {name}"):
             logger.warning("stream '%s': may be incomplete (%s). %s", name, why, " ".join(held))
 

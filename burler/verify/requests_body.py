@@ -140,8 +140,10 @@ class Reading:
 def _more(reply: Reply) -> list[tuple[str, Any]]:
     """Fields and headers that may lead on. Some only count (a total): who knows which page it was can say what that
     means."""
-    signs = signs_in(reply) or []
-    return [(one.header.title() or ".".join(one.place), one.url or one.value) for one in signs]
+    return [
+        (".".join([one.header.title() or one.place[0], *one.place[1:]]), one.total or one.url or one.value)
+        for one in signs_in(reply) or []
+    ]
 
 
 class _AnyCase(dict[str, str]):

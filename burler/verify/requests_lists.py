@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, urljoin
 
+from burler.http.masking import is_secret_name
 from burler.http.paging_signs import LIMIT_NAMES, plain
 from burler.verify.requests_asked import Asked, number_of, parts_of
 from burler.verify.requests_body import Told
@@ -134,9 +135,9 @@ def _leads_on(asked: Asked, paged: Paged | None, series: Series | None, rows: in
 
 
 def _asks_for_all(asked: Asked) -> bool:
-    """Whether a request leaves nothing out, so that totals speak of what it asks for."""
+    """Whether a request leaves nothing out, so that totals speak of what it asks for. Who asks leaves nothing out."""
     pairs = parse_qsl(asked.parts.query)
-    return all(plain(name) in LIMIT_NAMES and value not in ("0", "1") for name, value in pairs)
+    return all(value not in ("0", "1") if plain(name) in LIMIT_NAMES else is_secret_name(name) for name, value in pairs)
 
 
 def _in_body(body: Any, value: str) -> bool:

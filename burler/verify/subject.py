@@ -21,6 +21,7 @@ class RunEnd:
         patches: by stream: a schema that would have kept what the stream's own has dropped.
         orders: by stream: where the order of an ``ensure_ordering`` turned.
         unchecked: rules that could not be looked at, with the reason.
+        held: streams of which burler itself has held back a bookmark or a closing version, since rows may be missing.
         exclusive: streams that say of themselves that they go on behind their bookmark.
         lookbacks: by stream: how far before its bookmark a run begins on purpose, in seconds or in the key's numbers.
     """
@@ -33,6 +34,7 @@ class RunEnd:
     unchecked: Mapping[str, str] = field(default_factory=dict)
     lookbacks: Mapping[str, float] = field(default_factory=dict)
     exclusive: Collection[str] = ()
+    held: Collection[str] = ()
 
     @property
     def whole(self) -> bool:

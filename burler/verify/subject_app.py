@@ -120,6 +120,10 @@ class AppSubject:
                 ended_well=lambda stream: how == "succeeded" or (how == "failed" and stream not in result.errors),
                 resumed=state is not None,
             )
+        for stream, why in watcher.incomplete_streams.items():
+            if not any((one.code, one.stream) == ("H709", stream) for one in findings):
+                endpoint, colon, _ = why.partition(": ")
+                findings.add("H709", f"{why}.", stream=stream, path=endpoint if colon else None)
         if not watcher.ordered:
             unchecked["O401"] = "no function that declares an order (burler.verify.ensure_ordering) gave a record"
         return RunEnd(
@@ -130,6 +134,7 @@ class AppSubject:
             orders=watcher.orders,
             unchecked=unchecked,
             lookbacks=_lookbacks_of(session.specs),
+            held=watcher.held,
             exclusive={name for name, spec in session.specs.items() if spec.resume == "exclusive"},
         )
 
@@ -225,6 +230,8 @@ class Watching:
         self.patches: dict[str, dict[str, Any]] = {}
         self.orders: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self.ordered = False
+        self.incomplete_streams: dict[str, str] = {}
+        self.held: set[str] = set()
         self._findings, self._watch_requests = findings, watch_requests
         self._lock = threading.Lock()
 
@@ -253,6 +260,12 @@ class Watching:
                     name: None if value is None else str(value)[:100] for name, value in flip.items() if name != "row"
                 }
                 self.orders[stream].append({"function": place, "key": key, "order": order, "row": flip["row"], **shown})
+
+    def incomplete(self, stream: str, why: str, held: Collection[str]) -> None:
+        """See there."""
+        with self._lock:
+            self.incomplete_streams.setdefault(stream, why)
+            self.held.update(held)
 
 
 def _tell_failures(findings: Findings, run: str, errors: Mapping[str, BaseException]) -> None:

@@ -134,7 +134,7 @@ class _Verifying:
             return enough or (seconds is not None and time.monotonic() - began >= seconds)
 
         end = self.subject.sync(check, findings, options, run=run, catalog=selected, state=state, stop=stop)
-        check.finish(whole=end.whole, nothing_new=nothing_new)
+        check.finish(whole=end.whole, nothing_new=nothing_new, held=end.held)
         facts = facts_of(
             check,
             run,
@@ -170,7 +170,16 @@ class _Verifying:
         name = f"resumed from STATE {state.number} of {first.states.count}"
 
         def look(resumed: MessageCheck) -> None:
-            compare(first, state, resumed, self.findings, last=last, lookbacks=end.lookbacks, exclusive=end.exclusive)
+            compare(
+                first,
+                state,
+                resumed,
+                self.findings,
+                last=last,
+                lookbacks=end.lookbacks,
+                exclusive=end.exclusive,
+                held=end.held,
+            )
 
         def look_at_part(resumed: MessageCheck) -> bool:
             return compare_stopped(first, state, resumed, self.findings, exclusive=end.exclusive)

@@ -468,3 +468,51 @@ def test_verify_calls_it_an_error(serve):
         found = {one.code: one for one in verify_tap(tap, select=["H709"]).findings}
         assert str(found["H709"].severity) == "error"
         assert f"its '{next(iter(headers))}' says that there is more" in found["H709"].message
+
+
+TIMED = {"properties": {"id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize("options", [{}, {"replication_key": "at", "schema": TIMED}])
+def test_verify_tells_the_cause_alone(serve, options, by_hand):
+    """burler holds back the closing version, or the bookmark: that is no fault of its own."""
+    rows = [{"id": n, "at": f"2026-01-01T00:{n // 60:02}:{n % 60:02}Z"} for n in range(238)][::-1]
+    server = serve(shop(lambda page: {"X-Total-Count": "238"}, rows=rows))
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: client_of(server))
+
+    @tap.sync("orders", **{"key_properties": "id", "schema": SCHEMA, **options})
+    def orders(client):
+        return client.json("/orders") if by_hand else client.pages("/orders", paginator=Cursor("next"))
+
+    found = {one.code for one in verify_tap(tap, select=["H", "M212", "B"]).findings}
+    assert found == {"H709"}
+
+
+def test_verify_tells_what_only_burler_has_seen(serve):
+    """Null behind a full page names no further page that somebody could have asked for."""
+    server = serve(null_behind(100))
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: client_of(server))
+
+    @tap.sync("orders", key_properties="id", schema=SCHEMA)
+    def orders(client):
+        return client.pages("/orders", paginator=PageNumber(), records_path="data")
+
+    (found,) = verify_tap(tap, select=["H", "M212", "B"]).findings
+    assert (found.code, found.stream) == ("H709", "orders")
+    assert "GET /orders: 'data' of the last one is null and no list" in found.message
+
+
+def test_verify_sees_a_total_beside_a_key_in_the_query(serve):
+    server = serve(shop(beside=lambda page: {"total": 238}))
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: __import__("requests").Session())
+
+    @tap.sync("orders", key_properties="id", schema=SCHEMA)
+    def orders(client):
+        return client.get(f"{server.url}/orders", params={"api_key": "s3cr3t-0123456789", "limit": 100}).json()["data"]
+
+    (found,) = verify_tap(tap, select=["H709"]).findings
+    assert "its 'total' says that there is more" in found.message and "s3cr3t" not in str(found)
