@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import burler
+from burler.patterns import windows
 from burler.testing import run_tap
 
 DATE_TIME = {"type": "string", "format": "date-time"}
@@ -135,6 +136,45 @@ def test_the_lookback_is_spelled_as_the_bookmark_is():
     second = run_tap(tap, state=run_tap(tap).result.state)
     assert source.asked == [None, "2026-01-01T00:00:04.000Z"]
     assert len(second.records("rows")) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "ids"),
+    [
+        ({}, "2026-01-01T00:00:05Z", [2]),  # which is why docs/bookmarks.md names the other two
+        ({"lookback": 1}, "2026-01-01T00:00:04Z", [2, 3]),
+        ({"bookmark_format": "%Y-%m-%dT%H:%M:%S.%3fZ"}, "2026-01-01T00:00:05.000Z", [2, 3]),
+    ],
+)
+@pytest.mark.parametrize("order", ["asc", "none"])
+def test_a_source_that_writes_fractions_only_where_there_are_some(options, asked, ids, order):
+    source = TextSource(FOUR, "2026-01-01T00:00:05Z")
+    tap = tap_on(source, order=order, on_unsorted="end_of_sync", **options)
+    first = run_tap(tap)
+    source.rows.append({"id": 3, "at": LATER})
+    second = run_tap(tap, state=first.result.state)
+    assert source.asked == [None, asked]
+    assert sorted(row["id"] for row in second.records("rows")) == ids
+
+
+def test_windows_over_such_a_source_have_fractions_by_their_form():
+    """The edge between two runs is where a row would be lost."""
+    source = TextSource(FOUR, FIVE)
+    moment = dt.timedelta(seconds=1)
+    for form, ids in (({}, []), ({"bookmark_format": "%Y-%m-%dT%H:%M:%S.%3fZ"}, [3])):
+        now = [MOMENT]
+        tap = burler.tap("tap-x")
+
+        @tap.sync("rows", key_properties="id", replication_key="at", bookmark_strategy="manual", schema=SCHEMA, **form)
+        def rows(stream, now=now):
+            for window in windows(stream, moment, start="2026-01-01T00:00:04Z", now=lambda: now[0]):
+                yield [row for row in source.rows if window.start <= row["at"] < window.end]
+
+        first = run_tap(tap)
+        source.rows = [*source.rows[:2], {"id": 3, "at": LATER}]
+        now[0] = MOMENT + 2 * moment
+        again = run_tap(tap, state=first.result.state)
+        assert [row["id"] for row in again.records("rows") if row["id"] == 3] == ids
 
 
 def test_a_signpost_is_spelled_as_the_rows_are():
