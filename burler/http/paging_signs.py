@@ -213,7 +213,13 @@ class ListRead:
         return self._page is not None and self._page < self._most
 
     def more(
-        self, reply: Reply, besides: Collection[Place] = (), *, totals: bool = True, size: int | None = None
+        self,
+        reply: Reply,
+        besides: Collection[Place] = (),
+        *,
+        totals: bool = True,
+        size: int | None = None,
+        ended: bool = False,
     ) -> Iterator[Sign]:
         """What says that there is more than was read, behind the last reply. Nothing does if one place says clearly
         that there is not.
@@ -221,9 +227,14 @@ class ListRead:
         Args:
             besides: places that are not looked at. totals: whether totals of rows are.
             size: how many rows a full page has, if somebody says so.
+            ended: a place among ``besides`` says that there is no more.
         """
+        null = reply.is_page and reply.begins_at(reply.records_path) == b"null"
+        if null and _speaks_of_an_error(reply):
+            yield Sign(reply.records_path, None)
+            return
         found = signs_in(reply, besides, pages=None if self._before != 0 else self.pages) if reply.is_page else []
-        if found is None:
+        if found is None or ended:
             return
         behind_the_end = self.pages > 1 and rows_in(reply) == 0
         yield from (one for one in found if one.total is None and not (behind_the_end and one.names_a_page))
@@ -233,16 +244,10 @@ class ListRead:
             # A reply without a row may be none of a list; not where its author says where the total stands.
             if (self.rows or sign.place == self._named) and (self._before or 0) + (self.rows or 0) < (sign.total or 0):
                 yield sign
-        if not reached and self._ends_in_null(reply, size):
-            yield Sign(reply.records_path, None)
-
-    def _ends_in_null(self, reply: Reply, size: int | None) -> bool:
-        """Whether null stands in place of the last reply's rows. Some sources write an empty list so, others a failure
-        of theirs. Behind a page that is not full it is no more than the end."""
-        if self.pages < 2 or not reply.is_page or reply.begins_at(reply.records_path) != b"null":
-            return False
+        # Some sources write an empty list so, others a failure. Behind a page that is not full it is merely the end.
         full = self._most if self.pages > 2 else max(self._most, size or 0)
-        return self._page_before is None or self._page_before >= full
+        if null and self.pages > 1 and not reached and (self._page_before is None or self._page_before >= full):
+            yield Sign(reply.records_path, None)
 
     def _totals_in(self, reply: Reply) -> list[Sign]:
         found = [one for one in signs_in(reply) or () if one.total is not None]
@@ -284,6 +289,16 @@ def rows_place(reply: Reply) -> Place | None:
     if reply.begins_at(())[:1] == b"[":
         return ()
     return max(_lists_in(reply), key=reply.size_at, default=None)
+
+
+def _speaks_of_an_error(reply: Reply) -> bool:
+    return any(
+        plain(name) in ("error", "errors", "fault", "exception") and reply.find((*way, name))
+        for way, names in map(
+            reply.names_at, (reply.records_path[:length] for length in range(len(reply.records_path)))
+        )
+        for name in names
+    )
 
 
 def rows_in_lists(reply: Reply) -> int:

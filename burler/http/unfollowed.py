@@ -73,30 +73,32 @@ _IDS = frozenset(("id", "_id", "uuid", "guid"))
 
 def judge_end(source: Any, request: Request, paginator: Paginator, reply: Reply, read: ListRead) -> None:
     """A loop has come to its end: say so where it may have been cut, and tell the running stream. Once for an endpoint
-    of a client in a run. Not where a paginator of the author's own may stop on purpose.
+    of a client in a run. A paginator of the author's own may stop on purpose where a run goes on from a bookmark.
 
     Args:
         request, reply: the last ones.
     """
     inner = paginator._inner if isinstance(paginator, UntilEmpty) else paginator
     run = running()
-    if isinstance(inner, SinglePage) or (run is not None and not run._reads_all and not isinstance(inner, _OURS)):
+    left = _Left.NEEDED
+    if run is not None and not isinstance(inner, (SinglePage, *_OURS)):
+        left = _left(run, reply) if _is_judged(run) else _Left.NOTHING_NEW
+    if left is _Left.NOTHING_NEW:
         return
     path, more_path = getattr(inner, "path", None), getattr(inner, "more", None)
-    if more_path is not None and str(reply.find(more_path)).lower() in ("false", "0"):
-        return
     besides = [_place(one) for one in (path, more_path, getattr(inner, "total_pages", None)) if one is not None]
     backwards = "prev" in str(getattr(inner, "rel", path)).lower()
-    is_empty = inner is not paginator and read.pages > 1 and rows_in(reply) == 0
+    is_last = isinstance(inner, SinglePage) or (inner is not paginator and read.pages > 1 and rows_in(reply) == 0)
+    ended = more_path is not None and str(reply.find(more_path)).lower() in ("false", "0")
     size = getattr(inner, "size", None) or getattr(inner, "limit", None) or size_asked(request)
-    signs = read.more(reply, besides, totals=inner is paginator, size=size)
-    sign = next((one for one in signs if one.is_null or not (is_empty or _is_blind(one, request, backwards))), None)
-    if read.pages == 1 and path is not None and reply.is_page:
+    signs = read.more(reply, besides, totals=inner is paginator, size=size, ended=ended)
+    sign = next((one for one in signs if one.is_null or not (is_last or _is_blind(one, request, backwards))), None)
+    if read.pages == 1 and path is not None and reply.is_page and not ended and not (sign and sign.is_null):
         _of_a_place(source, request, reply, inner, sign, read)
     elif sign is not None and _is_new(source, request, ("", *sign.place)):
         said_so = _says(sign, reply, read), _cure(sign, read, counts=isinstance(inner, PageNumber | Offset))
         logger.warning("%s: %s, though %s. %s", _named(request), _pages(read.pages), *said_so)
-    if sign is not None:
+    if sign is not None and left is _Left.NEEDED:
         _tell_run(request, _says(sign, reply, read))
 
 

@@ -236,7 +236,7 @@ def run_full_table(serve, answer, **options):
 
     out = run_tap(tap)
     assert out.result.exit_code == 0
-    return out.types[-2] == "ACTIVATE_VERSION"
+    return out.types[-2] == "ACTIVATE_VERSION" and out.types.count("ACTIVATE_VERSION") == 2  # the first opens it
 
 
 def test_a_total_by_itself_keeps_a_full_table_open(serve):
@@ -278,9 +278,22 @@ def test_null_behind_a_full_page_is_no_certain_end(serve, caplog, paginator, cou
     assert any("No ACTIVATE_VERSION of orders follows" in one for one in told)
 
 
+@pytest.mark.parametrize("error", [{"error": "timeout"}, {"errors": [{"code": 7}]}, {"error": {"code": 7}, "total": 0}])
+@pytest.mark.parametrize(
+    ("paginator", "counts"),
+    [(None, ()), (Cursor("next"), ()), (SinglePage(), ()), (PageNumber(), (100, 38)), (Cursor("next", more="m"), (9,))],
+)
+def test_null_beside_an_error_is_no_empty_table(serve, caplog, error, paginator, counts):
+    """Though the status is 200; else targets would delete all that they have."""
+    beside = lambda page: {**error, "m": False} if page > len(counts) else {"m": True}  # noqa: E731
+    assert not run_full_table(serve, null_behind(*counts, beside=beside), paginator=paginator)
+    assert "'data' of the last one is null and no list" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("paginator", "counts", "beside"),
     [
+        (PageNumber(), (), {"error": None, "errors": []}),
         (PageNumber(), (100, 38), {}),
         (PageNumber(size=100), (38,), {}),
         (UntilEmpty(PageNumber()), (100, 38), {}),
@@ -293,6 +306,12 @@ def test_null_behind_a_full_page_is_no_certain_end(serve, caplog, paginator, cou
 def test_null_behind_a_page_that_is_not_full_is_an_empty_list(serve, caplog, paginator, counts, beside):
     """Sources in Go write an empty list so."""
     assert run_full_table(serve, null_behind(*counts, beside=lambda page: beside), paginator=paginator)
+    assert warnings_of(caplog) == []
+
+
+def test_null_where_the_paginator_s_own_place_says_the_end(serve, caplog):
+    answer = null_behind(100, 100, beside=lambda page: {"more": page < 3})
+    assert run_full_table(serve, answer, paginator=Cursor("next", more="more"))
     assert warnings_of(caplog) == []
 
 

@@ -230,6 +230,30 @@ def test_the_newest_of_a_list_that_was_not_read_to_the_bookmark_move_no_bookmark
     assert "Its bookmark stays at" in caplog.text
 
 
+def test_a_paginator_of_the_author_s_own_is_judged_likewise(serve, caplog):
+    """It stops at the bookmark on purpose, or before it."""
+
+    def orders(client, stream):
+        def following(request, reply):
+            page = int((request.params or {}).get("page", 1))
+            return {"page": page + 1} if page < last[0] else None
+
+        return client.pages("/orders", paginator=following, records_path="items")
+
+    rows = timed(0, 142)[::-1]
+
+    def answer(asked):
+        begin = (int(asked.query.get("page", 1)) - 1) * 50
+        return {"total": 142, "items": rows[begin : begin + 50]}
+
+    last = [1]
+    for last[0], whole in ((1, False), (2, True)):
+        caplog.clear()
+        out = orders_of(serve, answer, orders, BEFORE, **AT)
+        assert (out.states[-1] != BEFORE) is whole
+        assert (MORE in caplog.text) is not whole
+
+
 def test_who_has_read_the_newest_down_to_the_bookmark_hears_nothing(serve, caplog):
     rows = timed(0, 142)[::-1]
     bodies = {"1": rows[:50], "2": rows[50:100]}
