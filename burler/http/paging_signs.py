@@ -64,7 +64,7 @@ _SIZES = re.compile(r"(page)?(size|limit)|perpage|itemsperpage|maxresults|offset
 
 _BESIDE = re.compile(r"meta(data)?|pag(es?|er|ing|ination|einfo(rmation)?)|hits|info|cursor|list|results?|response")
 _OF_A_THING = re.compile(
-    r"id|uuid|guid|(sub|net|gross)total|.*(currency|price|amount|tax(es)?|vat|discount|costs?|balance)"
+    r"id|uuid|guid|name|title|number|email|(sub|net|gross)total|.*(currency|price|amount|tax(es)?|vat|discount|costs?|balance)"
 )
 
 _OTHER = re.compile(

@@ -207,6 +207,7 @@ def test_other_names_of_a_further_page(serve, caplog, headers, beside, place):
         ({}, {"total": 238, "currency": "EUR"}),
         ({}, {"subtotal": 200, "tax": 38, "total": 238}),
         ({}, {"id": 7, "total": 238}),
+        ({}, {"number": "A-7", "total": 238}),
         ({}, {"costs": {"total": 238}}),
         ({}, {"recordsTotal": 238, "recordsFiltered": 100}),
         ({}, {"LastEvaluatedKey": None}),
