@@ -61,7 +61,6 @@ _FILTERED = re.compile(rf"({_ROWS})filtered")  # beside it other totals count wh
 # A field 'total' may be a sum of money. It counts rows beside the size of a page; else around the rows or under a name
 # for such things, unless it stands in an object that is a thing of its own, or speaks of money.
 _SIZES = re.compile(r"(page)?(size|limit)|perpage|itemsperpage|maxresults|offset|skip|start(at|index)?|page|count")
-
 _BESIDE = re.compile(r"meta(data)?|pag(es?|er|ing|ination|einfo(rmation)?)|hits|info|cursor|list|results?|response")
 _OF_A_THING = re.compile(
     r"id|uuid|guid|name|title|number|email|(sub|net|gross)total|.*(currency|price|amount|tax(es)?|vat|discount|costs?|balance)"
@@ -210,7 +209,11 @@ class ListRead:
     @property
     def shrinks(self) -> bool:
         """Whether the last reply has fewer rows than one before it."""
-        return self._page is not None and self._page < self._most
+        return self.is_shorter_than(self._most)
+
+    def is_shorter_than(self, size: int | None) -> bool:
+        """Whether the last reply is known to have fewer rows."""
+        return self._page is not None and self._page < (size or 0)
 
     def more(
         self,

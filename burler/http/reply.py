@@ -143,8 +143,8 @@ class Reply:
 
     @property
     def is_counted(self) -> bool:
-        """Whether somebody has counted its rows already."""
-        return self.records_path in self._nodes
+        """Whether somebody has split its rows already, so that to count them costs nothing."""
+        return isinstance(self._nodes.get(self.records_path), list)
 
     def rows_found(self) -> int:
         """How many rows there are at ``records_path``: items of an array, or JSON lines. 0 if there is null or nothing.

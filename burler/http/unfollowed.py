@@ -80,10 +80,8 @@ def judge_end(source: Any, request: Request, paginator: Paginator, reply: Reply,
     """
     inner = paginator._inner if isinstance(paginator, UntilEmpty) else paginator
     run = running()
-    left = _Left.NEEDED
-    if run is not None and not isinstance(inner, (SinglePage, *_OURS)):
-        left = _left(run, reply) if _is_judged(run) else _Left.NOTHING_NEW
-    if left is _Left.NOTHING_NEW:
+    may_stop = run is not None and not isinstance(inner, (SinglePage, *_OURS))
+    if run is not None and may_stop and not _is_judged(run):
         return
     path, more_path = getattr(inner, "path", None), getattr(inner, "more", None)
     besides = [_place(one) for one in (path, more_path, getattr(inner, "total_pages", None)) if one is not None]
@@ -93,6 +91,9 @@ def judge_end(source: Any, request: Request, paginator: Paginator, reply: Reply,
     size = getattr(inner, "size", None) or getattr(inner, "limit", None) or size_asked(request)
     signs = read.more(reply, besides, totals=inner is paginator, size=size, ended=ended)
     sign = next((one for one in signs if one.is_null or not (is_last or _is_blind(one, request, backwards))), None)
+    left = _left(run, reply) if run is not None and may_stop and sign is not None else _Left.NEEDED
+    if left is _Left.NOTHING_NEW:
+        return
     if read.pages == 1 and path is not None and reply.is_page and not ended and not (sign and sign.is_null):
         _of_a_place(source, request, reply, inner, sign, read)
     elif sign is not None and _is_new(source, request, ("", *sign.place)):
@@ -198,7 +199,7 @@ def answered(source: Any, request: Request, response: requests.Response, records
     run = running()
     if run is None or request.method not in ("GET", "POST") or run.is_in_hook:
         return
-    if response.status_code == 304:
+    if response.status_code == 304 and len(_of(run).unchanged) < _MOST:
         _of(run).unchanged.append((source, request))
     reply = Reply(response)
     if not _is_judged(run) or not reply.is_page or reply.content[:64].lstrip()[:1] not in (b"[", b"{"):
@@ -233,7 +234,7 @@ def note(run: StreamRun, source: Any, request: Request, reply: Reply, *, guessed
     found.request, found.way = request, reply.records_path
     found.read.add(reply, count=True, guessed=guessed)
     signs = found.read.more(reply, size=size_asked(request))
-    sign = next((one for one in signs if _leads_on(one, request, reply, found.read)), None)
+    sign = next((one for one in signs if _leads_on(one, run, request, reply, found.read)), None)
     if sign is None:
         return
     left = _left(run, reply)
@@ -276,9 +277,11 @@ def _left(run: StreamRun, reply: Reply) -> _Left:
     return _Left.NOTHING_NEW if last <= bookmark else _Left.NEEDED
 
 
-def _leads_on(sign: Sign, request: Request, reply: Reply, read: ListRead) -> bool:
-    """Whether a sign is meant. A page that is not full is the last one for many authors, whatever the body says."""
-    blind = sign.names_a_page and (sign.repeats(request) or (read.shrinks and not sign.header))
+def _leads_on(sign: Sign, run: StreamRun, request: Request, reply: Reply, read: ListRead) -> bool:
+    """Whether a sign is meant. A page that is not full is the last one for many authors, whatever the body says. In
+    runs that go on from a bookmark the first page often is."""
+    short = read.shrinks or (run.raw_bookmark is not None and read.is_shorter_than(size_asked(request)))
+    blind = sign.names_a_page and (sign.repeats(request) or (short and not sign.header))
     return not blind and not (read.pages == 1 and rows_in(reply) == 0)
 
 

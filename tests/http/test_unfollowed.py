@@ -282,6 +282,22 @@ def test_the_oldest_of_what_is_new_are_told_and_the_next_run_goes_on_behind_them
     assert f"{MORE}: 50 of 81 rows came" in caplog.text and "may be incomplete" not in caplog.text
 
 
+def test_a_page_that_is_not_full_is_the_last_one_also_where_a_run_goes_on(serve, caplog):
+    """The source names a next page for ever, so its author looks at the rows."""
+
+    def orders(client, stream):
+        page, rows = 1, []
+        while page == 1 or len(rows) == 100:
+            rows = client.json("/orders", params={"since": stream.bookmark, "limit": 100, "page": page})["items"]
+            yield from rows
+            page += 1
+
+    body = {"next": "/orders?page=2", "items": timed(61, 66)[::-1]}
+    out = orders_of(serve, lambda asked: body, orders, BEFORE, **AT)
+    assert out.states[-1]["bookmarks"]["orders"]["at"] == "2026-01-01T01:05:00Z"
+    assert warnings_of(caplog) == []
+
+
 def test_keys_that_stand_elsewhere_are_told_at_least(serve, caplog):
     """Nobody knows how far its author has read."""
 
