@@ -91,6 +91,17 @@ def test_an_email_pattern_of_many_ways_is_of_python_up_to_a_length_that_addresse
         ("^(?:a{1,60}){1,60}$", "a" * 200 + "!"),
         (r"^(\w+\s)*\1$", "word " * 1_000),
         (r"(?=(a+)+$)", "a" * 40 + "!"),
+        ("a*a*a*a*b", "a" * 100_000),
+        ("a?" * 30 + "a" * 30, "a" * 29),
+        ("^(?:a?b?c?d?e?f?){64}$", "abcdef" * 60 + "!"),
+        ("^(?:(?:^|)){30}b", "a"),
+        ("^(?:(?:^|){5}){5}b", "a"),
+        ("(?:(a+)+b)*", "a" * 40),
+        ("(.*)*x", "a" * 100_000),
+        (r"^(?:\w+\s?)*$", "word " * 100_000 + "!"),
+        (r"^(?:(?=.*x)a)*$", "a" * 100_000),
+        (r"(\w+)\s\1", "a " * 100_000),
+        (r"^((.){2}){2,}", "a" * 4_000_000),
         (r"(?:[a-q][^u-z]{13}x|a[ab]{0,500}c|b[ab]{500}d)", "ab" * 500_000),
     ],
 )
@@ -118,6 +129,7 @@ def test_repeats_in_repeats_are_read_at_once(pattern):
         (r"^(?=(a+)+$)", "no text is held against it"),
         (r"(?=.*x).*y", "no text of more than 1195 characters is held against it"),
         (r"^(\ba+)+$", r"RE2, which never does, has another \b, another (?m), and another $ before the end."),
+        (r"(?i)^(?:a+\b)+$", "has another \\b"),
         (r"^(a+)+$b?", "another $ before the end. Write it"),
         (
             r"^((a+)+b){1,2000}$",
@@ -160,6 +172,7 @@ def test_msgspec_measures_a_text_before_it_runs_the_pattern():
 LETTERS = "ab-_1 \n\t\x1c\r.éßİı٣²K😀"
 ATOMS = [
     *("a", "b", "-", "1", " ", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", ".", "[ab]", "[^a]", r"[\w-]", r"[^\d\s]"),
+    *("(?i:b)", "(?i:k)", "(?i:[^a])", "(?i:ß)", "(?i:[i-k])", r"(?a:\w)"),
     *("é", "[à-ÿ]", r"\n", r"\x41", "[a-c1]", r"\.", r"[\D]", r"[^\n]", "ß", "٣", r"\u0130", "[]a]", "😀", r"[^\W\d_]"),
 ]
 QUANTIFIERS = ["*", "+", "?", "{2}", "{1,3}", "{2,}", "{0,2}", "*?", "+?", "??"]
@@ -205,6 +218,10 @@ PIECES = [
     "a*",
     "b+",
     r"[^-]+",
+    r"(?:-|$)",
+    r"(?:^|b)",
+    r"\s*",
+    r"\b",
     "(?=.*b)",
     "(?!ab)",
 ]
