@@ -282,7 +282,8 @@ class StreamRun:
     def _reads_all(self) -> bool:
         """Whether all rows are to be read. Who goes on from a bookmark, or a position of his own, may read the newest
         first, and stop on purpose where he has been before."""
-        return self._bookmark is None and (self.replication_method == "FULL_TABLE" or not self._has_position)
+        begins = self._bookmark is None or self._bookmark == self.start_date
+        return begins and (self.replication_method == "FULL_TABLE" or not self._has_position)
 
     def _call_begins(self) -> None:
         """The function is called (once more): what was said of an earlier call is over."""

@@ -25,6 +25,11 @@ class LogSettings:
 log_settings = LogSettings()
 
 
+def value(text: str) -> str:
+    """A value in an error about it; ``a value`` where values are not shown."""
+    return text if log_settings.values else "a value"
+
+
 def near(data: bytes | str, most: int = 60) -> str:
     """``, near 'data'``, for an error about data that is broken there; nothing where values are not shown."""
     if not log_settings.values:

@@ -20,13 +20,14 @@ import msgspec
 from burler.batch.columnar_files import Groups
 from burler.batch.columnar_nodes import with_json
 from burler.batch.columnar_rows import Splitter
-from burler.batch.encoders import UnfitRow, Write
+from burler.batch.encoders import Write
 from burler.batch_config import Encoding
 from burler.columns.kinds import StructOf
 from burler.columns.types import arrow_schema, record_type
 from burler.columns.values import Misfit, Report, converter
 from burler.errors import BatchError, ConfigError, DataError
 from burler.extras import require
+from burler.log_settings import log_settings, near, value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,23 +105,25 @@ class ColumnarLayout:
                 if not misfit.path:
                     return self._no_row(line)
                 start = f"stream '{self.stream}': field '{'.'.join(misfit.path)}': "
-                end = f" can't be held exactly; the schema wants {misfit.wanted}.\n"
-                end += f"Correct the schema or the value in the tap, {_CURE}"
-                return UnfitRow(f"{start}{misfit.text[:_SHOWN]}{end}", f"{start}a value{end}")
+                return BatchError(
+                    f"{start}{value(misfit.text[:_SHOWN])} can't be held exactly; the schema wants {misfit.wanted}.\n"
+                    f"Correct the schema or the value in the tap, {_CURE}"
+                )
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return self._no_row(line)
         return self._no_row(lines)
 
     def _no_row(self, line: bytes) -> BatchError:
-        text = line.decode("utf-8", "replace")[:_SHOWN]
         path = half_pair(line)
         start = f"stream '{self.stream}': "
         if path is None:
-            fact = f"{start}a row that is no object of valid JSON"
-            return UnfitRow(f"{fact}: {text}", fact)
-        fact = "half of a surrogate pair, which is no text that a column can hold"
-        return UnfitRow(
-            f"{start}field '{'.'.join(path)}': {fact}: {text}.\nCorrect the value in the tap, {_CURE}", f"{start}{fact}"
+            return BatchError(f"{start}a row that is no object of valid JSON{near(line, _SHOWN)}")
+        # Names that the schema does not have are the row's own.
+        shown = path if log_settings.values else path[:1] if self.record.get(path[0]) is not None else ()
+        field = f"field '{'.'.join(shown)}': " if shown else ""
+        return BatchError(
+            f"{start}{field}half of a surrogate pair, which is no text that a column can hold{near(line, _SHOWN)}.\n"
+            f"Correct the value in the tap, {_CURE}"
         )
 
 

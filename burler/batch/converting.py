@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from burler.batch.allowed import Allowed
-from burler.batch.encoders import unquoted
 from burler.batch.expanding import Expanded, Stopped
 from burler.batch.reading import BatchReading, read
 from burler.batch.storage import open_storage
@@ -141,7 +140,7 @@ class _Rewriting:
                 try:
                     self.writer.rows(batch.stream, page.lines, page.count, batch.time_extracted, batch.version)
                 except BatchError as error:
-                    fact = unquoted(error).removeprefix(f"stream '{batch.stream}': ")
+                    fact = str(error).removeprefix(f"stream '{batch.stream}': ")
                     raise reading.failure(number, f"row {row + error.rows_taken + 1:,}: {fact}") from None
                 yield page.count
                 row += page.count

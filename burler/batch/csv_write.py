@@ -18,10 +18,11 @@ import msgspec
 from burler.batch.csv_cells import NOTHING, CellMaker, Cells, Misfit
 from burler.batch.csv_columns import Column, columns_of
 from burler.batch.csv_options import BOM, CsvOptions, writing_options
-from burler.batch.encoders import UnfitRow, Write
+from burler.batch.encoders import Write
 from burler.batch.packing import packer
 from burler.batch_config import Encoding
 from burler.errors import BatchError
+from burler.log_settings import near, value
 from burler.target.surrogates import veil
 
 _PART_BYTES = 1 << 16
@@ -136,9 +137,10 @@ class CsvEncoder:
                 for column, cells in zip(layout.columns, values, strict=True)
             ]
         except Misfit as misfit:
-            start = f"stream '{layout.stream}': field '{misfit.column.name}': "
-            fact = f"can't stand in its csv column: {misfit.fact}.\n  Correct the schema, or take the format jsonl."
-            raise UnfitRow(f"{start}{misfit.value!r:.80} {fact}", f"{start}a value {fact}") from None
+            raise BatchError(
+                f"stream '{layout.stream}': field '{misfit.column.name}': {value(f'{misfit.value!r:.80}')} can't stand "
+                f"in its csv column: {misfit.fact}.\n  Correct the schema, or take the format jsonl."
+            ) from None
         options = layout.options
         end = options.line_end.encode()
         text = end.join(map(options.delimiter.encode().join, zip(*made, strict=True)))
@@ -183,9 +185,10 @@ def _decoded(lines: bytes, stream: str) -> tuple[list[dict[str, Any]], bool]:
         try:
             found.append(_row_of(veil(line) or line))
         except (msgspec.DecodeError, RecursionError) as error:
-            fact = f"stream '{stream}': a row can't be read ({error})"
-            cure = "  It is no JSON object, or nested too deeply for csv; the format jsonl takes rows as they are."
-            raise UnfitRow(f"{fact}: {line[:60].decode('utf-8', 'replace')!r}.\n{cure}", f"{fact}.\n{cure}") from None
+            raise BatchError(
+                f"stream '{stream}': a row can't be read ({error}){near(line)}.\n"
+                "  It is no JSON object, or nested too deeply for csv; the format jsonl takes rows as they are."
+            ) from None
     return found, True
 
 

@@ -7,29 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 from burler.batch_config import Encoding
-from burler.errors import BatchError, BurlerError
 
 _MODULES = {"jsonl": "jsonl", "csv": "csv_write", "parquet": "columnar", "arrow": "columnar"}
 
 Write = Callable[[bytes], object]
 """Takes the bytes of a file, in order. They may be kept, and are never changed afterwards."""
-
-
-class UnfitRow(BatchError):
-    """A row that a format can't hold; the text shows the value, for whoever wrote the tap.
-
-    Attributes:
-        unquoted: the same without anything of the row, where rows come from a file that a message named.
-    """
-
-    def __init__(self, text: str, unquoted: str = "") -> None:  # an error that was pickled is made with its text
-        super().__init__(text)
-        self.unquoted = unquoted
-
-
-def unquoted(error: BurlerError) -> str:
-    """What is wrong, without a value of any row."""
-    return error.unquoted if isinstance(error, UnfitRow) else str(error)
 
 
 class Layout(Protocol):

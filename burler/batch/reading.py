@@ -23,7 +23,6 @@ import msgspec
 from burler.batch.allowed import Allowed
 from burler.batch.decoders import Page, decode
 from burler.batch.demands import with_keys
-from burler.batch.encoders import unquoted
 from burler.batch.message import batch_of
 from burler.batch.store_faults import AGAIN
 from burler.batch.urls import open_url, shown, size_of_url
@@ -236,7 +235,7 @@ class BatchReading:
         except MissingExtra:
             raise  # its own words say what to do
         except BurlerError as error:
-            raise self.failure(number, unquoted(error)) from None
+            raise self.failure(number, str(error)) from None
         except OSError as error:
             raise self.failure(number, f"it can't be read: {error.strerror or type(error).__name__}") from None
 

@@ -9,7 +9,6 @@ from typing import IO, TYPE_CHECKING, Any
 from burler.batch import columnar_read
 from burler.batch.decoders import Page
 from burler.batch.demands import Demands, listed
-from burler.batch.encoders import unquoted
 from burler.errors import BatchError
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa.
         try:
             record_batch(layout, line + b"\n", 1)
         except BatchError as error:  # who wrote the file is elsewhere: its cures are for the one who writes
-            fact = unquoted(error).removeprefix(f"stream '{layout.stream}': ").partition("\n")[0].rstrip(".")
+            fact = str(error).removeprefix(f"stream '{layout.stream}': ").partition("\n")[0].rstrip(".")
             raise BatchError(f"row {number:,}: {fact}. Correct the file, or the schema of its stream.") from None
     raise failure
 

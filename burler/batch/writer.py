@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from burler.batch.batch_file import BatchFile
-from burler.batch.encoders import Layout, UnfitRow, layout_of, unquoted
+from burler.batch.encoders import Layout, layout_of
 from burler.batch.open_files import BatchFiles
 from burler.batch.storage import Storage
 from burler.batch_config import BatchConfig
@@ -137,7 +137,7 @@ class BatchWriter:
         except BatchError as error:
             taken = file.records - before
             text = self._naming(str(error), file.stream, bytes(lines[start:end]), taken)
-            named = UnfitRow(text, unquoted(error))
+            named = BatchError(text)
             named.rows_taken = done + taken
             raise named from None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from burler.errors import FileError
 from burler.files.csv_options import Csv
+from burler.log_settings import near
 
 _NEAR_BYTES = 20
 
@@ -186,8 +187,8 @@ class Quotes:
         at = self._lexer.stray(text.data)
         line = text.lines_before + _line_ends(text.data[text.begin : at]) + 1
         place = len(text.near) + at - text.begin
-        near = (text.near + text.data[text.begin :])[max(0, place - _NEAR_BYTES) : place + 2 * _NEAR_BYTES]
-        return f"line {line:,}, near {near.decode('utf-8', 'replace')!r}"
+        around = (text.near + text.data[text.begin :])[max(0, place - _NEAR_BYTES) : place + 2 * _NEAR_BYTES]
+        return f"line {line:,}{near(around)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,8 +266,8 @@ class _Left(enum.Enum):
 def _left(run: StreamRun, reply: Reply) -> _Left:
     """Who goes on from a bookmark may read the newest first, and stop on purpose where he has been before. If he has
     not come so far, the bookmark must not move to the newest. Behind rows that rise it may."""
-    if run.raw_bookmark is None:
-        return _Left.NEEDED
+    if run.raw_bookmark is None or run.raw_bookmark == run.start_date:
+        return _Left.NEEDED  # no run was here before
     key = run.replication_key or ""
     values = (reply.find((*reply.records_path, place, key)) for place in ("0", "-1"))
     (kind, first), (kind_of_last, last) = map(comparable, values)

@@ -27,8 +27,18 @@ def describe(item: Any) -> str:
             return f"{type(item).__name__} {item!r:.60}"
         except ValueError:  # Python writes no integer of more than 4300 digits
             return f"an {type(item).__name__} of thousands of digits"
+    if isinstance(item, str) and _is_broken(item):
+        return "a string with half of a surrogate pair"
     if item == "":
         return "an empty string"
     if isinstance(item, float) and not math.isfinite(item):
         return f"a number that is {item}"
     return next(words for kind, words in _KINDS if isinstance(item, kind))
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -33,6 +33,7 @@ from burler.settings import Settings
 from burler.singer.messages import Records, Schema, record_prefix_suffix
 from burler.sinks.base import Form, Sink, form_for
 from burler.tally import Watcher
+from burler.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -289,10 +290,10 @@ class Outlet:
         blank = self.without_value
         if blank:
             logger.warning(
-                "stream '%s': %d of %d rows have no '%s'; they come, but the bookmark can't follow them",
+                "stream '%s': %d of %s have no '%s'; they come, but the bookmark can't follow them",
                 self.planned.tap_stream_id,
                 blank,
-                self.rows,
+                counted(self.rows, "row"),
                 self.planned.resume_key or self.planned.bookmark_key,
             )
         unknown = Unknown()

@@ -34,6 +34,7 @@ from burler.settings import Settings, read_settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, catalog_from_wire
 from burler.sinks.base import Sink, files_made
+from burler.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -254,7 +255,7 @@ def _announce(tap: Tap, plan: tuple[PlannedRun, ...], own: Catalog, limit: int |
     names = ", ".join(stream.tap_stream_id for planned in plan for stream in planned.streams)
     logger.info("%s: start (sync), streams: %s", tap.name, names or "none selected")
     if limit is not None:
-        logger.info("%s: at most %d rows of each stream, and no STATE", tap.name, limit)
+        logger.info("%s: at most %s of each stream, and no STATE", tap.name, counted(limit, "row"))
     if not plan:
         pushed = any(spec.sync is None and spec.tail is not None for spec in tap.seal().values())
         more = " Those that have a tail function alone come with --tail." if pushed else ""

@@ -81,7 +81,7 @@ class Unit:
         tracked = tracking.trackers_of(sync, self.start)
         self.keys = {name: one.key for name, one in tracked.items()}  # under which their bookmarks stand
         self.trackers = {name: one.tracker for name, one in tracked.items()}
-        self._first_bookmark = self.root.run.bookmark
+        self._first_bookmark = self.root.run.raw_bookmark
         self._original = self.states()
         self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
         self.safe_sources = self._original.sources

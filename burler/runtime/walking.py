@@ -9,6 +9,7 @@ import msgspec
 
 from burler.declare.spec import StreamSpec
 from burler.errors import DataError, LockLost, OutputClosed, StorageError, UsageError
+from burler.log_settings import log_settings
 from burler.pipeline.markers import CallFailed, Marker
 from burler.runtime.family import Member, Walk
 from burler.runtime.retries import is_retried, note, set_up
@@ -48,9 +49,10 @@ def walk_of(unit: Unit) -> Walk:
 
 
 def row_name(spec: StreamSpec, row: Mapping[str, Any]) -> str:
-    """A row by its key, for errors: ``tickets id=5``; the whole row, cut, where it has none."""
+    """A row by its key, for errors: ``tickets id=5``. Where it has none, the whole row, cut, if values are shown."""
     keys = [f"{key}={str(row.get(key))[:_CHARACTERS]}" for key in spec.key_properties if key in row]
-    return f"{spec.tap_stream_id} {', '.join(keys) or str(dict(row))[:_CHARACTERS]}"
+    whole = str(dict(row))[:_CHARACTERS] if log_settings.values else "(a row without a key)"
+    return f"{spec.tap_stream_id} {', '.join(keys) or whole}"
 
 
 class _Calls:
@@ -58,7 +60,7 @@ class _Calls:
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
-        self._bookmarks: dict[str, Any] = {name: member.run.bookmark for name, member in unit.members.items()}
+        self._bookmarks: dict[str, Any] = {name: member.run.raw_bookmark for name, member in unit.members.items()}
         self._other: dict[str, Any] = {}
         self._states: dict[str, bytes] = {}
 

@@ -32,8 +32,8 @@ class Options:
         catalog: what the runs are given, as plain JSON; None: all that discovery finds, all of it selected.
         state: what the first run is given.
         earlier_states: states of earlier versions, which must be accepted, by a name for people.
-        allow: what manifests of BATCH messages may name; see ``burler.batch.read``.
         progress: told what is done next.
+        allow: what manifests of BATCH messages may name; see ``burler.batch.read``.
     """
 
     choice: Choice = field(default_factory=Choice)
@@ -46,5 +46,5 @@ class Options:
     catalog: Any = None
     state: Any = None
     earlier_states: tuple[tuple[str, Any], ...] = ()
-    allow: Allowed | None = None
     progress: Callable[[str], None] = _quiet
+    allow: Allowed | None = None

@@ -77,10 +77,17 @@ def test_a_row_that_columns_can_not_hold(tmp_path: Path) -> None:
     check(caught.value, tmp_path, "row 2: field 'id': a value can't ", where="")
 
 
-def test_the_rows_of_a_tap_itself_are_shown_as_ever(tmp_path: Path) -> None:
-    """Whoever runs a tap has to find the row."""
-    row = {"type": "RECORD", "stream": "users", "record": {"id": "seven"}}
-    assert "field 'id': \"seven\" can't be held" in str(packed(config(tmp_path, "parquet"), SCHEMA, row).error)
+@pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
+def test_rows_of_a_tap_itself_are_shown_if_log_values_asks_for_them(
+    tmp_path: Path, request: pytest.FixtureRequest, form: str
+) -> None:
+    integer = {"type": ["null", "integer"]}
+    schema = {**SCHEMA, "schema": {"properties": {"id": integer, "n": integer}}}
+    row = {"type": "RECORD", "stream": "users", "record": {"id": 7, "n": "seven"}}
+    hidden = str(packed(config(tmp_path, form), schema, row).error)
+    assert "field 'n': a value can't " in hidden and "seven" not in hidden
+    request.getfixturevalue("values_in_logs")
+    assert "seven" in str(packed(config(tmp_path, form), schema, row).error)
 
 
 def check(error: Exception | None, folder: Path, says: str, where: str = "line 2: ") -> None:

@@ -304,3 +304,33 @@ def test_a_form_is_for_times():
     first = run_tap(tap)
     failed = run_tap(tap, state=first.result.state)
     assert "bookmark_format is for date-times and dates: 5 is no date-time" in str(failed.result.errors["rows"])
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "%s"])
+def test_the_form_of_the_question_is_the_same_at_each_call(form):
+    """Of substreams, one call for each parent; and of a function that is tried once more."""
+    tap, asked, tries = burler.tap("tap-x"), [], []
+    state = {"bookmarks": {name: {"at": FIVE} for name in ("parents", "rows", "again")}}
+
+    @tap.sync("parents", key_properties="id", replication_key="at", schema=SCHEMA)
+    def parents():
+        yield [{"id": n, "at": LATER} for n in range(3)]
+
+    @tap.sync("rows", parent="parents", key_properties="id", replication_key="at", bookmark_format=form, schema=SCHEMA)
+    def rows(parent, stream):
+        asked.append(stream.bookmark)
+        yield {"id": parent["id"], "at": LATER}
+
+    @tap.sync(
+        "again", key_properties="id", replication_key="at", retry_sync_on=KeyError, bookmark_format=form, schema=SCHEMA
+    )
+    def again(stream):
+        asked.append(stream.bookmark)
+        if not tries:
+            tries.append(1)
+            raise KeyError("once more")
+        yield {"id": 1, "at": LATER}
+
+    run = run_tap(tap, state=state)
+    assert not run.result.errors
+    assert len(asked) == 5 and len(set(asked)) == 1

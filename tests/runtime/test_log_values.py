@@ -76,6 +76,21 @@ FORMS = {
         def rows():
             yield from {VALUE: VALUE}.items()
         """,
+    "a stray quote in a CSV file": """
+        @tap.sync("rows", **STREAM)
+        def rows():
+            path = pathlib.Path("rows.csv")
+            path.write_text(f'id,text\\n1,"a"{VALUE}"\\n')
+            yield from burler.files.read(path)
+        """,
+    "a parent without a key, of which a child fails": """
+        @tap.sync("parents", schema={"properties": {"email": {"type": "string"}}})
+        def parents():
+            yield {"email": VALUE}
+        @tap.sync("rows", parent="parents", **STREAM)
+        def rows(parent):
+            raise ValueError("no")
+        """,
     "what post_transform gave": """
         @tap.sync("rows", **STREAM)
         def rows():
