@@ -21,8 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from contract import taps
-from contract.files import CONTRACT, write_lines
+from burler import spark
+from contract import batches, interface, lakes, queries, tables, taps
+from contract.files import CONTRACT, write_json, write_lines
 
 
 def states() -> None:
@@ -43,7 +44,76 @@ def states() -> None:
     logging.disable(logging.NOTSET)
 
 
-PARTS: dict[str, Callable[[], None]] = {"states": states}
+def fill_lakes() -> None:
+    """A folder a lake: the lake, and what it was asked in JSON.
+
+    These can't be made again byte for byte: times at which files were committed, the random words ``generation`` and
+    ``writer-id``, and in the shop the times of extraction are other ones each time.
+    """
+    for name in lakes.NAMES:
+        folder = CONTRACT / "lakes" / name
+        folder.mkdir(parents=True)
+        lakes.fill(name, folder / "lake", folder / "half.json")
+        for what, value in lakes.said(folder / "lake", folder / "half.json").items():
+            path = folder / what.replace(" ", "-")
+            if isinstance(value, list):
+                write_lines(path.with_suffix(".jsonl"), value)
+            else:
+                write_json(path.with_suffix(".json"), value)
+
+
+def export_tables() -> None:
+    """A folder a format: three streams of the shop's lake as tables. Times and names of files are other ones each time."""
+    for form in tables.FORMATS:
+        with tables.place(form) as out:
+            results = spark.export(None, str(CONTRACT / "lakes" / "shop" / "lake"), str(out), format=form)
+            assert len(results) == 3 and not any(result.error for result in results), results
+            shutil.copytree(out, CONTRACT / "tables" / form)
+            rows = {stream: tables.rows(form, out, stream) for stream in tables.STREAMS}
+            write_json(CONTRACT / "tables" / f"{form}.json", rows)
+
+
+def run_queries() -> None:
+    """The checkpoints of two streams of Spark's, and the spool of one: random words and times are others each time."""
+    session = spark.session()
+    folder = CONTRACT / "offsets"
+    for name in queries.NAMES:
+        rows = queries.run(session, name, folder / name, CONTRACT / "lakes" / "shop" / "lake", 9)
+        write_json(folder / f"{name}.json", {"offsets": queries.offsets(folder / name), "rows": rows})
+    for path in folder.rglob("*.crc"):  # sums of Spark's files, which it does not need
+        path.unlink()
+    session.stop()
+
+
+def write_batches() -> None:
+    """A folder for each way of BATCH: the messages, their files, and what ``burler batch expand`` made of them.
+
+    The names of the files have a random part, and times are other ones each time.
+    """
+    for name in batches.WAYS:
+        messages, expanded = batches.make(name, CONTRACT / "batch" / name)
+        write_lines(CONTRACT / "batch" / f"{name}.jsonl", messages)
+        write_lines(CONTRACT / "batch" / f"{name}-expanded.jsonl", expanded)
+
+
+def ask_interface() -> None:
+    """What users type and import: commands, options, settings, exit codes, names and signatures."""
+    for name, text in interface.helps().items():
+        path = CONTRACT / "interface" / "help" / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for name, value in interface.asked().items():
+        write_json(CONTRACT / "interface" / f"{name}.json", value)
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "states": states,
+    "lakes": fill_lakes,
+    "tables": export_tables,
+    "offsets": run_queries,
+    "batch": write_batches,
+    "interface": ask_interface,
+}
 
 
 def main(words: list[str]) -> None:

@@ -93,11 +93,6 @@ def told(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: short(value) for key, value in message.items() if key != "time_extracted"} for message in messages]
 
 
-def compact(value: Any) -> str:
-    """JSON without blanks."""
-    return json.dumps(value, separators=(",", ":"))
-
-
 # ---- what the sources have in common ---------------------------------------------------------------
 
 ID = {"type": "integer"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from contract import taps
-from contract.files import CONTRACT, read_lines
+from contract.files import CONTRACT, compact, read_lines
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 OWN = ("stream_state", "source_state")
@@ -30,7 +30,7 @@ def compared(messages: list[dict[str, Any]], state: dict[str, Any]) -> dict[str,
 
     Versions are moments of the clock: those that the state knew stay as they are, new ones are counted.
     """
-    known = set(re.findall(r'"version":(\d{13})', taps.compact(state)))
+    known = set(re.findall(r'"version":(\d{13})', compact(state)))
     numbers: dict[str, str] = {}
 
     def version(value: Any) -> Any:
