@@ -8,6 +8,8 @@ from typing import Any
 
 from contract.files import HERE, burler
 
+import burler.batch as burler_batch
+
 WAYS: dict[str, dict[str, Any]] = {
     "jsonl-gzip-sip": {"encoding": {"format": "jsonl", "compression": "gzip"}, "dialect": "sip", "batch_size": 3},
     "jsonl-gzip-meltano": {"encoding": {"format": "jsonl", "compression": "gzip"}, "dialect": "meltano"},
@@ -21,8 +23,8 @@ HOME = "file:///contract"
 """Stands in the messages that are kept for the folder that the files were in."""
 
 
-def make(name: str, folder: Path) -> tuple[list[Any], list[Any]]:
-    """Run the shop with a ``batch_config``: its messages, and what ``expand`` makes of them."""
+def make(name: str, folder: Path) -> tuple[str, str]:
+    """Run the shop with a ``batch_config``: its messages as they are kept, and as they came."""
     folder.mkdir(parents=True)
     config = folder / "config.json"
     config.write_text(json.dumps({"batch_config": {**WAYS[name], "storage": {"root": str(folder), "prefix": "x-"}}}))
@@ -31,7 +33,19 @@ def make(name: str, folder: Path) -> tuple[list[Any], list[Any]]:
     assert done.code == 0, done
     kept = done.out.replace(f"file://{folder}", HOME)
     assert str(folder) not in kept
-    return [json.loads(line) for line in kept.splitlines()], expanded(done.out)
+    return kept, done.out
+
+
+def read(messages: str) -> list[Any]:
+    """The rows as Python gets them, each with its stream; what is no value of JSON is spelled as Python does."""
+    schemas, rows = {}, []
+    for message in map(json.loads, messages.splitlines()):
+        if message["type"] == "SCHEMA":
+            schemas[message["stream"]] = message["schema"]
+        elif message["type"] == "BATCH":
+            found = burler_batch.read(message, schemas[message["stream"]]).rows()
+            rows += [[message["stream"], json.loads(json.dumps(row, default=repr))] for row in found]
+    return rows
 
 
 def expanded(messages: str) -> list[Any]:

@@ -256,7 +256,9 @@ def parameters(function: Callable[..., Any], public: set[str]) -> Any:
 
 def shown(default: Any) -> str:
     """A default. Of what is no plain value only that there is one."""
-    plain = (str, int, float, bool, bytes, type(None), tuple, frozenset)
+    if isinstance(default, frozenset):
+        return f"frozenset({sorted(default)})"  # their order is another one each time
+    plain = (str, int, float, bool, bytes, type(None), tuple)
     return repr(default) if isinstance(default, plain) and "<" not in repr(default) else "..."
 
 

@@ -21,9 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from burler import spark
 from contract import batches, interface, lakes, queries, tables, taps
 from contract.files import CONTRACT, write_json, write_lines
+
+from burler import spark
 
 
 def states() -> None:
@@ -63,7 +64,7 @@ def fill_lakes() -> None:
 
 
 def export_tables() -> None:
-    """A folder a format: three streams of the shop's lake as tables. Times and names of files are other ones each time."""
+    """A folder a format: three streams of the shop's lake as tables. Times and names of files are others each time."""
     for form in tables.FORMATS:
         with tables.place(form) as out:
             results = spark.export(None, str(CONTRACT / "lakes" / "shop" / "lake"), str(out), format=form)
@@ -75,7 +76,7 @@ def export_tables() -> None:
 
 def run_queries() -> None:
     """The checkpoints of two streams of Spark's, and the spool of one: random words and times are others each time."""
-    session = spark.session()
+    session = queries.session()
     folder = CONTRACT / "offsets"
     for name in queries.NAMES:
         rows = queries.run(session, name, folder / name, CONTRACT / "lakes" / "shop" / "lake", 9)
@@ -86,14 +87,15 @@ def run_queries() -> None:
 
 
 def write_batches() -> None:
-    """A folder for each way of BATCH: the messages, their files, and what ``burler batch expand`` made of them.
+    """A folder for each way of BATCH: the messages, their files, and what was read of them.
 
     The names of the files have a random part, and times are other ones each time.
     """
     for name in batches.WAYS:
-        messages, expanded = batches.make(name, CONTRACT / "batch" / name)
-        write_lines(CONTRACT / "batch" / f"{name}.jsonl", messages)
-        write_lines(CONTRACT / "batch" / f"{name}-expanded.jsonl", expanded)
+        kept, messages = batches.make(name, CONTRACT / "batch" / name)
+        (CONTRACT / "batch" / f"{name}.jsonl").write_text(kept)
+        write_lines(CONTRACT / "batch" / f"{name}-expanded.jsonl", batches.expanded(messages))
+        write_lines(CONTRACT / "batch" / f"{name}-read.jsonl", batches.read(messages))
 
 
 def ask_interface() -> None:

@@ -8,7 +8,14 @@ from typing import Any
 
 from contract.files import HERE
 
+from burler import spark
+
 NAMES = ("singerlake", "burler")
+
+
+def session() -> Any:
+    """A session that is patient with Python's start on a machine that has much to do."""
+    return spark.session("contract", {"spark.python.authenticate.socketTimeout": "180s"}, master="local[2]")
 
 
 def run(session: Any, name: str, folder: Path, lake: Path, upto: int) -> list[str]:

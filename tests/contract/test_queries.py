@@ -9,8 +9,6 @@ import pytest
 from contract import lakes, queries
 from contract.files import CONTRACT, read_json
 
-from burler import spark
-
 pytestmark = pytest.mark.spark
 
 
@@ -20,7 +18,7 @@ def test_queries_go_on(tmp_path):
     shutil.copytree(CONTRACT / "lakes" / "shop", tmp_path / "shop")
     lake = tmp_path / "shop" / "lake"
     lakes.go_on("shop", lake)
-    session = spark.session("contract", master="local[2]")
+    session = queries.session()
     try:
         for name in queries.NAMES:
             folder = tmp_path / "offsets" / name

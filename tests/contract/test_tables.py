@@ -30,12 +30,12 @@ def test_an_increment(form, tmp_path):
         assert not any(result.error for result in done.values()), done
         assert {name: result.rows_read for name, result in done.items()} == {"orders": 3, "log": 4, "countries": 1}
         for stream in tables.STREAMS:
-            assert tables.versions(form, out, stream) == published[stream] + 1
+            assert tables.versions(form, out, stream) > published[stream]
             check_rows(stream, before[stream], tables.rows(form, out, stream), burler("lake", "read", lake).lines())
 
 
 def check_rows(stream, before, after, messages):
-    """The table holds what the lake says, in the columns that it had; rows that were there are those that were there."""
+    """The table holds what the lake says, in the columns that it had; rows that did not change are the same."""
     said = [message for message in messages if message["type"] == "RECORD" and message["stream"] == stream]
     if stream == "orders":
         latest = {message["record"]["id"]: message["record"] for message in said}
