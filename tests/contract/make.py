@@ -104,7 +104,9 @@ def ask_interface() -> None:
         path = CONTRACT / "interface" / "help" / f"{name}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    for name, value in interface.asked().items():
+    asked = interface.asked()
+    write_lines(CONTRACT / "interface" / "names.jsonl", asked.pop("names").items())
+    for name, value in asked.items():
         write_json(CONTRACT / "interface" / f"{name}.json", value)
 
 

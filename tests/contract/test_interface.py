@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from contract import interface
-from contract.files import CONTRACT, read_json
+from contract.files import CONTRACT, read_json, read_lines
 
 ALLOWED = {
     # Decided: these leave.
@@ -129,7 +129,7 @@ def test_error_classes(asked):
 @pytest.mark.parametrize("package", interface.PACKAGES)
 def test_public_names(asked, package):
     now = of_package(asked["names"], package)
-    then = of_package(read_json(CONTRACT / "interface" / "names.json"), package)
+    then = of_package(dict(read_lines(CONTRACT / "interface" / "names.jsonl")), package)
     assert then
     assert differs(difference for name, what in then.items() for difference in of_name(name, now.get(name), what)) == []
 
