@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from contract import batches, interface, lakes, queries, tables, taps
+from contract import batches, commands, interface, lakes, queries, tables, taps
 from contract.files import CONTRACT, write_json, write_lines
 
 from burler import spark
@@ -43,6 +43,12 @@ def states() -> None:
             write_lines(CONTRACT / "states" / f"{name}.jsonl", lines)
             os.chdir("/")
     logging.disable(logging.NOTSET)
+    for scope in ("full", "touched"):
+        with tempfile.TemporaryDirectory() as name:
+            lines = CONTRACT / "states-of-commands" / f"{scope}.jsonl"
+            first = commands.count(Path(name), 9, scope)
+            write_lines(lines, [message for message in first if message["type"] == "STATE"])
+            write_lines(lines.with_stem(f"{scope}-second"), commands.count(Path(name), 13, scope, lines))
 
 
 def fill_lakes() -> None:
@@ -123,7 +129,7 @@ PARTS: dict[str, Callable[[], None]] = {
 def main(words: list[str]) -> None:
     """Make what is asked for."""
     for word in words or PARTS:
-        for old in CONTRACT.glob(word):
+        for old in CONTRACT.glob(f"{word}*"):
             shutil.rmtree(old)
         PARTS[word]()
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from contract import taps
+from contract import commands, taps
 from contract.files import CONTRACT, compact, read_lines
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -85,6 +85,14 @@ def test_a_run_goes_on_from_a_state_of_before(name, tmp_path, monkeypatch):
             rows_before_states(messages), rows_before_states(before["messages"]), strict=True
         ):
             assert count_now >= count_then, f"a STATE comes before its rows: from {before['from']}"
+
+
+@pytest.mark.parametrize("scope", ["full", "touched"])
+def test_a_command_goes_on_from_the_lines_of_before(scope, tmp_path):
+    lines = CONTRACT / "states-of-commands" / f"{scope}.jsonl"
+    assert commands.count(tmp_path, 13, scope, lines) == read_lines(lines.with_stem(f"{scope}-second"))
+    first = commands.count(tmp_path, 9, scope)
+    assert [message for message in first if message["type"] == "STATE"] == read_lines(lines)
 
 
 def moments_of(states: list[dict[str, Any]]) -> list[Any]:
