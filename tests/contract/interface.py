@@ -281,7 +281,9 @@ def text(annotation: Any, scope: dict[str, Any], public: set[str]) -> str:
         name = found[0].rpartition(".")[2]
         known = hasattr(builtins, name) or hasattr(typing, name) or hasattr(collections.abc, name) or name in public
         value = scope.get(name)
-        outside = value is not None and not str(getattr(value, "__module__", "burler")).startswith("burler")
+        if typing.get_origin(value) is typing.Literal:
+            return f"Literal[{', '.join(map(repr, typing.get_args(value)))}]"
+        outside = inspect.isclass(value) and value.__module__.partition(".")[0] != "burler"
         return name if known or outside else "?"
 
     pieces = re.split(r"('[^']*'|\"[^\"]*\")", written)  # texts of Literal stay

@@ -184,10 +184,19 @@ def of_parameters(name: str, now: Any, then: dict[str, list[str]]) -> Iterator[s
 
 def type_fits(now: str, then: str) -> bool:
     """The same type, or one that takes more (``int`` -> ``int | str``). ``?`` is a class that users can't import."""
-    if re.fullmatch(re.escape(then).replace(r"\?", r"[\w.?]+"), now):
+    if same_type(now, then):
         return True
-    more, before = (set(re.split(r" \| (?![^\[]*\])", text)) for text in (now, then))
-    return all(any(re.fullmatch(re.escape(old).replace(r"\?", r"[\w.?]+"), new) for new in more) for old in before)
+    return all(any(same_type(new, old) for new in alternatives(now)) for old in alternatives(then))
+
+
+def same_type(now: str, then: str) -> bool:
+    return re.fullmatch(re.escape(then).replace(r"\?", r"[\w.?]+"), now) is not None
+
+
+def alternatives(text: str) -> list[str]:
+    """What stands between ``|``; each word of a ``Literal`` is one."""
+    text = re.sub(r"Literal\[([^\[\]]*)\]", lambda words: words[1].replace(", ", " | "), text)
+    return re.split(r" \| (?![^\[]*\])", text)
 
 
 def test_each_way_to_change_a_signature_is_seen():
@@ -198,6 +207,8 @@ def test_each_way_to_change_a_signature_is_seen():
         "c": ["KEYWORD_ONLY", "int", "3"],
     }
     assert list(of_parameters("f", fine, then)) == []
+    assert type_fits("Literal['a', 'b', 'c'] | None", "Literal['a', 'c'] | None")
+    assert not type_fits("Literal['a', 'b'] | None", "Literal['a', 'c'] | None")
     for broken in (
         {"b": then["b"]},
         {**then, "a": ["KEYWORD_ONLY", "int", ""]},
