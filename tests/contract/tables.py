@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -31,7 +32,10 @@ def place(form: str) -> Iterator[Path]:
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder) / form
         return
-    with open("/tmp/burler-contract-c550d9f.lock", "w") as lock:
+    path = "/tmp/burler-contract-c550d9f.lock"
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o644))
+    with open(path) as lock:  # to read is enough for a lock, whoever has made the file
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(ICEBERG.parent, ignore_errors=True)
         ICEBERG.parent.mkdir()
