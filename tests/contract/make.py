@@ -6,7 +6,11 @@ It is run in an environment of that commit, from any folder, and writes beside i
     python3.11 -m venv .venv && .venv/bin/pip install -e '.[lake,spark,java,test]'
     .venv/bin/python HERE/tests/contract/make.py [states] [lakes] [tables] [offsets] [batch] [interface]
 
-Without words it makes all of them; tables and offsets are made of the lakes.
+Without words it makes all of them; tables and offsets are made of the lakes, so these three belong together.
+
+States and the interface come out the same each time: their runs are given a clock. The others do not, byte for byte:
+each function says why. Iceberg's metadata names its files by absolute paths: its tables are made in a folder below
+``/tmp`` that ``tables.py`` names, and a test brings them there again.
 """
 
 from __future__ import annotations
