@@ -170,6 +170,13 @@ def server():
         thread.join()
 
 
+def test_the_readme_is_a_page():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 90
+    assert "user function -> pull -> shape -> bookmark -> sink" in readme
+    assert len(blocks(ROOT / "README.md")[0].splitlines()) <= 20
+
+
 def test_the_readme_tap_runs_as_written(tmp_path, server):
     (tmp_path / "tap_contacts.py").write_text(blocks(ROOT / "README.md")[0], encoding="utf-8")
     properties = {"id": {"type": "integer"}, "updated_at": {"type": "string", "format": "date-time"}}

@@ -1,4 +1,4 @@
-"""PLANNING's snippets, each in burler's form: as near to its spelling as can be, run from end to end."""
+"""All that a tap is made of, in small taps that are run from end to end."""
 
 from __future__ import annotations
 
