@@ -1,4 +1,4 @@
-"""Found by Spark by its name: makes ``spark.read.format("burler")`` work without a register() (Spark facts B)."""
+"""Found by Spark by its name: makes ``spark.read.format("burler")`` work without a register()."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``batch_config``: how rows go into files, where those lie, and when one ends (specs 5, 11.17; the BATCH proposal).
+"""``batch_config``: how rows go into files, where those lie, and when one ends (the BATCH proposal).
 
 The shape is the one that operators know from other taps: ``encoding``, ``storage``, ``batch_size``. The rest are
 additions. What the author of a tap writes plays no part: any tap can send BATCH messages.

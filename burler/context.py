@@ -1,7 +1,7 @@
 """The one context variable, and what a running stream offers to its author.
 
 ``def contacts(client, stream)`` is the first choice: the parameter works in generators, threads and
-tests alike. ``tap.get_bookmark()`` is sugar for it and reads the variable (style 7.4).
+tests alike. ``tap.get_bookmark()`` is sugar for it and reads the variable.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class StreamRun:
 
     @property
     def state(self) -> dict[str, Any]:
-        """A JSON object of the author's own, saved with STATE (specs 11.27).
+        """A JSON object of the author's own, saved with STATE.
 
         Change it *after* yielding the rows it speaks of; then no STATE ever says more than what is out. A tail function
         gives it a new object (``stream.state = {...}``): that counts at once, a change in place with the next yield.
@@ -205,7 +205,7 @@ class StreamRun:
 
     def emit_record(self, record: Mapping[str, Any], stream: str | None = None) -> None:
         """Emit one row, of this stream or of another one that this function may emit, from anywhere in a sync: it
-        stands behind what was yielded before (PLANNING: emit_record)."""
+        stands behind what was yielded before."""
         self.emit_records((record,), stream)
 
     def emit_records(self, records: Iterable[Mapping[str, Any]], stream: str | None = None) -> None:

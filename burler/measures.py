@@ -1,4 +1,4 @@
-"""Every METRIC line and every count of a stream, in tables that the docs are made from (specs 11.6)."""
+"""Every METRIC line and every count of a stream, in tables that the docs are made from."""
 
 from __future__ import annotations
 

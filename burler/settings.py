@@ -1,4 +1,4 @@
-"""Every setting of a run, in one table that ``--help``, ``--about`` and the docs are made from (specs 11.28).
+"""Every setting of a run, in one table that ``--help``, ``--about`` and the docs are made from.
 
 Settings stand in the tap's config beside the tap's own keys.
 """

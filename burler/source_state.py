@@ -1,4 +1,4 @@
-"""Source state: what a source said of itself when it was read last (specs 4; the ODF source-state RFC).
+"""Source state: what a source said of itself when it was read last (the ODF source-state RFC).
 
 A list in a stream's state, one entry a source: ``{"kind": "odf/etag", "source": "odf/polling", "value": "...",
 "for": "..."}``. ``for`` says what the value speaks of: the schema that was emitted, and whatever else decides what the

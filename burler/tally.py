@@ -1,4 +1,4 @@
-"""What is counted while a source is read, and METRIC lines (specs 11.6)."""
+"""What is counted while a source is read, and METRIC lines."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from burler.settings import Settings
 
 @pytest.fixture(autouse=True)
 def no_stream_stays_bound():
-    """Fails a test that ends with a stream run bound in the main context (style 7.4 f)."""
+    """Fails a test that ends with a stream run bound in the main context."""
     assert context._RUN.get(None) is None, "a stream run was bound before this test began"
     yield
     run = context._RUN.get(None)

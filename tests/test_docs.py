@@ -198,3 +198,19 @@ def test_every_exit_code_is_documented():
     codes = {kind.exit_code for kind in vars(errors).values() if isinstance(kind, type) and hasattr(kind, "exit_code")}
     for code in codes | {0, 143, 130}:
         assert re.search(rf"^\| (\d+, )?{code}[ ,]", text, re.MULTILINE), code
+
+
+def test_nothing_refers_to_texts_outside_the_repository():
+    """Code and pages say the fact, not the number of a paragraph that a reader does not have."""
+    outside = re.compile(r"\b[Ss]pecs? \d|\bstyle \d+\.\d|\bSpark facts|\bPLANNING\b(?!\.md)|/work/|\bhouse\.md")
+    files = [*ROOT.glob("*.md"), *ROOT.glob("*.py"), *(ROOT / "docs").glob("*.md")]
+    for folder in ("burler", "tests", "examples", "docs"):
+        files += (ROOT / folder).rglob("*.py")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in files
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if outside.search(line)
+    ]
+    assert found == []

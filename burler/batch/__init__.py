@@ -1,4 +1,4 @@
-"""Bulk files in place of rows: BATCH messages written, read, and turned into each other (specs 5; BATCH proposal)."""
+"""Bulk files in place of rows: BATCH messages written, read, and turned into each other (BATCH proposal)."""
 
 from __future__ import annotations
 

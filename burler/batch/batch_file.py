@@ -136,7 +136,7 @@ class BatchFile:
 
 def file_name(tap: str, stream: str, run_id: str, number: int, extension: str) -> str:
     """``<tap>--<stream>-<run>-<n>.<ext>``, of letters, digits and ``-_.`` alone: some targets do not decode what else a
-    URL needs (specs 5, 11.19)."""
+    URL needs."""
     return f"{plain(tap)}--{plain(stream)}-{run_id}-{number:05d}.{extension}"
 
 

@@ -1,4 +1,4 @@
-"""RECORD to BATCH: rows of any tap into batch files, for targets that load those faster (BATCH proposal; specs 5).
+"""RECORD to BATCH: rows of any tap into batch files, for targets that load those faster (BATCH proposal).
 
 Rows keep their bytes (in JSON lines), their order in the stream and their version; a STATE goes on once the files of
 all rows before it are durable and their messages are out.

@@ -1,4 +1,4 @@
-"""Removing batch files that are old (BATCH proposal; specs 5)."""
+"""Removing batch files that are old (BATCH proposal)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: rows become typed columns by specs 12, exactly, or it is an error.
+"""Parquet and Arrow files: rows become typed columns by ``burler.columns``, exactly, or it is an error.
 
 columnar_rows     lines are cut into columns of source texts
 columnar_values   a column's source texts become an Arrow array

@@ -1,6 +1,6 @@
 """What a reader of columns must know of a JSON Schema node: what its values may be, and what lies below it.
 
-Columns hold less than JSON says: text is text, or JSON of something that has no narrower type (specs 12). The
+Columns hold less than JSON says: text is text, or JSON of something that has no narrower type. The
 schema tells them apart, for who writes a column and for who reads it.
 """
 

@@ -1,6 +1,6 @@
 """JSON values of one column to an Arrow array: a column at a time where that is surely exact, else value by value.
 
-``burler.columns.values.converter`` says what each value becomes (specs 12). The quick ways here answer only where
+``burler.columns.values.converter`` says what each value becomes. The quick ways here answer only where
 they give the same; whatever they are not sure of goes through the converter, that column alone.
 """
 

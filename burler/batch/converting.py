@@ -104,7 +104,7 @@ class _Rewriting:
 
     def activate(self, found: Activation) -> None:
         """An ACTIVATE_VERSION goes on if its stream had no BATCH: targets that do not know the version of batched rows
-        would drop them all (specs 5)."""
+        would drop them all."""
         if found.stream not in self._schemas:
             self._write(found.line)
             return

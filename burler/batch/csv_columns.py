@@ -47,7 +47,7 @@ def _column(name: str, node: Any) -> Column:
 
 
 def _moment(node: Any) -> Narrow | None:
-    """Whether texts are dates or date-times, by the rule that columns of Parquet follow (specs 12)."""
+    """Whether texts are dates or date-times, by the rule that columns of Parquet follow."""
     try:
         ((_, kind),) = record_type({"properties": {"cell": node}}).fields
     except DataError:

@@ -1,4 +1,4 @@
-"""CSV files of a BATCH: rows as text in columns, which databases load as they are (specs 5; BATCH proposal).
+"""CSV files of a BATCH: rows as text in columns, which databases load as they are (BATCH proposal).
 
 What stands in a cell: numbers, ``true`` and ``false`` as in the JSON of the row, bare and digit for digit; text in
 quotes; objects, arrays and fields of any type as JSON text in quotes; null, and a field that is not there, as the null

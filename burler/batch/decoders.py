@@ -1,4 +1,4 @@
-"""Files of a BATCH as pages of rows: lines of JSON, whatever the file is made of (specs 5, 11.17)."""
+"""Files of a BATCH as pages of rows: lines of JSON, whatever the file is made of."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a stream's schema demands of a file with columns: other programs' files lack some, or have them under another
-name, and whoever gets the rows takes what the SCHEMA says (specs 5, 10.3)."""
+name, and whoever gets the rows takes what the SCHEMA says."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""BATCH to RECORD: the rows of batch files between any tap and a target that takes rows alone (BATCH proposal; specs
-5).
+"""BATCH to RECORD: the rows of batch files between any tap and a target that takes rows alone (BATCH proposal).
 
 Everything but BATCH passes byte for byte, at its place: so a STATE that stood behind a BATCH stands behind its rows.
 Where a BATCH can't be read, the run ends there: its rows up to that place are out, and no STATE of what follows.

@@ -1,4 +1,4 @@
-"""BATCH messages as they come over the wire: both dialects, read into one form (specs 5)."""
+"""BATCH messages as they come over the wire: both dialects, read into one form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names of batch files are made of, so that burler knows its own again (specs 5, 11.19)."""
+"""What names of batch files are made of, so that burler knows its own again."""
 
 from __future__ import annotations
 

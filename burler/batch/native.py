@@ -3,7 +3,7 @@
 What becomes of them is decided while the tap runs (``native_intake``): with BATCH on they are passed on untouched where
 they are what the stream's rows would be, else they are read as rows.
 
-Source: BATCH proposal, "pass through"; specs 11.18, 11.19.
+Source: BATCH proposal, "pass through".
 """
 
 from __future__ import annotations

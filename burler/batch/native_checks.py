@@ -1,4 +1,4 @@
-"""What a source's files say of themselves, without their rows: columns, types, how many rows (specs 11.18)."""
+"""What a source's files say of themselves, without their rows: columns, types, how many rows."""
 
 from __future__ import annotations
 

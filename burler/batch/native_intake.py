@@ -1,4 +1,4 @@
-"""What becomes of files that a stream's function yields: passed on as they are, or read as rows (specs 11.18)."""
+"""What becomes of files that a stream's function yields: passed on as they are, or read as rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a source's files as pages, where they are not passed on as they are (specs 11.18)."""
+"""The rows of a source's files as pages, where they are not passed on as they are."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whether the columns of a source's Parquet or Arrow file are those that burler's own would have (specs 12).
+"""Whether the columns of a source's Parquet or Arrow file are those that burler's own would have.
 
-Not the same types: types whose every value a column of section 12 holds exactly, so that whoever reads the file gets
+Not the same types: types whose every value a column of ours holds exactly, so that whoever reads the file gets
 what the stream's schema promises.
 """
 

@@ -1,4 +1,4 @@
-"""The batch files that are being written, one of a stream at a time: begun, ended, named in a message (specs 5).
+"""The batch files that are being written, one of a stream at a time: begun, ended, named in a message.
 
 A message is handed on only once its file is whole and durable under its final name; a file whose message surely did not
 go out is removed.

@@ -1,4 +1,4 @@
-"""Files packed as a whole: gzip and zstd, written and read as streams (BATCH proposal: ``compression``; specs 11.17).
+"""Files packed as a whole: gzip and zstd, written and read as streams (BATCH proposal: ``compression``).
 
 Reading never ends early in silence: whatever is cut off, damaged, followed by something else or packed in another
 way is an error.

@@ -1,4 +1,4 @@
-"""The rows of a BATCH message, whoever made it: as lines of JSON, as dicts, or as Arrow (specs 5, 11.17; BATCH
+"""The rows of a BATCH message, whoever made it: as lines of JSON, as dicts, or as Arrow (BATCH
 proposal).
 
 An error names the message: the line it stood in (where known), its stream, and the file without what may be secret in
@@ -135,7 +135,7 @@ class BatchReading:
             yield from _dicts(page.lines)
 
     def arrow(self, schema: Mapping[str, Any] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield RecordBatches in the columns that the stream's schema has in batch files (specs 12).
+        """Yield RecordBatches in the columns that the stream's schema has in batch files.
 
         Args:
             schema: the stream's JSON Schema, if ``read`` was given none.

@@ -1,5 +1,5 @@
 """Rows of Parquet and Arrow files as lines or as columns, held against the stream's schema: other programs' files
-change theirs from one to the next, and targets take what the SCHEMA says (specs 5, 12)."""
+change theirs from one to the next, and targets take what the SCHEMA says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where batch files lie: a folder, or any store that fsspec reaches (specs 5, 11.17, 11.19; BATCH proposal).
+"""Where batch files lie: a folder, or any store that fsspec reaches (BATCH proposal).
 
 A file is there whole under its final name, or not at all: also after SIGKILL, a full disk, a broken network. What the
 storage gives back is the URL that goes into a message; it holds no credential, save a signature that was asked for.
@@ -137,7 +137,7 @@ def _as_bucket(root: str) -> str:
 
 def check_root(url: str, name: str = "batch_config.storage.root") -> None:
     """Refuse a root that names credentials, or that URLs in messages can't name: real targets take the characters of a
-    URL as they stand and decode none (specs 11.19), so a root's own characters are written plainly, and those that mean
+    URL as they stand and decode none, so a root's own characters are written plainly, and those that mean
     something in a URL are refused.
 
     Args:
@@ -180,7 +180,7 @@ def _check_remote(url: str, name: str) -> None:
 
 
 def check_prefix(prefix: str, name: str = "batch_config.storage.prefix") -> None:
-    """Names that burler makes have letters, digits and ``-_./`` only (specs 5).
+    """Names that burler makes have letters, digits and ``-_./`` only.
 
     Raises:
         ConfigError: others, or folders that are none; ``name`` is what it calls the prefix.

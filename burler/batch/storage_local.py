@@ -1,4 +1,4 @@
-"""Batch files in a folder of this machine: hidden while written, durable before they have a name (specs 5).
+"""Batch files in a folder of this machine: hidden while written, durable before they have a name.
 
 While a process writes a file it holds a flock on it, which the kernel takes away when the process ends, however it
 ends: so a later run can tell what a killed one has left from what another is writing just now.

@@ -1,4 +1,4 @@
-"""Batch files in a store that fsspec reaches: sent in parts, visible as a whole (specs 11.17, 11.19).
+"""Batch files in a store that fsspec reaches: sent in parts, visible as a whole.
 
 Object stores (S3, GCS, Azure) show an object once its upload is completed, and forget one that is not; burler aborts
 uploads that it gives up. On other stores (SFTP, memory, ...) a file has a hidden name until it is renamed.

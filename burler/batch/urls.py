@@ -1,5 +1,5 @@
 """Batch files by the URLs of a manifest: this machine's, web servers' (also pre-signed), and every store's that fsspec
-reaches (BATCH proposal; specs 5).
+reaches (BATCH proposal).
 
 Whatever goes wrong is one ``BatchError`` that names the file, without the query of its URL, which may be a signature. A
 connection that breaks off is an error: no file is ever taken to end where it was only cut.

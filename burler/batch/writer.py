@@ -1,5 +1,4 @@
-"""Rows into batch files: a file ends, becomes durable, then its message goes out, then the STATE that it held (specs 5,
-11.14, 11.29).
+"""Rows into batch files: a file ends, becomes durable, then its message goes out, then the STATE that it held.
 
 The promises: a BATCH message is handed on only once its files are whole and durable under their final names; a STATE
 only once the messages of all rows before it are out. Whatever goes wrong, files whose message did not go out are

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def read_catalog(catalog: str | None, properties: str | None) -> Any:
-    """``--catalog``, else ``--properties``; both given: the catalog wins, with one warning (specs 11.5).
+    """``--catalog``, else ``--properties``; both given: the catalog wins, with one warning.
 
     Raises:
         CatalogError: missing, unreadable, or not JSON.

@@ -1,4 +1,4 @@
-"""What a stream promises in a tail run, and to a source that is told what is out (tail-mode proposal; specs 11.7)."""
+"""What a stream promises in a tail run, and to a source that is told what is out (tail-mode proposal)."""
 
 from __future__ import annotations
 

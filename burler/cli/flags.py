@@ -1,4 +1,4 @@
-"""The settings that are options of the command line, too, all made from the one table (specs 11.28)."""
+"""The settings that are options of the command line, too, all made from the one table."""
 
 from __future__ import annotations
 

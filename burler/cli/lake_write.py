@@ -141,7 +141,7 @@ def write_command(
     allow: Allowed | None = None,
     lake_options: str | None = None,
 ) -> int:
-    """Messages of any tap on stdin into a lake; STATE lines out after their data is committed (specs 11.25).
+    """Messages of any tap on stdin into a lake; STATE lines out after their data is committed.
 
     ``given``: how files roll, how locks wait, and the like, by the names of the options.
     ``storage_options``: a JSON object, or a file with one, for the library that reaches the files of BATCH messages.

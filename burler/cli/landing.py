@@ -1,4 +1,4 @@
-"""``--sink spark:OUT``: the run lands in a lake, and tables are made of it behind the last STATE (specs 11.23)."""
+"""``--sink spark:OUT``: the run lands in a lake, and tables are made of it behind the last STATE."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def run_options(command: Command) -> Command:
 
 
 class CommandWithSettings(Helped):
-    """A command whose ``--help`` also lists the settings of a run, from the one table (specs 11.28)."""
+    """A command whose ``--help`` also lists the settings of a run, from the one table."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The settings, then what the command says at its end."""

@@ -236,7 +236,7 @@ def exit_on_error(action: Callable[[], int]) -> int:
 
 
 def report_errors(result: SyncResult) -> int:
-    """The CRITICAL lines of what failed, and the exit code (PLANNING: error handling).
+    """The CRITICAL lines of what failed, and the exit code.
 
     A stream of which parts failed has a line for each of the first ten, and one that counts the rest.
     """

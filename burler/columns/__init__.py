@@ -4,5 +4,5 @@
     types      JSON Schema -> types; types -> Arrow
     values     JSON source text -> the value that a column holds; never rounded, an error instead
 
-Source: specs 12. Spark's tables and BATCH files in Parquet or Arrow are made by the same rules.
+Spark's tables and BATCH files in Parquet or Arrow are made by the same rules.
 """

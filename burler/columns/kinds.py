@@ -1,6 +1,6 @@
 """Column types as plain data: what Spark's and Arrow's types are made from, and how two become one.
 
-Source: specs 12. Nothing here needs pyspark or pyarrow.
+Nothing here needs pyspark or pyarrow.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """JSON Schema to column types: one neutral description, and Arrow's types of it.
 
-Source: specs 12. All fields are nullable: Singer rows may lack any field. Nothing here needs pyarrow until
+All fields are nullable: Singer rows may lack any field. Nothing here needs pyarrow until
 ``arrow_schema`` is called; Spark's types of the same description are in ``burler.spark.types``.
 """
 
@@ -134,7 +134,7 @@ def _describe(node: Any, path: tuple[str, ...]) -> FieldType:
     if not names:
         return OPEN
     if "number" in names:
-        names = names - {"integer"}  # every integer is a number: the number rule holds (specs 12)
+        names = names - {"integer"}  # every integer is a number: the number rule holds
     return _union([_one(name, node, path, alone=names <= {name, "null"}) for name in sorted(names)])
 
 
@@ -219,7 +219,7 @@ def _object(node: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
 
 
 def _union(kinds: list[FieldType]) -> FieldType:
-    """What holds all of a node's types; any JSON where they do not widen (specs 12)."""
+    """What holds all of a node's types; any JSON where they do not widen."""
     united: FieldType = NULL
     for kind in kinds:
         nested = any(not isinstance(one, Scalar | DecimalOf) or one == OPEN for one in (united, kind))

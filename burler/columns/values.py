@@ -1,4 +1,4 @@
-"""JSON source text to exact Python values, by column type (specs 12). One converter is built per type.
+"""JSON source text to exact Python values, by column type. One converter is built per type.
 
 A converter takes the bytes of one JSON value, never ``null``. Nothing is rounded: what a type can't hold
 raises ``Misfit``. Only two things are let go, both counted: fields that the schema does not declare, and digits

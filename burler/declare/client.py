@@ -1,4 +1,4 @@
-"""``tap.client``: the decorator and, inside a run, the client itself (specs 11.1)."""
+"""``tap.client``: the decorator and, inside a run, the client itself."""
 
 from __future__ import annotations
 

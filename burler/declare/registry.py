@@ -2,7 +2,7 @@
 
 Parts of a stream may be declared in any order and in any style. What can be judged alone is judged when it
 is declared; what needs the whole (a bookmark for a stream that nobody syncs) is judged at ``seal()``,
-all gaps at once, each with file:line (style 7.2).
+all gaps at once, each with file:line.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CALLED = {
 @dataclass(frozen=True, slots=True)
 class NamedFunction:
     """A sync function that a chain names by text: ``tap.stream("thing").sync("sync_a_thing")``. It is looked for
-    at ``seal()``, in the module that names it (specs 11.2)."""
+    at ``seal()``, in the module that names it."""
 
     name: str
     namespace: Mapping[str, Any]

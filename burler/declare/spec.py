@@ -76,11 +76,11 @@ class StreamSpec:
     this one is synced: itself, or the first of its line.
     ``order`` is "asc" (rows rise by the replication key; checked) or "none".
     ``method_said``: the author has named the replication method; else it follows from what is known.
-    ``versions``: None follows the tap's setting, True/False decides for this stream (specs 11.31).
+    ``versions``: None follows the tap's setting, True/False decides for this stream.
     ``on_bad_record`` and ``check_constraints``: what happens to a row that does not fit, and whether the schema's
     enums and bounds count for that. Settings come before them.
     ``records_path`` leads to the rows in JSON documents that its function yields as bytes.
-    ``source_state``: its GET requests are conditional; 304 ends its function (specs 4).
+    ``source_state``: its GET requests are conditional; 304 ends its function.
     ``metadata`` is a function that visits every node of the schema, ``fixed_metadata`` what was said as a
     mapping: dotted field path ("" for the stream) -> metadata.
     ``module_file`` is where relative references of its schema count from.

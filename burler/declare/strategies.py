@@ -1,7 +1,7 @@
 """Bookmark strategies: when a STATE is due. Text is parsed once, when the stream is declared.
 
 A strategy says the most often that a STATE comes; the engine puts one off while its line would outweigh the rows since
-the last (specs 11.29). A strategy of your own is any object with ``is_due(since)``.
+the last. A strategy of your own is any object with ``is_due(since)``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class EndOfSync(_Plain):
 class EveryN:
     """STATE after every ``count`` rows that the sync function yields, and at its end.
 
-    Safe only where rows rise by the replication key (style 7.3), so it asks for that order unless the
+    Safe only where rows rise by the replication key, so it asks for that order unless the
     stream says ``order="none"``; then the key's bookmark moves at the end only, and what is saved on
     the way is ``stream.state``.
     """

@@ -16,7 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class TailParts(Parts):
-    """The part of :class:`burler.Tap` that is about tail runs (tail-mode proposal; specs 6 and 11.13 to 11.16)."""
+    """The part of :class:`burler.Tap` that is about tail runs (tail-mode proposal)."""
 
     def tail(
         self, stream: str = NOT_GIVEN, *, overlap: bool = False, **options: Unpack[StreamOptions]

@@ -1,4 +1,4 @@
-"""``Tap``: the facade people declare on. It registers; it runs nothing (style 7.1)."""
+"""``Tap``: the facade people declare on. It registers; it runs nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tap(TailParts, InsideRun):
 
     Args:
         name: the tap's name, as ``tap-contacts``. Config variables start with ``TAP_CONTACTS_``. Or, as first
-            argument, the client's class or factory: the name then comes from the module (specs 11.1).
+            argument, the client's class or factory: the name then comes from the module.
         config_spec: what the config must hold: None, a list of keys, an example dict, a JSON Schema, the path of
             a sample file, a function that raises, or an object with ``validate``.
         version: shown by ``--version`` and ``--about``.

@@ -1,4 +1,4 @@
-"""JSON Schema of Arrow types: what a Parquet file's footer says, exactly (the table of specs 12, read backwards)."""
+"""JSON Schema of Arrow types: what a Parquet file's footer says, exactly: ``burler.columns`` read backwards."""
 
 from __future__ import annotations
 

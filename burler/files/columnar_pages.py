@@ -28,7 +28,7 @@ def columnar_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a Parquet or Arrow file.
 
-    Timestamps that know no zone are taken as UTC, with one warning a column (specs 8).
+    Timestamps that know no zone are taken as UTC, with one warning a column.
 
     Args:
         source: an open file that can seek.

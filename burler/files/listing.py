@@ -64,7 +64,7 @@ class File:
     @property
     def is_told(self) -> bool:
         """Whether the store says anything by which a change can be seen. The size alone is nothing: a correction may
-        be of the same length (specs 4: what has no validator has no state)."""
+        be of the same length (what has no validator has no state)."""
         return self.modified is not None or bool(self.tag)
 
     def differs(self, other: File) -> bool:

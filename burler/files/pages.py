@@ -151,7 +151,7 @@ class Pages:
                 run.source_state.later(self._refuse_the_table)
 
     def _refuse_the_table(self) -> None:
-        """ACTIVATE_VERSION never follows a part of a table (specs 8): targets would drop the rows of what is missing.
+        """ACTIVATE_VERSION never follows a part of a table: targets would drop the rows of what is missing.
 
         Raises:
             FileError: so.

@@ -1,4 +1,4 @@
-"""Which files were read: the source state of kind ``burler/files`` (specs 4, rule 5).
+"""Which files were read: the source state of kind ``burler/files``.
 
 The value is JSON text: ``{"files": 3, "last": "orders-03.csv.gz", "read": "<11 letters a file>"}``. ``read`` holds the
 digest of each file that was read and still is in the listing. No watermark: a file that comes late may sort lower than
@@ -129,7 +129,7 @@ class Progress:
         A long list beside small files is saved where a quarter of it is new, once a second at the most and once a
         minute at the least, so that states stay small beside rows: what is not saved is read once more after a kill,
         and never lost. A file of which the store says nothing by which a
-        change can be seen is not noted: it is read in each run (specs 4: what has no validator has no state).
+        change can be seen is not noted: it is read in each run (what has no validator has no state).
         """
         if not file.is_told:
             return False

@@ -75,8 +75,6 @@ def read(
     Raises:
         DeclarationError: an option that can't be. While it is read: FileError, MissingExtra; BurlerError where
             ``source`` stands for other files already.
-
-    Source: specs 4, rule 5.
     """
     options = Options.checked(
         format=format,

@@ -252,8 +252,7 @@ class Client(Verbs):
 
     @classmethod
     def generate(cls, paths: Any, **options: Any) -> Any:
-        """A class decorator that adds methods for endpoints, named by their paths; see docs/endpoints.md
-        (specs 11.3)."""
+        """A class decorator that adds methods for endpoints, named by their paths; see docs/endpoints.md."""
         from burler.http.stubs import generated
 
         return generated(cls, paths, **options)

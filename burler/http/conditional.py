@@ -1,4 +1,4 @@
-"""Requests that ask for what has changed only: ETag and Last-Modified (specs 4).
+"""Requests that ask for what has changed only: ETag and Last-Modified.
 
 A resource that has not changed is answered with 304 and no body: no row is sent, no ACTIVATE_VERSION, and the STATE
 carries what is known of it. What it said of itself counts for the same address, the same headers of the author's, and
@@ -40,7 +40,7 @@ def prepare(client: Client, request: Request) -> Request:
     ``source_state=True``.
 
     Raises:
-        BurlerError: a second resource: what changes in one of several would be missed (specs 4, rule 5).
+        BurlerError: a second resource: what changes in one of several would be missed.
     """
     run = running()
     if run is None or run.is_in_hook or not run.source_state.automatic or not _is_plain_get(request):
@@ -168,7 +168,7 @@ def resource(client: Client, request: Request) -> str:
 
 
 def note(states: SourceStates, headers: Mapping[str, str], *, source: str, of: str) -> None:
-    """Save the validator of a reply: its ETag, else its Last-Modified, else none (specs 4, rule 4)."""
+    """Save the validator of a reply: its ETag, else its Last-Modified, else none."""
     etag, modified = headers.get("ETag"), _moment(headers.get("Last-Modified"))
     if etag and _may_be_sent(etag):
         states.set(ETAG, etag, source=source, of=of)
@@ -224,7 +224,7 @@ def _pairs(*given: Any) -> list[tuple[str, Any]]:
 
 
 def _moment(text: str | None) -> str | None:
-    """A Last-Modified as RFC 3339 (specs 11.11); None if it is none."""
+    """A Last-Modified as RFC 3339; None if it is none."""
     try:
         moment = email.utils.parsedate_to_datetime(text) if text else None
     except (TypeError, ValueError, OverflowError):
@@ -235,7 +235,7 @@ def _moment(text: str | None) -> str | None:
 
 
 def _imf(moment: str) -> str | None:
-    """RFC 3339 as HTTP wants it (IMF-fixdate, GMT); None if it is no moment (specs 4, rule 1: ignored)."""
+    """RFC 3339 as HTTP wants it (IMF-fixdate, GMT); None if it is no moment (ignored)."""
     try:
         found = dt.datetime.fromisoformat(moment)
         return email.utils.format_datetime(found.astimezone(dt.UTC), usegmt=True) if found.tzinfo else None

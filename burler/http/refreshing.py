@@ -1,4 +1,4 @@
-"""Credentials that a function of the author's renews: every so many minutes, or once ("PLANNING")."""
+"""Credentials that a function of the author's renews: every so many minutes, or once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """``@burler.http.endpoints(contacts="/contacts")``: methods for endpoints, made on a class.
 
-PLANNING asks for them as ``Client.generate([list, of, endpoints])``, which is there, too.
+``Client.generate([list, of, endpoints])`` makes them, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The raw lake: what taps said, as they said it, in files any tool can read (Singerlake; specs 1 to 3, 11).
+"""The raw lake: what taps said, as they said it, in files any tool can read (Singerlake).
 
 Usable without the rest of burler::
 

@@ -1,4 +1,4 @@
-"""The canonical SCHEMA line and its hash: how a schema version gets its folder name (specs 2).
+"""The canonical SCHEMA line and its hash: how a schema version gets its folder name.
 
 Line 1 of each data file is exactly the bytes that are hashed, so that
 ``zcat FILE | head -1`` proves the folder name without a JSON parser. The form is named ``burler-1``:
@@ -21,7 +21,7 @@ from burler.singer.messages import Schema
 
 CANONICAL_FORM = "burler-1"
 ENCODINGS = ("base58", "base85")
-"""How a lake may spell the hash in its folders: the first is the default, the second is the seed text's own."""
+"""How a lake may spell the hash in its folders: the first is the default, the second is the Singerlake text's own."""
 HASH_LENGTH = 11
 """Characters of a folder name: 64 bits in base58 never need more."""
 BASE85_LENGTH = 10
@@ -54,7 +54,7 @@ def schema_hash(line: bytes, encoding: str = "base58") -> str:
 
 
 def base85_alias(line: bytes) -> str:
-    """The same 64 bits as the seed text spells them: base85 (RFC 1924), big-endian, 10 characters."""
+    """The same 64 bits as the Singerlake text spells them: base85 (RFC 1924), big-endian, 10 characters."""
     return _base85(fingerprint64(line))
 
 
@@ -120,7 +120,7 @@ def folder_mismatch(folder: str, line: bytes) -> str | None:
 
 def python_singerlake_hash(line: bytes) -> str | None:
     """The folder that python-singerlake gives a SCHEMA message: its own text of it, the hash's bytes the other way
-    round (specs 1). Its names may be shorter than 11 characters: those are opaque anyway."""
+    round. Its names may be shorter than 11 characters: those are opaque anyway."""
     try:
         text = json.dumps(json.loads(line), sort_keys=True)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The two descriptive files of a lake: ``catalogue.json`` of each tap, ``singerlake.json`` of all (specs 1).
+"""The two descriptive files of a lake: ``catalogue.json`` of each tap, ``singerlake.json`` of all.
 
 Neither is needed to read the lake, and both can be edited by hand: what burler does not know in them
 it leaves as it is. On disk the Singerlake spelling is used; in code it is a catalog.

@@ -2,7 +2,7 @@
 
 Spark's JSON reader turns some values into others without a word (milliseconds into the year 55840, 1e400 into
 infinity, the second of two equal keys into the only one) and others into NULL. A file is
-``clean`` only if none of its records gives it the chance (specs 11.24); all other files are read through exact,
+``clean`` only if none of its records gives it the chance; all other files are read through exact,
 slower code. So the one rule here is: in doubt, not clean.
 
 A page is decoded with a strict msgspec type made from the schema (``burler.lake.clean_types``). If it

@@ -1,6 +1,6 @@
-"""A JSON Schema as the strict msgspec type that a clean record fits (specs 11.24 and 12).
+"""A JSON Schema as the strict msgspec type that a clean record fits.
 
-The types are those of specs 12, each narrowed to what Spark's JSON reader reads right. Where the table leaves a
+The types are those of ``burler.columns``, each narrowed to what Spark's JSON reader reads right. Where they leave a
 schema as text holding JSON, any JSON value fits. What cannot be told for certain raises
 ``NeverClean``, since narrower is safe and wider is not.
 """

@@ -1,7 +1,7 @@
 """The bytes of one data file as a reader gets them: unpacked, checked, cut into lines.
 
 A data file is one SCHEMA line, then RECORD and ACTIVATE_VERSION lines of that stream, each ended by
-``\\n`` (specs 1, rules 1 to 8). The package isal makes gzip several times faster; without it the same
+``\\n``. The package isal makes gzip several times faster; without it the same
 files are written and read through zlib.
 """
 

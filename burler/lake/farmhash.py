@@ -1,4 +1,4 @@
-"""FarmHash Fingerprint64 in pure Python: the 64-bit name of a SCHEMA line (specs 2).
+"""FarmHash Fingerprint64 in pure Python: the 64-bit name of a SCHEMA line.
 
 The variant is the one called "na" in Google's FarmHash, which is what ``Fingerprint64`` is fixed to for
 all time. It is written out here because the two packages that offer it install rival modules of

@@ -1,4 +1,4 @@
-"""Where things lie in a lake: pure functions from names to paths and back (specs 1).
+"""Where things lie in a lake: pure functions from names to paths and back.
 
 All paths are relative to the lake, with ``/`` between components::
 
@@ -152,7 +152,7 @@ SortKey = tuple[str, str, int, str]
 
 
 def sort_key(path: str) -> SortKey:
-    """Replay order of data files (rule 9): first, last, n; then the path, so that the order is total.
+    """Replay order of data files: first, last, n; then the path, so that the order is total.
 
     The times are compared as they are written: they sort as text, and a manifest of 100,000 files is sorted at each
     reading. A name that is none of a data file comes first.

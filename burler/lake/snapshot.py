@@ -1,4 +1,4 @@
-"""What a reader sees of a stream: one frozen picture of its manifest, or of its folder (specs 1, rule 15)."""
+"""What a reader sees of a stream: one frozen picture of its manifest, or of its folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FileStats:
 
     ``records``: RECORD lines. ``bytes``: uncompressed, all lines. ``first`` and ``last``: least and greatest
     ``time_extracted``, RFC 3339 UTC with six digits (they sort as text). ``sequence``: the commit that
-    added the file. ``clean``: every record passed the strict typed check (specs 11.24). ``activate_version``: that of
+    added the file. ``clean``: every record passed the strict typed check. ``activate_version``: that of
     the last ACTIVATE_VERSION in the file. ``versions``: the distinct ``version`` values of its RECORDs,
     sorted; None when no RECORD has one.
 
@@ -137,7 +137,7 @@ class DataFile:
 
     @property
     def order(self) -> tuple[int, SortKey]:
-        """Replay order: commit sequence, then first, last and n (specs 11.26).
+        """Replay order: commit sequence, then first, last and n.
 
         A compacted file has the place of the last file it replaces. The first number is the commit up to which
         everything is out once this file, and all before it in this order, are.

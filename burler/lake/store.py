@@ -1,4 +1,4 @@
-"""Where a lake's bytes live: the interface every store fulfils, and how one is opened (specs 3).
+"""Where a lake's bytes live: the interface every store fulfils, and how one is opened.
 
 What a lake needs of a store is little, and all of its safety rests on it:
 
@@ -188,7 +188,7 @@ def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any]
 
 
 def probe(store: Store) -> bool:
-    """Whether a store keeps conditions among processes (specs 3, decision 8). Local and memory stores do. An object
+    """Whether a store keeps conditions among processes. Local and memory stores do. An object
     store is asked, once in the life of the store object: a file is created twice, and replaced with a wrong tag.
 
     Raises:

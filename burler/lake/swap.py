@@ -1,4 +1,4 @@
-"""Read, change, replace if nobody else did in between: how every shared JSON file of a lake changes (specs 3)."""
+"""Read, change, replace if nobody else did in between: how every shared JSON file of a lake changes."""
 
 from __future__ import annotations
 

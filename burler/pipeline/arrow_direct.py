@@ -1,7 +1,7 @@
 """Arrow pages as the columns of a file, without a text in between: for BATCH files in Parquet and Arrow.
 
 A value goes over as it is only where the RECORD line that ``arrow_lines`` writes of it surely reads back as the same
-value (specs 12). The plan is the one that the lines are made by, so selection, constraints and unknown fields are the
+value. The plan is the one that the lines are made by, so selection, constraints and unknown fields are the
 same on both ways; what it leaves to the exact path, a value at a time, is left to it here as well: the page as a whole
 then goes through lines.
 """

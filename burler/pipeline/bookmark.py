@@ -1,6 +1,6 @@
 """Bookmark: from the replication key's values to the value that a STATE may carry.
 
-Rows sorted by the key: the greatest value out is safe at any row, since resumption is inclusive (specs 11.9). A source
+Rows sorted by the key: the greatest value out is safe at any row, since resumption is inclusive. A source
 that gives only what is strictly after the bookmark may have more rows of the greatest value: there a value is safe once
 a strictly greater one followed. Rows in no order: the bookmark moves when the stream is complete. It never goes back,
 but for an author who vouches for a value of his own, and where a declared order turns out to be none.

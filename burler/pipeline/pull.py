@@ -1,7 +1,7 @@
 """Pull: the only place that runs user code, a page at a time.
 
 The user's iterator is driven from C: ``page.extend(islice(iterator, n))`` inside a private copy of the
-context (style 7.4: a generator has no context of its own), one context entry a page. What was yielded so
+context (a generator has no context of its own), one context entry a page. What was yielded so
 far is visible in the page while the generator blocks, so that a timer may take it, and an exception in
 the generator leaves there exactly the rows yielded before it.
 """

@@ -1,4 +1,4 @@
-"""Repeats: rows that a round of a tail brings again, just as they went out before (specs 11.9, 11.13).
+"""Repeats: rows that a round of a tail brings again, just as they went out before.
 
 Resumption is inclusive, so that each round begins with rows of the round before. Two rows are the same if the same
 bytes go out for them: what a source spells otherwise, or changes in a field that nobody selected, is no news; a digit

@@ -1,7 +1,7 @@
 """Shaped rows as the columns of a file, without lines of JSON in between: for BATCH files in Parquet and Arrow.
 
 Shaping has made structs of the rows, whose fields hold what the lines would show. A field's values become an array
-where that is surely what a reader of the lines would make of them (specs 12); where it is not, the page goes as lines.
+where that is surely what a reader of the lines would make of them; where it is not, the page goes as lines.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Single values as JSON: what each JSON type takes.
 
-No cast loses anything (specs 8): ``1.0`` is an integer, ``1.9`` is none; text that spells a number is that
+No cast loses anything: ``1.0`` is an integer, ``1.9`` is none; text that spells a number is that
 number; a naive date-time is refused. What database drivers and NumPy give (times, UUIDs, addresses, their own
 kinds of numbers) has one text or number each.
 """
@@ -190,7 +190,7 @@ def _text_of(value: Any) -> Any:
     if isinstance(value, Decimal):
         if not value.is_finite():
             return MISSING
-        return f"{value:f}" if abs(value.adjusted()) < 100 else str(value)  # 100 rather than 1E+2 (specs 8)
+        return f"{value:f}" if abs(value.adjusted()) < 100 else str(value)  # 100 rather than 1E+2
     if isinstance(value, _WITH_TEXT):
         return clean_text(str(value))
     if isinstance(value, dt.datetime | dt.date | dt.time):

@@ -33,7 +33,7 @@ def canonical_text(text: str) -> str | None:
 
 
 def from_datetime(moment: dt.datetime) -> str | None:
-    """An aware datetime as RFC 3339 in UTC; None if it is naive (specs 8: strict) or leaves the calendar."""
+    """An aware datetime as RFC 3339 in UTC; None if it is naive (strict) or leaves the calendar."""
     if moment.tzinfo is None or moment.utcoffset() is None:
         return None
     try:

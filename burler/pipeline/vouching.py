@@ -1,4 +1,4 @@
-"""What converted rows are known to hold, so that nobody needs to read their lines to find out (specs 11.24).
+"""What converted rows are known to hold, so that nobody needs to read their lines to find out.
 
 A struct's type says most of it; for fields that msgspec lets through, the types of the values are looked at, a column
 at a time, and only if somebody asks.

@@ -1,4 +1,4 @@
-"""What a stream's metadata say of BATCH messages (specs 5)."""
+"""What a stream's metadata say of BATCH messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client of a tap, made once, and those that it has replaced (specs 11.16).
+"""The client of a tap, made once, and those that it has replaced.
 
 Both making a client and closing one are the author's code, and may take as long as a source that is down: whoever waits
 for that holds no lock that anybody else needs.

@@ -8,7 +8,7 @@ import time
 
 
 class Clock:
-    """The machine's own clocks: the time of day, and one that nobody sets back (specs 6: monotonic timers).
+    """The machine's own clocks: the time of day, and one that nobody sets back (monotonic timers).
 
     ``is_fake``: nothing happens beside whoever waits, so he looks himself at what is due.
     """

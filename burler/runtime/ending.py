@@ -1,4 +1,4 @@
-"""What is said of a stream when it begins and when it ends: log lines, metrics, the report (specs 11.6).
+"""What is said of a stream when it begins and when it ends: log lines, metrics, the report.
 
 The rounds of a tail are many: each has its lines at DEBUG only, and its METRIC lines are those of ``TailWatch``.
 """

@@ -1,4 +1,4 @@
-"""Where a stream's, or a partition's, values stand in a state: plain functions on the dict that specs 11.27 describes.
+"""Where a stream's, or a partition's, values stand in a state: plain functions on the state's dict.
 
 ``{"bookmarks": {"tickets": {"updated_at": ..., "partitions": {"{\\"account\\":\\"a\\"}": {"updated_at": ...}}}}}``
 """

@@ -1,4 +1,4 @@
-"""What failed in the run of a stream, and what is missing for it; the rest goes on (design 9)."""
+"""What failed in the run of a stream, and what is missing for it; the rest goes on."""
 
 from __future__ import annotations
 

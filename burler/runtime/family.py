@@ -2,7 +2,7 @@
 
 Rows of a parent are read ahead, a lot of them (bounded by count, size and time), and go out; then the functions of its
 substreams are called for each of them, in order. Behind the lot stands a marker: only then may the parent's bookmark
-pass it, so reading on from there, inclusive, brings what is missing again (specs 11.8).
+pass it, so reading on from there, inclusive, brings what is missing again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Files that a sync function yields (``burler.batch_files``): whether they go on as they are, or are read as rows
-(specs 11.18)."""
+"""Files that a sync function yields (``burler.batch_files``): whether they go on as they are, or are read as rows."""
 
 from __future__ import annotations
 

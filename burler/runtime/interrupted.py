@@ -1,4 +1,4 @@
-"""Interrupted full tables: where a stream with ``resumable_by`` goes on, and under which versions (specs 8).
+"""Interrupted full tables: where a stream with ``resumable_by`` goes on, and under which versions.
 
 The state says where, under ``full_table``, with the version of the rows that are out. Streams whose rows come in the
 same run go on under their own versions, or rows of theirs that are out would be dropped with the next ACTIVATE_VERSION.

@@ -58,7 +58,7 @@ class Kept:
 
     def repeats(self, line: Line, name: str, key: str | None) -> Repeats | None:
         """What is known of a stream's rows in a partition; None where none can come again: those of a full table are
-        all wanted, and of a source that gives only what lies behind the bookmark none do (specs 11.9)."""
+        all wanted, and of a source that gives only what lies behind the bookmark none do."""
         if line.pushes and not line.planned[name].key_properties:
             return None  # two equal messages are two
         found = self._repeats.get((name, key))

@@ -1,4 +1,4 @@
-"""What options of time ask of the key, held against the schema before the first message (specs 8: not mid-sync)."""
+"""What options of time ask of the key, held against the schema before the first message (not mid-sync)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log lines and METRIC lines on stderr, in the form that singer-python made usual (specs 11.6), behind their time.
+"""Log lines and METRIC lines on stderr, in the form that singer-python made usual, behind their time.
 
 singer-python's own module is not used for them: importing it takes a tenth of a second and replaces the
 root logger's handlers. Tests hold our lines against it.

@@ -198,7 +198,7 @@ class Outlet:
         """Where the lines of one page go; they are handed to the sink on the way and at the end.
 
         Args:
-            moment: their ``time_extracted``, if it is not now: parts of a page have one (specs 8).
+            moment: their ``time_extracted``, if it is not now: parts of a page have one.
             repeats: lines that are out already are left out.
         """
         moment = moment or self.now()

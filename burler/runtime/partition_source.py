@@ -124,7 +124,7 @@ class PartitionSource:
 
 
 def canonical(partition: Mapping[str, Any], wrong: Any) -> str:
-    """A partition as canonical JSON, the key of its entry (specs 2 and 11.27)."""
+    """A partition as canonical JSON, the key of its entry."""
     from burler.lake.canonical import canonical_bytes
 
     try:

@@ -1,6 +1,6 @@
 """Partitions: one call of the sync function for each dict that the author's partitions function gives.
 
-Each has a bookmark of its own in the state, under its key (specs 11.27). Where partitions rise (``order="asc"``), those
+Each has a bookmark of its own in the state, under its key. Where partitions rise (``order="asc"``), those
 that are finished collapse into the stream's bookmark, as soon as all before them are finished, too.
 """
 

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 TAKEN = ("partitions", "stream_state", "covers", "full_table", "parent_bookmark", "source_state")
-"""What burler keeps in a stream's entry of the state beside its bookmark and version (specs 11.27)."""
+"""What burler keeps in a stream's entry of the state beside its bookmark and version."""
 _FORMATS = {"date-time": "date-time", "date": "date", "singer.decimal": "decimal"}
 
 

@@ -1,7 +1,6 @@
 """The report on fields that a stream's schema does not know: how many were dropped, and a schema that keeps them.
 
-"Removed paths" in PLANNING. What reaches it was counted in ``pipeline/unknown``; fields that a user deselected never
-do.
+What reaches it was counted in ``pipeline/unknown``; fields that a user deselected never do.
 """
 
 from __future__ import annotations

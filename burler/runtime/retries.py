@@ -1,4 +1,4 @@
-"""Further tries: what is done before a sync function is called once more (``retry_sync_on``, PLANNING: retry sync)."""
+"""Further tries: what is done before a sync function is called once more (``retry_sync_on``)."""
 
 from __future__ import annotations
 

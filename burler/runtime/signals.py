@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: stop at once, lose nothing; SIGHUP in a tail run: begin anew with a new client (specs 6).
+"""SIGTERM and SIGINT: stop at once, lose nothing; SIGHUP in a tail run: begin anew with a new client.
 
 The handler writes nothing to stdout. It sets a flag, and raises :class:`Stop` only while user code runs; while a
 page is written it waits. A second signal, or 10 seconds in which the reader of stdout takes

@@ -1,4 +1,4 @@
-"""Source states of a stream: where they begin, when they count, and what 304 does to a function (specs 4)."""
+"""Source states of a stream: where they begin, when they count, and what 304 does to a function."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def forget_all(sync: SyncRun) -> bool:
 
 
 def digest(line: Line) -> str:
-    """What is emitted in the run of a line, as a short text: the schema's hash (specs 2); of several streams, the hash
+    """What is emitted in the run of a line, as a short text: the schema's hash; of several streams, the hash
     of their hashes. A field or a substream more, and the source has to be read again."""
     from burler.lake.canonical import schema_hash, schema_line  # taps without source states load nothing of the lake
 

@@ -78,8 +78,7 @@ class Start:
         )
 
     def _rolled_up(self, stream: str, saved: Any) -> Any:
-        """The oldest of a stream's bookmark and those of substreams below it that roll up, less their lookback (specs
-        11.8)."""
+        """The oldest of a stream's bookmark and those of substreams below it that roll up, less their lookback."""
         values = [saved]
         for name, planned in self._line.planned.items():
             spec = planned.spec

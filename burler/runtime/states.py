@@ -1,6 +1,6 @@
 """STATE: when one may come, and what is in it.
 
-There is one state for the whole run; whoever writes one says what is safe of all streams (specs 11.27, 11.29).
+There is one state for the whole run; whoever writes one says what is safe of all streams.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class States:
             return
         engine.note_syncing()
         encoded = msgspec.json.encode(engine.state)
-        # In a tail each covers what came since, also where it says the same (specs 11.14).
+        # In a tail each covers what came since, also where it says the same.
         anyway = engine.settings.tail and self.uncovered_since is not None
         if encoded != self._written or anyway:
             engine.sink.write(State(msgspec.json.decode(encoded)))

@@ -335,7 +335,7 @@ class SyncRun:
 
     def save_if_due(self) -> None:
         """STATE, where the strategy asks for one, or partitions have come to their end; put off while its line would
-        outweigh the rows since the last one (specs 11.29)."""
+        outweigh the rows since the last one."""
         if self.engine.limit is not None or self.abandoned:
             return
         seconds = self.engine.clock.monotonic() - self._since

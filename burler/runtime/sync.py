@@ -237,7 +237,7 @@ class Engine:
 
     def write_state(self) -> None:
         """STATE with what is safe to say of all streams now, also where that is the same as before: it covers what came
-        since. Files that hold records before it are closed for it (specs 11.14)."""
+        since. Files that hold records before it are closed for it."""
         for run in self.running:
             for unit in run.open_units:
                 run.units.save(unit)
@@ -294,7 +294,7 @@ class Engine:
         return next((one for one in streams if one.tap_stream_id == stream), None)
 
     def note_syncing(self) -> None:
-        """Note in the state which stream the run is in, unless the settings say not to (specs 8): the first that has
+        """Note in the state which stream the run is in, unless the settings say not to: the first that has
         not come to its end."""
         if self.limit is not None:
             return

@@ -1,4 +1,4 @@
-"""Tail: a run that goes on for ever (tail-mode proposal; specs 6, 11.13 to 11.16).
+"""Tail: a run that goes on for ever (tail-mode proposal).
 
 Streams are polled again and again, each on its own interval, from the state in memory; tail functions stay connected.
 One thread takes what is due first; there may be several. Where there are tail functions, the first runs on the main

@@ -1,4 +1,4 @@
-"""How often a stream of a tail is tried again, and after which wait (specs 11.15)."""
+"""How often a stream of a tail is tried again, and after which wait."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Tries:
 
 
 def is_connection(error: BaseException | None) -> bool:
-    """Whether an error, or what it came from, says that a connection is lost: the client is then made anew (specs
-    11.16). Clients have errors of their own for that; their names say so, or those of their bases."""
+    """Whether an error, or what it came from, says that a connection is lost: the client is then made anew.
+    Clients have errors of their own for that; their names say so, or those of their bases."""
     seen = 0
     while error is not None and seen < 10:
         if isinstance(error, ConnectionError | TimeoutError | EOFError) or getattr(error, "errno", None) in _ERRNOS:

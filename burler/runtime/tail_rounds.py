@@ -1,4 +1,4 @@
-"""Rounds of a tail: one after the other of each source, and what follows from how each went (specs 11.13, 11.15)."""
+"""Rounds of a tail: one after the other of each source, and what follows from how each went."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Rounds:
         return True
 
     def _next_round(self, source: Source, now: float, began: float, *, new_rows: bool) -> float | None:
-        """When a source is read next after a good round (specs 11.13)."""
+        """When a source is read next after a good round."""
         most = self._settings.tail_max_rounds
         if source.gone or (most is not None and source.rounds >= most and not source.pushes):
             return None

@@ -1,4 +1,4 @@
-"""What holds of one stream in a tail run: its interval and its age (specs 11.13; tail-mode proposal, settings 2 and 3).
+"""What holds of one stream in a tail run: its interval and its age (tail-mode proposal, settings 2 and 3).
 
 A catalog's metadata comes before the author's option, and that before the setting.
 """

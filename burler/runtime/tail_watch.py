@@ -1,7 +1,7 @@
 """What a tail run is doing, for whoever looks at it while it runs: log lines, a live table, Prometheus.
 
 The engine tells it what happens, a page or a round at a time; it costs some microseconds each, and as much memory after
-a year as after a minute. A METRIC line (specs 11.6) says how many rows came since the last one of its kind.
+a year as after a minute. A METRIC line says how many rows came since the last one of its kind.
 """
 
 from __future__ import annotations

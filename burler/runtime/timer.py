@@ -1,4 +1,4 @@
-"""The timer: what is due while user code blocks. Rows that wait go out, a STATE that is due comes (specs 6)."""
+"""The timer: what is due while user code blocks. Rows that wait go out, a STATE that is due comes."""
 
 from __future__ import annotations
 

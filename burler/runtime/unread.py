@@ -15,7 +15,7 @@ _SHOWN = 3
 
 def unread(plan: Iterable[PlannedRun], own: Container[str], state: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each stream with a bookmark of which the state holds something, but not under a name that burler
-    reads: a state of the Singer SDK, or of a tap that named its bookmark otherwise (specs 11.27). One for a state that
+    reads: a state of the Singer SDK, or of a tap that named its bookmark otherwise. One for a state that
     knows no stream of the tap.
 
     Args:

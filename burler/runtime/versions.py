@@ -1,4 +1,4 @@
-"""Versions of full tables: ``version`` on rows, and ACTIVATE_VERSION once they are a whole table (specs 8, 11.31)."""
+"""Versions of full tables: ``version`` on rows, and ACTIVATE_VERSION once they are a whole table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """References in JSON Schemas, replaced by what they point to.
 
-SCHEMA messages must not hold ``$ref`` (specs 8): targets do not resolve them.
+SCHEMA messages must not hold ``$ref``: targets do not resolve them.
 """
 
 from __future__ import annotations

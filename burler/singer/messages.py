@@ -4,7 +4,7 @@ What flows is a short list of item types. ``Records`` is a *page*: rows of
 one stream with one ``time_extracted``, already as JSON lines, so that every sink writes the
 same bytes and no sink touches a row.
 
-Wire form: Singer SPEC 0.3.0. Types are written in upper case and read in any case (specs 8).
+Wire form: Singer SPEC 0.3.0. Types are written in upper case and read in any case.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Schema:
     bookmark_properties: tuple[str, ...] = ()
 
     def to_wire(self) -> dict[str, Any]:
-        """The message as a plain dict with exactly the keys that specs 2 hashes."""
+        """The message as a plain dict with exactly the keys that the schema hash is made of."""
         wire: dict[str, Any] = {
             "type": "SCHEMA",
             "stream": self.stream,
@@ -77,7 +77,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class ArrowPage:
-    """A page of rows as a RecordBatch of pyarrow, in the columns of the stream's batch files (specs 12)."""
+    """A page of rows as a RecordBatch of pyarrow, in the columns of the stream's batch files."""
 
     stream: str
     table: Any
@@ -87,7 +87,7 @@ class ArrowPage:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """BATCH: rows of one stream that stand in files (BATCH proposal; specs 5).
+    """BATCH: rows of one stream that stand in files (BATCH proposal).
 
     ``manifest``: URLs of the files. ``compression``: None, "gzip" or "zstd", of whole files (a Parquet file's own codec
     stands in ``format_options``). ``size``: rows in a file, at the most. ``file_stats``: of each file its rows, or None
@@ -150,7 +150,7 @@ class ActivateVersion:
 class State:
     """STATE: covers every message before it in the sequence, and nothing after it.
 
-    ``full``: the whole state, where ``value`` holds only what has changed (``state_scope: touched``, specs 11.10).
+    ``full``: the whole state, where ``value`` holds only what has changed (``state_scope: touched``).
     """
 
     value: dict[str, Any] = field(default_factory=dict)
@@ -180,10 +180,10 @@ def to_line(message: Schema | Batch | ActivateVersion | State) -> bytes:
 
 
 def format_time(moment: dt.datetime) -> str:
-    """RFC 3339 in UTC with six digits and ``Z`` (specs 1, rule 4).
+    """RFC 3339 in UTC with six digits and ``Z``.
 
     Raises:
-        ValueError: a naive date-time (specs 8: never a guess).
+        ValueError: a naive date-time (never a guess).
         OverflowError: one that leaves the years 1 to 9999 in UTC.
     """
     if moment.utcoffset() is None:

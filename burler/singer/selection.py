@@ -1,6 +1,6 @@
 """Which streams and fields are wanted, and the schema of what is emitted.
 
-Rules (specs 8): ``unsupported`` never; ``automatic`` always; then ``selected``; then
+Rules: ``unsupported`` never; ``automatic`` always; then ``selected``; then
 ``selected-by-default``; streams of a catalog default off, fields of a selected stream default on; a field
 that is not selected takes its children with it. ``selected`` may be text ("true"/"false").
 """

@@ -1,4 +1,4 @@
-"""State: pure functions on a plain dict of the shape that specs 11.27 fixes.
+"""State: pure functions on a plain dict of one shape.
 
 ``{"bookmarks": {"commits": {"committed_at": "...", "version": 17..., "stream_state": {...}}},
 "currently_syncing": "commits"}``; absent keys are left out. Keys that burler does not know are carried
@@ -139,7 +139,7 @@ _LARGEST_VERSION = 2**53
 
 
 def get_version(state: State, stream: str) -> int | None:
-    """The version of a full table that was last activated; both spellings are read (specs 8)."""
+    """The version of a full table that was last activated; both spellings are read."""
     version = stream_entry(state, stream).get("version")
     if version is None:
         others = state.get("activate_versions")
@@ -162,7 +162,7 @@ def set_currently_syncing(state: State, stream: str | None) -> None:
         state["currently_syncing"] = stream
 
 
-# ---- states that carry only what has changed (specs 11.10) ---------------------------------------
+# ---- states that carry only what has changed ---------------------------------------
 
 
 def merge_states(states: Iterable[State | None]) -> State:

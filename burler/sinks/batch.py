@@ -1,5 +1,4 @@
-"""Rows into batch files, where the config, the command line or a stream's metadata say so; all else goes on as it is
-(specs 5).
+"""Rows into batch files, where the config, the command line or a stream's metadata say so; all else goes on as it is.
 
 A stream goes out either as RECORDs or as BATCHes for the whole run: targets take the order between the two for what it
 is not.
@@ -87,7 +86,7 @@ class BatchSink:
         self._sink.flush()
 
     def settle(self) -> None:
-        """All files are ended, and the STATE of them goes on (specs 11.14)."""
+        """All files are ended, and the STATE of them goes on."""
         if self._writer is not None:
             self._writer.flush()
             self._writer.report()

@@ -1,4 +1,4 @@
-"""Messages into a raw lake; each STATE goes on to stdout once its data is committed (specs 11.25, 11.29)."""
+"""Messages into a raw lake; each STATE goes on to stdout once its data is committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages as lines on stdout, through one writer that owns its file descriptor (specs 6).
+"""Messages as lines on stdout, through one writer that owns its file descriptor.
 
 ``sys.stdout`` is not used: with PYTHONUNBUFFERED a signal during a blocked write makes it drop the
 rest of a line. An ``os.write`` loop is exact.

@@ -1,4 +1,4 @@
-"""STATEs that carry only what has changed since the last one (``state_scope: touched``, specs 11.10)."""
+"""STATEs that carry only what has changed since the last one (``state_scope: touched``)."""
 
 from __future__ import annotations
 

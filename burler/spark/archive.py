@@ -2,7 +2,7 @@
 
 Spark's start is loading and checking some twenty thousand classes. Java 17 to 24 store them in a class-data archive,
 Java 25 in an AOT cache, which holds method profiles as well. An archive fits one JVM and one list of JARs, so both make
-its name. One that does not fit is ignored by the JVM; one that was cut short kills it (Spark facts, SIGBUS), so nothing
+its name. One that does not fit is ignored by the JVM; one that was cut short kills it (SIGBUS), so nothing
 is given to a JVM whose size and first bytes are not those that were noted when it was made.
 
 An archive is a help and never a need: whatever fails here, Spark starts without one.

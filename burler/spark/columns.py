@@ -1,6 +1,6 @@
 """The columns that burler adds to a stream's own, and how a column is named in Spark.
 
-Source: specs 11.30. ``_burler_*`` columns exist only while a table is made; they carry line order (11.26).
+``_burler_*`` columns exist only while a table is made; they carry line order.
 """
 
 from __future__ import annotations

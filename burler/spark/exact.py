@@ -1,6 +1,6 @@
 """Rows of lake files read in Python: each value exact, or its row is named as bad. No Spark.
 
-Spark's JSON reader would null, cut or drop some values in silence (Spark facts C2), so files that are not clean, and
+Spark's JSON reader would null, cut or drop some values in silence, so files that are not clean, and
 small increments, are read here: blocks of lines a column at a time (``burler.batch.columnar_rows``), and a block with a
 value that does not fit row by row.
 """

@@ -1,6 +1,6 @@
 """From a lake to tables: each stream's new rows become one new, whole version of a table.
 
-Source: specs 11.20, 11.24, 11.26, 11.30, 11.31; Spark facts E. For each stream: one snapshot of its manifest, a plan
+For each stream: one snapshot of its manifest, a plan
 (``plan.decide``), its rows with or without Spark (``export_run``), one atomic commit by the table's format
 (``formats``). A stream that fails leaves its table as it was and does not stop the others.
 """

@@ -1,7 +1,4 @@
-"""The export of one stream: a plan, the rows that it asks for, proof that nothing was lost, one atomic publication.
-
-Source: specs 11.20, 11.24, 11.26, 11.30, 11.31; Spark facts C2, E.
-"""
+"""The export of one stream: a plan, the rows that it asks for, proof that nothing was lost, one atomic publication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the manifest knows of the file that a row was read from, beside the row. Source: Spark facts D, E."""
+"""What the manifest knows of the file that a row was read from, beside the row."""
 
 from __future__ import annotations
 

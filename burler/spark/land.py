@@ -1,4 +1,4 @@
-"""From a tap to tables in one call: its rows into a lake, then the lake into tables (specs 11.23).
+"""From a tap to tables in one call: its rows into a lake, then the lake into tables.
 
 The lake stays between the two, as the truth: STATE is out once rows are committed there, and whatever becomes of the
 tables, a further run goes on from both.

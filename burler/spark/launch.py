@@ -90,8 +90,8 @@ def started_without_archive() -> Java | None:
 def make_sources_known(spark: SparkSession) -> None:
     """Register burler's data sources where Spark does not find them itself.
 
-    Spark looks through the folders of Python's path in a process of its own; an editable install is no such folder
-    (Spark facts B), and those that only this process has (a script's, the current one) do not count.
+    Spark looks through the folders of Python's path in a process of its own; an editable install is no such folder,
+    and those that only this process has (a script's, the current one) do not count.
     """
     if not capabilities(spark).runs_python:
         return

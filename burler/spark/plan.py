@@ -1,11 +1,11 @@
 """What an export has to do for one stream: a pure decision from a lake snapshot and a table's state.
 
-Source: specs 11.20, 11.30, 11.31. What a table has taken in is told by the numbers that each publication carries:
+What a table has taken in is told by the numbers that each publication carries:
 
 ``burler:<generation>``   the manifest sequence up to which files are in the table
 ``burler-plan``           a digest of the generation and of all that decides which rows a table has (mode, keys,
                           order): a table of another plan is made anew
-``burler-active``         the table version of the stream that is active (11.31)
+``burler-active``         the table version of the stream that is active
 ``burler-since``          microseconds since 1970: files wholly before that moment were passed over
 """
 

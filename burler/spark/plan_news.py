@@ -1,4 +1,4 @@
-"""Which files of a lake hold rows that a table lacks, also once files have been compacted (specs 11.20)."""
+"""Which files of a lake hold rows that a table lacks, also once files have been compacted."""
 
 from __future__ import annotations
 

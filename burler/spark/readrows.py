@@ -1,6 +1,6 @@
 """The rows of a stream's lake files as one DataFrame, each value exact, with proof that none is lost.
 
-Source: specs 11.24, 11.26; Spark facts C2. Clean files go through Spark's own JSON reader (``scan``), all others
+Clean files go through Spark's own JSON reader (``scan``), all others
 through exact Python (``exact``), on the driver where they are few and on executors where they are many (``spread``).
 Exact rows are written to a staging folder at once, so what can't be held is known before anything is published.
 

@@ -1,8 +1,7 @@
 """What the engine behind a Spark session can do, and sessions on Spark Connect: a server's, our own, or Sail's.
 
 Everything in burler that must take another way on Connect or Sail, or with an older Spark, asks
-:func:`capabilities`; no other module looks at versions or classes. Source: Spark facts A (Connect, Sail) and B (which
-version brought what).
+:func:`capabilities`; no other module looks at versions or classes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The DataFrame that becomes a table's new content: new lake rows, old table rows, the latest of each key.
-
-Source: specs 11.26 (which row is the latest), 11.30, 11.31; Spark facts E.
-"""
+"""The DataFrame that becomes a table's new content: new lake rows, old table rows, the latest of each key."""
 
 from __future__ import annotations
 
@@ -164,7 +161,7 @@ def _counts(active: Activation | None, column: Field = named) -> Column:
 
 
 def _latest(rows: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
-    """One row a key: by replication key, time_extracted, commit sequence, file, line (specs 11.26)."""
+    """One row a key: by replication key, time_extracted, commit sequence, file, line."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 

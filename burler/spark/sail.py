@@ -1,7 +1,7 @@
 """Sail: an engine without Java that speaks Spark Connect. burler starts its server as a process of its own.
 
 ``python -m burler.spark.sail`` is that process: it says its port on stdout and ends when its stdin does, so it never
-outlives the process that asked for it, however that ends. Source: Spark facts A.
+outlives the process that asked for it, however that ends.
 """
 
 from __future__ import annotations

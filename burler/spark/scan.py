@@ -1,6 +1,6 @@
 """The rows of a stream's clean files, through Spark's own JSON reader, with proof that none is lost.
 
-Source: Spark facts C2 (what Spark's reader does in silence), D (paths), 11.26 (line order). Files are read at once with
+Files are read at once with
 the united type: a clean file holds nothing that its own schema does not declare, and fields that it lacks are null.
 What Spark can't read is marked, and counted in the same pass that writes the table (``readrows``).
 """
@@ -213,7 +213,7 @@ def count_where(condition: Column) -> Column:
 
 
 def escape(path: str) -> str:
-    """A path that Spark takes word for word and not as a pattern (Spark facts D)."""
+    """A path that Spark takes word for word and not as a pattern."""
     return "".join("\\" + one if one in "{}[]*?\\" else one for one in path)
 
 

@@ -1,7 +1,6 @@
 """The Spark session that burler works in: whose it is, which kind, and the confs that it needs.
 
 A session that the caller has is used as it is, never stopped, and has its own confs back when a job of burler's ends.
-Source: Spark facts, table of confs.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def existing_session() -> SparkSession | None:
 
 
 def default_confs(master: str) -> dict[str, str]:
-    """burler's confs for a master, before the user's. Source: PLANNING, Spark facts."""
+    """burler's confs for a master, before the user's."""
     confs = {
         **JOB_CONFS,
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "1",  # v2 leaves partial appends

@@ -1,6 +1,6 @@
 """A few new rows made ready for their table without Spark: read exactly, the latest of each key, as one Arrow table.
 
-The same rules as in ``rows`` (specs 11.26, 11.31), on Arrow; a test holds the two against each other. Starting a Spark
+The same rules as in ``rows``, on Arrow; a test holds the two against each other. Starting a Spark
 job costs a second or two, and Spark itself some more: what is small is done sooner here.
 """
 
@@ -132,7 +132,7 @@ def _fault(rows: pa.Table, plan: Plan, stream: str) -> BurlerError | None:
 
 
 def _latest(rows: pa.Table, plan: Plan) -> pa.Table:
-    """One row a key: the latest by replication key, time_extracted, commit sequence, file, line (specs 11.26)."""
+    """One row a key: the latest by replication key, time_extracted, commit sequence, file, line."""
     arrow = require("pyarrow", extra="spark", needed_for=_NEEDED_FOR)
     compute = require("pyarrow.compute", extra="spark", needed_for=_NEEDED_FOR)
     names = [*plan.order, EXTRACTED_AT, SEQUENCE, RANK, BLOCK, LINE]

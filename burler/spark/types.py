@@ -1,6 +1,6 @@
 """Column types (``burler.columns``) as Spark's, and the same for callers that want tables.
 
-Source: specs 12. Nothing here needs pyspark or pyarrow until ``spark_schema`` or ``arrow_schema`` is called.
+Nothing here needs pyspark or pyarrow until ``spark_schema`` or ``arrow_schema`` is called.
 """
 
 from __future__ import annotations

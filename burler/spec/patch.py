@@ -1,5 +1,4 @@
-"""A schema that would have kept and fitted what came, made of a sample of rows (PLANNING: "Generate a schema that would
-match during the run")."""
+"""A schema that would have kept and fitted what came, made of a sample of rows."""
 
 from __future__ import annotations
 

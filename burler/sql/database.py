@@ -54,7 +54,7 @@ class Database:
         statement_timeout_seconds: how long PostgreSQL's next rows may take; None: as long as the server lets them.
         adbc: read PostgreSQL through ADBC; None: if its driver is installed.
         naive_times: ``"warn"`` (default), or ``"utc"``: you know that times without a zone are in UTC, so that burler
-            need not say that it takes them for that (specs 8).
+            need not say that it takes them for that.
 
     Raises:
         SqlError: a URL that is none, or a number that is none.

@@ -1,4 +1,4 @@
-"""The JSON Schema of a column's values, by its type (specs 12)."""
+"""The JSON Schema of a column's values, by its type."""
 
 from __future__ import annotations
 

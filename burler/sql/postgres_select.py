@@ -1,4 +1,4 @@
-"""The SELECTs that PostgreSQL is asked, so that no value is lost on the way (specs 8).
+"""The SELECTs that PostgreSQL is asked, so that no value is lost on the way.
 
 Values never become part of a statement. A bookmark is bound to a setting of the transaction (``set_config``), which
 the statement reads back: COPY, by which ADBC fetches, takes no parameters.

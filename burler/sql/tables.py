@@ -16,7 +16,7 @@ class Column:
     Attributes:
         schema: the JSON Schema of its values; null among the types if it may be null.
         sql_type: its type, as the database spells it.
-        naive: its times say no zone; they are read as UTC (specs 8).
+        naive: its times say no zone; they are read as UTC.
         unsupported: why its values can't be read; empty if they can.
         type: SQLAlchemy's type; None where it knows none.
     """

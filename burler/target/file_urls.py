@@ -1,4 +1,4 @@
-"""Where a ``file:`` URL points on this machine: one rule for all who meet one (specs 11.19)."""
+"""Where a ``file:`` URL points on this machine: one rule for all who meet one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STATEs that wait until all data before them is committed (specs 11.29)."""
+"""STATEs that wait until all data before them is committed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Files on a local disk that are there whole or not at all: hidden names, fsync, link, and what OSErrors mean.
 
 The lake's store and the storage of batch files stand on this. Everything a reader can see is complete at any moment,
-also after SIGKILL or a power cut (specs 3, decision 7; specs 5).
+also after SIGKILL or a power cut.
 """
 
 from __future__ import annotations

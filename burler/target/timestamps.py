@@ -1,4 +1,4 @@
-"""``time_extracted`` in its one form: RFC 3339, UTC, six digits, ``Z`` (specs 1, rule 4).
+"""``time_extracted`` in its one form: RFC 3339, UTC, six digits, ``Z``.
 
 In this form times sort as text, so a file's least and greatest are found without parsing.
 """

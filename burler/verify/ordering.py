@@ -1,5 +1,4 @@
-"""``@ensure_ordering("created_at", "ASC")``: the order in which a function's records come, as its author believes it
-(PLANNING, "Assert that the ordering of records being returned from an API are as expected").
+"""``@ensure_ordering("created_at", "ASC")``: the order in which a function's records come, as its author believes it.
 
     @burler.verify.ensure_ordering("created_at", "ASC")
     def contacts_page(client, page):

@@ -99,7 +99,7 @@ class Verification:
         return {severity: found[severity] for severity in ("error", "warning", "info")}
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """0 clean or warnings only, 1 errors; ``strict``: warnings too (design 8)."""
+        """0 clean or warnings only, 1 errors; ``strict``: warnings too."""
         counts = self.counts
         return int(counts["error"] > 0 or (strict and counts["warning"] > 0))
 

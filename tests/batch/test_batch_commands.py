@@ -1,4 +1,4 @@
-"""``burler batch expand | pack | convert`` as processes: pipes, signals, exit codes (specs 6; docs/running.md)."""
+"""``burler batch expand | pack | convert`` as processes: pipes, signals, exit codes (docs/running.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``burler.batch.expand``: the rows of BATCH files in place of their messages (BATCH proposal; specs 5, 11.17)."""
+"""``burler.batch.expand``: the rows of BATCH files in place of their messages (BATCH proposal)."""
 
 from __future__ import annotations
 

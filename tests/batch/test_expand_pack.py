@@ -1,5 +1,5 @@
 """``expand(pack(messages))``: the same rows in the same order of each stream, the same versions, the same last STATE,
-whatever the files are made of (specs 5, 12)."""
+whatever the files are made of."""
 
 from __future__ import annotations
 
@@ -151,12 +151,12 @@ SCHEMA = record_of({name: field for name, field in FIELDS.items() if name != "no
 SCHEMA["properties"]["nothing"] = {"type": "null"}
 
 
-# ---- the equality of section 12, written once ---------------------------------------------------------------
+# ---- what counts as equal, written once --------------------------------------------------------------------
 
 
 def held(value: Any, schema: Any, form: str) -> Any:
     """What a value is, as far as a format holds it; for what went in and what came out. JSON lines hold all of it, csv
-    texts of scalars (so what a union has is text), columns the values of section 12. Absent is null."""
+    texts of scalars (so what a union has is text), columns their values. Absent is null."""
     kind = kind_of(schema)
     if value is None or form == "jsonl":
         return value

@@ -1,4 +1,4 @@
-"""Which streams' files go on as they are: what the engine, not the file, has to say against it (specs 11.18)."""
+"""Which streams' files go on as they are: what the engine, not the file, has to say against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the source are passed on untouched, or read as rows: what decides, and what goes out (specs 11.18)."""
+"""Files of the source are passed on untouched, or read as rows: what decides, and what goes out."""
 
 import bz2
 import contextlib

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files pass if their columns hold what the schema says, each value exactly (specs 12)."""
+"""Parquet and Arrow files pass if their columns hold what the schema says, each value exactly."""
 
 import logging
 import re

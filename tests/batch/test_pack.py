@@ -1,4 +1,4 @@
-"""``burler.batch.pack``: RECORDs of any tap into batch files (BATCH proposal; specs 5, 11.19, 11.29)."""
+"""``burler.batch.pack``: RECORDs of any tap into batch files (BATCH proposal)."""
 
 from __future__ import annotations
 

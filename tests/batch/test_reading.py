@@ -1,4 +1,4 @@
-"""``burler.batch.read``: the rows of a BATCH message as pages, dicts or Arrow (specs 5, 11.17, 12)."""
+"""``burler.batch.read``: the rows of a BATCH message as pages, dicts or Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files with columns are held against the stream's schema, whichever way their rows are read (specs 5, 10.3, 12)."""
+"""Files with columns are held against the stream's schema, whichever way their rows are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of a tap with BATCH on: which streams, what goes out when something fails (specs 5, 11.14, 11.29)."""
+"""Runs of a tap with BATCH on: which streams, what goes out when something fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch files in a folder: there whole and durable under their names, or not at all (specs 5)."""
+"""Batch files in a folder: there whole and durable under their names, or not at all."""
 
 from __future__ import annotations
 

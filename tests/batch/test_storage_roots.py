@@ -1,4 +1,4 @@
-"""Where batch files may lie, and how their URLs are written (specs 5, 11.19)."""
+"""Where batch files may lie, and how their URLs are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``BatchWriter``: when files end, what their messages say, which STATE may go (specs 5, 11.14, 11.29)."""
+"""``BatchWriter``: when files end, what their messages say, which STATE may go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of specs 12, row by row, for Arrow."""
+"""The table of column types, row by row, for Arrow."""
 
 from __future__ import annotations
 

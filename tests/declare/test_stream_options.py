@@ -348,7 +348,7 @@ def failing(times):
 
 def test_retries_in_each_style(tap):
     sync, setup, told = failing(2)
-    tap.stream("thing", retry_sync_on=Flaky, setup_retry=setup, schema=SCHEMA)(sync)  # the first sketch's spelling
+    tap.stream("thing", retry_sync_on=Flaky, setup_retry=setup, schema=SCHEMA)(sync)
     assert [row["id"] for row in run_tap(tap).records("thing")] == [1, 1, 1, 2]
     assert told == [("left 1", 1), ("left 0", 2)]
 

@@ -249,7 +249,7 @@ def test_a_schema_is_a_call_with_a_value(tap):
 
 
 def test_a_generated_schema(tap):
-    """@tap.schema("contacts", method=generated): the sketch makes a set by a slip; ours is a mapping"""
+    """A function that gives a mapping of streams to schemas."""
     tap.client(lambda config: CoolTapClient("", ""))
 
     @tap.sync("contacts")
@@ -266,7 +266,7 @@ def test_a_generated_schema(tap):
     assert len(run.records("contacts")) == 2
 
 
-def test_the_slip_itself_is_one_clear_error(tap):
+def test_a_set_in_place_of_a_schema_is_one_clear_error(tap):
     tap.client(lambda config: CoolTapClient("", ""))
     tap.sync("contacts")(lambda: [])
 
@@ -280,7 +280,7 @@ def test_the_slip_itself_is_one_clear_error(tap):
 
 
 def write_metadata_of(tap):
-    """The visitor of the sketch, word for word but for the names."""
+    """A function that visits each node of a schema."""
 
     @tap.metadata("contacts")
     def write_metadata(breadcrumb, sub_schema):

@@ -1,4 +1,4 @@
-"""ETags and Last-Modified over HTTP: what is asked, what 304 does, what is kept (specs 4)."""
+"""ETags and Last-Modified over HTTP: what is asked, what 304 does, what is kept."""
 
 from __future__ import annotations
 

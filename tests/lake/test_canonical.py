@@ -1,4 +1,4 @@
-"""The canonical SCHEMA line, its hash and its alias (specs 2)."""
+"""The canonical SCHEMA line, its hash and its alias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that Spark's JSON reader bends or nulls is called clean: every row of Spark facts C2, and more (11.24)."""
+"""Nothing that Spark's JSON reader bends or nulls is called clean: each value that is known, and more."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ CLEAN = [
 ]
 
 NOT_CLEAN = [
-    # Spark facts C2, from the top
+    # what Spark's reader bends or nulls
     (INTEGER, "1.0"),
     (INTEGER, "1e3"),
     (INTEGER, '"5"'),
@@ -429,7 +429,7 @@ values = st.recursive(
 
 
 def fits(schema: Any, value: Any) -> bool:
-    """The types of specs 12 the slow way, for the schemas below."""
+    """The types of ``burler.columns`` the slow way, for the schemas below."""
     kind = schema.get("type")
     if kind == "integer":
         return type(value) is int and -(2**63) <= value < 2**63

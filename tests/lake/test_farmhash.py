@@ -1,4 +1,4 @@
-"""Fingerprint64 against published vectors (specs 2) and against Google's code where it is installed."""
+"""Fingerprint64 against published vectors and against Google's code where it is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names to paths and back (specs 1, rules 5, 6, 9, 18; 11.33)."""
+"""Names to paths and back."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def like(value, found):
     if isinstance(found, str) and not isinstance(value, str | None):
         return json.dumps(value, default=str)  # an open type: its text is JSON
     if isinstance(found, float):
-        return float(value)  # a number is the nearest double (specs 12)
+        return float(value)  # a number is the nearest double
     if isinstance(value, Decimal | int) and not isinstance(value, bool) and not isinstance(found, int):
         return Decimal(value).normalize()
     return value

@@ -141,7 +141,7 @@ def slow_fields(schema):
 
 
 def slow_wanted(crumb, crumbs, said):
-    """Whether a field comes out: it and every field on the way to it, by specs 8. The tap itself calls all but
+    """Whether a field comes out: it and every field on the way to it. The tap itself calls all but
     the key ``available``; that a catalog says ``automatic`` of them changes nothing."""
     for end in range(2, len(crumb) + 1):
         place = crumb[:end]

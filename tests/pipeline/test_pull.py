@@ -1,4 +1,4 @@
-"""Pull: user code in its private context, whatever it yields, and what is left when it breaks (style 7.4)."""
+"""Pull: user code in its private context, whatever it yields, and what is left when it breaks."""
 
 from __future__ import annotations
 
@@ -383,7 +383,7 @@ def test_lazy_iterators_are_read_to_their_end_before_the_function_goes_on():
     assert events == [f"{what} {n}" for n in (1, 2) for what in ("ask", "open", "read", "done")]
 
 
-# ---- the context (style 7.4, row by row) ---------------------------------------------------------
+# ---- the context ---------------------------------------------------------------------------------
 
 
 def test_rows_1_and_8_a_generator_sees_its_run_in_every_step():

@@ -291,7 +291,7 @@ def test_pattern_and_additional_properties():
     assert lines({**schema, "additionalProperties": True}, [row])[0][0].endswith('"n1":1.5,"x":1}')
     assert lines({**schema, "additionalProperties": INTEGER}, [{"x": "5"}])[0] == ['{"x":5}']
     assert lines({**schema, "additionalProperties": INTEGER}, [{"x": "y"}])[1].error is not None
-    # A pattern is searched for, not matched from the start (specs 8).
+    # A pattern is searched for, not matched from the start.
     assert lines({"properties": {}, "patternProperties": {"ab": INTEGER}}, [{"xab": "1"}])[0] == ['{"xab":1}']
 
 

@@ -1,4 +1,4 @@
-"""What a shaper says of its rows, held against the slow check that reads every line (specs 11.24)."""
+"""What a shaper says of its rows, held against the slow check that reads every line."""
 
 from __future__ import annotations
 

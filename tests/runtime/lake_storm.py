@@ -4,7 +4,7 @@
     python tests/runtime/lake_storm.py --seconds 300 --s3       the lake on an S3 server of this machine
     python tests/runtime/lake_storm.py --seconds 60 --seed 5    other chances (moments are never the same)
 
-What must hold (specs 3):
+What must hold:
 
 - Every row before a STATE that came out is in the lake, by its manifest: acknowledged, and not *lost*.
 - A writer that was paused and taken for dead commits nothing when it wakes up: no *zombies*.

@@ -95,7 +95,7 @@ def test_a_state_that_says_nothing_new_is_not_repeated():
 
 
 def test_states_that_are_big_come_so_seldom_that_rows_outweigh_them():
-    """specs 11.29: a strategy says the most often that a STATE comes; the last one always comes."""
+    """A strategy says the most often that a STATE comes; the last one always comes."""
 
     def rows(stream):
         stream.state["filler"] = "x" * 20_000

@@ -272,7 +272,7 @@ def test_state_lines_do_not_outweigh_rows_with_5000_partitions(strategy: str):
     for message in run.messages:
         size[message["type"]] += len(json.dumps(message, separators=(",", ":")))
     last = len(json.dumps(run.messages[-1], separators=(",", ":")))
-    # The last one always comes, however big it is (specs 11.29).
+    # The last one always comes, however big it is.
     assert size["STATE"] - last <= size["RECORD"]
     assert never_ahead(run, source)
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT sent to real processes behind real pipes (specs 6). See also ``storm.py``."""
+"""SIGTERM and SIGINT sent to real processes behind real pipes. See also ``storm.py``."""
 
 from __future__ import annotations
 

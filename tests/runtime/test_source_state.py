@@ -1,4 +1,4 @@
-"""``stream.source_state``: what a source said of itself, when it counts, and when it does not (specs 4, 11.11)."""
+"""``stream.source_state``: what a source said of itself, when it counts, and when it does not."""
 
 from __future__ import annotations
 
@@ -422,7 +422,7 @@ def test_a_substream_that_has_changed_for_some_parents_only_is_read_again():
 
 @pytest.mark.parametrize("config", [{}, {"ignore_source_state": True}])
 def test_states_stay_small_beside_rows_where_all_partitions_have_changed(config: dict[str, Any]):
-    """specs 11.29: STATE is spaced, also where what was saved of thousands of sources stops counting."""
+    """STATE is spaced, also where what was saved of thousands of sources stops counting."""
 
     def rows(stream, partition):
         stream.source_state.get(KIND)
@@ -457,7 +457,7 @@ def test_a_source_may_be_called_sourcename():
 
 
 def test_a_changed_source_makes_a_state_due_while_the_stream_runs():
-    """specs 11.11: also where no row came and the strategy asks for none."""
+    """A changed source state makes a STATE due, also where no row came and the strategy asks for none."""
 
     def rows(stream):
         for number in range(3):

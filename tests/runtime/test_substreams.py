@@ -1,4 +1,4 @@
-"""Substreams: a function called for each row of its parent, and what a STATE may say of such a family (specs 11.8)."""
+"""Substreams: a function called for each row of its parent, and what a STATE may say of such a family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tail runs with a clock that a test moves: what is read when, when a STATE comes (tail-mode proposal; specs 11)."""
+"""Tail runs with a clock that a test moves: what is read when, when a STATE comes (tail-mode proposal)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the boundary that a tail reads again in each round do not go out again (specs 11.9, 11.13)."""
+"""Rows of the boundary that a tail reads again in each round do not go out again."""
 
 from __future__ import annotations
 

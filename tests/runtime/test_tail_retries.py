@@ -1,4 +1,4 @@
-"""How long a stream of a tail waits after failures, and which errors are lost connections (specs 11.15, 11.16)."""
+"""How long a stream of a tail waits after failures, and which errors are lost connections."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a tail does at the edges that nobody looks at in a good hour: failing for good, polls that come early or late,
-whose client an acknowledgement gets (specs 11.13 to 11.16)."""
+whose client an acknowledgement gets."""
 
 from __future__ import annotations
 

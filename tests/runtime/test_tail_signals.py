@@ -1,4 +1,4 @@
-"""A tail as a process: signals, a reader that goes away, STATE while user code blocks (specs 6)."""
+"""A tail as a process: signals, a reader that goes away, STATE while user code blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FULL_TABLE: versions and ACTIVATE_VERSION (specs 8, 11.31)."""
+"""FULL_TABLE: versions and ACTIVATE_VERSION."""
 
 from __future__ import annotations
 

@@ -374,7 +374,7 @@ def test_document_and_cache_come_from_the_config(tmp_path):
 
 
 def test_a_stream_with_a_schema_from_a_wsdl():
-    """As the first sketch of burler has it: ``tap.schema("contacts", method=wsdl(...))``."""
+    """``tap.schema("contacts", method=wsdl(...))``."""
     from burler.testing import run_tap
 
     tap = burler.tap("tap-crm")

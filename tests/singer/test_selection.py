@@ -1,4 +1,4 @@
-"""What is selected: every rule of specs 8, and the grammar of --select."""
+"""What is selected: every rule, and the grammar of --select."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Lake:
         path.write_bytes(manifest_doc.to_bytes(document))
 
     def register(self, stream: str, schema: dict[str, Any], keys: tuple[str, ...] = ("id",)) -> None:
-        """A schema version without data (specs 1, rule 16)."""
+        """A schema version without data."""
         document = self.manifest(stream)
         manifest_doc.add_schema(document, schema_line(Schema(stream, schema, keys)))
         manifest_doc.add_commit(document, "registered")
@@ -147,7 +147,7 @@ def spark(packages: None) -> Iterator[Any]:
     from burler.spark import session
 
     try:
-        # The quick compiler alone: right for many small jobs, wrong for real ones (Spark facts A).
+        # The quick compiler alone: right for many small jobs, wrong for real ones.
         made = session(
             "burler tests",
             {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.driver.memory": "1g"},

@@ -1,4 +1,4 @@
-"""The table of specs 12, row by row, for Spark; what can't be a table is an export's error."""
+"""The table of column types, row by row, for Spark; what can't be a table is an export's error."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What ``check`` sees of JSON files that are not there: manifests, catalogues, ``singerlake.json``.
 
-Other writers need not make them (specs 1). So they are lost only where the lake has been kept with them: where there is
+Other writers need not make them. So they are lost only where the lake has been kept with them: where there is
 a ``singerlake.json``, or a manifest.
 """
 

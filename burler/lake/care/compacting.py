@@ -1,4 +1,4 @@
-"""``burler lake compact``: many small files into few, in one commit that fences nobody out (specs 11.20, 11.21).
+"""``burler lake compact``: many small files into few, in one commit that fences nobody out.
 
 A compacted file is published, with a note of what it replaces beside it, and then the manifest is changed by
 compare-and-swap: the new file in, its parts out, if all of them are still listed. No claim is taken: a writer's

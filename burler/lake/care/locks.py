@@ -1,4 +1,4 @@
-"""Whether whoever holds a lock of the lake still lives, judged from outside (specs 3)."""
+"""Whether whoever holds a lock of the lake still lives, judged from outside."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def guarded(store: Store, files: Iterable[StoredFile], *, now: float) -> dict[st
     """Folders with a lock whose holder may live -> since when it has it (seconds since 1970).
 
     What is hidden there may be a file that it is writing; what is in no manifest, and younger, one that it has not
-    committed yet (specs 11.22: workers make files for hours, and the driver commits them at the end).
+    committed yet (workers make files for hours, and the driver commits them at the end).
 
     Args:
         now: seconds since 1970.

@@ -1,4 +1,4 @@
-"""One data file made of several: the same lines, in the same order, under one SCHEMA line (specs 11.20)."""
+"""One data file made of several: the same lines, in the same order, under one SCHEMA line."""
 
 from __future__ import annotations
 

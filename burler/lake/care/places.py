@@ -1,6 +1,6 @@
 """Which streams a lake has, by its folders, and what their manifests say: what all care of a lake begins with.
 
-Everything here goes by folders, not by names: a name that was cut (specs 11.33) may be in no file any more.
+Everything here goes by folders, not by names: a name that was cut may be in no file any more.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _narrowed(
 
 
 def warn_if_alone(store: Store, what: str) -> None:
-    """One loud line where the store keeps no conditions among processes (specs 3, decision 8)."""
+    """One loud line where the store keeps no conditions among processes."""
     if not store.conditional:
         _log.warning("%s: this store keeps no conditions: no writer may run during %s.", store.url, what)
 

@@ -1,4 +1,4 @@
-"""``burler lake rebuild``: the JSON files of a lake, made anew from its data files (specs 1, rule 11; 3.6; 11.20).
+"""``burler lake rebuild``: the JSON files of a lake, made anew from its data files.
 
 The manifest is read first, the files are listed after it, and the new manifest takes its place only if it is still the
 one that was read: a commit that comes between is seen by the next try. The claims of all writers end with it, so that
@@ -216,7 +216,7 @@ class _Work:
         return some
 
     def _name_stream(self, old: doc.Document | None, found: list[Found]) -> None:
-        """A name that its folder can't say (cut, specs 11.33) stands in the files."""
+        """A name that its folder can't say (it was cut) stands in the files."""
         if old is not None or layout.name_of(self.place.folder.rpartition("/")[2]) is not None:
             return
         for one in found:

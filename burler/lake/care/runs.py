@@ -1,4 +1,4 @@
-"""Which files may become one: pure decisions from a snapshot (specs 11.20, 11.31).
+"""Which files may become one: pure decisions from a snapshot.
 
 Rows must keep their place: only files that follow each other in replay order, of one schema version. And an
 ACTIVATE_VERSION drops rows by the files they stand in (rows without a version, and rows of later versions that came

@@ -1,4 +1,4 @@
-"""``burler lake vacuum``: remove what nothing has referred to for a long time (specs 11.21).
+"""``burler lake vacuum``: remove what nothing has referred to for a long time.
 
 A manifest and the files were one before a file may go: the files are listed first, then the manifest is read, and what
 goes is compared with the manifest once more while that is changed (``removing``). Where there is no manifest, or a

@@ -1,4 +1,4 @@
-"""The lock of one schema version of a stream: taken, kept alive, taken over, given back (Singerlake Pt2, 5; specs 3).
+"""The lock of one schema version of a stream: taken, kept alive, taken over, given back (Singerlake Pt2, 5).
 
 It orders writers and saves them work; nothing is unsafe without it: what a writer may commit the manifest decides
 (``burler.lake.manifests.manifest``). Whether a holder is gone a waiter judges by its own clock alone: it has seen
@@ -141,7 +141,7 @@ class StreamLock:
         return True
 
     def confirm(self, epoch: int) -> None:
-        """Read it once more, after the claim: it must still be ours (specs 3, decision 4). ``epoch``: of the claim.
+        """Read it once more, after the claim: it must still be ours. ``epoch``: of the claim.
 
         Raises:
             LockLost: it is not.
@@ -177,7 +177,7 @@ class StreamLock:
                         raise self._lost(blob) from None
                     self._tag = blob.tag
                     if blob.data != data:
-                        continue  # ours, but not changed: once more (specs 3, decision 2)
+                        continue  # ours, but not changed: once more
                 self._written = {data}
                 return
 

@@ -1,4 +1,4 @@
-"""``singerlake.lock`` as a JSON document (Singerlake Pt2, 5; specs 3, decision 2).
+"""``singerlake.lock`` as a JSON document (Singerlake Pt2, 5).
 
 ::
 

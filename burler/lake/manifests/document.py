@@ -1,4 +1,4 @@
-"""A manifest as a JSON document: read, check, extend, write; no storage (specs 1, rule 11; 11.20).
+"""A manifest as a JSON document: read, check, extend, write; no storage.
 
 ``versions`` and ``files`` are as the Singerlake text has them; all that burler adds stands in keys beside them::
 

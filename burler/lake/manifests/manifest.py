@@ -1,4 +1,4 @@
-"""A stream's manifest: claimed and extended by compare-and-swap, read as a snapshot (specs 3; 11.20).
+"""A stream's manifest: claimed and extended by compare-and-swap, read as a snapshot.
 
 What makes the lake safe with several writers is here, not in any lock. A writer *claims* a schema
 version before its first byte: the manifest then names it, with an epoch. A *commit* adds files only
@@ -198,7 +198,7 @@ def taken_names(store: Store, tap_id: str, stream: str, digest: str) -> frozense
 def register(
     store: Store, tap_id: str, stream: str, *, schema_line: bytes, hash: str | None = None, pace: Pace | None = None
 ) -> None:
-    """Make a schema version known that has no data (yet): it enters ``versions`` (specs 1, rule 16).
+    """Make a schema version known that has no data (yet): it enters ``versions``.
 
     ``hash``: the folder's name where it is not the one in base58.
     """

@@ -1,4 +1,4 @@
-"""Which data files count where files are listed: those that a compacted file stands for do not (specs 11.20).
+"""Which data files count where files are listed: those that a compacted file stands for do not.
 
 A compacted file holds the rows of others, which stay in place until ``vacuum``. Beside it stands
 ``<name>.replaces.json``, written before it, which names them::

@@ -1,6 +1,6 @@
 """The names behind a lake's folders, by one rule for all commands.
 
-A folder says its name, unless that was too long and was cut (specs 11.33). Then a tap's name stands in
+A folder says its name, unless that was too long and was cut. Then a tap's name stands in
 ``singerlake.json`` and in the manifests of its streams, a stream's in its manifest. What is found counts only if the
 folder is the one that it would get.
 """

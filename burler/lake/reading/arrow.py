@@ -1,6 +1,6 @@
-"""Files of a lake as Arrow, in the columns that batch files have (specs 12).
+"""Files of a lake as Arrow, in the columns that batch files have.
 
-A file that is *clean* (11.24) has no value that a plain JSON reader with the right types gets wrong: its blocks go
+A file that is *clean* has no value that a plain JSON reader with the right types gets wrong: its blocks go
 through Arrow's own reader as they stand. What that reader has no type for, and every other file, goes through the exact
 way of batch files, which gives the same or an error.
 """

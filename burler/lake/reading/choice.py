@@ -1,6 +1,6 @@
 """Which files of a stream a reader wants: by schema version and by time, from the manifest and the names alone.
 
-Source: specs 1 (rules 5, 6, 9: a name covers [first, last + 1 s)), specs 2 (base85), 11.21 (``v2``, ``v2..``).
+A file's name covers [first, last + 1 s). A schema version is a hash (base58 or base85), ``v2``, or ``v2..``.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def versions_wanted(snapshot: Snapshot, text: str | None) -> frozenset[str] | No
     """The schema hashes that ``--schema`` asks for; None for all, empty if this stream has no such version.
 
     ``text``: ``v2``, a hash as the folder spells it, or its base85 form; with ``..`` behind it, that version and all
-    that came later (11.21).
+    that came later.
     """
     if text is None:
         return None

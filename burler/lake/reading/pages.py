@@ -1,6 +1,6 @@
 """A stream of a lake, read from Python: as pages of lines, as dicts, as Arrow.
 
-The manifest is read once, when ``read`` is called; which files are opened is known from then on (specs 1, rule 15).
+The manifest is read once, when ``read`` is called; which files are opened is known from then on.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class LakeReading:
                     yield _row(line)
 
     def arrow(self) -> Iterator[pa.RecordBatch]:
-        """Yield RecordBatches in the columns that each file's schema has in batch files (specs 12).
+        """Yield RecordBatches in the columns that each file's schema has in batch files.
 
         Raises:
             LakeError: see ``pages``; or a value that its column can't hold; names the field.

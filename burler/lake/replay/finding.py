@@ -81,7 +81,7 @@ def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str], unkno
 
 
 def _streams_of(store: Store, tap_folder: str, name: str | None) -> list[tuple[str, str]]:
-    """(tap id, stream) of one tap, in the order of its catalog; names that were cut are looked up (11.33)."""
+    """(tap id, stream) of one tap, in the order of its catalog; names that were cut are looked up."""
     folders, names = store.folders(f"{layout.ROOT}/{tap_folder}"), WholeNames(store)
     tap_id = name or names.tap(tap_folder)
     if tap_id is None:

@@ -1,7 +1,6 @@
 """How far a stream of a lake has been replayed: what a bookmark says, and which files are left.
 
-Source: specs 11.20 (generation, sequence, replaced files), 11.21. A position is a point in the order in which files
-were committed::
+A position is a point in the order in which files were committed::
 
     {"bookmarks": {"users": {"generation": "5f1c...", "sequence": 12}}}
 

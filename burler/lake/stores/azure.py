@@ -1,4 +1,4 @@
-"""Lakes on Azure Blob Storage: conditional requests through adlfs' own client; tags are ETags (specs 3).
+"""Lakes on Azure Blob Storage: conditional requests through adlfs' own client; tags are ETags.
 
 adlfs can create exclusively, and knows no way to replace under a condition: so the client that it holds is asked.
 """

@@ -1,4 +1,4 @@
-"""Lakes on Google Cloud Storage: conditional requests through gcsfs; an object's generation is its tag (specs 3).
+"""Lakes on Google Cloud Storage: conditional requests through gcsfs; an object's generation is its tag.
 
 gcsfs can create exclusively, and knows no way to replace under a condition: so the calls of the JSON API are made here.
 """

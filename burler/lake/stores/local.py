@@ -1,4 +1,4 @@
-"""The store on a local disk: flock, temporary files, fsync, link and rename (specs 3, decision 7).
+"""The store on a local disk: flock, temporary files, fsync, link and rename.
 
 POSIX has no conditional replace, so one is made: under a lock on a hidden file beside the
 target its content is compared, and a synced temporary file is renamed over it. Everything a reader

@@ -1,4 +1,4 @@
-"""One call of an object store, made again until it is known what has become of it (specs 3).
+"""One call of an object store, made again until it is known what has become of it.
 
 What a store says about a write is not always what happened: a reply gets lost, a request is asked for twice by a
 library, and then the second one is refused because of the first. So every write carries a mark of its own, by which

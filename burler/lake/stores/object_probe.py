@@ -1,4 +1,4 @@
-"""Whether an object store keeps conditions: found out by trying, with a hidden object (specs 3, decision 8)."""
+"""Whether an object store keeps conditions: found out by trying, with a hidden object."""
 
 from __future__ import annotations
 

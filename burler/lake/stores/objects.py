@@ -1,4 +1,4 @@
-"""Lakes in object stores: what S3, GCS, Azure and the stores of fsspec have in common (specs 3).
+"""Lakes in object stores: what S3, GCS, Azure and the stores of fsspec have in common.
 
 An object is there whole or not at all, so there are no hidden names: a data file is kept here until it is whole, and
 then sent under the condition that its name is free. Where a store keeps no conditions, burler looks before it

@@ -1,4 +1,4 @@
-"""Lakes on S3 and what speaks like it: conditional requests through s3fs (specs 3, "Library facts").
+"""Lakes on S3 and what speaks like it: conditional requests through s3fs.
 
 s3fs' own ways to write are not used: its exclusive creation of an empty object is not exclusive, and of a big one the
 condition goes to the wrong call; it asks again on its own when a reply gets lost, and does not when S3 asks for it

@@ -1,4 +1,4 @@
-"""What a writer owns of each schema version that it writes: the lock and the claim (specs 3, decisions 2 to 6)."""
+"""What a writer owns of each schema version that it writes: the lock and the claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of any tap, as lines of bytes, into a lake (specs 1 rules 1 and 4; 11.24, 11.25).
+"""Messages of any tap, as lines of bytes, into a lake.
 
 The bytes of each ``record`` go into the lake as they came, also those of files that a BATCH names. What is made uniform
 is around them: the type in upper case, ``time_extracted`` in UTC with six digits. A line that is no message ends the

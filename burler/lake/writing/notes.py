@@ -1,4 +1,4 @@
-"""What a writer keeps up beside the data: the catalog of its tap, its entry in ``singerlake.json`` (specs 1)."""
+"""What a writer keeps up beside the data: the catalog of its tap, its entry in ``singerlake.json``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes that write one stream: one holds lock and claim and commits, the others make files (specs 11.22).
+"""Several processes that write one stream: one holds lock and claim and commits, the others make files.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What a worker does that writes some of a stream's rows: files, for another process to commit (specs 11.22)."""
+"""What a worker does that writes some of a stream's rows: files, for another process to commit."""
 
 from __future__ import annotations
 

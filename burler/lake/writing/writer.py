@@ -1,4 +1,4 @@
-"""Messages into a lake: files roll, commit, and only then let their STATE go (specs 1, 3, 11.29).
+"""Messages into a lake: files roll, commit, and only then let their STATE go.
 
 The one promise: a STATE is handed to ``emit_state`` only when every record before it is in a
 published file that the manifest names. Whatever goes wrong, files not yet committed are dropped, no later STATE
@@ -54,7 +54,7 @@ class LakeWriter(Inlet):
         compression_level: see ``burler.target.compressor``.
         encoding: how a new lake spells schema hashes in its folders: ``base58``, ``base85``; None: as the lake has it.
         locks: how long to wait for other writers.
-        tail: input never ends: a lock is given back after each commit, and taken again for the next file (specs 11.22).
+        tail: input never ends: a lock is given back after each commit, and taken again for the next file.
         should_stop: ends a wait for a lock (``WaitStopped``); asked about once a second.
         pace: time and chance of locks and commits; ``clock`` is what files roll by.
 

@@ -1,4 +1,4 @@
-"""``burler extract``: a tap's partitions as Spark tasks that write lake files on the executors (specs 11.22).
+"""``burler extract``: a tap's partitions as Spark tasks that write lake files on the executors.
 
 The driver holds locks and claims, commits what tasks have written, puts their states together and says STATE, as a
 local run into the lake does.

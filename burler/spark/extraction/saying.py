@@ -1,4 +1,4 @@
-"""STATE of an extraction: after each commit, spaced where its line is big (specs 11.29)."""
+"""STATE of an extraction: after each commit, spaced where its line is big."""
 
 from __future__ import annotations
 

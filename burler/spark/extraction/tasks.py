@@ -1,4 +1,4 @@
-"""What runs on an executor: one part of a tap into files of the lake, which only the driver commits (specs 11.22)."""
+"""What runs on an executor: one part of a tap into files of the lake, which only the driver commits."""
 
 from __future__ import annotations
 

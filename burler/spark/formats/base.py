@@ -1,6 +1,6 @@
 """What every table format promises to an export: its state, its rows, and one atomic, numbered publication.
 
-Source: specs 11.20, 11.30; Spark facts E. An export (``burler.spark.export``) computes rows and knows what they mean;
+An export (``burler.spark.export``) computes rows and knows what they mean;
 a format knows how to make them a new whole version of a table that readers see at once or not at all.
 """
 

@@ -1,6 +1,6 @@
 """Versions of a Delta table: made by deltalake's commits, each with its numbers, on top of no other version than known.
 
-Source: Spark facts E. ``max_commit_retries=0`` everywhere: a commit's rows were computed from the table as it was, so
+``max_commit_retries=0`` everywhere: a commit's rows were computed from the table as it was, so
 one that meets somebody else's is refused and never laid on top.
 """
 

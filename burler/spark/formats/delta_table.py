@@ -1,6 +1,6 @@
 """A Delta table: Parquet files that Spark or pyarrow wrote, published by one atomic commit, read without any JAR.
 
-Source: Spark facts E, specs 11.30. Every publication is one version of the table's log, and carries its numbers as
+Every publication is one version of the table's log, and carries its numbers as
 app transactions. Small upserts are merged by delta-rs itself, without Spark.
 """
 

@@ -1,7 +1,7 @@
 """Tables of plain files: Parquet, or what else Spark writes (ORC, JSON, CSV, ...), with a pointer to the newest
 version.
 
-Source: Spark facts E: a folder is never overwritten, since readers would see it empty and a failed job would lose it.
+A folder is never overwritten, since readers would see it empty and a failed job would lose it.
 Each publication writes a data folder of its own and then a new version (``pointer``) with the list of all its files.
 """
 

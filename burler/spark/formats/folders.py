@@ -1,6 +1,6 @@
 """Data folders of file tables: each publication writes one of its own, and what killed ones leave is removed.
 
-Source: Spark facts E. Nothing is ever overwritten: files go to ``data-<export id>`` inside the table's folder, and
+Nothing is ever overwritten: files go to ``data-<export id>`` inside the table's folder, and
 only the publication (a Delta commit, a new pointer) makes them count. A note ``_pending-<export id>.json`` beside it
 lets a later export remove what a killed one left.
 """

@@ -1,6 +1,6 @@
 """What Parquet files say about themselves: rows, column statistics and partition values, read from the files.
 
-Source: Spark facts E. Statistics let readers of a Delta table skip files; partition values are taken from a file's
+Statistics let readers of a Delta table skip files; partition values are taken from a file's
 first row, never from the name of its folder, so that null, empty text and ``a/b=c`` stay what they are.
 """
 

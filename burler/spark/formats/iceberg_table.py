@@ -1,6 +1,6 @@
 """An Iceberg table: Parquet files that Spark or pyarrow wrote, registered by pyiceberg in one commit.
 
-Source: Spark facts E. The numbers stand in the table's properties and in the snapshot's summary, set by the same
+The numbers stand in the table's properties and in the snapshot's summary, set by the same
 commit as the files. pyiceberg's own retries of refused commits are off: laid on top of somebody else's rows, a commit
 would hold rows twice.
 """

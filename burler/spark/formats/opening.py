@@ -1,7 +1,4 @@
-"""Which format a table has, and where a stream's table lies in it.
-
-Source: specs 11.30, 11.33.
-"""
+"""Which format a table has, and where a stream's table lies in it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The versions of a table made of plain files: one JSON document each, and ``_latest.json`` for readers.
 
-Source: Spark facts E. A version is published by the exclusive creation of ``_versions/<n>.json``: of two who made one
+A version is published by the exclusive creation of ``_versions/<n>.json``: of two who made one
 from the same version, the second finds the name taken. ``_latest.json`` is a copy of the newest, replaced in one step,
 so that readers in other programs need to know one name only; a kill between the two is mended by the next export.
 """

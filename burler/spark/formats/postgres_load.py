@@ -1,6 +1,6 @@
 """Rows into PostgreSQL by COPY, from executors or from here: Arrow batches become CSV, column by column.
 
-Source: Spark facts E (COPY of CSV from ``mapInArrow`` is the fastest way measured). Each task loads its rows and notes
+COPY of CSV from ``mapInArrow`` is the fastest way measured. Each task loads its rows and notes
 that it did in one transaction, so a task that Spark runs twice adds them once.
 """
 

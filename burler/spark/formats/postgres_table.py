@@ -1,6 +1,6 @@
 """A table in PostgreSQL: rows go by COPY into a staging table, then one transaction makes them count.
 
-Source: Spark facts E. The numbers stand in the table ``burler_exports`` of the same schema and change in the same
+The numbers stand in the table ``burler_exports`` of the same schema and change in the same
 transaction. Its row is locked there, so of two exports that began from one version the second is refused.
 """
 

@@ -1,6 +1,6 @@
 """Rows to Parquet files in a fresh folder: a DataFrame by Spark's own writer, an Arrow table by pyarrow.
 
-Source: Spark facts E (microseconds, never INT96; ``mode("overwrite")`` never). Partitioned rows lie in files of their
+Timestamps are microseconds, never INT96; ``mode("overwrite")`` is never used. Partitioned rows lie in files of their
 own for each combination of values, named by a digest: a value may be null, empty, longer than a file name or hold any
 character. The partition columns stay in the files, so nothing has to be guessed from a path.
 """

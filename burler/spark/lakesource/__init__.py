@@ -1,6 +1,6 @@
 """``spark.read.format("singerlake")``: the rows of one stream of a lake as a DataFrame, and as a stream of its commits.
 
-Importing this package loads no pyspark: ``DefaultSource``, which Spark looks for (Spark facts B), is made when it is
+Importing this package loads no pyspark: ``DefaultSource``, which Spark looks for, is made when it is
 first asked for.
 """
 

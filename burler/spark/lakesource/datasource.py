@@ -1,4 +1,4 @@
-"""The DataSource class that Spark finds under ``singerlake``: texts in, plans out (Spark facts B).
+"""The DataSource class that Spark finds under ``singerlake``: texts in, plans out.
 
 pyspark's base classes are needed to make ours, and pyspark is imported inside functions only: so the classes are made
 here when Spark asks, once in a process, and bear the name under which another process finds them.

@@ -130,7 +130,7 @@ class Texts:
 class LakeOptions:
     """What is wanted of a lake.
 
-    ``schema``: ``v2``, ``v2..`` or a hash (specs 11.21). ``times``: by ``time_extracted``. ``after`` and ``to``: rows
+    ``schema``: ``v2``, ``v2..`` or a hash. ``times``: by ``time_extracted``. ``after`` and ``to``: rows
     of commits behind the one sequence, up to and with the other; None is no bound. ``fields``: these columns alone.
     ``versions``: rows that count now, or all. ``bad``: what to do with a row that a column can't hold exactly.
     ``ignores_new``: leave out fields of schema versions that came after the columns were decided. ``may_lack``: a

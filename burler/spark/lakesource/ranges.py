@@ -1,4 +1,4 @@
-"""Which files hold the rows of commits in (start, end], whatever compaction has done since (specs 11.20).
+"""Which files hold the rows of commits in (start, end], whatever compaction has done since.
 
 A *point* is where a file was committed: its commit's sequence, then its place among the files of that commit. A
 compacted file has the points of all files whose rows it holds. Rows are asked for by points, so a range means the same

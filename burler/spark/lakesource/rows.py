@@ -1,6 +1,6 @@
 """What an executor does: files of a lake as RecordBatches in the columns that Spark has planned with.
 
-Every value is read from its text by the exact path (specs 12): what a column can't hold is an error with its place, or,
+Every value is read from its text by the exact path: what a column can't hold is an error with its place, or,
 where the options say so, a row of its own that shows it in ``_sdc_bad``. Nothing is nulled, cut or dropped in silence.
 """
 
@@ -76,7 +76,7 @@ def _shaped(task: ReadTask, batch: Any, file: LakeFile, place: int, schema: Any)
 
 
 def _wanted(batch: Any, task: ReadTask, file: LakeFile) -> Any:
-    """Which rows count: extracted within the times that are asked for, of the version that is active (specs 11.31).
+    """Which rows count: extracted within the times that are asked for, of the version that is active.
     None: all of them."""
     import pyarrow.compute as pc
 

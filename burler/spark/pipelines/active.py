@@ -1,4 +1,4 @@
-"""Which rows of a full table count, for pipelines that keep all of them (specs 11.31)."""
+"""Which rows of a full table count, for pipelines that keep all of them."""
 
 from __future__ import annotations
 

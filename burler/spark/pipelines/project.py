@@ -1,6 +1,6 @@
 """The files of a declarative-pipelines project for a lake: plain code that is its owner's from then on.
 
-Source: Spark facts F. Rows come in as a stream by the lake's manifest (``format("singerlake")``), so a second run reads
+Rows come in as a stream by the lake's manifest (``format("singerlake")``), so a second run reads
 only new commits; the latest row of each key is a view of them.
 """
 

@@ -39,7 +39,7 @@ class Declared:
 
     @cached_property
     def record(self) -> StructOf:
-        """The columns of the schema by the names of the fields: those that its table would have (specs 12).
+        """The columns of the schema by the names of the fields: those that its table would have.
 
         Raises:
             CatalogError: the schema has no form in columns.

@@ -1,4 +1,4 @@
-"""``readStream.format("singerlake")``: the commits of a lake's stream, as micro-batches (Spark facts B, F).
+"""``readStream.format("singerlake")``: the commits of a lake's stream, as micro-batches.
 
 Nothing is listed and no time is compared: an offset is a place in the manifest. Spark asks for the latest offset
 every few milliseconds while there is nothing to do, so the manifest is looked at no more often than ``poll_seconds``

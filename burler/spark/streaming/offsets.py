@@ -3,7 +3,7 @@
     {"generation": "5f1c...", "sequence": 12}
 
 says that all rows of commits 1 to 12 are out; ``"file"`` names, in the middle of a commit of several files, the last
-that is (specs 11.20). A stream over a tap has the Singer state in it too.
+that is. A stream over a tap has the Singer state in it too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What ``foreachBatch`` is given so that a stream's sink is a table with the latest row of each key, exactly right.
 
 Spark repeats a batch after a crash, with the same number. The rows of a batch and that number are published in one
-atomic commit, so a batch that is there already changes nothing (specs 11.20, 11.26; Spark facts E).
+atomic commit, so a batch that is there already changes nothing.
 """
 
 from __future__ import annotations

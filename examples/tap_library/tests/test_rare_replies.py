@@ -107,7 +107,7 @@ def test_a_304_that_nobody_asked_for_is_no_answer(http):
 
 
 def test_a_library_that_has_lost_its_etag_is_read_each_time(http):
-    """The state forgets what it knew (specs 4, rule 4)."""
+    """The state forgets what it knew."""
     rows = [{"id": "central", "name": "Central", "address": None, "opened": None}]
     http.get(f"{URL}/library/branches.json", json=rows, headers={"ETag": '"1"'})
     first = run("branches")

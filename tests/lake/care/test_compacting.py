@@ -157,7 +157,7 @@ def test_a_second_round_takes_compacted_files_in(lake: Any) -> None:
 
 
 class TestVersionsOfTables:
-    """An ACTIVATE_VERSION drops rows by the files they stand in: none of that may change (specs 11.31)."""
+    """An ACTIVATE_VERSION drops rows by the files they stand in: none of that may change."""
 
     @pytest.fixture
     def commit(self, lake: Any) -> Any:

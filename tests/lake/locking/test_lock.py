@@ -1,4 +1,4 @@
-"""One lock: who gets it, for how long, and what becomes of it when things go wrong (specs 3, decisions 2, 3, 6)."""
+"""One lock: who gets it, for how long, and what becomes of it when things go wrong."""
 
 from __future__ import annotations
 

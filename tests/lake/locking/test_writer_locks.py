@@ -1,4 +1,4 @@
-"""What writers do to each other: turns, takeovers, waits, and what is out when one has to go (specs 3; 11.22)."""
+"""What writers do to each other: turns, takeovers, waits, and what is out when one has to go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claim, commit, fence, adopt, load (specs 3; 11.20)."""
+"""Claim, commit, fence, adopt, load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How writers may go about a shared stream: burler's way, and those that lose data (specs 3).
+"""How writers may go about a shared stream: burler's way, and those that lose data.
 
 Each part is a generator that yields calls; a protocol is one of each kind:
 

@@ -1,4 +1,4 @@
-"""What several writers share, in a model: small files in a store, and what an observer notes beside them (specs 3).
+"""What several writers share, in a model: small files in a store, and what an observer notes beside them.
 
 A writer is a generator. It yields one *call* of the store at a time and is sent its answer; each call is one step that
 nothing can come between. What it yields beside that (a judgement, a note to the observer) is no call, and is answered

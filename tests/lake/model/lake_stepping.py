@@ -1,4 +1,4 @@
-"""burler's own lock, claim, commit and release, a call of the store at a time, through all schedules (specs 3).
+"""burler's own lock, claim, commit and release, a call of the store at a time, through all schedules.
 
 The code under test is run as it is. Each thing it asks the outside for (a call of the store, a wait, a row that is
 acknowledged) is answered from a list; where the list ends, the run is left there, and what it asked for next is known.

@@ -1,7 +1,7 @@
-"""Everything that writers of one stream can do beside each other, searched through in a model (specs 3).
+"""Everything that writers of one stream can do beside each other, searched through in a model.
 
 The way burler does it keeps every acknowledged commit, whoever is paused, taken for dead, or dies. That the search sees
-anything at all is shown by protocols that lose data: each must be found, with the properties that specs 3 names.
+anything at all is shown by protocols that lose data: each must be found, with the property that it breaks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rebuild, vacuum, compact and a deleted manifest beside writers, in the model (specs 3, decision 6; 11.20, 11.21)."""
+"""Rebuild, vacuum, compact and a deleted manifest beside writers, in the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""burler's own lock, claim, commit and release through all schedules of their calls (specs 3).
+"""burler's own lock, claim, commit and release through all schedules of their calls.
 
 Whatever is paused, killed, answered late or not at all: no acknowledged file is lost, no commit of an older epoch comes
 after one of a newer, and no two writers commit under one epoch. Stores and fences that do not hold are caught.

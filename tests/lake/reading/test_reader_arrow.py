@@ -84,7 +84,7 @@ def lake_of(properties: dict[str, Any], rows: list[bytes], *, more: bytes = b"")
 
 
 def reference(properties: dict[str, Any], rows: list[bytes]) -> Any:
-    """One value after the other, by the rules of specs 12."""
+    """One value after the other, by the rules of ``burler.columns``."""
     schema = json.loads(json.dumps({"type": "object", "properties": properties}, sort_keys=True))  # as a lake has it
     record = with_json(record_type(schema), schema)
     convert, report = converter(record, ()), Report(Counter(), Counter())

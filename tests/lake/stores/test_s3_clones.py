@@ -1,4 +1,4 @@
-"""Stores that speak like S3 and keep no conditions, or not all: found out before anything is written (specs 3)."""
+"""Stores that speak like S3 and keep no conditions, or not all: found out before anything is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake on S3: listings in pages, reading ahead in little memory, data files whole or not there at all (specs 3)."""
+"""A lake on S3: listings in pages, reading ahead in little memory, data files whole or not there at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake on S3 when requests and replies get lost: what happened is known, or said to be unknown (specs 3)."""
+"""A lake on S3 when requests and replies get lost: what happened is known, or said to be unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake on S3 with many at once: threads, writers, processes (specs 3)."""
+"""A lake on S3 with many at once: threads, writers, processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local store: exclusive, conditional, durable, and clear about what is wrong (specs 3, decision 7)."""
+"""The local store: exclusive, conditional, durable, and clear about what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store promises, whatever it is made of (specs 3): the same tests for each."""
+"""What every store promises, whatever it is made of: the same tests for each."""
 
 from __future__ import annotations
 

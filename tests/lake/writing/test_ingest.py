@@ -1,4 +1,4 @@
-"""Messages of any tap from bytes (specs 1 rules 1 and 4; 11.24, 11.25)."""
+"""Messages of any tap from bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BATCH messages as input of a lake: their rows become its RECORDs (specs 5, 11.24, 11.25)."""
+"""BATCH messages as input of a lake: their rows become its RECORDs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One stream written by several processes, part by part (specs 11.22)."""
+"""One stream written by several processes, part by part."""
 
 from __future__ import annotations
 

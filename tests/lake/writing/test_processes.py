@@ -1,4 +1,4 @@
-"""Several processes on one lake, some of them killed: no acknowledged commit is ever lost (specs 3)."""
+"""Several processes on one lake, some of them killed: no acknowledged commit is ever lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STATE is never ahead of the data: any interleaving, any roll, any time (specs 11.29)."""
+"""STATE is never ahead of the data: any interleaving, any roll, any time."""
 
 from __future__ import annotations
 

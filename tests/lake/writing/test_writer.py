@@ -1,4 +1,4 @@
-"""What lies in a lake after a writer was there (specs 1, 11.29)."""
+"""What lies in a lake after a writer was there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that want to get out of the lake, on each kind of store; how folders spell schema hashes (specs 1, 18; 2)."""
+"""Names that want to get out of the lake, on each kind of store; how folders spell schema hashes."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_file_bytes_decides_how_many_files_there_are(lake, run, tmp_path, with_s
 
 
 def test_a_sequence_of_equal_rows_is_decided_by_the_last_line(lake, run, rows_of, both_ways):
-    """Equal keys and equal times, first in the lake, then between table and lake (specs 11.26)."""
+    """Equal keys and equal times, first in the lake, then between table and lake."""
     lake.commit("users", [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}], time=DAY)
     run()
     assert rows_of("users", "name", "_sdc_sequence") == [("b", 1)]

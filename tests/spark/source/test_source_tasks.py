@@ -46,7 +46,7 @@ def rows_of(**options):
 
 
 def expected(row):
-    """A row of ``apps`` as specs 12 has it."""
+    """A row of ``apps`` by the table of column types."""
     text = (
         row["anything"]
         if isinstance(row["anything"], str | None)

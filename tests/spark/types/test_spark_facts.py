@@ -1,4 +1,4 @@
-"""Every value that Spark's own reader nulls, cuts, bends or drops (Spark facts C2): right in the frame, or quarantined.
+"""Every value that Spark's own reader nulls, cuts, bends or drops: right in the frame, or quarantined.
 
 All cases stand in one stream, one row and one column each, so one job reads them all: those that the lake's own check
 calls clean in one file, all others in another.

@@ -1,4 +1,4 @@
-"""Any JSON row equals its row in the frame under the table of specs 12, or it is in quarantine.
+"""Any JSON row equals its row in the frame under the table of column types, or it is in quarantine.
 
 Hypothesis draws the rows, each value with what it must become, known from how it was made and not from burler; one
 Spark job reads them all, the clean ones and the others.
