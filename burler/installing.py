@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-DISTRIBUTION = "burler"
+DISTRIBUTION = "singer-burler"
 """What burler is called among installed packages."""
 
 

@@ -13,7 +13,7 @@ class Kind:
         name: also the folder of its templates.
         about: what such a tap reads, in a few words.
         description: of the generated package.
-        dependencies: what it needs besides burler.
+        dependencies: what it needs, burler among it.
         schemas: whether its package has a folder of JSON Schemas.
         prepare: a command of the first run, before the tap can read anything.
         chosen: a replication key that the README speaks of; for taps whose users choose one. Else None.
@@ -22,7 +22,7 @@ class Kind:
     name: str
     about: str
     description: str
-    dependencies: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ("singer-burler",)
     schemas: bool = False
     prepare: str = ""
     chosen: str | None = None
@@ -42,7 +42,8 @@ KINDS = {
             "database",
             about="tables and views of a database",
             description="Singer tap for the tables of a database",
-            dependencies=("SQLAlchemy>=2.0",),  # drivers of other databases than SQLite: its README says which
+            # Drivers of other databases than SQLite: its README says which.
+            dependencies=("singer-burler", "SQLAlchemy>=2.0"),
             prepare="python sample_database.py",
             chosen="updated_at",
         ),
@@ -50,7 +51,7 @@ KINDS = {
             "file",
             about="CSV and JSON lines files of a folder",
             description="Singer tap for the files of a folder",
-            dependencies=("fsspec>=2024.12", "pyarrow>=15"),
+            dependencies=("singer-burler[files]",),
             schemas=True,
         ),
     )

@@ -174,12 +174,14 @@ print(len(made) > 2, sum(map(is_open, made)))
 
 
 @of_kinds(*KINDS)
-def test_burler_is_never_fetched_from_an_index(project: Path) -> None:
-    """What the index calls burler is another project: nothing may ask for it, and people are told where to get it."""
+def test_a_project_asks_for_singer_burler(project: Path) -> None:
+    """What the index calls burler is another project: a tap asks for singer-burler, and its README says where it is."""
     declared = tomllib.loads((project / "pyproject.toml").read_text())["project"]
     extras = declared["optional-dependencies"].values()
     asked = [*declared["dependencies"], *(requirement for extra in extras for requirement in extra)]
-    assert not [requirement for requirement in asked if requirement.startswith("burler")]
+    assert [one for one in asked if re.match(r"singer-burler\b", one)] and not [
+        one for one in asked if one[:6] == "burler"
+    ]
     for name in ("pyproject.toml", "README.md"):
         text = (project / name).read_text()
         assert text.count("pip install /path/to/burler") == 1

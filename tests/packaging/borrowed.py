@@ -26,13 +26,13 @@ def needed(wheel: Path, extras: tuple[str, ...]) -> dict[str, importlib.metadata
     asked = Parser().parsestr(metadata(wheel), headersonly=True).get_all("Requires-Dist") or []
     found: dict[str, importlib.metadata.Distribution] = {}
     seen: set[tuple[str, str]] = set()
-    todo = [("burler", extra) for extra in ("", *extras)]
+    todo = [("singer-burler", extra) for extra in ("", *extras)]
     while todo:
         name, extra = todo.pop()
         if (name, extra) in seen:
             continue
         seen.add((name, extra))
-        if name == "burler":
+        if name == "singer-burler":
             lines = asked
         else:
             found[name] = importlib.metadata.distribution(name)

@@ -70,7 +70,7 @@ def _try(extra: str, python: str, wheel: Path, env: Path) -> list[str]:
 
 def _install(extra: str, python: str, wheel: Path, env: Path) -> tuple[int, list[str]]:
     """Gives the number of packages, and what ``pip check`` has to say."""
-    what = f"burler[{extra}] @ {wheel.as_uri()}" if extra else f"burler @ {wheel.as_uri()}"
+    what = f"singer-burler[{extra}] @ {wheel.as_uri()}" if extra else f"singer-burler @ {wheel.as_uri()}"
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if uv:
         _done(uv, "venv", "-q", "-p", python, str(env))

@@ -53,7 +53,7 @@ def main() -> int:
         _run([options.python, "-m", "venv", str(place / "env")])
         pip = [str(place / "env" / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
         rest = ["simplejson<4", "python-dateutil<3", "pytz", "ciso8601"]
-        _run([*pip, "install", "-q", "jupyterlab", "nbclient", f"burler[spark] @ {wheel.as_uri()}", *rest])
+        _run([*pip, "install", "-q", "jupyterlab", "nbclient", f"singer-burler[spark] @ {wheel.as_uri()}", *rest])
         print(_run([*pip, "check"]))
         _run([*pip, "install", "-q", "--no-deps", "singer-python"])
         told = _run([*pip, "check"], code=1)

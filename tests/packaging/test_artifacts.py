@@ -24,7 +24,7 @@ def _package() -> set[str]:
 
 def test_the_wheel_has_the_package_whole_and_nothing_else(wheel):
     files = wheel_files(wheel)
-    info = f"burler-{burler.__version__}.dist-info"
+    info = f"singer_burler-{burler.__version__}.dist-info"
     own = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE"}
     assert set(files) == _package() | {f"{info}/{name}" for name in own}
     assert "burler/py.typed" in files
@@ -34,13 +34,13 @@ def test_the_wheel_has_the_package_whole_and_nothing_else(wheel):
 
 
 def test_the_sdist_has_the_package_and_what_builds_it(sdist):
-    files = {name for name in sdist_files(sdist) if not name.startswith("burler.egg-info/")}
+    files = {name for name in sdist_files(sdist) if not name.startswith("singer_burler.egg-info/")}
     assert files == _package() | BESIDE
 
 
 def test_the_tree_builds_the_wheel_that_the_sdist_builds(wheel, tmp_path):
     direct = build("wheel", copy_of_tree(tmp_path / "tree"), tmp_path / "dist")
-    apart = f"burler-{burler.__version__}.dist-info/RECORD"  # its lines come in the disk's order
+    apart = f"singer_burler-{burler.__version__}.dist-info/RECORD"  # its lines come in the disk's order
     ours, theirs = wheel_files(direct), wheel_files(wheel)
     assert sorted(ours.pop(apart).splitlines()) == sorted(theirs.pop(apart).splitlines())
     assert ours == theirs

@@ -111,7 +111,7 @@ PROGRAMS: Mapping[str, tuple[str, Callable[[Path, Any], Run]]] = {
 
 def _version(name: str, python: Path | str) -> str:
     if name == "burler":
-        return importlib.metadata.version("burler")
+        return importlib.metadata.version("singer-burler")
     ask = f"import importlib.metadata as m; print(m.version({name!r}))"
     return subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
 

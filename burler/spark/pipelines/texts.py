@@ -95,7 +95,7 @@ def readme(tables: Sequence[str], lake: str) -> str:
     return f"""\
 # Tables of a lake, by Spark's declarative pipelines
 
-    pip install '/path/to/burler[spark]' 'pyspark[pipelines]>=4.1,<5'     # burler's clone or wheel; and a Java 17+
+    pip install '/path/to/burler[spark]' 'pyspark[pipelines]>=4.1,<5'     # burler's clone; and a Java 17+
     export PYSPARK_PYTHON=python3                                # the Python that has burler
     spark-pipelines dry-run --properties-file spark.conf         # checks the files, reads nothing
     spark-pipelines run --properties-file spark.conf             # fills the tables; again: only what is new

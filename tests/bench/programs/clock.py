@@ -54,10 +54,9 @@ def measured(*packages: str, children: bool = False) -> Iterator[None]:
 
 
 def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:  # an older burler's distribution has another name
-        return "?"
+    if name == "burler":  # its distribution has another name, and had another one before
+        return str(importlib.import_module(name).__version__)
+    return metadata.version(name)
 
 
 def _import_what_a_run_needs() -> None:

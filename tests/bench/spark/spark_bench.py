@@ -13,7 +13,7 @@
 
 Candidates take turns, round after round, and medians are compared; the tables that they write are held against each
 other before anything is timed, and a difference is an error. Seconds are of the wall and of the CPUs, of all processes
-together. Needs ``burler[spark,test]``; without Polars that is left out. Lakes are made once and kept in ``--lakes``.
+together. Needs the extras spark and test; without Polars that is left out. Lakes are made once and kept in ``--lakes``.
 """
 
 from __future__ import annotations
