@@ -175,6 +175,8 @@ def test_the_readme_is_a_page():
     assert len(readme.splitlines()) <= 90
     assert "user function -> pull -> shape -> bookmark -> sink" in readme
     assert len(blocks(ROOT / "README.md")[0].splitlines()) <= 20
+    links = re.findall(r"\]\(([^)#\s]+)", readme)
+    assert len(links) == 8 and all((ROOT / link).is_file() for link in links)
 
 
 def test_the_readme_tap_runs_as_written(tmp_path, server):
