@@ -145,6 +145,7 @@ def test_who_knows_that_naive_times_are_utc_is_not_warned(pg, caplog):
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
+@pytest.mark.usefixtures("values_in_logs")
 @pytest.mark.parametrize(
     "kind, value",
     [
