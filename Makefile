@@ -79,6 +79,9 @@ dist: .venv-dist/bin/twine
 	.venv-dist/bin/python -m build -o dist .
 	.venv-dist/bin/twine check --strict dist/*
 
+# These run without pytest, which finds tests/support by itself.
+storm soak bench bench-spark: export PYTHONPATH := $(abspath tests)
+
 storm: $(VENV)/.for-test
 	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
 	$(RUN) tests/runtime/tail_storm.py $(or $(RUNS),1080)

@@ -91,6 +91,9 @@ def values_in_logs(monkeypatch):
 os.environ.setdefault("BURLER_SPARK_ARCHIVE", "off")
 # Tests start thousands of processes: with this set, as in many containers, each would compile what it imports anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# What they import of tests/support is found by them, too.
+_PATH = [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), str(Path(__file__).parent)]
+os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(_PATH))
 
 _LONG = ("tests/test_demo.py", "tests/runtime", "tests/bench", "tests/spark", "tests/peers", "examples", "tests/lake")
 """Where the files are that take long: they go first, so that no process waits for another in the end."""
