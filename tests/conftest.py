@@ -17,11 +17,9 @@ import msgspec
 import pytest
 
 import burler.testing
-from burler import context
-from burler.config.canaries import canaries_in, made
 from burler.errors import BurlerError
-from burler.log_settings import LogSettings, log_settings
-from burler.settings import Settings
+from burler.testing import canaries_in
+from support.internals import canaries, context, log_settings, settings
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +40,7 @@ def the_log_is_as_it_was():
     level, propagate, handlers = log.level, log.propagate, list(log.handlers)
     level_of_commands = of_commands.level
     formatters = [(handler, handler.formatter) for handler in logging.root.handlers]
-    log_settings.follow(Settings())
+    log_settings.log_settings.follow(settings.Settings())
     yield
     log.setLevel(level)
     of_commands.setLevel(level_of_commands)
@@ -76,14 +74,14 @@ def docs_pages(tmp_path_factory):
 @pytest.fixture
 def metrics_of_requests():
     """Each HTTP request has its METRIC line."""
-    log_settings.follow(Settings(metrics="requests"))
+    log_settings.log_settings.follow(settings.Settings(metrics="requests"))
 
 
 @pytest.fixture
 def values_in_logs(monkeypatch):
     """As with the setting ``log_values``, whatever the settings of a run are."""
-    monkeypatch.setattr(LogSettings, "follow", lambda *_settings: None)
-    log_settings.values = True
+    monkeypatch.setattr(log_settings.LogSettings, "follow", lambda *_settings: None)
+    log_settings.log_settings.values = True
 
 
 # No test trains an archive of Spark's classes behind the others' backs; those of the archive turn it on themselves, and
@@ -211,7 +209,7 @@ class SecretSearch:
         self.look(f"stderr of {what}", given[1])
 
     def _run(self, out):
-        if made:  # before there are any, thousands of runs need not be encoded
+        if canaries.made:  # before there are any, thousands of runs need not be encoded
             self.look("messages of run_tap", msgspec.json.encode(out.messages, enc_hook=repr))
             for error in out.result.errors.values():
                 self.look("an error of run_tap", str(error))

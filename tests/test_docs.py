@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from burler import errors
-from burler.cli.process import report_errors
+from support.internals import cli_process
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -67,7 +67,7 @@ def test_pages_on_state_show_what_their_runs_give(name, caplog):
             for line in block.splitlines():
                 assert _plain_versions(json.loads(line)) in map(_plain_versions, scope["out"].states), line
         else:
-            report_errors(scope["out"].result)
+            cli_process.report_errors(scope["out"].result)
             said = [f"2026-01-07T12:00:01.234Z {record.levelname} {record.getMessage()}" for record in caplog.records]
             assert block.strip() in "\n".join(said), said
     assert kinds >= {"python", "json"} or kinds >= {"python", "text"}
@@ -137,10 +137,10 @@ def test_the_hooks_of_the_guide_and_the_styles_bear_fields_that_are_not_there():
 
 
 def test_options_of_the_styles_page_are_all_there_are():
-    from burler.declare.options import OPTION_NAMES
+    from support.internals import declare_options
 
     text = (ROOT / "docs" / "styles.md").read_text(encoding="utf-8")
-    for option in OPTION_NAMES:
+    for option in declare_options.OPTION_NAMES:
         assert f"`{option}`" in text, option
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import click
 
 import burler
-from burler import errors, measures
+from burler import errors
+from support.internals import measures
 
 PACKAGE = Path(burler.__file__).parent
 DOCS = PACKAGE.parent / "docs"

@@ -9,7 +9,7 @@ import pytest
 
 import burler
 from burler.errors import MissingExtra
-from burler.installing import install
+from support.internals import installing
 
 PROJECT = Path(burler.__file__).parent.parent / "pyproject.toml"
 
@@ -20,13 +20,13 @@ def test_the_packages_of_an_extra_are_named_and_those_of_the_extras_in_it():
         "reading gs:// needs the package 'gcsfs', of burler's extra 'gcs'. Install it: "
         "pip install 'gcsfs>=2025.7' 'fsspec>=2024.12' 'isal>=1.6'"
     )
-    assert install("sail").startswith("pip install 'pysail>=") and "'pandas<3'" in install("sail")
+    assert installing.install("sail").startswith("pip install 'pysail>=") and "'pandas<3'" in installing.install("sail")
 
 
 def test_every_extra_has_its_packages():
     extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
     for extra, named in extras.items():
-        said = set(re.findall(r"'([\w-]+)", install(extra)))
+        said = set(re.findall(r"'([\w-]+)", installing.install(extra)))
         assert {re.split(r"[^\w-]", one)[0] for one in named} - {"singer-burler"} <= said, extra
         assert not {"burler", "singer-burler"} & said
 
@@ -36,4 +36,4 @@ def test_where_burler_was_never_installed_it_runs_from_its_clone(monkeypatch: py
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "requires", requires)
-    assert install("s3") == "pip install '.[s3]' in burler's clone"
+    assert installing.install("s3") == "pip install '.[s3]' in burler's clone"

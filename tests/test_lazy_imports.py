@@ -39,17 +39,17 @@ def test_nothing_heavy_is_loaded(module):
 
 def test_a_missing_extra_names_the_command_that_installs_it():
     from burler.errors import MissingExtra
-    from burler.extras import require
+    from support.internals import extras
 
     with pytest.raises(MissingExtra, match=r"^--sink lake: needs the package 'no_such_pkg'.*pip install 'fsspec>="):
-        require("no_such_pkg.inner", extra="lake", needed_for="--sink lake:")
-    assert require("json", extra="lake", needed_for="x").loads("1") == 1
+        extras.require("no_such_pkg.inner", extra="lake", needed_for="--sink lake:")
+    assert extras.require("json", extra="lake", needed_for="x").loads("1") == 1
 
 
 def test_a_bug_inside_a_package_is_not_taken_for_its_absence(tmp_path, monkeypatch):
-    from burler.extras import require
+    from support.internals import extras
 
     (tmp_path / "half_broken_pkg.py").write_text("import some_other_missing_pkg\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="some_other_missing_pkg"):
-        require("half_broken_pkg", extra="lake", needed_for="x")
+        extras.require("half_broken_pkg", extra="lake", needed_for="x")

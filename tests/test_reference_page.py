@@ -11,14 +11,10 @@ import pytest
 
 import burler
 import burler.testing
-from burler import errors
-from burler.context import StreamRun
-from burler.declare.field import FieldMetadata, Inclusion, Selected
-from burler.declare.handle import StreamHandle
-from burler.declare.options import OPTION_NAMES, StreamOptions
-from burler.runtime.sync import SyncResult
+from burler import StreamRun, errors
 from burler.singer import Breadcrumb
 from burler.testing import TapRun
+from support.internals import declare_field, declare_handle, declare_options, sync
 
 PAGE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
 
@@ -52,7 +48,7 @@ def public(cls, instance=None):
 
 
 tap = burler.tap("tap-x")
-field = FieldMetadata(Breadcrumb(()), {}, check=lambda key, value, level: (key, value))
+field = declare_field.FieldMetadata(Breadcrumb(()), {}, check=lambda key, value, level: (key, value))
 
 
 @pytest.mark.parametrize(
@@ -60,13 +56,13 @@ field = FieldMetadata(Breadcrumb(()), {}, check=lambda key, value, level: (key, 
     [
         ("burler.Tap", burler.Tap, tap),
         ("burler.Stream", burler.Stream, None),
-        ("burler.declare.handle.StreamHandle", StreamHandle, tap.stream("a")),
+        ("burler.declare.handle.StreamHandle", declare_handle.StreamHandle, tap.stream("a")),
         ("burler.StreamRun", StreamRun, StreamRun(tap, "a")),
-        ("burler.declare.field.FieldMetadata", FieldMetadata, field),
-        ("burler.declare.field.Inclusion", Inclusion, field.inclusion),
-        ("burler.declare.field.Selected", Selected, field.selected),
+        ("burler.declare.field.FieldMetadata", declare_field.FieldMetadata, field),
+        ("burler.declare.field.Inclusion", declare_field.Inclusion, field.inclusion),
+        ("burler.declare.field.Selected", declare_field.Selected, field.selected),
         ("burler.testing.TapRun", TapRun, None),
-        ("burler.runtime.sync.SyncResult", SyncResult, None),
+        ("burler.runtime.sync.SyncResult", sync.SyncResult, None),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -97,9 +93,9 @@ def test_every_helper_for_tests_is_listed():
 
 def test_every_option_of_a_stream_has_its_line():
     assert "burler.declare.options.StreamOptions" in LISTED
-    assert set(re.findall(r"^ +(\w+): ", StreamOptions.__doc__.split("Keyword Args:")[1], re.MULTILINE)) == set(
-        OPTION_NAMES
-    )
+    assert set(
+        re.findall(r"^ +(\w+): ", declare_options.StreamOptions.__doc__.split("Keyword Args:")[1], re.MULTILINE)
+    ) == set(declare_options.OPTION_NAMES)
 
 
 def test_all_that_is_listed_is_there():

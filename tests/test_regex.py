@@ -15,13 +15,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from burler.batch import csv_values, tap_lines
-from burler.columns import values
-from burler.config.secrets import mask, raw_secrets
-from burler.http.limit_headers import pause_seconds
-from burler.lake import clean
-from burler.lake.envelope import shallow
-from burler.regex import Expression, compile_pattern
+from burler.config import mask
+from support.internals import column_values as values
+from support.internals import config_secrets, csv_values, envelope, limit_headers, regex, tap_lines
+from support.internals import lake_clean as clean
 
 EMAIL = r"^\w+([.-]?\w+)*@\w+([.-]?\w+)*(\.\w{2,3})+$"
 
@@ -47,14 +44,14 @@ MAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
 
 def seconds_of(pattern: str, text: str) -> float:
     began = time.thread_time()
-    compile_pattern(pattern).search(text)
+    regex.compile_pattern(pattern).search(text)
     return time.thread_time() - began
 
 
 @pytest.mark.parametrize("pattern", ORDINARY)
 def test_ordinary_patterns_stay_with_the_engine_of_python(pattern):
     good, bad = ORDINARY[pattern]
-    expression = compile_pattern(pattern)
+    expression = regex.compile_pattern(pattern)
     assert expression.is_quick
     assert expression.longest > 50_000
     assert expression.gap is None
@@ -63,7 +60,7 @@ def test_ordinary_patterns_stay_with_the_engine_of_python(pattern):
 
 
 def test_an_email_pattern_of_many_ways_is_of_python_up_to_a_length_that_addresses_have():
-    expression = compile_pattern(MAIL)
+    expression = regex.compile_pattern(MAIL)
     assert not expression.is_quick
     assert 320 < expression.longest < 10_000
     assert expression.search("ada@example.com")
@@ -114,7 +111,7 @@ def test_no_pattern_holds_the_interpreter_for_a_second(pattern, text):
 )
 def test_repeats_in_repeats_are_read_at_once(pattern):
     began = time.thread_time()
-    assert compile_pattern(pattern).search("b" * 1_000) in (True, False)
+    assert regex.compile_pattern(pattern).search("b" * 1_000) in (True, False)
     assert time.thread_time() - began < 1
 
 
@@ -138,12 +135,12 @@ def test_repeats_in_repeats_are_read_at_once(pattern):
     ],
 )
 def test_what_is_not_checked_is_said_with_the_reason(pattern, gap):
-    assert gap in (compile_pattern(pattern).gap or "")
+    assert gap in (regex.compile_pattern(pattern).gap or "")
 
 
 def test_a_text_that_no_engine_may_take_passes_and_is_told_once(caplog):
     caplog.set_level(logging.WARNING)
-    expression = compile_pattern(r"(?=.*[xX]).*[yY]")
+    expression = regex.compile_pattern(r"(?=.*[xX]).*[yY]")
     assert not expression.search("a" * 100)
     assert expression.search("a" * 1_000_000)
     assert expression.search("a" * 2_000_000)
@@ -155,7 +152,7 @@ def test_a_text_that_no_engine_may_take_passes_and_is_told_once(caplog):
 def test_what_is_no_regular_expression_is_one_kind_of_error():
     for broken in ("(", "[z-a]", "a{9999999999999}", "(" * 5_000 + ")" * 5_000):
         with pytest.raises(re.error):
-            compile_pattern(broken)
+            regex.compile_pattern(broken)
 
 
 def test_msgspec_measures_a_text_before_it_runs_the_pattern():
@@ -196,7 +193,7 @@ PATTERNS = st.recursive(st.sampled_from(ATOMS), larger, max_leaves=8)
 @settings(max_examples=500, deadline=None)
 @given(PATTERNS, st.sampled_from(["{}", "^{}", "{}$", "^{}$"]), st.lists(st.text(LETTERS, max_size=8), min_size=3))
 def test_re2_says_what_python_says(pattern, around, texts):
-    expression = Expression(around.format(pattern))
+    expression = regex.Expression(around.format(pattern))
     expression.longest, expression.is_quick = -1, False  # all is RE2's
     assume(expression.gap is None)
     for text in texts:
@@ -244,7 +241,7 @@ def repeated(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 )
 def test_python_gets_no_more_than_it_can_do_in_a_second(pattern, around, unit, end):
     """A text of the greatest length that it gets at all."""
-    expression = compile_pattern(around.format(pattern))
+    expression = regex.compile_pattern(around.format(pattern))
     length = min(expression.longest, 100_000)
     text = (unit * length)[: max(0, length - 1)] + end
     assert seconds_of(expression.pattern, text) < 1
@@ -270,11 +267,11 @@ def within(seconds: float) -> Iterator[None]:
 
 
 OWN: dict[str, Callable[[], object]] = {
-    "a header with the limits of a source": lambda: pause_seconds({"RateLimit": "a" * 65_000}, 0),
+    "a header with the limits of a source": lambda: limit_headers.pause_seconds({"RateLimit": "a" * 65_000}, 0),
     "a value that is masked": lambda: mask("://a:" * 20_000),
-    "secrets of a config": lambda: list(raw_secrets({"url": "://a:" * 20_000})),
-    "a line that breaks off in a text": lambda: shallow(b'{"a": "' + b"a" * 50_000),
-    "a line that breaks off in a text with quotes": lambda: shallow(b'{"a": "' + b'\\"' * 50_000),
+    "secrets of a config": lambda: list(config_secrets.raw_secrets({"url": "://a:" * 20_000})),
+    "a line that breaks off in a text": lambda: envelope.shallow(b'{"a": "' + b"a" * 50_000),
+    "a line that breaks off in a text with quotes": lambda: envelope.shallow(b'{"a": "' + b'\\"' * 50_000),
     "a type far down": lambda: list(tap_lines._TOKEN.finditer(b'{"a": "' + b'\\"' * 50_000)),
     "a decimal": lambda: values._DECIMAL.fullmatch("1" * 100_000 + "!"),
     "a cell of a CSV file": lambda: csv_values._ODD_NUMBER.fullmatch(" " * 100_000 + "!"),
@@ -301,4 +298,4 @@ def test_what_others_write_is_gone_through_once(case):
 )
 def test_passwords_in_urls_are_found_as_before(text, masked):
     assert mask(text) == masked
-    assert set(re.findall(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))(\S+)@", text)) <= set(raw_secrets(text))
+    assert set(re.findall(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))(\S+)@", text)) <= set(config_secrets.raw_secrets(text))

@@ -16,12 +16,9 @@ from batch_plain import exact, expected, path_of, rows_in, same
 
 import burler
 from burler.batch import message_schema
-from burler.runtime.clock import Clock
-from burler.runtime.run import run
-from burler.runtime.sync import SyncResult
 from burler.singer.messages import Message, Records, State
-from burler.sinks.touched import TouchedStates
 from burler.testing import FakeClock, run_tap
+from support.internals import clocks, runtime_run, sync, touched_sink
 
 Messages = list[dict[str, Any]]
 ENCODINGS = [
@@ -74,8 +71,8 @@ class Pair:
 
     records: Messages
     batches: Messages
-    result: SyncResult
-    batch_result: SyncResult
+    result: sync.SyncResult
+    batch_result: sync.SyncResult
     form: str
     root: Path
     dialect: str
@@ -103,7 +100,7 @@ def both(
     config: dict[str, Any] | None = None,
     *,
     batch_size: int = 3,
-    clock: Callable[[], Clock] = FakeClock,
+    clock: Callable[[], clocks.Clock] = FakeClock,
     options: Callable[[], dict[str, Any]] = dict,
     **settings: Any,
 ) -> Pair:
@@ -115,9 +112,9 @@ def both(
     target: Any = sink
     given = options()
     if (config or {}).get("state_scope") == "touched":
-        target = TouchedStates(sink, given.get("state"))
+        target = touched_sink.TouchedStates(sink, given.get("state"))
     with warnings() as said:
-        first = run(make(), dict(config or {}), target, clock=clock(), **given)
+        first = runtime_run.run(make(), dict(config or {}), target, clock=clock(), **given)
     asked = {
         "encoding": {"format": encoding[0], "compression": encoding[1]},
         "storage": {"root": str(root)},
@@ -245,5 +242,5 @@ def _unversioned(state: dict[str, Any]) -> str:
     return re.sub(r'"version": \d+', '"version": 1', json.dumps(state, sort_keys=True))
 
 
-def _errors(result: SyncResult) -> dict[str, str]:
+def _errors(result: sync.SyncResult) -> dict[str, str]:
     return {name: str(error) for name, error in result.errors.items()}

@@ -10,7 +10,7 @@ from typing import Any
 from batch_rows import MOMENT, ODD, ORDER, TEXT, TEXTS, UNKNOWN, WHOLE
 
 import burler
-from burler.context import StreamRun
+from burler import StreamRun
 
 
 def shop(rows: Callable[..., Any] | list[Any], **options: Any) -> burler.Tap:

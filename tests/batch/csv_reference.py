@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from burler.target.surrogates import unveil, veil
+from support.internals import surrogates
 
 HOSTILE = [
     "", " ", " a ", '"', '""', ",", "|", "\t", "\x01", "\n", "\r", "\r\n", "a\nb", 'say "hi", you', "\\N", "\\.",
@@ -146,6 +146,6 @@ def _source(name: str, value: Any, kinds: dict[str, str], line: bytes) -> Any:
 
 
 def _raw(line: bytes, name: str) -> str:
-    veiled = veil(line)
+    veiled = surrogates.veil(line)
     row = msgspec.json.decode(line if veiled is None else veiled, type=dict[str, msgspec.Raw])
-    return unveil(bytes(row[name])).decode()
+    return surrogates.unveil(bytes(row[name])).decode()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from burler.batch import convert, expand, pack
-from burler.batch_config import BatchConfig, read_batch_config
+from support.internals import batch_config
 
 SCHEMA = {
     "type": "SCHEMA",
@@ -53,10 +53,10 @@ def batch(*urls: str, **more: Any) -> dict[str, Any]:
     return {"type": "BATCH", "stream": "users", "time_extracted": TIME, "manifest": list(urls), **more}
 
 
-def config(root: Path, form: str = "jsonl", compression: str = "none", **more: Any) -> BatchConfig:
+def config(root: Path, form: str = "jsonl", compression: str = "none", **more: Any) -> batch_config.BatchConfig:
     """A ``batch_config`` for files in a folder."""
     encoding = {"format": form, "compression": compression}
-    return read_batch_config({"encoding": encoding, "storage": {"root": str(root)}, **more})
+    return batch_config.read_batch_config({"encoding": encoding, "storage": {"root": str(root)}, **more})
 
 
 class Piped:
@@ -104,11 +104,11 @@ def expanded(*messages: Any, **options: Any) -> Piped:
     return Piped(expand, lines(*messages), **options)
 
 
-def packed(given: BatchConfig, *messages: Any, **options: Any) -> Piped:
+def packed(given: batch_config.BatchConfig, *messages: Any, **options: Any) -> Piped:
     """``pack`` of messages."""
     return Piped(pack, lines(*messages), given, **options)
 
 
-def converted(given: BatchConfig, *messages: Any, **options: Any) -> Piped:
+def converted(given: batch_config.BatchConfig, *messages: Any, **options: Any) -> Piped:
     """``convert`` of messages."""
     return Piped(convert, lines(*messages), given, **options)

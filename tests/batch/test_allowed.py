@@ -18,9 +18,10 @@ import pytest
 from piped import SCHEMA, batch, config, converted, expanded, file, lines, rows
 
 import burler
-from burler.batch import allowed, read
+from burler.batch import read
 from burler.errors import BatchError, ConfigError
 from burler.testing import canary, run_tap
+from support.internals import batch_allowed as allowed
 
 CSV = {"name": "csv", "options": {"header": False}}
 KEY = "X-Api-Key"

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from piped import SCHEMA, batch, file, lines, parsed, record, rows, state
 
-from burler.cli.options_batch import batch_config, read_options
 from burler.errors import ConfigError
 from burler.testing import canary
+from support.internals import options_batch
 
 NOTHING: dict[str, Any] = dict.fromkeys(
     ("form", "compression", "format_options", "level", "storage", "prefix", "storage_options")
@@ -291,14 +291,18 @@ def test_a_config_file_and_options(tmp_path: Path) -> None:
             }
         )
     )
-    given = batch_config((str(path),), **NOTHING)
+    given = options_batch.batch_config((str(path),), **NOTHING)
     assert (given.encoding.format, given.encoding.compression, given.batch_size) == ("csv", "gzip", 5)
     assert given.encoding.format_options["delimiter"] == ";"
     assert given.storage.options == {"secret": secret}
-    given = batch_config((str(path),), **{**NOTHING, "form": "parquet", "storage": "./here"}, batch_size=7)
+    given = options_batch.batch_config(
+        (str(path),), **{**NOTHING, "form": "parquet", "storage": "./here"}, batch_size=7
+    )
     assert (given.encoding.format, given.encoding.compression, given.batch_size) == ("parquet", "zstd", 7)
     assert (given.storage.root, given.storage.prefix, given.storage.options) == ("./here", "p-", {})
-    given = batch_config((str(path),), **{**NOTHING, "compression": "none", "level": None, "batch_size": None})
+    given = options_batch.batch_config(
+        (str(path),), **{**NOTHING, "compression": "none", "level": None, "batch_size": None}
+    )
     assert (given.encoding.format, given.encoding.compression, given.batch_size) == ("csv", None, 5)
 
 
@@ -315,7 +319,7 @@ def test_a_config_file_without_one(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text('{"url": "x"}')
     with pytest.raises(ConfigError, match="no batch_config in it"):
-        batch_config((str(path),), **NOTHING)
+        options_batch.batch_config((str(path),), **NOTHING)
     code, out, err = run("pack", "--config", str(path), given=b"")
     assert (code, out) == (2, b"")
     assert "batch_config" in err
@@ -343,12 +347,12 @@ def test_wrong_options_are_exit_code_2(tmp_path: Path, args: list[str], fact: st
 def test_options_as_text_or_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "options.json"
     path.write_text('{"anon": true}')
-    assert read_options("--storage-options", '{"anon": true}') == {"anon": True}
-    assert read_options("--storage-options", str(path)) == {"anon": True}
-    assert read_options("--storage-options", None) is None
+    assert options_batch.read_options("--storage-options", '{"anon": true}') == {"anon": True}
+    assert options_batch.read_options("--storage-options", str(path)) == {"anon": True}
+    assert options_batch.read_options("--storage-options", None) is None
     secret = canary("text")
     with pytest.raises(ConfigError) as found:
-        read_options("--storage-options", '{"secret": "' + secret)
+        options_batch.read_options("--storage-options", '{"secret": "' + secret)
     assert secret not in str(found.value)
 
 

@@ -17,12 +17,8 @@ from ftp_servers import ftp_server
 from stored_files import NAME, OTHER, nobody, stored
 
 from burler.batch import prune
-from burler.batch.batch_file import file_name
-from burler.batch.naming import is_hidden, is_ours
-from burler.batch.storage import open_storage
-from burler.batch_config import BatchStorage
-from burler.cli.batch_clean import Age, clean
 from burler.errors import ConfigError, UsageError
+from support.internals import batch_config, batch_file, batch_naming, batch_storage, cli_batch_clean
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -45,9 +41,13 @@ def pruned(root, days=7.0, **more):
 )
 @pytest.mark.parametrize("stream", ["contacts", "ünï cödé/x", "a--b", "s" * 300, "x-0123456789ab-00001.jsonl", "."])
 def test_names_that_runs_make_are_known_again(stream, extension):
-    made = file_name("tap crm", stream, "0123456789ab", 123_456, extension)
-    assert is_ours(made) and is_ours(f"crm-{made}", "crm-") and not is_ours(made, "crm-")
-    assert is_hidden(f".tmp-{'0' * 16}-crm-{made[:190]}"[:222], "crm-")
+    made = batch_file.file_name("tap crm", stream, "0123456789ab", 123_456, extension)
+    assert (
+        batch_naming.is_ours(made)
+        and batch_naming.is_ours(f"crm-{made}", "crm-")
+        and not batch_naming.is_ours(made, "crm-")
+    )
+    assert batch_naming.is_hidden(f".tmp-{'0' * 16}-crm-{made[:190]}"[:222], "crm-")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_names_that_runs_make_are_known_again(stream, extension):
     ],
 )
 def test_names_of_others_are_not(tmp_path, name):
-    assert not is_ours(name) and not is_hidden(name)
+    assert not batch_naming.is_ours(name) and not batch_naming.is_hidden(name)
     if name:
         path = put(tmp_path / name, 100 * DAY)
         assert pruned(tmp_path) == [] and path.exists()
@@ -206,7 +206,7 @@ def published(storage, name):
 
 
 def test_files_of_a_bucket(s3_server):
-    storage = open_storage(BatchStorage(s3_server.url("batches"), "crm-", s3_server.options))
+    storage = batch_storage.open_storage(batch_config.BatchStorage(s3_server.url("batches"), "crm-", s3_server.options))
     published(storage, NAME)
     published(storage, OTHER)
     for key in ("batches/precious.jsonl", f"batches/deep/crm-{NAME}", f"other/crm-{NAME}", f"batches/erp-{NAME}"):
@@ -253,8 +253,8 @@ def test_a_folder_of_a_bucket_that_has_been_emptied_is_no_error_and_a_missing_bu
 def test_old_uploads_of_killed_runs_are_aborted(s3_server):
     program = (
         "import os, sys\n"
-        "from burler.batch.storage import open_storage\n"
-        "from burler.batch_config import BatchStorage\n"
+        "from support.internals import batch_storage; open_storage = batch_storage.open_storage\n"
+        "from support.internals import batch_config; BatchStorage = batch_config.BatchStorage\n"
         "file = open_storage(BatchStorage(sys.argv[1], 'crm-')).new_file(sys.argv[2])\n"
         "file.write(bytes(9 << 20))\n"
         "os.kill(os.getpid(), 9)\n"
@@ -274,7 +274,7 @@ def test_old_uploads_of_killed_runs_are_aborted(s3_server):
 
 
 def test_rights_to_remove_that_are_missing(s3_server):
-    storage = open_storage(BatchStorage(s3_server.url("batches"), "", s3_server.options))
+    storage = batch_storage.open_storage(batch_config.BatchStorage(s3_server.url("batches"), "", s3_server.options))
     published(storage, NAME)
     wrong = pytest.raises(UsageError, match=r"can't be cleaned: (?s:.*)may they write, read and delete")
     with s3_server.failing(lambda asked: None if asked.startswith(("GET", "HEAD")) else (403, "AccessDenied")), wrong:
@@ -283,7 +283,7 @@ def test_rights_to_remove_that_are_missing(s3_server):
 
 
 def test_hidden_files_of_a_store_go_when_they_are_old():
-    storage = open_storage(BatchStorage("memory://cleaned"))
+    storage = batch_storage.open_storage(batch_config.BatchStorage("memory://cleaned"))
     file = storage.new_file(NAME)
     file.write(b"x")
     file._store.pipe(file._begun, b"x")  # as an earlier run has left it
@@ -297,7 +297,7 @@ def test_hidden_files_of_a_store_go_when_they_are_old():
 
 
 def command(*arguments):
-    return click.testing.CliRunner().invoke(clean, list(map(str, arguments)), standalone_mode=False)
+    return click.testing.CliRunner().invoke(cli_batch_clean.clean, list(map(str, arguments)), standalone_mode=False)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -343,7 +343,7 @@ def test_the_command_reaches_stores(s3_server, tmp_path):
     [("0", 0), ("0s", 0), ("90s", 90), ("30m", 1800), ("12h", 43_200), ("7D", 604_800), ("1.5 w", 907_200)],
 )
 def test_ages(said, seconds):
-    assert Age().convert(said, None, None) == seconds
+    assert cli_batch_clean.Age().convert(said, None, None) == seconds
 
 
 @pytest.mark.parametrize("said", ["7", "90", "0.5", "1 "])

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from burler.batch.columnar_read import batches, pages
-from burler.batch.encoders import layout_of, open_encoder
-from burler.batch_config import Encoding
 from burler.errors import BatchError, MissingExtra
+from support.internals import batch_config, columnar_read, encoders
 
 pa = pytest.importorskip("pyarrow", reason="extra 'batch'")
 
@@ -24,8 +22,8 @@ ROWS = [json.dumps({"id": i, "text": f"text {i}"}) for i in range(200)]
 def written(format: str, given: dict[str, Any], *rows: str) -> bytes:
     """burler's own file of these rows."""
     parts: list[bytes] = []
-    encoding = Encoding(format, "zstd")
-    encoder = open_encoder(encoding, layout_of(encoding, given, "users"), parts.append)
+    encoding = batch_config.Encoding(format, "zstd")
+    encoder = encoders.open_encoder(encoding, encoders.layout_of(encoding, given, "users"), parts.append)
     encoder.rows("".join(row + "\n" for row in rows).encode(), len(rows))
     encoder.finish()
     return b"".join(parts)
@@ -33,7 +31,9 @@ def written(format: str, given: dict[str, Any], *rows: str) -> bytes:
 
 def read(data: bytes, format: str, given: dict[str, Any] | None = None) -> list[bytes]:
     """The lines of a file."""
-    return [line for lines, _ in pages(io.BytesIO(data), format, given) for line in lines.split(b"\n")[:-1]]
+    return [
+        line for lines, _ in columnar_read.pages(io.BytesIO(data), format, given) for line in lines.split(b"\n")[:-1]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_an_arrow_stream_that_ends_between_two_batches_is_an_error():
         for batch in table.to_batches(max_chunksize=1):
             writer.write_batch(batch)
             ends.append(out.tell())
-    assert sum(count for _, count in pages(io.BytesIO(out.getvalue()), "arrow")) == 3
+    assert sum(count for _, count in columnar_read.pages(io.BytesIO(out.getvalue()), "arrow")) == 3
     for end in ends:
         with pytest.raises(BatchError, match="it is broken off: an Arrow stream ends with a mark"):
-            list(pages(io.BytesIO(out.getvalue()[:end]), "arrow"))
+            list(columnar_read.pages(io.BytesIO(out.getvalue()[:end]), "arrow"))
 
 
 def test_a_parquet_file_with_a_wrong_byte_is_an_error_or_still_right():
@@ -98,15 +98,15 @@ def test_a_parquet_file_with_a_wrong_byte_is_an_error_or_still_right():
 @pytest.mark.parametrize("part", [b"text", b"value of"])
 def test_names_and_texts_of_an_arrow_file_that_are_no_utf8_are_an_error(part):
     parts: list[bytes] = []
-    encoding = Encoding("arrow")
-    encoder = open_encoder(encoding, layout_of(encoding, GIVEN, "users"), parts.append)
+    encoding = batch_config.Encoding("arrow")
+    encoder = encoders.open_encoder(encoding, encoders.layout_of(encoding, GIVEN, "users"), parts.append)
     encoder.rows(b'{"id":1,"text":"value of it"}\n', 1)
     encoder.finish()
     data = b"".join(parts)
     assert part in data
 
     with pytest.raises(BatchError, match="damaged or broken off"):
-        list(batches(io.BytesIO(data.replace(part, b"\xd8" + part[1:])), "arrow"))
+        list(columnar_read.batches(io.BytesIO(data.replace(part, b"\xd8" + part[1:])), "arrow"))
 
 
 @pytest.mark.parametrize("make", ["new_file", "new_stream"])
@@ -121,7 +121,7 @@ def test_memory_that_is_no_text_is_an_error_before_anything_follows_it(make):
     assert data.count(ends) == 1
     wrong = data.replace(ends, b"\0\0\0\0\x0b\0\0\0\x0c\0\0\x40")
     with pytest.raises(BatchError, match="damaged or broken off"):
-        list(batches(io.BytesIO(wrong), "arrow"))
+        list(columnar_read.batches(io.BytesIO(wrong), "arrow"))
 
 
 class OneWay(io.RawIOBase):
@@ -142,7 +142,7 @@ class OneWay(io.RawIOBase):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_stream_that_can_not_seek_is_read(format):
-    (lines, count), *rest = pages(OneWay(written(format, GIVEN, *ROWS)), format, GIVEN)
+    (lines, count), *rest = columnar_read.pages(OneWay(written(format, GIVEN, *ROWS)), format, GIVEN)
 
     assert (count, rest) == (200, [])
     assert lines.count(b"\n") == 200
@@ -161,18 +161,18 @@ def test_an_error_of_the_store_is_no_damaged_file(raw):
     source = raw(data, 0) if raw is OneWay else raw(data)
 
     with pytest.raises(ConnectionResetError, match="gone"):
-        list(pages(source, "parquet", GIVEN))
+        list(columnar_read.pages(source, "parquet", GIVEN))
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_file_without_rows_gives_no_pages(format):
-    assert list(pages(io.BytesIO(written(format, GIVEN)), format, GIVEN)) == []
+    assert list(columnar_read.pages(io.BytesIO(written(format, GIVEN)), format, GIVEN)) == []
 
 
 def test_the_file_stays_open_for_its_owner():
     raw = io.BytesIO(written("parquet", GIVEN, *ROWS))
 
-    list(pages(raw, "parquet", GIVEN))
+    list(columnar_read.pages(raw, "parquet", GIVEN))
 
     assert not raw.closed
 
@@ -183,6 +183,6 @@ def test_without_pyarrow_the_extra_is_named(format, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
     with pytest.raises(MissingExtra, match=r"install 'pyarrow>="):
-        layout_of(Encoding(format), GIVEN, "users")
+        encoders.layout_of(batch_config.Encoding(format), GIVEN, "users")
     with pytest.raises(MissingExtra, match=r"install 'pyarrow>="):
         read(data, format, GIVEN)

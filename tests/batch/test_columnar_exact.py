@@ -10,9 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from burler.batch.columnar import ColumnarLayout
-from burler.columns.values import Misfit, Report, converter
 from burler.errors import BatchError
+from support.internals import column_values, columnar
 
 pa = pytest.importorskip("pyarrow", reason="extra 'batch'")
 
@@ -110,12 +109,12 @@ def tables(draw: Any) -> tuple[dict[str, Any], list[bytes]]:
     return schema, [fitting(schema, draw).encode() for _ in range(draw(st.integers(1, 5)))]
 
 
-def one_by_one(layout: ColumnarLayout, rows: list[bytes]) -> tuple[Any, Report] | None:
+def one_by_one(layout: columnar.ColumnarLayout, rows: list[bytes]) -> tuple[Any, column_values.Report] | None:
     """What the converter makes of the rows; None if it refuses one."""
-    convert, report = converter(layout.record, ()), Report(Counter(), Counter())
+    convert, report = column_values.converter(layout.record, ()), column_values.Report(Counter(), Counter())
     try:
         made = [convert(row, report) for row in rows]
-    except Misfit:
+    except column_values.Misfit:
         return None
     return pa.RecordBatch.from_pylist(made, schema=layout.arrow_schema), report
 
@@ -126,7 +125,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def check(schema: dict[str, Any], rows: list[bytes]) -> None:
-    layout = ColumnarLayout(schema, "users")
+    layout = columnar.ColumnarLayout(schema, "users")
     expected = one_by_one(layout, rows)
     lines = b"".join(row + b"\n" for row in rows)
     if expected is None:
@@ -156,7 +155,7 @@ def test_each_value_in_each_type(leaf):
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=json.dumps)
 def test_all_values_of_a_type_in_one_column(leaf):
-    layout = ColumnarLayout({"properties": {"x": leaf}}, "users")
+    layout = columnar.ColumnarLayout({"properties": {"x": leaf}}, "users")
     rows = [b'{"x":%s}' % token.encode() for token in TOKENS]
     held = [row for row in rows if one_by_one(layout, [row]) is not None]
 

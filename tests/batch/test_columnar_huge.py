@@ -9,17 +9,18 @@ import sys
 
 import pytest
 
-from burler.batch import columnar
-from burler.batch_config import Encoding
+from support.internals import batch_config, columnar
 
 pq = pytest.importorskip("pyarrow.parquet", reason="extra 'batch'")
 
-PARQUET = Encoding("parquet", "zstd")
+PARQUET = batch_config.Encoding("parquet", "zstd")
 HUGE = r"""
 import re
 from pathlib import Path
-from burler.batch.columnar import layout, open_file
-from burler.batch_config import Encoding
+from support.internals import columnar
+layout, open_file = columnar.layout, columnar.open_file
+from support.internals import batch_config
+Encoding = batch_config.Encoding
 def most():
     return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
 def write(line):

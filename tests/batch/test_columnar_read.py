@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burler.batch.columnar_read import pages
-from burler.batch.encoders import layout_of, open_encoder
-from burler.batch_config import Encoding
 from burler.errors import BatchError
+from support.internals import batch_config, columnar_read, encoders
 
 pa = pytest.importorskip("pyarrow", reason="extra 'batch'")
 pq = pytest.importorskip("pyarrow.parquet", reason="extra 'batch'")
@@ -30,8 +28,8 @@ def schema(**fields: Any) -> dict[str, Any]:
 def written(format: str, given: dict[str, Any], *rows: str) -> bytes:
     """burler's own file of these rows."""
     parts: list[bytes] = []
-    encoding = Encoding(format, "zstd")
-    encoder = open_encoder(encoding, layout_of(encoding, given, "users"), parts.append)
+    encoding = batch_config.Encoding(format, "zstd")
+    encoder = encoders.open_encoder(encoding, encoders.layout_of(encoding, given, "users"), parts.append)
     encoder.rows("".join(row + "\n" for row in rows).encode(), len(rows))
     encoder.finish()
     return b"".join(parts)
@@ -40,7 +38,7 @@ def written(format: str, given: dict[str, Any], *rows: str) -> bytes:
 def read(data: bytes, format: str, given: dict[str, Any] | None = None) -> list[str]:
     """The lines of a file."""
     found = []
-    for lines, count in pages(io.BytesIO(data), format, given):
+    for lines, count in columnar_read.pages(io.BytesIO(data), format, given):
         assert lines.endswith(b"\n")
         assert lines.count(b"\n") == count
         found += lines.decode().split("\n")[:-1]
@@ -218,7 +216,7 @@ def test_large_files_come_in_pages_of_about_a_megabyte(format):
     table = pa.table({"id": range(40_000), "text": [f"{i:0100d}" for i in range(40_000)]})
     data = foreign(table) if format == "parquet" else one_batch(table)
 
-    found = list(pages(io.BytesIO(data), format, given))
+    found = list(columnar_read.pages(io.BytesIO(data), format, given))
 
     assert sum(count for _, count in found) == 40_000
     assert max(len(lines) for lines, _ in found) < 3_000_000

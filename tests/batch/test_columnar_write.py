@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from burler.batch import columnar, columnar_files
-from burler.batch.encoders import layout_of, open_encoder
-from burler.batch_config import Encoding
 from burler.errors import BatchError, ConfigError, StorageError
+from support.internals import batch_config, columnar, columnar_files, encoders
 
 pa = pytest.importorskip("pyarrow", reason="extra 'batch'")
 pq = pytest.importorskip("pyarrow.parquet", reason="extra 'batch'")
 
-PARQUET, ARROW = Encoding("parquet", "zstd"), Encoding("arrow", "zstd")
+PARQUET, ARROW = batch_config.Encoding("parquet", "zstd"), batch_config.Encoding("arrow", "zstd")
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -50,17 +48,17 @@ def lines(*rows: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def written(encoding: Encoding, *pages: bytes, schema: dict[str, Any] = SCHEMA) -> bytes:
+def written(encoding: batch_config.Encoding, *pages: bytes, schema: dict[str, Any] = SCHEMA) -> bytes:
     """The file of these pages."""
     parts: list[bytes] = []
-    encoder = open_encoder(encoding, layout_of(encoding, schema, "users"), parts.append)
+    encoder = encoders.open_encoder(encoding, encoders.layout_of(encoding, schema, "users"), parts.append)
     for page in pages:
         encoder.rows(page, page.count(b"\n"))
     encoder.finish()
     return b"".join(parts)
 
 
-def table(encoding: Encoding, data: bytes) -> Any:
+def table(encoding: batch_config.Encoding, data: bytes) -> Any:
     if encoding.format == "parquet":
         return pq.ParquetFile(io.BytesIO(data)).read()
     return pa.ipc.open_file(data).read_all()
@@ -107,8 +105,8 @@ def test_duckdb_reads_the_same(tmp_path):
     assert rows[0][7:] == (30, '{"any": [1, {"thing": null}]}')
 
 
-CODECS = [Encoding("parquet", codec) for codec in (None, "snappy", "gzip", "zstd", "lz4", "brotli")]
-CODECS += [Encoding("arrow", codec) for codec in (None, "zstd", "lz4")]
+CODECS = [batch_config.Encoding("parquet", codec) for codec in (None, "snappy", "gzip", "zstd", "lz4", "brotli")]
+CODECS += [batch_config.Encoding("arrow", codec) for codec in (None, "zstd", "lz4")]
 
 
 @pytest.mark.parametrize("encoding", CODECS, ids=lambda one: f"{one.format}-{one.compression}")
@@ -127,7 +125,7 @@ def test_each_compression_is_the_one_in_the_file(encoding):
 def test_a_level_makes_files_smaller():
     rows = lines(*({"id": i, "extra": {"k": [i * 7919 % 10007, "some text", i % 13]}} for i in range(3000)))
 
-    low, high = (written(Encoding("parquet", "gzip", {}, {"level": level}), rows) for level in (1, 9))
+    low, high = (written(batch_config.Encoding("parquet", "gzip", {}, {"level": level}), rows) for level in (1, 9))
 
     assert len(high) < len(low)
 
@@ -135,14 +133,14 @@ def test_a_level_makes_files_smaller():
 @pytest.mark.parametrize(
     ("encoding", "words"),
     [
-        (Encoding("parquet", "gzip", {}, {"level": 99}), "levels of 'gzip' go from 1 to 9"),
-        (Encoding("parquet", "snappy", {}, {"level": 3}), "'snappy' has no levels"),
-        (Encoding("arrow", "lz4", {}, {"level": 99}), "levels of 'lz4' go from"),
+        (batch_config.Encoding("parquet", "gzip", {}, {"level": 99}), "levels of 'gzip' go from 1 to 9"),
+        (batch_config.Encoding("parquet", "snappy", {}, {"level": 3}), "'snappy' has no levels"),
+        (batch_config.Encoding("arrow", "lz4", {}, {"level": 99}), "levels of 'lz4' go from"),
     ],
 )
 def test_a_level_that_can_not_be_is_refused_before_the_first_row(encoding, words):
     with pytest.raises(ConfigError, match=words):
-        layout_of(encoding, SCHEMA, "users")
+        encoders.layout_of(encoding, SCHEMA, "users")
 
 
 @pytest.mark.parametrize("encoding", [PARQUET, ARROW], ids=["parquet", "arrow"])
@@ -158,8 +156,8 @@ def test_rows_are_written_in_groups_while_more_come(encoding, monkeypatch):
     monkeypatch.setattr(columnar_files, "GROUP_ROWS", 700)
     monkeypatch.setattr(columnar_files, "_PIECE_BYTES", 1000)
     parts: list[bytes] = []
-    encoder = open_encoder(
-        encoding, layout_of(encoding, {"properties": {"id": {"type": "integer"}}}, "users"), parts.append
+    encoder = encoders.open_encoder(
+        encoding, encoders.layout_of(encoding, {"properties": {"id": {"type": "integer"}}}, "users"), parts.append
     )
     big = lines(*({"id": i} for i in range(50_000)))  # one page that is many groups
 
@@ -186,7 +184,7 @@ def test_groups_are_bounded_in_bytes_too(monkeypatch):
     monkeypatch.setattr(columnar_files, "_PIECE_BYTES", 1)
     page = lines(*({"tags": ["x" * 10_000]} for _ in range(400)))
     parts: list[bytes] = []
-    encoder = open_encoder(PARQUET, layout_of(PARQUET, SCHEMA, "users"), parts.append)
+    encoder = encoders.open_encoder(PARQUET, encoders.layout_of(PARQUET, SCHEMA, "users"), parts.append)
 
     encoder.rows(page, 400)
     before_the_end = len(parts)
@@ -201,7 +199,7 @@ def test_groups_are_bounded_in_bytes_too(monkeypatch):
 
 def test_the_buffer_of_a_page_is_free_afterwards():
     parts: list[bytes] = []
-    encoder = open_encoder(ARROW, layout_of(ARROW, SCHEMA, "users"), parts.append)
+    encoder = encoders.open_encoder(ARROW, encoders.layout_of(ARROW, SCHEMA, "users"), parts.append)
     for count in (2, 10_000):  # put together with others; big enough by itself
         buffer = bytearray(lines(*({"id": i, "tags": ["text"]} for i in range(count))))
         encoder.rows(buffer, count)
@@ -213,10 +211,10 @@ def test_the_buffer_of_a_page_is_free_afterwards():
 
 
 def test_batches_of_columns_are_written_as_they_are_between_rows():
-    layout = layout_of(PARQUET, SCHEMA, "users")
+    layout = encoders.layout_of(PARQUET, SCHEMA, "users")
     ready = columnar.record_batch(layout, lines(FULL, {**FULL, "id": 5}), 2)
     parts: list[bytes] = []
-    encoder = open_encoder(PARQUET, layout, parts.append)
+    encoder = encoders.open_encoder(PARQUET, layout, parts.append)
 
     encoder.rows(lines({"id": 3}), 1)
     encoder.table(ready)
@@ -271,8 +269,8 @@ def test_a_value_that_its_column_can_not_hold_is_an_error_with_a_cure(row, words
 @pytest.mark.parametrize("good", [0, 40_000])
 def test_nothing_is_taken_of_a_page_with_a_bad_row(good):
     parts: list[bytes] = []
-    layout = layout_of(PARQUET, SCHEMA, "users")
-    encoder = open_encoder(PARQUET, layout, parts.append)
+    layout = encoders.layout_of(PARQUET, SCHEMA, "users")
+    encoder = encoders.open_encoder(PARQUET, layout, parts.append)
     encoder.rows(lines({"id": 1}), 1)
     bad = lines(*({"id": i, "new": 1} for i in range(good)), {"id": 1.5})
 
@@ -287,8 +285,8 @@ def test_nothing_is_taken_of_a_page_with_a_bad_row(good):
 
 def test_thousands_of_single_rows_are_put_together():
     parts: list[bytes] = []
-    encoder = open_encoder(
-        PARQUET, layout_of(PARQUET, {"properties": {"id": {"type": "integer"}}}, "users"), parts.append
+    encoder = encoders.open_encoder(
+        PARQUET, encoders.layout_of(PARQUET, {"properties": {"id": {"type": "integer"}}}, "users"), parts.append
     )
     for i in range(1250):
         encoder.rows(lines({"id": i}), 1)
@@ -307,8 +305,8 @@ def test_a_line_that_is_no_row_is_refused(row):
 
 
 def test_what_is_lost_is_told_once_per_field():
-    layout = layout_of(PARQUET, SCHEMA, "users")
-    encoder = open_encoder(PARQUET, layout, lambda data: None)
+    layout = encoders.layout_of(PARQUET, SCHEMA, "users")
+    encoder = encoders.open_encoder(PARQUET, layout, lambda data: None)
     rows = [{"at": "2024-01-02T03:04:05.1234567Z", "new": i, "person": {"nick": "x"}} for i in range(3)]
     encoder.rows(lines(*rows), 3)
     encoder.finish()
@@ -341,18 +339,20 @@ def recursive() -> dict[str, Any]:
 )
 def test_a_schema_without_columns_is_refused_with_the_cure(schema, words):
     with pytest.raises(BatchError) as caught:
-        layout_of(PARQUET, schema, "users")
+        encoders.layout_of(PARQUET, schema, "users")
 
     assert words in str(caught.value)
     assert "'jsonl' holds any row" in str(caught.value)
 
 
-@pytest.mark.parametrize("encoding", [Encoding("parquet"), Encoding("arrow")], ids=["parquet", "arrow"])
+@pytest.mark.parametrize(
+    "encoding", [batch_config.Encoding("parquet"), batch_config.Encoding("arrow")], ids=["parquet", "arrow"]
+)
 def test_an_error_of_the_store_comes_out_as_it_was(encoding):
     def full(data: bytes) -> None:
         raise StorageError("no space left")
 
-    encoder = open_encoder(encoding, layout_of(encoding, SCHEMA, "users"), full)
+    encoder = encoders.open_encoder(encoding, encoders.layout_of(encoding, SCHEMA, "users"), full)
     encoder.rows(lines(*({**FULL, "id": i} for i in range(5000))), 5000)
 
     with pytest.raises(StorageError, match="no space left"):
@@ -364,7 +364,7 @@ def test_an_error_of_the_store_comes_out_as_it_was(encoding):
 def test_a_file_that_is_given_up_writes_nothing_more(encoding, monkeypatch):
     monkeypatch.setattr(columnar_files, "GROUP_ROWS", 100)
     parts: list[bytes] = []
-    encoder = open_encoder(encoding, layout_of(encoding, SCHEMA, "users"), parts.append)
+    encoder = encoders.open_encoder(encoding, encoders.layout_of(encoding, SCHEMA, "users"), parts.append)
     encoder.rows(lines(*({**FULL, "id": i} for i in range(3000))), 3000)
     monkeypatch.setattr(columnar_files, "_PIECE_BYTES", 1)
     written_so_far = len(parts)

@@ -68,8 +68,7 @@ def test_json_lines_keep_their_bytes(tmp_path: Path) -> None:
 
 def test_columns_stay_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No row is looked at between Parquet and Arrow."""
-    from burler.batch import columnar_read
-    from burler.batch.writer import BatchWriter
+    from support.internals import batch_writer, columnar_read
 
     first = packed(config(tmp_path / "a", "parquet", "zstd"), SCHEMA, record(1), record(2))
 
@@ -77,7 +76,7 @@ def test_columns_stay_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise AssertionError("rows")
 
     with monkeypatch.context() as patch:
-        patch.setattr(BatchWriter, "rows", no_rows)
+        patch.setattr(batch_writer.BatchWriter, "rows", no_rows)
         patch.setattr(columnar_read, "pages", no_rows)
         out = converted(config(tmp_path / "b", "arrow"), first.raw.rstrip(b"\n"))
     assert out.error is None, out.error

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 from csv_reference import HOSTILE
 
-from burler.batch import csv_write
-from burler.batch.decoders import decode
-from burler.batch_config import Encoding
 from burler.singer.messages import Batch
+from support.internals import batch_config, csv_write, decoders
 
 sys.path.append(str(Path(__file__).parents[1] / "sql"))
 
@@ -49,7 +47,7 @@ LINES = b"".join(
 
 def file(folder: Path, **options: object) -> Path:
     """A file with all rows."""
-    encoding = Encoding("csv", None, options)
+    encoding = batch_config.Encoding("csv", None, options)
     path = folder / "rows.csv"
     with path.open("wb") as out:
         encoder = csv_write.open_file(encoding, csv_write.layout(encoding, SCHEMA, "rows"), out.write)
@@ -182,7 +180,7 @@ def _document(row):
 
 def _check_read(data):
     schema = {"properties": {name: node for name, node in SCHEMA["properties"].items() if name != "at"}}
-    pages = decode(io.BytesIO(data), Batch("rows", ("u",), "csv"), schema)
+    pages = decoders.decode(io.BytesIO(data), Batch("rows", ("u",), "csv"), schema)
     found = [json.loads(line, parse_float=Decimal) for page in pages for line in page.lines.splitlines()]
     assert len(found) == len(ROWS)
     for row, wanted in zip(sorted(found, key=lambda row: row["id"]), ROWS, strict=True):

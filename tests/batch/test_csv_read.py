@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import burler.batch.csv_cut
-from burler.batch.decoders import decode
 from burler.errors import BatchError, MissingExtra
 from burler.singer.messages import Batch
+from support.internals import csv_cut, decoders
 
 SCHEMA = {
     "properties": {
@@ -43,7 +42,9 @@ def lines(data, schema=SCHEMA, reports=None, **options):
     """The lines of a file's rows."""
     data = data.encode() if isinstance(data, str) else data
     report = (reports if reports is not None else []).append
-    pages = list(decode(io.BytesIO(data), Batch("orders", ("u",), "csv", None, options), schema, report=report))
+    pages = list(
+        decoders.decode(io.BytesIO(data), Batch("orders", ("u",), "csv", None, options), schema, report=report)
+    )
     made = b"".join(page.lines for page in pages)
     assert made.count(b"\n") == sum(page.count for page in pages)
     return made
@@ -108,7 +109,7 @@ def test_a_byte_order_mark_is_no_text_at_the_beginning_alone():
 
 
 def test_a_block_that_begins_with_a_byte_order_mark_keeps_it(monkeypatch):
-    monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", 8)
+    monkeypatch.setattr(csv_cut, "_BLOCK_BYTES", 8)
     schema = {"properties": {"name": {"type": "string"}, "id": {"type": "integer"}}}
     assert rows("name,id\n\ufeffa,1\n\ufeffb,2\n\ufeffc,3\n", schema) == [
         {"name": "\ufeffa", "id": 1},
@@ -119,7 +120,7 @@ def test_a_block_that_begins_with_a_byte_order_mark_keeps_it(monkeypatch):
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 16, 50])
 def test_blocks_are_cut_where_rows_end(monkeypatch, block):
-    monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", block)
+    monkeypatch.setattr(csv_cut, "_BLOCK_BYTES", block)
     names = ['a,b\n"c"\n', "", '"', "\n\n\n", "plain", '"\n', '\n"', "x" * 60]
     cells = ['"' + name.replace('"', '""') + '"' for name in names]
     data = "id,name\n" + "".join(f"{number},{cell}\n" for number, cell in enumerate(cells))
@@ -257,7 +258,7 @@ def test_an_empty_text_where_dates_stand_is_null():
 def test_who_looks_at_the_rows_himself_gets_odd_values_as_they_are():
     data = io.BytesIO(b"name,day,at,id\na,soon,later,1.5\n")
     schema = {"properties": {**TIMES["properties"], "id": {"type": "integer"}}}
-    (page,) = decode(data, Batch("orders", ("u",), "csv"), schema, are_shaped=True)
+    (page,) = decoders.decode(data, Batch("orders", ("u",), "csv"), schema, are_shaped=True)
     assert json.loads(page.lines) == {"name": "a", "day": "soon", "at": "later", "id": 1.5}
 
 
@@ -270,7 +271,7 @@ def test_a_last_row_that_may_be_cut_off_is_told():
 
 
 def test_row_numbers_count_through_all_blocks(monkeypatch):
-    monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", 100)
+    monkeypatch.setattr(csv_cut, "_BLOCK_BYTES", 100)
     data = "id,name\n" + "".join(f'{number},"line\nline"\n' for number in range(500))
     with pytest.raises(BatchError, match="row 502: field 'id': its value is no integer"):
         rows(data + "x,a\n", TWO)
@@ -370,7 +371,7 @@ def test_options_that_would_change_what_is_read_are_refused(options, said):
 
 
 def test_a_quote_in_a_big_file_that_belongs_nowhere_is_found_at_once(monkeypatch):
-    monkeypatch.setattr(burler.batch.csv_cut, "_BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(csv_cut, "_BLOCK_BYTES", 1 << 16)
 
     class Big(io.RawIOBase):
         """From the odd quote on, no row of 64 MiB seems to end."""
@@ -385,7 +386,7 @@ def test_a_quote_in_a_big_file_that_belongs_nowhere_is_found_at_once(monkeypatch
 
     source = Big()
     with pytest.raises(BatchError, match="a quote within a field"):
-        list(decode(source, Batch("orders", ("u",), "csv"), TWO))
+        list(decoders.decode(source, Batch("orders", ("u",), "csv"), TWO))
     assert source.count < 1 << 20
 
 
@@ -395,7 +396,7 @@ def test_a_big_file_is_read_in_little_memory():
     source = io.BytesIO(data)
     rows("id,name\n1,a\n", TWO)  # what is imported for it is in memory now
     tracemalloc.start()
-    count = sum(page.count for page in decode(source, Batch("orders", ("u",), "csv"), TWO))
+    count = sum(page.count for page in decoders.decode(source, Batch("orders", ("u",), "csv"), TWO))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert count == 60_000
@@ -411,13 +412,13 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
 @settings(max_examples=400, deadline=None)
 @given(st.text(alphabet='ab,"\n', max_size=30), st.text(alphabet='",\n\r a', max_size=6), st.integers(1, 40))
 def test_any_text_is_read_as_python_reads_it_or_refused(text, end, block):
-    before = burler.batch.csv_cut._BLOCK_BYTES
-    burler.batch.csv_cut._BLOCK_BYTES = block
+    before = csv_cut._BLOCK_BYTES
+    csv_cut._BLOCK_BYTES = block
     try:
         found = rows("p,q\n" + text + end, {"properties": {"p": {"type": "string"}, "q": {"type": "string"}}})
     except BatchError:
         return
     finally:
-        burler.batch.csv_cut._BLOCK_BYTES = before
+        csv_cut._BLOCK_BYTES = before
     wanted = [row for row in csv.reader(io.StringIO(text + end, newline=""), strict=True) if row]
     assert [[row["p"] or "", row["q"] or ""] for row in found] == wanted

@@ -10,10 +10,8 @@ from csv_reference import KINDS, expected, lines_of, slow_csv, sources, tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from burler.batch import csv_write
-from burler.batch.decoders import decode
-from burler.batch_config import Encoding
 from burler.singer.messages import Batch
+from support.internals import batch_config, csv_write, decoders
 
 OPTIONS = [
     {},
@@ -28,7 +26,7 @@ quick = settings(max_examples=150, deadline=None, suppress_health_check=list(Hea
 
 def written(schema, lines, count, options, compression=None):
     """The bytes of a file."""
-    encoding = Encoding("csv", compression, options)
+    encoding = batch_config.Encoding("csv", compression, options)
     pieces = []
     encoder = csv_write.open_file(encoding, csv_write.layout(encoding, schema, "hostile"), pieces.append)
     encoder.rows(lines, count)
@@ -39,7 +37,7 @@ def written(schema, lines, count, options, compression=None):
 def read(data, schema, options, compression=None):
     """The lines of a file's rows."""
     batch = Batch("hostile", ("file:///x",), "csv", compression, options)
-    return list(decode(io.BytesIO(data), batch, schema))
+    return list(decoders.decode(io.BytesIO(data), batch, schema))
 
 
 @quick

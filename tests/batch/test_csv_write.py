@@ -7,11 +7,8 @@ import io
 import msgspec
 import pytest
 
-from burler.batch import csv_write
-from burler.batch.encoders import layout_of, open_encoder
-from burler.batch.packing import unpacked
-from burler.batch_config import Encoding
 from burler.errors import BatchError, ConfigError
+from support.internals import batch_config, csv_write, encoders, packing
 
 SCHEMA = {
     "properties": {
@@ -25,17 +22,17 @@ SCHEMA = {
 
 
 def layout(schema=SCHEMA, **options):
-    return layout_of(Encoding("csv", None, options), schema, "orders")
+    return encoders.layout_of(batch_config.Encoding("csv", None, options), schema, "orders")
 
 
 def written(*rows, schema=SCHEMA, compression=None, **options):
     """The text of a file with these rows, given as lines of JSON."""
-    encoding = Encoding("csv", compression, options)
+    encoding = batch_config.Encoding("csv", compression, options)
     pieces = []
-    encoder = open_encoder(encoding, layout_of(encoding, schema, "orders"), pieces.append)
+    encoder = encoders.open_encoder(encoding, encoders.layout_of(encoding, schema, "orders"), pieces.append)
     encoder.rows(b"".join(row.encode() + b"\n" for row in rows), len(rows))
     encoder.finish()
-    return unpacked(io.BytesIO(b"".join(pieces)), compression).read().decode()
+    return packing.unpacked(io.BytesIO(b"".join(pieces)), compression).read().decode()
 
 
 def test_text_stands_in_quotes_and_all_else_is_bare():
@@ -110,10 +107,10 @@ def test_fields_in_allof_are_columns():
 
 
 def test_fields_that_are_not_declared_are_left_out_and_counted():
-    encoding = Encoding("csv")
+    encoding = batch_config.Encoding("csv")
     plan = layout()
     pieces = []
-    encoder = open_encoder(encoding, plan, pieces.append)
+    encoder = encoders.open_encoder(encoding, plan, pieces.append)
     encoder.rows(b'{"id":1,"more":2}\n{"id":2}\n{"more":null,"id":3,"x y":[]}\n', 3)
     encoder.finish()
     assert b"".join(pieces) == b"id,name,paid,price,tags\n1,,,,\n2,,,,\n3,,,,\n"
@@ -144,7 +141,7 @@ def test_fields_that_are_not_declared_are_left_out_and_counted():
 )
 def test_a_value_that_its_column_cannot_hold_is_an_error_and_the_file_goes_on(row, said):
     pieces = []
-    encoder = open_encoder(Encoding("csv"), layout(), pieces.append)
+    encoder = encoders.open_encoder(batch_config.Encoding("csv"), layout(), pieces.append)
     encoder.rows(b'{"id":1}\n', 1)
     good = b'{"id":2,"name":"good","more":1}\n' * 5000
     with pytest.raises(BatchError, match="stream 'orders': ") as caught:
@@ -172,7 +169,7 @@ def test_half_of_a_surrogate_pair_stays_within_json_text():
 def test_the_buffer_of_rows_is_free_afterwards():
     buffer = bytearray(b'{"id":1,"name":"a"}\n')
     pieces = []
-    encoder = open_encoder(Encoding("csv"), layout(), pieces.append)
+    encoder = encoders.open_encoder(batch_config.Encoding("csv"), layout(), pieces.append)
     encoder.rows(memoryview(buffer), 1)
     buffer.clear()  # raises BufferError while somebody holds it
     buffer += b'{"id":"x"}\n'
@@ -185,14 +182,14 @@ def test_the_buffer_of_rows_is_free_afterwards():
 
 
 def test_other_counts_than_rows_are_an_error():
-    encoder = open_encoder(Encoding("csv"), layout(), lambda data: None)
+    encoder = encoders.open_encoder(batch_config.Encoding("csv"), layout(), lambda data: None)
     with pytest.raises(BatchError, match="1 rows came where 2 were announced"):
         encoder.rows(b'{"id":1}\n', 2)
 
 
 def test_a_file_without_rows_has_its_header():
     pieces = []
-    open_encoder(Encoding("csv"), layout(), pieces.append).finish()
+    encoders.open_encoder(batch_config.Encoding("csv"), layout(), pieces.append).finish()
     assert b"".join(pieces) == b"id,name,paid,price,tags\n"
 
 
@@ -247,6 +244,6 @@ def test_a_row_of_two_thousand_columns():
 
 
 def test_csv_takes_no_columns():
-    encoder = csv_write.open_file(Encoding("csv"), layout(), lambda data: None)
+    encoder = csv_write.open_file(batch_config.Encoding("csv"), layout(), lambda data: None)
     with pytest.raises(NotImplementedError):
         encoder.table(None)

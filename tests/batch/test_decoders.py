@@ -12,16 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import burler.batch.decoders
-from burler.batch import jsonl
-from burler.batch.decoders import Page, decode
-from burler.batch_config import Encoding
 from burler.errors import BatchError
 from burler.singer.messages import Batch
+from support.internals import batch_config, decoders, jsonl
 
 
 def pages(data, compression=None):
-    return list(decode(io.BytesIO(data), Batch("orders", ("u",), "jsonl", compression), None))
+    return list(decoders.decode(io.BytesIO(data), Batch("orders", ("u",), "jsonl", compression), None))
 
 
 def lines(data, compression=None):
@@ -41,7 +38,7 @@ def test_bytes_stay_as_they_are():
 def test_what_was_written_comes_back(compression):
     data = b"".join(b'{"id":%d,"text":"%s"}\n' % (number, b"x" * (number % 900)) for number in range(9000))
     pieces = []
-    encoding = Encoding("jsonl", compression)
+    encoding = batch_config.Encoding("jsonl", compression)
     encoder = jsonl.open_file(encoding, jsonl.layout(encoding, {}, "orders"), pieces.append)
     encoder.rows(data, 9000)
     encoder.finish()
@@ -55,7 +52,7 @@ def test_what_was_written_comes_back(compression):
 def test_a_page_is_a_pair():
     text, count = pages(b'{"a":1}\n')[0]
     assert (text, count) == (b'{"a":1}\n', 1)
-    assert Page(text, count) == pages(b'{"a":1}\n')[0]
+    assert decoders.Page(text, count) == pages(b'{"a":1}\n')[0]
 
 
 def test_empty_lines_and_other_line_ends_are_left_out():
@@ -116,20 +113,20 @@ def test_rows_before_a_broken_line_of_the_same_page_are_given(broken):
     given = []
     data = b'{"a":1}\n\n{"a":2}\n' + broken + b'\n{"a":3}\n'
     with pytest.raises(BatchError, match=r"^line 4 is no "):
-        for page in decode(io.BytesIO(data), Batch("orders", ("u",), "jsonl"), None):
+        for page in decoders.decode(io.BytesIO(data), Batch("orders", ("u",), "jsonl"), None):
             given.append(page)
-    assert given == [Page(b'{"a":1}\n{"a":2}\n', 2)]
+    assert given == [decoders.Page(b'{"a":1}\n{"a":2}\n', 2)]
 
 
 def test_line_numbers_count_through_all_pages(monkeypatch):
-    monkeypatch.setattr(burler.batch.decoders, "_PAGE_BYTES", 64)
+    monkeypatch.setattr(decoders, "_PAGE_BYTES", 64)
     with pytest.raises(BatchError, match="line 1,001 is no JSON object"):
         pages(b'{"a":1}\n' * 1000 + b"broken\n")
 
 
 def test_rows_before_a_broken_line_are_given(monkeypatch):
-    monkeypatch.setattr(burler.batch.decoders, "_PAGE_BYTES", 64)
-    found = decode(io.BytesIO(b'{"a":1}\n' * 100 + b"broken\n"), Batch("orders", ("u",)), None)
+    monkeypatch.setattr(decoders, "_PAGE_BYTES", 64)
+    found = decoders.decode(io.BytesIO(b'{"a":1}\n' * 100 + b"broken\n"), Batch("orders", ("u",)), None)
     assert next(found).count == 8
 
 
@@ -154,14 +151,14 @@ def test_gzip_in_gzip_is_named():
 
 def test_unknown_formats_and_compressions_are_named():
     with pytest.raises(BatchError, match=r"format 'avro' is unknown. Known: jsonl, csv, parquet, arrow"):
-        list(decode(io.BytesIO(b""), Batch("orders", ("u",), "avro"), None))
+        list(decoders.decode(io.BytesIO(b""), Batch("orders", ("u",), "avro"), None))
     with pytest.raises(BatchError, match="compression 'lzo' is unknown"):
         pages(b"", "lzo")
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 8, 9, 31])
 def test_pages_are_cut_where_lines_end(monkeypatch, size):
-    monkeypatch.setattr(burler.batch.decoders, "_PAGE_BYTES", size)
+    monkeypatch.setattr(decoders, "_PAGE_BYTES", size)
     long = b'{"b":"' + b"x" * 50 + b'"}\n'
     assert lines(b'{"a":1}\r\n\r\n' + long + b"{}\n{}") == b'{"a":1}\n' + long + b"{}\n{}\n"
 
@@ -179,12 +176,12 @@ def test_pages_are_cut_where_lines_end(monkeypatch, size):
     st.integers(1, 64),
 )
 def test_any_rows_come_back(rows, end, size):
-    before = burler.batch.decoders._PAGE_BYTES
-    burler.batch.decoders._PAGE_BYTES = size
+    before = decoders._PAGE_BYTES
+    decoders._PAGE_BYTES = size
     try:
         given_lines = lines("".join(json.dumps(row) + end for row in rows).encode())
     finally:
-        burler.batch.decoders._PAGE_BYTES = before
+        decoders._PAGE_BYTES = before
     assert given_lines == "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
@@ -206,7 +203,7 @@ def test_a_damaged_file_is_never_read_as_other_rows_in_silence():
 def test_a_big_file_is_read_in_little_memory():
     source = io.BytesIO((b'{"a":"' + b"x" * 1000 + b'"}\n') * 60_000)
     tracemalloc.start()
-    count = sum(page.count for page in decode(source, Batch("orders", ("u",)), None))
+    count = sum(page.count for page in decoders.decode(source, Batch("orders", ("u",)), None))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert count == 60_000
@@ -215,9 +212,9 @@ def test_a_big_file_is_read_in_little_memory():
 
 def test_a_line_that_does_not_end_is_not_held_for_ever(monkeypatch):
     """Two MB of gzip may be two GB of one line."""
-    monkeypatch.setattr(burler.batch.decoders, "MOST_LINE_BYTES", 3 << 20)
+    monkeypatch.setattr(decoders, "MOST_LINE_BYTES", 3 << 20)
     text = b'{"id": 1}\n' + b'{"id": "' + b"x" * (8 << 20)
-    found = decode(io.BytesIO(gzip.compress(text)), Batch("orders", ("u",), "jsonl", "gzip"), None)
+    found = decoders.decode(io.BytesIO(gzip.compress(text)), Batch("orders", ("u",), "jsonl", "gzip"), None)
     assert next(found).lines == b'{"id": 1}\n'
     with pytest.raises(BatchError, match="line 2 does not end within 3 MiB"):
         next(found)

@@ -15,9 +15,9 @@ import pytest
 
 import burler
 from burler.batch import message_schema
-from burler.batch_config import CODECS, DIALECTS, FORMATS, PACKINGS, BatchConfig, BatchStorage, Encoding
 from burler.errors import BurlerError
 from burler.testing import run_tap
+from support.internals import batch_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "batch.md").read_text(encoding="utf-8")
@@ -63,7 +63,11 @@ def table(title):
 def test_the_table_of_batch_config_has_every_key_with_its_default():
     shown = {row[0].strip("`"): row[1] for row in table("### `batch_config`")}
     real = {}
-    for prefix, kind in (("", BatchConfig), ("encoding.", Encoding), ("storage.", BatchStorage)):
+    for prefix, kind in (
+        ("", batch_config.BatchConfig),
+        ("encoding.", batch_config.Encoding),
+        ("storage.", batch_config.BatchStorage),
+    ):
         for field in dataclasses.fields(kind):
             if field.name in ("encoding", "storage", "encoding_given"):
                 continue
@@ -77,11 +81,11 @@ def test_the_table_of_batch_config_has_every_key_with_its_default():
 
 def test_each_word_that_a_key_may_be_stands_there():
     about = {row[0].strip("`"): row[2] for row in table("### `batch_config`")}
-    for form in FORMATS:
+    for form in batch_config.FORMATS:
         assert f"`{form}`" in about["encoding.format"]
-    for word in {*PACKINGS, *CODECS["parquet"], *CODECS["arrow"]}:
+    for word in {*batch_config.PACKINGS, *batch_config.CODECS["parquet"], *batch_config.CODECS["arrow"]}:
         assert f"`{word}`" in about["encoding.compression"]
-    for word in DIALECTS:
+    for word in batch_config.DIALECTS:
         assert f"`{word}`" in about["dialect"]
 
 
@@ -99,10 +103,10 @@ def test_the_table_of_dialects_is_that_of_the_schema():
 
 
 def test_csv_options_are_all_there():
-    from burler.batch_config import read_batch_config
+    from support.internals import batch_config
 
     shown = {row[0].strip("`") for row in table("With these `format_options`:")}
-    encoding = read_batch_config({"encoding": {"format": "csv"}}).encoding
+    encoding = batch_config.read_batch_config({"encoding": {"format": "csv"}}).encoding
     assert shown == set(encoding.format_options)
 
 
@@ -170,9 +174,9 @@ def test_mistakes_are_answered_as_the_page_says(tmp_path, monkeypatch):
 
 
 def test_commands_and_options_on_the_page_are_there():
-    from burler.cli.main import cli
+    from support.internals import cli_main
 
-    group = cli.commands["batch"]
+    group = cli_main.cli.commands["batch"]
     seen = set()
     for line in re.findall(r"burler batch (.+?)(?:`|\||$)", PAGE, re.MULTILINE):
         name, *words = line.split()

@@ -16,9 +16,9 @@ from batch_same import FORMATS, Pair, both, check, check_messages, never_ahead, 
 from batch_taps import ITEM, family, item, parted, polled, several, strategy
 
 import burler
-from burler.runtime.sync import SyncResult
-from burler.singer.state import merge_states
+from burler.singer import merge_states
 from burler.testing import FakeClock, run_tap
+from support.internals import sync
 
 formats = pytest.mark.parametrize("encoding", FORMATS, ids="-".join)
 
@@ -143,9 +143,9 @@ def test_a_run_that_is_stopped_in_the_middle_keeps_what_it_had(tmp_path, encodin
 
 def catalog_of(tap: burler.Tap, **enabled: bool) -> dict[str, Any]:
     """The tap's catalog, all selected, with the users' word on BATCH."""
-    from burler.runtime.run import discover
+    from support.internals import runtime_run
 
-    catalog = discover(tap, {}).to_wire()
+    catalog = runtime_run.discover(tap, {}).to_wire()
     for stream in catalog["streams"]:
         for entry in stream["metadata"]:
             if not entry["breadcrumb"]:
@@ -225,7 +225,7 @@ def test_the_command_reports_alike(tmp_path):
             for key in ("seconds", "started", "ended", "series", "rows_per_second"):
                 part.pop(key, None)
     assert reports[0]["streams"] == reports[1]["streams"] and reports[0]["totals"] == reports[1]["totals"]
-    first = SyncResult()
+    first = sync.SyncResult()
     pair = Pair(given[0], given[1], first, first, "jsonl", tmp_path / "batches", "both", [], [])
     check_messages(pair)
     assert states(pair.batches)[-1]["bookmarks"].keys() == states(pair.records)[-1]["bookmarks"].keys()

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from piped import SCHEMA, TIME, Piped, batch, expanded, file, lines, record, rows, state
 
 from burler.batch import expand
-from burler.batch.tap_lines import Found, TapLines
 from burler.errors import BatchError, MessageError, UsageError
+from support.internals import tap_lines
 
 
 def test_rows_stand_where_the_batch_stood(tmp_path: Path) -> None:
@@ -300,14 +300,14 @@ def test_however_the_bytes_arrive(sizes: list[int], ended: bool) -> None:
     message = batch("file:///x")
     data = lines(SCHEMA, record(1), b"", message, state(1), record(2), message, b"x")
     data = data if ended else data[:-1]
-    came, out, start = TapLines(), [], 0
+    came, out, start = tap_lines.TapLines(), [], 0
     for size in [*sizes, len(data)]:
         if data[start : start + size]:
             out += came.take(data[start : start + size])
         start += size
     out += came.finish(stopped=False)
-    assert b"".join(piece.line if isinstance(piece, Found) else piece for piece in out) == data
-    assert [piece.number for piece in out if isinstance(piece, Found)] == [4, 7]
+    assert b"".join(piece.line if isinstance(piece, tap_lines.Found) else piece for piece in out) == data
+    assert [piece.number for piece in out if isinstance(piece, tap_lines.Found)] == [4, 7]
     assert came.lines == 8
 
 

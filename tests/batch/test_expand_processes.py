@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from piped import SCHEMA, Piped, batch, expanded, file, lines, record, rows, state
 
-from burler.batch import expand, expanding_pool, expanding_turn
-from burler.batch.expanding import Stopped
+from burler.batch import expand
 from burler.errors import BatchError
+from support.internals import expanding, expanding_pool, expanding_turn
 
 ORDERS = {**SCHEMA, "stream": "orders"}
 PACKED = {"compression": {"name": "gzip"}}
@@ -184,9 +184,9 @@ def test_told_to_stop_among_rows_that_waited_no_line_is_broken_off() -> None:
     def check() -> None:
         stops.append(len(written))
         if written:
-            raise Stopped
+            raise expanding.Stopped
 
-    with pytest.raises(Stopped):
+    with pytest.raises(expanding.Stopped):
         turn.release(written.append, check)
     turn.close()
     assert written == lines[:1] and stops == [1]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import burler
-from burler.batch.naming import is_ours
 from burler.errors import DeclarationError
 from burler.testing import run_tap
+from support.internals import batch_naming
 
 ORDERS = {"properties": {"id": {"type": "integer"}, "total": {"type": ["null", "string"]}}}
 
@@ -38,7 +38,7 @@ def test_what_is_written_is_a_file_that_batch_files_takes(tmp_path: Path, compre
     assert [gzip.decompress(one) if ending.endswith("gz") else one for one in data] == [
         b'id,total\n1,"a"\n', b"id,total\n2,\n"
     ]  # fmt: skip
-    assert all(name.endswith(ending) and is_ours(name) for name in names(tmp_path / "out"))
+    assert all(name.endswith(ending) and batch_naming.is_ours(name) for name in names(tmp_path / "out"))
     assert run_tap(tap).records("orders") == [{"id": 1, "total": "a"}, {"id": 2, "total": None}]
 
 

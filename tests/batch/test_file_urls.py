@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from burler.batch.native_head import open_file
-from burler.batch.storage import root_path
-from burler.batch.urls import open_url
 from burler.errors import BurlerError, UsageError
 from burler.lake import open_store
-from burler.target.file_urls import local_path
+from support.internals import batch_storage, batch_urls, file_urls, native_head
 
 
 @pytest.mark.parametrize(
@@ -29,12 +26,12 @@ from burler.target.file_urls import local_path
     ],
 )
 def test_a_file_url_is_read_as_others_wrote_it(url: str, path: str | None) -> None:
-    assert local_path(url) == (None if path is None else Path(path))
+    assert file_urls.local_path(url) == (None if path is None else Path(path))
 
 
 def test_a_file_of_another_machine_is_none_of_ours() -> None:
     with pytest.raises(OSError, match="it is a file of the machine 'other'"):
-        local_path("file://other/data/a.jsonl")
+        file_urls.local_path("file://other/data/a.jsonl")
 
 
 @pytest.mark.parametrize("name", ["a%20b", "a b"])
@@ -44,9 +41,9 @@ def test_roots_and_readers_take_the_same_file_for_a_url(tmp_path: Path, name: st
     folder.mkdir()
     (folder / "x.jsonl").write_bytes(b"{}")
     url = f"file://{tmp_path}/a%20b"
-    assert root_path(url) == folder
+    assert batch_storage.root_path(url) == folder
     assert open_store(url).url == str(folder)
-    with open_url(f"{url}/x.jsonl") as one, open_file(f"{url}/x.jsonl", {}) as other:
+    with batch_urls.open_url(f"{url}/x.jsonl") as one, native_head.open_file(f"{url}/x.jsonl", {}) as other:
         assert isinstance(one, io.BufferedReader) and one.read() == other.read() == b"{}"
 
 
@@ -54,7 +51,7 @@ def test_roots_and_readers_take_the_same_file_for_a_url(tmp_path: Path, name: st
 def test_lakes_and_roots_take_the_same_spellings(tmp_path: Path, start: str) -> None:
     """Also of a folder that is still to be made."""
     url = f"{start}{tmp_path}/new%41%3F"
-    assert root_path(url) == tmp_path / "newA?"
+    assert batch_storage.root_path(url) == tmp_path / "newA?"
     assert open_store(url).url == f"{tmp_path}/newA?"
 
 
@@ -70,6 +67,6 @@ def test_lakes_and_roots_take_the_same_spellings(tmp_path: Path, start: str) -> 
 )
 def test_a_root_or_a_lake_is_a_folder_of_this_machine(url: str, lake: str) -> None:
     with pytest.raises(BurlerError, match=r"names no folder of this machine|is empty or no path"):
-        root_path(url)
+        batch_storage.root_path(url)
     with pytest.raises(UsageError, match=lake):
         open_store(url)

@@ -6,9 +6,8 @@ import pytest
 from native_taps import ROWS, SCHEMA, batches, config_of, put, shaped, tap_of
 
 import burler
-from burler.batch.native_intake import Intake, Passed
-from burler.batch_config import BatchConfig, BatchStorage
 from burler.testing import bind_stream, run_tap
+from support.internals import batch_config, native_intake
 
 
 def test_a_bookmark_function_sees_all_rows(tmp_path):
@@ -34,10 +33,12 @@ def test_a_look_at_a_few_rows_shows_those_of_a_file(tmp_path):
 
 @pytest.mark.parametrize(("seconds", "passed"), [(None, True), (60, False)])
 def test_where_signed_urls_are_asked_for_none_goes_out_without(tmp_path, seconds, passed):
-    config = BatchConfig(storage=BatchStorage(root=str(tmp_path)), dialect="sip", presign_seconds=seconds)
+    config = batch_config.BatchConfig(
+        storage=batch_config.BatchStorage(root=str(tmp_path)), dialect="sip", presign_seconds=seconds
+    )
     files = burler.batch_files("s3://bucket/orders.csv", columns=SCHEMA["properties"], check=False)
     with bind_stream(tap_of(), "orders", schema=SCHEMA) as stream:
-        assert isinstance(Intake(stream, config=config).take(files), Passed) is passed
+        assert isinstance(native_intake.Intake(stream, config=config).take(files), native_intake.Passed) is passed
 
 
 def test_a_function_with_rows_first_is_told_how_to_yield_files(tmp_path):

@@ -10,10 +10,9 @@ import pytest
 
 import burler
 from burler.batch import convert, message_schema, pack
-from burler.batch.message import batch_of
-from burler.batch_config import read_batch_config
 from burler.singer.messages import parse_line
 from burler.testing import canary, run_tap
+from support.internals import batch_config, batch_message
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "string"}}}
 
@@ -66,7 +65,7 @@ def test_the_example_of_the_proposal_fits_and_is_read():
     message = json.loads(PROPOSAL)
     assert valid(message)
     assert valid(message, "sip") and not valid(message, "meltano") and not valid(message, "both")
-    batch = batch_of(message)
+    batch = batch_message.batch_of(message)
     assert (batch.format, batch.compression, batch.format_options["delimiter"]) == ("csv", None, "\t")
 
 
@@ -83,7 +82,7 @@ def test_the_example_of_the_proposal_fits_and_is_read():
 )
 def test_messages_as_taps_on_the_sdk_write_them_fit(message):
     assert valid(message) and valid(message, "meltano")
-    assert batch_of(message).stream == "users"
+    assert batch_message.batch_of(message).stream == "users"
 
 
 @pytest.mark.parametrize(
@@ -213,8 +212,8 @@ def test_what_pack_and_convert_write_fits_too(tmp_path, dialect):
     source = io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     packed, converted = io.BytesIO(), io.BytesIO()
     storage = {"storage": {"root": str(tmp_path)}, "dialect": dialect}
-    pack(source, packed.write, read_batch_config({"encoding": {"compression": "gzip"}, **storage}))
-    parquet = read_batch_config({"encoding": {"format": "parquet"}, **storage})
+    pack(source, packed.write, batch_config.read_batch_config({"encoding": {"compression": "gzip"}, **storage}))
+    parquet = batch_config.read_batch_config({"encoding": {"format": "parquet"}, **storage})
     convert(io.BytesIO(packed.getvalue()), converted.write, parquet)
     for written in (packed, converted):
         messages = [json.loads(line) for line in written.getvalue().splitlines()]

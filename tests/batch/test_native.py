@@ -5,12 +5,10 @@ import datetime as dt
 import msgspec
 import pytest
 
-from burler.batch.native import batch_files
-from burler.batch_config import CSV_DEFAULTS
-from burler.config.secrets import masked
+from burler import batch_files
 from burler.errors import DeclarationError
-from burler.target.file_urls import local_path
 from burler.testing import canary
+from support.internals import batch_config, config_secrets, file_urls
 
 
 def test_a_relative_path_becomes_an_absolute_file_url(tmp_path, monkeypatch):
@@ -18,7 +16,7 @@ def test_a_relative_path_becomes_an_absolute_file_url(tmp_path, monkeypatch):
     files = batch_files("out/orders.jsonl")
     assert files.urls == (f"file://{tmp_path}/out/orders.jsonl",)
     assert (files.format, files.compression, files.format_options) == ("jsonl", None, {})
-    assert local_path(files.urls[0]) == tmp_path / "out/orders.jsonl"
+    assert file_urls.local_path(files.urls[0]) == tmp_path / "out/orders.jsonl"
 
 
 @pytest.mark.parametrize("name", ["a b.jsonl", "50%.jsonl", "what?.jsonl", "no#1.jsonl", "été.jsonl", "a%20b.jsonl"])
@@ -26,14 +24,14 @@ def test_any_file_name_is_found_again_behind_its_url(tmp_path, name):
     path = tmp_path / name
     path.write_text('{"id": 1}\n')
     files = batch_files(path)
-    assert local_path(files.urls[0]) == path
+    assert file_urls.local_path(files.urls[0]) == path
     assert not set("?#") & set(files.urls[0])
 
 
 def test_a_plain_url_goes_as_it_is():
     files = batch_files(["s3://bucket/a.csv.gz", "s3://bucket/b.csv.gz"])
     assert files.urls == ("s3://bucket/a.csv.gz", "s3://bucket/b.csv.gz")
-    assert local_path(files.urls[0]) is None
+    assert file_urls.local_path(files.urls[0]) is None
 
 
 @pytest.mark.parametrize(
@@ -57,7 +55,7 @@ def test_names_say_format_and_compression(name, kind, packing):
 
 
 def test_tabs_stand_between_the_fields_of_tsv():
-    assert batch_files("/data/a.tsv.gz").format_options == {**CSV_DEFAULTS, "delimiter": "\t"}
+    assert batch_files("/data/a.tsv.gz").format_options == {**batch_config.CSV_DEFAULTS, "delimiter": "\t"}
 
 
 def test_a_query_is_no_part_of_a_name():
@@ -222,7 +220,7 @@ def test_credentials_in_a_url_are_refused_and_never_shown(form):
     assert key not in str(refused.value) and "storage_options" in str(refused.value)
     if ":{}@" in form:
         assert secret not in str(refused.value)
-        assert masked(f"it said {secret}") == "it said ***"
+        assert config_secrets.masked(f"it said {secret}") == "it said ***"
 
 
 def test_a_container_before_the_host_is_no_credential():
@@ -234,4 +232,4 @@ def test_neither_signatures_nor_options_are_shown():
     files = batch_files(f"https://h/a.jsonl?sig={signature}", storage_options={"secret": secret})
     assert signature not in repr(files) and secret not in repr(files)
     assert "https://h/a.jsonl" in repr(files)
-    assert signature not in masked(f"GET https://h/a.jsonl?sig={signature}")
+    assert signature not in config_secrets.masked(f"GET https://h/a.jsonl?sig={signature}")

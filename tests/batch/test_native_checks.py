@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from burler.batch.native import batch_files
-from burler.batch.native_checks import checked
+from burler import batch_files
 from burler.errors import FileError
+from support.internals import native_checks
 
 zstandard = pytest.importorskip("zstandard")
 
@@ -27,7 +27,7 @@ CSV = b"id,name\n1,a\n2,b\n"
 
 
 def one(path, **given):
-    (found,) = checked(batch_files(path, **given))
+    (found,) = native_checks.checked(batch_files(path, **given))
     return found
 
 
@@ -130,7 +130,7 @@ def test_arrow_shows_its_schema(tmp_path, make):
 
 
 def test_unchecked_files_are_not_looked_at():
-    (found,) = checked(batch_files("/nowhere/at/all.jsonl", check=False))
+    (found,) = native_checks.checked(batch_files("/nowhere/at/all.jsonl", check=False))
     assert (found.columns, found.size_bytes) == (None, None)
 
 

@@ -13,8 +13,8 @@ import pytest
 from native_taps import CSV, LINES, ROWS, SCHEMA, batches, config_of, put, rows_in, shaped, table, tap_of
 
 import burler
+from burler import batch_files
 from burler.batch import read
-from burler.batch.native import batch_files
 from burler.testing import canary, run_tap
 
 zstandard = pytest.importorskip("zstandard")

@@ -8,7 +8,7 @@ import threading
 import pytest
 from native_taps import ROWS, SCHEMA, batches, config_of, put, rows_in, shaped, tap_of
 
-from burler.batch.native import batch_files
+from burler import batch_files
 from burler.testing import canary, run_tap
 
 

@@ -5,21 +5,18 @@ import logging
 import pytest
 from native_taps import config_of, put, tap_of
 
-from burler.batch.native import batch_files
+from burler import batch_files
 from burler.errors import StorageError
-from burler.runtime.report import Report
-from burler.runtime.run import prepare, run_session
 from burler.singer.messages import State
-from burler.sinks.memory import MemorySink
-from burler.sinks.open import with_batches
 from burler.testing import run_tap
+from support.internals import memory_sink, run_report, runtime_run, sinks_open
 
 
 def reported(tap, config):
     """A run with a report."""
-    report, sink = Report(), MemorySink()
-    session, settings = prepare(tap, config)
-    run_session(session, settings, with_batches(sink, settings, tap=tap.name), report=report)
+    report, sink = run_report.Report(), memory_sink.MemorySink()
+    session, settings = runtime_run.prepare(tap, config)
+    runtime_run.run_session(session, settings, sinks_open.with_batches(sink, settings, tap=tap.name), report=report)
     return report
 
 
@@ -80,14 +77,16 @@ def test_the_report_counts_the_files_that_burler_has_made_alone(tmp_path):
 
 
 def test_a_report_of_a_run_that_fails_has_the_files_that_messages_have_named(tmp_path):
-    class Full(MemorySink):
+    class Full(memory_sink.MemorySink):
         def write(self, message):
             if isinstance(message, State):
                 raise StorageError("no room")
             super().write(message)
 
-    report = Report()
-    session, settings = prepare(tap_of({"id": 1}), config_of(tmp_path))
+    report = run_report.Report()
+    session, settings = runtime_run.prepare(tap_of({"id": 1}), config_of(tmp_path))
     with pytest.raises(StorageError):
-        run_session(session, settings, with_batches(Full(), settings, tap="tap-x"), report=report)
+        runtime_run.run_session(
+            session, settings, sinks_open.with_batches(Full(), settings, tap="tap-x"), report=report
+        )
     assert (report.to_json()["batch"]["files"], report.to_json()["status"]) == (1, "failed")

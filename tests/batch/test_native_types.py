@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from native_taps import TYPES, batches, config_of, put, rows_in, table, tap_of
 
-from burler.batch.native import batch_files
+from burler import batch_files
 from burler.testing import run_tap
 
 HOLDS = {

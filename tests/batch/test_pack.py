@@ -159,13 +159,13 @@ def test_blank_text_in_a_date_field_is_no_null(tmp_path: Path, field: str, text:
 
 
 def test_a_store_that_fails_ends_the_run_without_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from burler.batch.batch_file import BatchFile
     from burler.errors import StorageError
+    from support.internals import batch_file
 
     def full(self: Any) -> None:
         raise StorageError("no room")
 
-    monkeypatch.setattr(BatchFile, "publish", full)
+    monkeypatch.setattr(batch_file.BatchFile, "publish", full)
     out = packed(config(tmp_path), SCHEMA, record(1), state(1))
     assert isinstance(out.error, BurlerError)
     assert kinds(out) == ["SCHEMA"]

@@ -13,21 +13,20 @@ import zlib
 import pytest
 import zstandard
 
-import burler.batch.packing
-from burler.batch.packing import looks_like, packer, unpacked
 from burler.errors import BatchError, ConfigError, MissingExtra
+from support.internals import packing
 
 ROWS = b"".join(b'{"id":%d,"name":"n%d"}\n' % (number, number * 7919 % 10007) for number in range(3000))
 BOTH = pytest.mark.parametrize("compression", ["gzip", "zstd"])
 
 
 def packed(data: bytes, compression: str | None, **options: object) -> bytes:
-    one = packer(compression, options)
+    one = packing.packer(compression, options)
     return one.compress(data) + one.flush()
 
 
 def read(data: bytes, compression: str | None) -> bytes:
-    return unpacked(io.BytesIO(data), compression).read()
+    return packing.unpacked(io.BytesIO(data), compression).read()
 
 
 class Trickle(io.RawIOBase):
@@ -64,7 +63,7 @@ def test_other_programs_read_it():
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 def test_a_buffer_that_is_used_again_may_be_packed(compression):
-    one = packer(compression, {})
+    one = packing.packer(compression, {})
     buffer = bytearray(ROWS)
     made = one.compress(memoryview(buffer))
     buffer[:] = b"-" * len(buffer)
@@ -75,21 +74,21 @@ def test_a_buffer_that_is_used_again_may_be_packed(compression):
 def test_a_level_that_gzip_does_not_have(options):
     wrong = r"^batch_config.encoding.compression_options.level must be a whole number from 0 to 9 for gzip, not "
     with pytest.raises(ConfigError, match=wrong):
-        packer("gzip", options)
+        packing.packer("gzip", options)
 
 
 def test_unknown_compressions_name_the_known_ones():
     with pytest.raises(ConfigError, match=r"'lz4' is unknown. Known: none, gzip, zstd"):
-        packer("lz4", {})
+        packing.packer("lz4", {})
     with pytest.raises(BatchError, match=r"'lz4' is unknown. Known: none, gzip, zstd"):
-        unpacked(io.BytesIO(), "lz4")
+        packing.unpacked(io.BytesIO(), "lz4")
 
 
 @BOTH
 @pytest.mark.parametrize("piece", [1, 7, 1 << 16])
 def test_parts_one_after_another_are_one_file(compression, piece):
     data = packed(ROWS, compression) + packed(b"", compression) + packed(b"more", compression)
-    assert unpacked(Trickle(data, piece), compression).read() == ROWS + b"more"
+    assert packing.unpacked(Trickle(data, piece), compression).read() == ROWS + b"more"
 
 
 def test_frames_of_zstd_that_are_to_be_skipped_hold_nothing():
@@ -117,7 +116,7 @@ def test_cut_off_at_a_block_border_it_is_an_error(compression):
     else:
         frame = zstandard.ZstdCompressor().compressobj()
         border = frame.compress(ROWS) + frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
-    stream = unpacked(io.BytesIO(border), compression)
+    stream = packing.unpacked(io.BytesIO(border), compression)
     with pytest.raises(BatchError, match="cut off"):
         stream.read()
 
@@ -176,7 +175,7 @@ def test_another_format_is_named(data, compression, said):
 @BOTH
 def test_the_error_comes_after_what_was_whole(compression):
     whole = packed(ROWS, compression)
-    stream = unpacked(io.BytesIO(whole + b"rubbish"), compression)
+    stream = packing.unpacked(io.BytesIO(whole + b"rubbish"), compression)
     assert stream.read(len(ROWS)) == ROWS
     with pytest.raises(BatchError):
         stream.read(1)
@@ -184,10 +183,10 @@ def test_the_error_comes_after_what_was_whole(compression):
 
 @BOTH
 def test_what_comes_out_late_is_not_taken_for_a_cut(compression, monkeypatch):
-    monkeypatch.setattr(burler.batch.packing, "_READ_BYTES", 5)
-    monkeypatch.setattr(burler.batch.packing, "_ZSTD_BYTES", 3)
+    monkeypatch.setattr(packing, "_READ_BYTES", 5)
+    monkeypatch.setattr(packing, "_ZSTD_BYTES", 3)
     for piece in (1, 7, 8, 64):
-        monkeypatch.setattr(burler.batch.packing, "_PIECE_BYTES", piece)
+        monkeypatch.setattr(packing, "_PIECE_BYTES", piece)
         for size in range(70):
             for data in (b"a" * size, random.Random(size).randbytes(size)):
                 assert read(packed(data, compression), compression) == data
@@ -196,7 +195,7 @@ def test_what_comes_out_late_is_not_taken_for_a_cut(compression, monkeypatch):
 @BOTH
 def test_a_file_that_grows_a_thousand_times_is_read_in_little_memory(compression):
     whole = packed(bytes(200 << 20), compression)
-    stream = unpacked(io.BytesIO(whole), compression)
+    stream = packing.unpacked(io.BytesIO(whole), compression)
     tracemalloc.start()
     count = 0
     while piece := stream.read(1 << 20):
@@ -210,22 +209,22 @@ def test_a_file_that_grows_a_thousand_times_is_read_in_little_memory(compression
 @BOTH
 def test_closing_it_closes_the_file_below(compression):
     below = Trickle(packed(ROWS, compression), 100)
-    unpacked(below, compression).close()
+    packing.unpacked(below, compression).close()
     assert below.is_closed
 
 
 def test_without_zstandard_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(MissingExtra, match=r"^packing BATCH files with zstd needs the package .*install 'pyarrow>="):
-        packer("zstd", {})
+        packing.packer("zstd", {})
     with pytest.raises(MissingExtra, match=r"install 'pyarrow>="):
-        unpacked(io.BytesIO(), "zstd")
+        packing.unpacked(io.BytesIO(), "zstd")
 
 
 def test_gzip_works_without_isal():
     code = (
         "import sys, io; sys.modules['isal'] = None\n"
-        "from burler.batch.packing import packer, unpacked\n"
+        "from support.internals import packing; packer, unpacked = packing.packer, packing.unpacked\n"
         "one = packer('gzip', {}); made = one.compress(b'rows' * 1000) + one.flush()\n"
         "assert 'isal.isal_zlib' not in sys.modules\n"
         "assert unpacked(io.BytesIO(made), 'gzip').read() == b'rows' * 1000\n"
@@ -237,6 +236,6 @@ def test_gzip_works_without_isal():
 
 
 def test_what_a_file_looks_like():
-    assert looks_like(gzip.compress(b"")) == "gzip"
-    assert looks_like(b'{"id":1}') is None
-    assert looks_like(b"") is None
+    assert packing.looks_like(gzip.compress(b"")) == "gzip"
+    assert packing.looks_like(b'{"id":1}') is None
+    assert packing.looks_like(b"") is None

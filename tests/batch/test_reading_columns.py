@@ -16,10 +16,9 @@ import pytest
 from piped import batch, config, converted, expanded, state
 
 from burler.batch import read
-from burler.batch.columnar import layout
-from burler.batch_config import Encoding
 from burler.errors import BatchError
 from burler.singer.messages import Schema
+from support.internals import batch_config, columnar
 
 TEXT = {"type": ["null", "string"]}
 MOMENT = {"type": ["null", "string"], "format": "date-time"}
@@ -53,7 +52,7 @@ def ways(message: Any, schema: Any, warnings: list[str]) -> list[Callable[[], An
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_columns_are_those_of_the_schema(tmp_path: Path, form: str) -> None:
     schema = schema_of(id={"type": "integer"}, at=MOMENT)
-    right = layout(Encoding("arrow"), schema, "users").arrow_schema
+    right = columnar.layout(batch_config.Encoding("arrow"), schema, "users").arrow_schema
     table = pa.table({"at": ["2024-01-02T03:04:05Z"], "id": [1.0]})
     (found,) = read(put(tmp_path, table, form), schema).arrow()
     assert found.schema.equals(right)
@@ -193,11 +192,11 @@ def test_decimals_of_a_foreign_file_are_exact_in_columns(tmp_path: Path) -> None
 def test_a_part_of_an_empty_file_is_no_part() -> None:
     out = io.BytesIO()
     pq.write_table(pa.table({"id": pa.array([], pa.int64())}), out)
-    from burler.batch.reading_columns import batches, pages
+    from support.internals import reading_columns
 
     schema = schema_of("id", id={"type": "integer"})
-    assert not list(pages(io.BytesIO(out.getvalue()), "parquet", schema, print))
-    assert not list(batches(io.BytesIO(out.getvalue()), "parquet", schema, print))
+    assert not list(reading_columns.pages(io.BytesIO(out.getvalue()), "parquet", schema, print))
+    assert not list(reading_columns.batches(io.BytesIO(out.getvalue()), "parquet", schema, print))
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])

@@ -16,13 +16,10 @@ import pytest
 import burler
 from burler.batch import read
 from burler.errors import CatalogError, ConfigError, UsageError
-from burler.runtime.run import run
-from burler.settings import read_settings
 from burler.singer.messages import Records, Schema
-from burler.sinks.base import form_for
-from burler.sinks.memory import MemorySink
-from burler.sinks.open import with_batches
 from burler.testing import FakeClock, TapRun, run_tap
+from support import internals
+from support.internals import memory_sink, runtime_run, sinks_base, sinks_open
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": ["string", "null"]}}}
 
@@ -58,9 +55,9 @@ def two() -> burler.Tap:
 
 
 def catalog_of(tap: burler.Tap, **said: Any) -> Any:
-    from burler.runtime.run import discover
+    from support.internals import runtime_run
 
-    wire = discover(tap, {}).to_wire()
+    wire = runtime_run.discover(tap, {}).to_wire()
     for entry in wire["streams"]:
         for one in entry["metadata"]:
             if one["breadcrumb"] == []:
@@ -93,7 +90,7 @@ def test_a_stream_alone_may_be_batched(tmp_path: Path, monkeypatch: pytest.Monke
     assert [path.parent.name for path in tmp_path.rglob("*.jsonl")] == ["batches"]
 
 
-class Refuses(MemorySink):
+class Refuses(memory_sink.MemorySink):
     """Takes no message."""
 
     def write(self, message: Any) -> None:
@@ -103,15 +100,15 @@ class Refuses(MemorySink):
 def test_a_word_that_is_no_truth_is_an_error_before_the_first_message():
     tap = two()
     with pytest.raises(CatalogError, match=r"stream 'b'.*'batch-enabled'"):
-        run(tap, {}, Refuses(), catalog=catalog_of(tap, b="perhaps"))
+        runtime_run.run(tap, {}, Refuses(), catalog=catalog_of(tap, b="perhaps"))
 
 
 def test_a_place_that_can_not_be_written_is_an_error_before_the_first_message(tmp_path: Path):
     (tmp_path / "files").write_text("no folder")
     tap = two()
-    sink = with_batches(Refuses(), read_settings(config(tmp_path)), tap="tap-t")
+    sink = sinks_open.with_batches(Refuses(), internals.settings.read_settings(config(tmp_path)), tap="tap-t")
     with pytest.raises(UsageError, match="files"):
-        run(tap, config(tmp_path), sink, catalog=catalog_of(tap, a=False))
+        runtime_run.run(tap, config(tmp_path), sink, catalog=catalog_of(tap, a=False))
 
 
 def test_off_is_off_whatever_else_says_so(tmp_path: Path):
@@ -357,7 +354,7 @@ def test_rows_behind_a_value_that_no_column_holds_come_once_it_is_mended(tmp_pat
 
 
 def test_a_file_ends_by_age_while_the_source_is_silent(tmp_path: Path):
-    sink, seen = MemorySink(), []
+    sink, seen = memory_sink.MemorySink(), []
 
     def rows() -> Any:
         yield {"id": 1}
@@ -368,7 +365,9 @@ def test_a_file_ends_by_age_while_the_source_is_silent(tmp_path: Path):
         yield {"id": 2}
 
     said = config(tmp_path, batch_age_seconds=0.1)
-    run(one_of("a", rows), said, with_batches(sink, read_settings(said), tap="tap-t"))
+    runtime_run.run(
+        one_of("a", rows), said, sinks_open.with_batches(sink, internals.settings.read_settings(said), tap="tap-t")
+    )
     assert seen == [["SCHEMA", "BATCH"]]
 
 
@@ -388,9 +387,9 @@ def test_a_hook_sees_the_rows_of_arrow_pages(tmp_path: Path, form: str):
 
 
 def test_an_end_by_error_names_no_file_and_leaves_none(tmp_path: Path):
-    inner = MemorySink()
-    sink = with_batches(inner, read_settings(config(tmp_path)), tap="tap-t")
-    assert form_for(sink, "a", None) == "rows"
+    inner = memory_sink.MemorySink()
+    sink = sinks_open.with_batches(inner, internals.settings.read_settings(config(tmp_path)), tap="tap-t")
+    assert sinks_base.form_for(sink, "a", None) == "rows"
     sink.write(Schema("a", FIELDS))
     sink.write(Records("a", b'{"id":1}\n', 1, dt.datetime.now(dt.UTC), None, True))
     sink.close(complete=False)

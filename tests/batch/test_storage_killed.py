@@ -14,8 +14,7 @@ import time
 import pytest
 from stored_files import NAME, stored
 
-from burler.batch.storage import open_storage
-from burler.batch_config import BatchStorage
+from support.internals import batch_config, batch_storage
 
 SECONDS = 60  # generous: only a test that fails waits so long
 WHOLE = 300_000
@@ -23,8 +22,10 @@ WHOLE = 300_000
 # Writes files of one letter each for ever, and says each name that is published.
 WRITER = f"""
 import itertools, sys
-from burler.batch.storage import open_storage
-from burler.batch_config import BatchStorage
+from support.internals import batch_storage
+open_storage = batch_storage.open_storage
+from support.internals import batch_config
+BatchStorage = batch_config.BatchStorage
 storage = open_storage(BatchStorage(sys.argv[1], "crm-"))
 for number in itertools.count(1):
     try:
@@ -39,8 +40,10 @@ for number in itertools.count(1):
 # Begins a file and waits for a word.
 HOLDER = f"""
 import sys
-from burler.batch.storage import open_storage
-from burler.batch_config import BatchStorage
+from support.internals import batch_storage
+open_storage = batch_storage.open_storage
+from support.internals import batch_config
+BatchStorage = batch_config.BatchStorage
 file = open_storage(BatchStorage(sys.argv[1], "crm-")).new_file("{NAME}")
 file.write(b"x" * 1000)
 print("begun", flush=True)
@@ -52,8 +55,10 @@ print(file.publish(), flush=True)
 # have; what says, in place of a disk, that this is full, once so many bytes are written.
 FILLER = f"""
 import errno, os, resource, sys
-from burler.batch.storage import open_storage
-from burler.batch_config import BatchStorage
+from support.internals import batch_storage
+open_storage = batch_storage.open_storage
+from support.internals import batch_config
+BatchStorage = batch_config.BatchStorage
 from burler.errors import BurlerError
 root, most, full, room = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 if most:
@@ -135,14 +140,16 @@ def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(tm
         assert dead.stdout.readline() == alive.stdout.readline() == "begun\n"
         assert len(hidden(tmp_path)) == 2
         with caplog.at_level(logging.INFO, "burler"):
-            open_storage(BatchStorage(str(tmp_path), "crm-"))
+            batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path), "crm-"))
         assert len(hidden(tmp_path)) == 2 and caplog.messages == []
         dead.kill()
         dead.wait(SECONDS)
-        other = open_storage(BatchStorage(str(tmp_path), "erp-"))  # another prefix: not its own
+        other = batch_storage.open_storage(
+            batch_config.BatchStorage(str(tmp_path), "erp-")
+        )  # another prefix: not its own
         assert other.leftovers() == [] and len(hidden(tmp_path)) == 2
         with caplog.at_level(logging.INFO, "burler"):
-            storage = open_storage(BatchStorage(str(tmp_path), "crm-"))
+            storage = batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path), "crm-"))
         assert caplog.messages == [
             f"batch files: 1 temporary file of killed runs (1,000 bytes) removed from {tmp_path}."
         ]
@@ -154,7 +161,7 @@ def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(tm
 
 
 def test_leftovers_are_named(tmp_path):
-    storage = open_storage(BatchStorage(str(tmp_path), "deep/crm-"))
+    storage = batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path), "deep/crm-"))
     (tmp_path / "deep").mkdir()
     dead = tmp_path / "deep" / f".tmp-{'0' * 16}-crm-{NAME}"
     others = [
@@ -173,7 +180,7 @@ def test_a_link_with_a_leftovers_name_is_left_alone(tmp_path):
     (tmp_path / "precious").write_text("x")
     link = tmp_path / f".tmp-{'0' * 16}-{NAME}"
     link.symlink_to(tmp_path / "precious")
-    assert open_storage(BatchStorage(str(tmp_path))).leftovers() == []
+    assert batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path))).leftovers() == []
     assert link.is_symlink() and (tmp_path / "precious").exists()
 
 

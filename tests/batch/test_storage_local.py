@@ -13,10 +13,8 @@ from pathlib import Path
 import pytest
 from stored_files import NAME, OTHER, nobody, stored
 
-from burler.batch import storage_local
-from burler.batch.storage import open_storage
-from burler.batch_config import BatchStorage
 from burler.errors import StorageError, UsageError
+from support.internals import batch_config, batch_storage, storage_local
 
 
 @pytest.fixture
@@ -26,7 +24,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def storage(root):
-    return open_storage(BatchStorage(str(root), "crm-"))
+    return batch_storage.open_storage(batch_config.BatchStorage(str(root), "crm-"))
 
 
 def test_a_file_has_its_name_once_it_is_whole(root, storage):
@@ -65,16 +63,16 @@ def test_content_and_names_are_synced_before_the_url_is_known(root, storage, mon
 
 def test_a_relative_root_is_said_absolutely(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    storage = open_storage(BatchStorage("here/../batches", ""))
+    storage = batch_storage.open_storage(batch_config.BatchStorage("here/../batches", ""))
     monkeypatch.chdir("/")
     assert storage.root == f"file://{tmp_path}/batches"
     assert storage.new_file(NAME).publish() == f"file://{tmp_path}/batches/{NAME}"
 
 
 def test_a_prefix_may_name_folders(root):
-    storage = open_storage(BatchStorage(str(root), "2024/01/crm-"))
+    storage = batch_storage.open_storage(batch_config.BatchStorage(str(root), "2024/01/crm-"))
     storage.new_file(NAME).publish()
-    storage = open_storage(BatchStorage(str(root), "2024/02/"))
+    storage = batch_storage.open_storage(batch_config.BatchStorage(str(root), "2024/02/"))
     storage.new_file(NAME).publish()
     assert set(stored(root)) == {f"2024/01/crm-{NAME}", f"2024/02/{NAME}"}
 
@@ -255,10 +253,12 @@ def test_a_file_system_without_locks_will_do(root, monkeypatch):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(storage_local.fcntl, "flock", no_lock)
-    storage = open_storage(BatchStorage(str(root)))
+    storage = batch_storage.open_storage(batch_config.BatchStorage(str(root)))
     file = storage.new_file(NAME)
     file.write(b"x")
-    assert open_storage(BatchStorage(str(root))).leftovers() == []  # nobody can know whether it is dead
+    assert (
+        batch_storage.open_storage(batch_config.BatchStorage(str(root))).leftovers() == []
+    )  # nobody can know whether it is dead
     file.publish()
     assert stored(root) == {NAME: b"x"}
 
@@ -270,19 +270,19 @@ def test_a_root_that_is_a_file(tmp_path):
     (tmp_path / "f").write_text("")
     for root in (tmp_path / "f", tmp_path / "f" / "deep" / "er"):
         with pytest.raises(UsageError, match=f"{tmp_path}/f can't be used: it is no folder. A file stands"):
-            open_storage(BatchStorage(str(root)))
+            batch_storage.open_storage(batch_config.BatchStorage(str(root)))
 
 
 def test_a_prefix_whose_folder_is_a_file(tmp_path):
     (tmp_path / "crm").write_text("")
     with pytest.raises(UsageError, match="A file stands where a folder must be"):
-        open_storage(BatchStorage(str(tmp_path), "crm/x-"))
+        batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path), "crm/x-"))
 
 
 def test_a_root_that_is_a_link_to_nowhere(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     with pytest.raises(UsageError, match="link can't be used"):
-        open_storage(BatchStorage(str(tmp_path / "link")))
+        batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path / "link")))
 
 
 def test_a_folder_that_may_not_be_written_to():
@@ -290,7 +290,7 @@ def test_a_folder_that_may_not_be_written_to():
         Path(outer).chmod(0o555)
         for root in (outer, f"{outer}/new/batches"):
             with nobody(), pytest.raises(UsageError) as caught:
-                open_storage(BatchStorage(root))
+                batch_storage.open_storage(batch_config.BatchStorage(root))
             assert str(caught.value).startswith(f"{outer} can't be written to by this user.")
             assert "batch_config.storage.root" in str(caught.value)
 
@@ -298,8 +298,8 @@ def test_a_folder_that_may_not_be_written_to():
 def test_a_place_that_takes_no_files_whatever_its_rights_say(tmp_path):
     """What root may do by the rights of /proc, nobody can."""
     with pytest.raises(UsageError, match=r"^/proc can't be written to.*\(batch_config.storage.root\)"):
-        open_storage(BatchStorage("/proc/nope"))
-    open_storage(BatchStorage(str(tmp_path / "new" / "batches"), "crm/x-"))
+        batch_storage.open_storage(batch_config.BatchStorage("/proc/nope"))
+    batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path / "new" / "batches"), "crm/x-"))
     assert list(tmp_path.iterdir()) == []  # of the try nothing stays
 
 
@@ -309,7 +309,7 @@ def test_a_folder_that_may_not_be_looked_into():
         nobody(),
         pytest.raises(UsageError, match=f"{outer}/batches can't be used: Permission denied. Check the owner"),
     ):
-        open_storage(BatchStorage(f"{outer}/batches"))
+        batch_storage.open_storage(batch_config.BatchStorage(f"{outer}/batches"))
 
 
 def test_rights_that_are_taken_away_later(root, storage):
@@ -332,7 +332,7 @@ def test_a_folder_that_is_removed_while_a_file_is_written(root, storage):
 
 
 def test_a_name_that_is_too_long(root):
-    storage = open_storage(BatchStorage(str(root), "p" * 100))
+    storage = batch_storage.open_storage(batch_config.BatchStorage(str(root), "p" * 100))
     with pytest.raises(UsageError, match=r"Use a shorter batch_config.storage.prefix"):
         storage.new_file(f"{'t' * 150}--s-0123456789ab-00001.jsonl").publish()
     assert stored(root) == {}
@@ -344,7 +344,7 @@ def test_a_folder_on_another_device(tmp_path):
     elsewhere.mkdir()
     try:
         (tmp_path / "batches").symlink_to(elsewhere)
-        url = open_storage(BatchStorage(str(tmp_path / "batches"))).new_file(NAME).publish()
+        url = batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path / "batches"))).new_file(NAME).publish()
         assert url == f"file://{tmp_path}/batches/{NAME}"
         assert stored(elsewhere) == {NAME: b""}
     finally:

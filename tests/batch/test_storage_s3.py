@@ -15,29 +15,27 @@ import pytest
 import s3_server as server_module
 from stored_files import NAME, OTHER
 
-from burler.batch import storage_s3
-from burler.batch.allowed import Allowed
-from burler.batch.storage import open_storage
-from burler.batch.storage_remote import PART_BYTES
-from burler.batch.urls import open_url
-from burler.batch_config import BatchStorage
 from burler.errors import ConfigError, StorageError, UsageError
 from burler.testing import canary
+from support import internals
+from support.internals import batch_allowed, batch_config, batch_urls, storage_remote, storage_s3
 
-BIG = PART_BYTES * 2 + 17
+BIG = storage_remote.PART_BYTES * 2 + 17
 KEY = f"batches/crm-{NAME}"
 
 
 @pytest.fixture
 def storage(s3_server):
-    return open_storage(BatchStorage(s3_server.url("batches"), "crm-", s3_server.options))
+    return internals.batch_storage.open_storage(
+        batch_config.BatchStorage(s3_server.url("batches"), "crm-", s3_server.options)
+    )
 
 
 def parts(asked):
     return [request for request in asked if "partNumber=" in request]
 
 
-@pytest.mark.parametrize("size_bytes", [10, PART_BYTES, BIG])
+@pytest.mark.parametrize("size_bytes", [10, storage_remote.PART_BYTES, BIG])
 def test_a_file_is_visible_once_it_is_whole(s3_server, storage, size_bytes):
     content = bytes(range(256)) * (size_bytes // 256 + 1)
     file = storage.new_file(NAME)
@@ -52,7 +50,7 @@ def test_a_file_is_visible_once_it_is_whole(s3_server, storage, size_bytes):
 def test_memory_holds_no_more_than_a_part(s3_server, storage):
     file = storage.new_file(NAME)
     before = len(s3_server.requests)
-    file.write(bytes(5 * PART_BYTES))
+    file.write(bytes(5 * storage_remote.PART_BYTES))
     assert len(parts(s3_server.requests[before:])) == 5
     assert file._file.buffer.tell() == 0
     file.discard()
@@ -147,8 +145,8 @@ def test_a_file_that_is_dropped_leaves_no_upload_and_no_object(s3_server, storag
 def test_a_process_that_ends_with_open_files_leaves_nothing(s3_server):
     program = (
         "import json, sys\n"
-        "from burler.batch.storage import open_storage\n"
-        "from burler.batch_config import BatchStorage\n"
+        "from support.internals import batch_storage; open_storage = batch_storage.open_storage\n"
+        "from support.internals import batch_config; BatchStorage = batch_config.BatchStorage\n"
         "file = open_storage(BatchStorage(sys.argv[1])).new_file(sys.argv[2])\n"
         f"file.write(bytes({BIG}))\n"
         "raise SystemExit('gives up')\n"
@@ -232,12 +230,14 @@ def test_a_server_that_dies_on_the_way(may_hold_secrets):
     try:
         url = json.loads(process.stdout.readline())["endpoint_url"]
         server = server_module.S3Server(url, None, "AKIATEST", secret)
-        file = open_storage(BatchStorage(server.url("batches"), "", server.options)).new_file(NAME)
-        file.write(bytes(PART_BYTES))
+        file = internals.batch_storage.open_storage(
+            batch_config.BatchStorage(server.url("batches"), "", server.options)
+        ).new_file(NAME)
+        file.write(bytes(storage_remote.PART_BYTES))
         process.kill()
         process.wait(60)
         with pytest.raises(StorageError, match=r"(?s)can't be written: .*reachable from here") as caught:
-            file.write(bytes(PART_BYTES))
+            file.write(bytes(storage_remote.PART_BYTES))
         assert "uploadId" not in str(caught.value)
     finally:
         process.kill()
@@ -260,13 +260,17 @@ def test_a_store_that_takes_what_is_sent_and_never_answers(s3_server, monkeypatc
         try:
             for size_bytes in (10, BIG):
                 url = s3_server.url(KEY)
-                file = open_storage(BatchStorage(s3_server.url("batches"), "crm-", s3_server.options)).new_file(NAME)
+                file = internals.batch_storage.open_storage(
+                    batch_config.BatchStorage(s3_server.url("batches"), "crm-", s3_server.options)
+                ).new_file(NAME)
                 with pytest.raises(StorageError, match=wrong.format(url, "written")):
                     file.write(bytes(size_bytes))
                     file.publish()
             silent.add("HEAD")
             with pytest.raises(StorageError, match=wrong.format(s3_server.url(), "looked at")):
-                open_storage(BatchStorage(s3_server.url("batches"), "crm-", s3_server.options))
+                internals.batch_storage.open_storage(
+                    batch_config.BatchStorage(s3_server.url("batches"), "crm-", s3_server.options)
+                )
         finally:
             over.set()
     assert s3_server.uploads() == []
@@ -299,18 +303,18 @@ def test_a_bucket_that_is_not_there(s3_server):
     with pytest.raises(
         UsageError, match=r"^s3://no-such-bucket can't be looked at: .*\n  Is the name of the bucket right"
     ):
-        open_storage(BatchStorage("s3://no-such-bucket/x", "", s3_server.options))
+        internals.batch_storage.open_storage(batch_config.BatchStorage("s3://no-such-bucket/x", "", s3_server.options))
 
 
 def test_credentials_that_do_not_hold(s3_server):
     wrong = pytest.raises(UsageError, match=r"can't be looked at: InvalidAccessKeyId.*\n  Do the credentials hold")
     with s3_server.failing(lambda asked: (403, "InvalidAccessKeyId")), wrong:
-        open_storage(BatchStorage(s3_server.url("x"), "", s3_server.options))
+        internals.batch_storage.open_storage(batch_config.BatchStorage(s3_server.url("x"), "", s3_server.options))
 
 
 def test_credentials_that_may_write_and_not_look_will_do(s3_server):
     with s3_server.failing(lambda asked: (403, "AccessDenied") if asked.startswith("HEAD") else None):
-        open_storage(BatchStorage(s3_server.url("x"), "", s3_server.options))
+        internals.batch_storage.open_storage(batch_config.BatchStorage(s3_server.url("x"), "", s3_server.options))
     assert s3_server.uploads() == []
 
 
@@ -322,55 +326,61 @@ def test_no_credentials_at_all(s3_server, monkeypatch):
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
     options = {name: value for name, value in s3_server.options.items() if name not in ("key", "secret")}
     with pytest.raises(UsageError, match=r"Unable to locate credentials.\n  Do the credentials hold.*storage.options"):
-        open_storage(BatchStorage(s3_server.url("x"), "", options))
+        internals.batch_storage.open_storage(batch_config.BatchStorage(s3_server.url("x"), "", options))
 
 
 def test_an_endpoint_where_nobody_answers(s3_server):
     options = {**s3_server.options, "endpoint_url": "http://127.0.0.1:1"}
     with pytest.raises(StorageError, match=r"Could not connect(?s:.*)Is the endpoint right, [^.]*here\?$"):
-        open_storage(BatchStorage(s3_server.url("x"), "", options))
+        internals.batch_storage.open_storage(batch_config.BatchStorage(s3_server.url("x"), "", options))
 
 
 # ---- signed URLs ---------------------------------------------------------------------------------------------
 
 
 def test_a_signed_url_reads_the_file_without_credentials(s3_server):
-    batch_storage = BatchStorage(s3_server.url("batches"), "crm-", s3_server.options)
-    storage = open_storage(batch_storage, presign_seconds=300)
+    batch_storage = batch_config.BatchStorage(s3_server.url("batches"), "crm-", s3_server.options)
+    storage = internals.batch_storage.open_storage(batch_storage, presign_seconds=300)
     file = storage.new_file(NAME)
     file.write(b"rows\n")
     signed = storage.presign(file.publish(), 300)
     query = parse_qs(urlsplit(signed).query)
     assert query["X-Amz-Algorithm"] == ["AWS4-HMAC-SHA256"] and query["X-Amz-Expires"] == ["300"]
     assert s3_server.secret not in signed
-    with open_url(signed, allowed=Allowed.of(s3_server.endpoint_url)) as stored:
+    with batch_urls.open_url(signed, allowed=batch_allowed.Allowed.of(s3_server.endpoint_url)) as stored:
         assert stored.read() == b"rows\n"
 
 
 def test_what_is_signed_is_hidden_in_logs_and_errors(s3_server):
-    from burler.config.watched import clean
+    from support.internals import config_watched
 
-    batch_storage = BatchStorage(s3_server.url("batches"), "", s3_server.options)
-    signed = open_storage(batch_storage, presign_seconds=300).presign(s3_server.url(KEY), 300)
-    assert clean(f"look: {signed}") == f"look: {signed.partition('?')[0]}?***"
-    assert s3_server.secret not in clean(f"look: {s3_server.secret}")
+    batch_storage = batch_config.BatchStorage(s3_server.url("batches"), "", s3_server.options)
+    signed = internals.batch_storage.open_storage(batch_storage, presign_seconds=300).presign(s3_server.url(KEY), 300)
+    assert config_watched.clean(f"look: {signed}") == f"look: {signed.partition('?')[0]}?***"
+    assert s3_server.secret not in config_watched.clean(f"look: {s3_server.secret}")
 
 
 def test_signatures_last_seven_days_at_most(s3_server):
     with pytest.raises(ConfigError, match=r"^batch_config.presign_seconds: 604801 is more than"):
-        open_storage(BatchStorage(s3_server.url("x"), "", s3_server.options), presign_seconds=604_801)
+        internals.batch_storage.open_storage(
+            batch_config.BatchStorage(s3_server.url("x"), "", s3_server.options), presign_seconds=604_801
+        )
 
 
 def test_nobody_can_sign_without_credentials(s3_server):
     options = {"anon": True, "endpoint_url": s3_server.endpoint_url}
     with pytest.raises(ConfigError, match=r"^batch_config.presign_seconds: no URL is signed without credentials"):
-        open_storage(BatchStorage(s3_server.url("x"), "", options), presign_seconds=60)
+        internals.batch_storage.open_storage(
+            batch_config.BatchStorage(s3_server.url("x"), "", options), presign_seconds=60
+        )
 
 
 def test_options_stay_as_they_were_given(s3_server):
     options = {**s3_server.options, "s3_additional_kwargs": {"Metadata": {"team": "crm"}}}
     before = json.dumps(options)
-    file = open_storage(BatchStorage(s3_server.url("batches"), "", options), presign_seconds=60).new_file(NAME)
+    file = internals.batch_storage.open_storage(
+        batch_config.BatchStorage(s3_server.url("batches"), "", options), presign_seconds=60
+    ).new_file(NAME)
     file.write(b"x")
     file.publish()
     assert json.dumps(options) == before

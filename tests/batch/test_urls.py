@@ -14,17 +14,15 @@ from urllib.parse import quote
 
 import pytest
 
-from burler.batch import urls_web
-from burler.batch.urls import open_url, shown, size_of_url
-from burler.config.watched import clean
 from burler.errors import BatchError, MissingExtra
 from burler.testing import canary
+from support.internals import batch_urls, config_watched, urls_web
 
 CONTENT = bytes(range(256)) * 20_000  # 5 MB, more than any buffer
 
 
 def read(url, options=None, **more):
-    with open_url(url, options, **more) as file:
+    with batch_urls.open_url(url, options, **more) as file:
         return file.read()
 
 
@@ -40,7 +38,7 @@ def test_files_of_this_machine_however_they_are_written(tmp_path, name):
     encoded = f"file://{quote(str(path))}"
     for url in (str(path), f"file://{path}", f"file:{path}", f"file://localhost{path}", encoded, f"FILE://{path}"):
         assert read(url) == CONTENT, url
-        assert size_of_url(url) == len(CONTENT)
+        assert batch_urls.size_of_url(url) == len(CONTENT)
 
 
 def test_the_name_as_it_is_written_comes_first(tmp_path):
@@ -53,7 +51,7 @@ def test_the_name_as_it_is_written_comes_first(tmp_path):
 
 def test_a_file_can_be_read_from_any_place(tmp_path):
     (tmp_path / "x").write_bytes(CONTENT)
-    with open_url(f"file://{tmp_path}/x") as file:
+    with batch_urls.open_url(f"file://{tmp_path}/x") as file:
         assert file.seekable() and file.readable() and not file.writable()
         assert file.seek(-10, os.SEEK_END) == len(CONTENT) - 10
         assert file.read() == CONTENT[-10:]
@@ -64,7 +62,7 @@ def test_a_file_can_be_read_from_any_place(tmp_path):
 def test_a_file_that_becomes_shorter_while_it_is_read(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(CONTENT)
-    with open_url(f"file://{path}", stream="crm") as file:
+    with batch_urls.open_url(f"file://{path}", stream="crm") as file:
         file.read(10)
         os.truncate(path, 2_000_000)
         with pytest.raises(
@@ -117,7 +115,7 @@ def no_store(_tmp_path):
 )
 def test_what_can_not_be_read_is_one_error(tmp_path, case):
     url, says = case(tmp_path)
-    for ask in (open_url, size_of_url):
+    for ask in (batch_urls.open_url, batch_urls.size_of_url):
         with pytest.raises(Exception, match=f"(?s){says}") as caught:
             ask(url, stream="crm")
         if case is not no_store:
@@ -189,8 +187,8 @@ def web(monkeypatch):
 
 def test_a_file_of_a_web_server(web):
     assert read(f"{web.url}/x.jsonl") == CONTENT
-    assert size_of_url(f"{web.url}/x.jsonl") == len(CONTENT)
-    with open_url(f"{web.url}/x.jsonl") as file:
+    assert batch_urls.size_of_url(f"{web.url}/x.jsonl") == len(CONTENT)
+    with batch_urls.open_url(f"{web.url}/x.jsonl") as file:
         assert not file.seekable()
         assert file.read(10) == CONTENT[:10]
 
@@ -203,9 +201,9 @@ def test_the_size_is_asked_for_with_get_and_one_byte(web):
         handler.whole(CONTENT[:1], 206, Content_Range=f"bytes 0-0/{len(CONTENT)}")
 
     web.act = ranged
-    assert size_of_url(f"{web.url}/x") == len(CONTENT)
+    assert batch_urls.size_of_url(f"{web.url}/x") == len(CONTENT)
     web.act = lambda handler: handler.whole(b"", 416, Content_Range="bytes */0")
-    assert size_of_url(f"{web.url}/x") == 0
+    assert batch_urls.size_of_url(f"{web.url}/x") == 0
 
 
 def test_bytes_come_as_they_are_stored(web):
@@ -243,7 +241,7 @@ def cut_chunks(handler):
 def test_a_connection_that_breaks_off_is_an_error(web, act, counts):
     """Also with older libraries, which do not count themselves."""
     web.act = act
-    with open_url(f"{web.url}/x.jsonl", stream="crm") as file, pytest.raises(BatchError) as caught:
+    with batch_urls.open_url(f"{web.url}/x.jsonl", stream="crm") as file, pytest.raises(BatchError) as caught:
         file.raw._response.raw.enforce_content_length = counts
         file.read()
     said = str(caught.value)
@@ -258,7 +256,7 @@ def test_chunks_to_their_end_are_whole(web):
 
     web.act = chunked
     assert read(f"{web.url}/x") == b"hello world"
-    assert size_of_url(f"{web.url}/x") is None
+    assert batch_urls.size_of_url(f"{web.url}/x") is None
 
 
 @pytest.mark.parametrize(
@@ -273,7 +271,7 @@ def test_chunks_to_their_end_are_whole(web):
 def test_answers_that_are_no_file(web, status, says, asked):
     web.act = lambda handler: handler.whole(b"", status)
     signature = canary("signature")
-    for ask in (open_url, size_of_url):
+    for ask in (batch_urls.open_url, batch_urls.size_of_url):
         web.asked.clear()
         with pytest.raises(BatchError) as caught:
             ask(f"{web.url}/x.jsonl?X-Amz-Signature={signature}")
@@ -302,7 +300,7 @@ def test_a_server_that_is_not_there(web):
 def test_a_signature_is_hidden_in_logs_from_then_on(web):
     signature = canary("signature")
     read(f"{web.url}/x?sig={signature}")
-    assert signature not in clean(f"GET /x?sig={signature}")
+    assert signature not in config_watched.clean(f"GET /x?sig={signature}")
 
 
 def test_redirects_are_followed(web):
@@ -320,15 +318,15 @@ def test_redirects_are_followed(web):
 def test_a_file_of_a_store(s3_server):
     url = s3_server.put("batches/x.jsonl", CONTENT)
     assert read(url, s3_server.options) == CONTENT
-    assert size_of_url(url, s3_server.options) == len(CONTENT)
-    with open_url(url, s3_server.options) as file:
+    assert batch_urls.size_of_url(url, s3_server.options) == len(CONTENT)
+    with batch_urls.open_url(url, s3_server.options) as file:
         file.seek(-10, os.SEEK_END)
         assert file.read() == CONTENT[-10:]
 
 
 def test_a_file_of_a_store_is_read_in_pieces(s3_server):
     url = s3_server.put("big", bytes(20 << 20))
-    with open_url(url, s3_server.options) as file:
+    with batch_urls.open_url(url, s3_server.options) as file:
         file.read(10)
         assert file.raw._file.cache.cache.__len__() <= 10 << 20
 
@@ -339,7 +337,7 @@ def test_a_signed_url_of_a_store(s3_server, monkeypatch):
     signed = s3_server.client.generate_presigned_url(
         "get_object", Params={"Bucket": s3_server.bucket, "Key": "batches/x.jsonl"}, ExpiresIn=60
     )
-    assert read(signed) == CONTENT and size_of_url(signed) == len(CONTENT)
+    assert read(signed) == CONTENT and batch_urls.size_of_url(signed) == len(CONTENT)
 
 
 @pytest.fixture
@@ -361,7 +359,7 @@ def impatient(s3_server, monkeypatch):
 )
 def test_a_store_that_does_not_give_the_file(s3_server, impatient, key, rule, says):
     s3_server.put("x", b"rows\n")
-    for ask in (read, size_of_url):
+    for ask in (read, batch_urls.size_of_url):
         with s3_server.failing(lambda asked: rule), pytest.raises(BatchError, match=f"(?s){says}") as caught:
             ask(s3_server.url(key), s3_server.options, stream="crm")
         assert str(caught.value).startswith(f"stream 'crm': batch file '{s3_server.url(key)}' ")
@@ -369,7 +367,7 @@ def test_a_store_that_does_not_give_the_file(s3_server, impatient, key, rule, sa
 
 def test_a_store_that_fails_on_the_way(s3_server, impatient):
     url = s3_server.put("x", bytes(20 << 20))
-    with open_url(url, s3_server.options) as file:
+    with batch_urls.open_url(url, s3_server.options) as file:
         file.read(10)
         with (
             s3_server.failing(lambda asked: "hang up"),
@@ -380,7 +378,7 @@ def test_a_store_that_fails_on_the_way(s3_server, impatient):
 
 def test_a_file_of_a_store_that_is_replaced_on_the_way(s3_server):
     url = s3_server.put("x", bytes(20 << 20))
-    with open_url(url, s3_server.options) as file:
+    with batch_urls.open_url(url, s3_server.options) as file:
         file.read(10)
         s3_server.put("x", b"another" * (3 << 20))
         with pytest.raises(BatchError, match=f"batch file '{url}' can't be read"):
@@ -390,19 +388,21 @@ def test_a_file_of_a_store_that_is_replaced_on_the_way(s3_server):
 def test_a_folder_of_a_store_is_no_file(s3_server):
     s3_server.put("batches/x", b"")
     with pytest.raises(BatchError, match="is no file, but a folder"):
-        open_url(s3_server.url("batches"), s3_server.options)
+        batch_urls.open_url(s3_server.url("batches"), s3_server.options)
 
 
 def test_a_package_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(MissingExtra, match=r"reading s3://bucket/x.jsonl needs the package 's3fs'.*install 's3fs>="):
-        open_url("s3://bucket/x.jsonl?versionId=1")
+        batch_urls.open_url("s3://bucket/x.jsonl?versionId=1")
 
 
 def test_urls_are_shown_without_what_may_be_secret():
     secret = canary("shown")
-    assert shown(f"https://bucket.example/x.jsonl?X-Amz-Signature={secret}") == "https://bucket.example/x.jsonl"
-    assert shown(f"s3://bucket/x?versionId={secret}") == "s3://bucket/x"
-    assert secret not in shown(f"sftp://me:{secret}@host/x")
-    assert shown("file:///a?b") == "file:///a?b" and shown("/a?b") == "/a?b"
-    assert Path(shown("/a b")) == Path("/a b")
+    assert (
+        batch_urls.shown(f"https://bucket.example/x.jsonl?X-Amz-Signature={secret}") == "https://bucket.example/x.jsonl"
+    )
+    assert batch_urls.shown(f"s3://bucket/x?versionId={secret}") == "s3://bucket/x"
+    assert secret not in batch_urls.shown(f"sftp://me:{secret}@host/x")
+    assert batch_urls.shown("file:///a?b") == "file:///a?b" and batch_urls.shown("/a?b") == "/a?b"
+    assert Path(batch_urls.shown("/a b")) == Path("/a b")

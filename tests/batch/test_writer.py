@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from burler.batch import batch_file
-from burler.batch.batch_file import plain
-from burler.batch.writer import BatchWriter
-from burler.batch_config import CSV_DEFAULTS, BatchConfig, Encoding
 from burler.errors import BatchError, BurlerError, MessageError, OutputClosed, StorageError
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Records, Schema, State
+from support.internals import batch_config, batch_file, batch_writer
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
@@ -84,8 +81,8 @@ class Run:
         self.out: list[Any] = []
         self.fail_at: type | None = None
         self.fail_with: Any = StorageError
-        self.writer = BatchWriter(
-            self.storage, BatchConfig(**config), tap="tap-t", emit=self._emit, clock=self.clock, run_id="r"
+        self.writer = batch_writer.BatchWriter(
+            self.storage, batch_config.BatchConfig(**config), tap="tap-t", emit=self._emit, clock=self.clock, run_id="r"
         )
 
     def _emit(self, message: Any) -> None:
@@ -161,7 +158,7 @@ def test_a_file_ends_when_it_is_old_enough():
 
 
 def test_the_message_says_what_the_file_holds():
-    run = Run(encoding=Encoding("jsonl", "gzip", {}, {"level": 1})).schema()
+    run = Run(encoding=batch_config.Encoding("jsonl", "gzip", {}, {"level": 1})).schema()
     run.rows(1, at=NOON + dt.timedelta(seconds=5)).rows(2, 3, at=NOON).writer.close()
     (batch,) = run.batches
     (data,) = run.storage.files.values()
@@ -335,7 +332,7 @@ def test_streams_whose_names_become_alike_keep_files_of_their_own():
 
 
 def test_a_stream_whose_name_is_what_another_one_becomes_keeps_files_of_its_own():
-    other = plain("a/b")
+    other = batch_file.plain("a/b")
     run = Run().schema("a/b").schema(other).rows(1, stream="a/b").rows(2, stream=other)
     run.writer.close()
     assert sorted(run.storage.files.values()) == [b'{"id":1}\n', b'{"id":2}\n']
@@ -359,7 +356,9 @@ def test_the_end_says_what_was_made(caplog: pytest.LogCaptureFixture):
 def test_pages_of_columns_are_cut_into_files_of_so_many_bytes(form: str):
     import pyarrow as pa
 
-    run = Run(encoding=Encoding(form), batch_bytes=10_000).schema(fields={"properties": {"t": {"type": "string"}}})
+    run = Run(encoding=batch_config.Encoding(form), batch_bytes=10_000).schema(
+        fields={"properties": {"t": {"type": "string"}}}
+    )
     table = pa.RecordBatch.from_pylist([{"t": "x" * 1000} for _ in range(100)], schema=run.writer.arrow_schema("s"))
     run.writer.table(ArrowPage("s", table, NOON))
     run.writer.close()
@@ -375,7 +374,7 @@ def test_a_file_that_is_too_old_takes_no_more_rows_where_no_timer_runs():
 
 
 def test_what_could_not_be_kept_is_said_once_not_for_each_file(caplog: pytest.LogCaptureFixture):
-    run = Run(encoding=Encoding("csv", None, dict(CSV_DEFAULTS)), batch_size=1).schema()
+    run = Run(encoding=batch_config.Encoding("csv", None, dict(batch_config.CSV_DEFAULTS)), batch_size=1).schema()
     lines = b'{"id":1,"more":1}\n{"id":2,"more":2}\n'
     with caplog.at_level("WARNING", logger="burler"):
         run.writer.rows("s", lines, 2, NOON)
@@ -428,7 +427,7 @@ KEYED = {"properties": {"id": {"type": "integer"}, "of": {"type": "string"}, "n"
 )
 def test_a_row_that_a_file_can_not_hold_is_named_by_its_key(keys: tuple[str, ...], row: str, start: str):
     """Among others of its page, whose file goes on."""
-    run = Run(encoding=Encoding("csv", None, dict(CSV_DEFAULTS)))
+    run = Run(encoding=batch_config.Encoding("csv", None, dict(batch_config.CSV_DEFAULTS)))
     run.writer.schema(Schema("s", KEYED, keys))
     good = b'{"id":1,"of":"a","n":7}\n'
     with pytest.raises(BatchError) as caught:
@@ -441,5 +440,5 @@ def test_a_row_that_a_file_can_not_hold_is_named_by_its_key(keys: tuple[str, ...
 
 def test_names_that_are_one_in_letters_of_files_stay_apart():
     names = ["a_b", "a/b", "a?b", ".a_b", "x" * 200, "x" * 201, "", "_"]
-    assert len({plain(name) for name in names}) == len(names)
-    assert plain("a_b") == "a_b", "what needs no change is left as it is"
+    assert len({batch_file.plain(name) for name in names}) == len(names)
+    assert batch_file.plain("a_b") == "a_b", "what needs no change is left as it is"

@@ -33,10 +33,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from burler.lake.layout import file_name
-from burler.lake.manifests import document as doc
-from burler.lake.snapshot import FileStats
+from burler.lake import FileStats
 from burler.singer.messages import format_time
+from support.internals import layout
+from support.internals import manifest_document as doc
 
 BAR = 20
 PLANS = {"told": "with a manifest", "listed": "by listing"}  # by the bucket that has the lake
@@ -56,7 +56,7 @@ def manifest_of(files: int) -> tuple[bytes, list[str]]:
     digest = doc.add_schema(document, _LINE)
     for number in range(files):
         first, last = _BEGIN + number * _MINUTE, _BEGIN + number * _MINUTE + dt.timedelta(seconds=59)
-        name = f"{digest}/{file_name(STREAM, first, last)}"
+        name = f"{digest}/{layout.file_name(STREAM, first, last)}"
         stats = FileStats(1000, 300_000, format_time(first), format_time(last), sequence=number + 1, clean=True)
         document["file_stats"][name] = stats.to_wire()
         document["files"].append(name)

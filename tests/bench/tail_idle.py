@@ -73,7 +73,7 @@ def shares(streams: int, interval_ms: int, seconds: float, warm_seconds: float) 
 
 def profile(streams: int, text: str, rounds: int) -> str:
     """The dearest functions of so many rounds without a wait, in this process."""
-    from burler.declare.tap import Tap
+    from burler import Tap
     from burler.testing import FakeClock, run_tap
 
     with Source() as source:

@@ -184,7 +184,7 @@ def test_lake_write_without_stdin(tmp_path: Path):
 
 def test_an_error_of_ours_is_one_line_and_1(tmp_path: Path):
     code = (
-        "from burler.cli import process\nimport click\n"
+        "from support.internals import cli_process as process\nimport click\n"
         "@click.command()\ndef c():\n    raise KeyError('oops')\n"
         "process.start(); process.end(process.click_exit(c, [], 'c'))\n"
     )
@@ -208,7 +208,8 @@ def test_an_error_of_ours_is_one_line_and_1(tmp_path: Path):
 )
 def test_exit_codes(tmp_path: Path, error: str, code: int, level: str):
     source = (
-        "from burler.cli import process\nfrom burler.errors import *\nfrom burler.errors import " + error.split("(")[0]
+        "from support.internals import cli_process as process\nfrom burler.errors import *\nfrom burler.errors import "
+        + error.split("(")[0]
     )
     (tmp_path / "c.py").write_text(
         f"{source}\ndef f():\n    raise {error}\nprocess.start(); process.end(process.exit_on_error(f))\n"

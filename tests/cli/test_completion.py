@@ -14,8 +14,7 @@ import pytest
 from tapprocess import SMALL, burler, environment, write_tap
 
 import burler as package
-from burler.cli import singer_flags
-from burler.cli.main import cli
+from support.internals import cli_main, singer_flags
 
 SCRIPT = SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n"
 BIN = str(Path(sys.executable).parent)
@@ -152,15 +151,15 @@ def test_every_kind_of_file_is_completed():
     """An option that takes a FILE says so to the shell; streams, taps and rules have names to offer."""
     import click
 
-    from burler.cli import completing
+    from support.internals import completing
 
     def walk(command: click.Command) -> list[click.Parameter]:
         below = command.commands.values() if isinstance(command, click.Group) else ()
         return [*command.params, *(param for one in below for param in walk(one))]
 
-    context = click.Context(cli)
+    context = click.Context(cli_main.cli)
     script = singer_flags._command(package.tap("tap-x"))
-    for param in [*walk(cli), *script.params]:
+    for param in [*walk(cli_main.cli), *script.params]:
         if isinstance(param, click.Option) and (param.metavar or "").endswith("FILE"):
             assert [item.type for item in param.shell_complete(context, "")] == ["file"], param.opts
     assert completing.for_metavar("NAME") is None

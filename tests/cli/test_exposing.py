@@ -22,14 +22,11 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from tapprocess import ROOT, environment, write_tap
 
-from burler.cli import exposing as module
-from burler.cli.exposing import exposing
 from burler.errors import MissingExtra, UsageError
-from burler.runtime import logs
-from burler.runtime.clock import FakeClock
-from burler.runtime.tail_watch import TailWatch
-from burler.settings import Settings
-from burler.testing import canary
+from burler.testing import FakeClock, canary
+from support import internals
+from support.internals import exposing, logs, tail_watch
+from support.internals import exposing as module
 
 LABELS = {"tap": "tap-crm", "stream": "orders"}
 
@@ -40,8 +37,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def watch(clock: FakeClock) -> TailWatch:
-    made = TailWatch(clock, [("orders", "poll"), ("users", "full")])
+def watch(clock: FakeClock) -> tail_watch.TailWatch:
+    made = tail_watch.TailWatch(clock, [("orders", "poll"), ("users", "full")])
     made.round_began("orders")
     made.rows("orders", 12, "2025-12-31T23:59:57Z")
     made.round_ended("orders", rows={"orders": 12}, repeated=2, seconds=0.5, status="succeeded", next_at=8.0)
@@ -89,8 +86,8 @@ def wait_for(done: Callable[[], bool], seconds: float = 30) -> None:
 # ---- on a port -----------------------------------------------------------------------------------
 
 
-def test_the_numbers_of_a_run(watch: TailWatch, port: int):
-    with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
+def test_the_numbers_of_a_run(watch: tail_watch.TailWatch, port: int):
+    with exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"):
         found = fetch(port)
     orders, users = ("tap-crm", "orders"), ("tap-crm", "users")
     ours = {key: value for key, value in found.items() if key[0].startswith("burler_")}
@@ -126,8 +123,8 @@ def test_the_numbers_of_a_run(watch: TailWatch, port: int):
     assert [name for name, kind, _ in told if kind == "summary"] == ["burler_poll_duration_seconds"]
 
 
-def test_counters_only_grow_and_the_lag_follows_the_clock(watch: TailWatch, clock: FakeClock, port: int):
-    with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
+def test_counters_only_grow_and_the_lag_follows_the_clock(watch: tail_watch.TailWatch, clock: FakeClock, port: int):
+    with exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"):
         before = fetch(port)
         watch.rows("orders", 3, None)
         clock.advance(20)
@@ -137,18 +134,18 @@ def test_counters_only_grow_and_the_lag_follows_the_clock(watch: TailWatch, cloc
     assert all(after[key] >= before[key] for key in before if key[0].endswith("_total"))
 
 
-def test_a_stream_whose_bookmark_is_a_number_has_no_lag(watch: TailWatch, port: int):
+def test_a_stream_whose_bookmark_is_a_number_has_no_lag(watch: tail_watch.TailWatch, port: int):
     watch.rows("ids", 1, 17)
-    with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
+    with exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"):
         found = fetch(port)
     assert ("burler_bookmark_lag_seconds", ("tap-crm", "ids")) not in found
     assert found["burler_records_total", ("tap-crm", "ids")] == 1
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="asks Linux who listens")
-def test_nobody_else_on_the_network_can_ask(watch: TailWatch, port: int):
+def test_nobody_else_on_the_network_can_ask(watch: tail_watch.TailWatch, port: int):
     others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
-    with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
+    with exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"):
         listening = listeners(port)
         for address in others:
             if not str(address).startswith("127."):
@@ -164,22 +161,22 @@ def listeners(port: int) -> set[str]:
     return {address for address, number, state in sockets if int(number, 16) == port and state == "0A"}
 
 
-def test_a_port_that_is_taken_is_one_clear_error(watch: TailWatch):
+def test_a_port_that_is_taken_is_one_clear_error(watch: tail_watch.TailWatch):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         taken = other.getsockname()[1]
         with (
             pytest.raises(UsageError, match=rf"metrics_port {taken}: .*127\.0\.0\.1:{taken}: Address already in use"),
-            exposing(watch, Settings(metrics_port=taken), tap_id="tap-crm"),
+            exposing.exposing(watch, internals.settings.Settings(metrics_port=taken), tap_id="tap-crm"),
         ):
             raise AssertionError("it goes on")
 
 
-def test_the_port_is_free_again_at_once(watch: TailWatch, port: int):
+def test_the_port_is_free_again_at_once(watch: tail_watch.TailWatch, port: int):
     for _ in range(3):
         begun = time.monotonic()
-        with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
+        with exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"):
             fetch(port)
         with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), timeout=5):
             pass
@@ -188,8 +185,8 @@ def test_the_port_is_free_again_at_once(watch: TailWatch, port: int):
     assert left == []
 
 
-def test_a_client_that_says_nothing_holds_up_nobody(watch: TailWatch, port: int):
-    with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
+def test_a_client_that_says_nothing_holds_up_nobody(watch: tail_watch.TailWatch, port: int):
+    with exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"):
         silent = socket.create_connection(("127.0.0.1", port), timeout=10)
         assert fetch(port)
     silent.close()
@@ -199,12 +196,12 @@ def test_a_client_that_says_nothing_holds_up_nobody(watch: TailWatch, port: int)
 
 
 def test_the_file_is_written_at_once_now_and_then_and_at_the_end(
-    watch: TailWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    watch: tail_watch.TailWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(module, "FILE_SECONDS", 0.02)
     path = tmp_path / "crm.prom"
     key = ("burler_records_total", ("tap-crm", "orders"))
-    with exposing(watch, Settings(metrics_file=str(path)), tap_id="tap-crm"):
+    with exposing.exposing(watch, internals.settings.Settings(metrics_file=str(path)), tap_id="tap-crm"):
         wait_for(path.exists)
         assert numbers_of(path.read_text())[key] == 12
         watch.rows("orders", 1, None)
@@ -217,11 +214,11 @@ def test_the_file_is_written_at_once_now_and_then_and_at_the_end(
     assert [one.name for one in tmp_path.iterdir()] == ["crm.prom"]
 
 
-def test_whoever_reads_sees_a_whole_file(watch: TailWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_whoever_reads_sees_a_whole_file(watch: tail_watch.TailWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "FILE_SECONDS", 0.0)
     path = tmp_path / "crm.prom"
     sizes = set()
-    with exposing(watch, Settings(metrics_file=str(path)), tap_id="tap-crm"):
+    with exposing.exposing(watch, internals.settings.Settings(metrics_file=str(path)), tap_id="tap-crm"):
         wait_for(path.exists)
         for n in range(100):
             watch.rows(f"stream_{n}", 1, None)
@@ -231,7 +228,11 @@ def test_whoever_reads_sees_a_whole_file(watch: TailWatch, tmp_path: Path, monke
 
 @pytest.mark.parametrize("trouble", ["no folder", "a folder in its place"])
 def test_a_file_that_can_no_longer_be_written_is_one_warning(
-    watch: TailWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, trouble: str
+    watch: tail_watch.TailWatch,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    trouble: str,
 ):
     monkeypatch.setattr(module, "FILE_SECONDS", 0.01)
     folder, path = tmp_path / "metrics", tmp_path / "metrics" / "crm.prom"
@@ -242,7 +243,7 @@ def test_a_file_that_can_no_longer_be_written_is_one_warning(
 
     with (
         caplog.at_level(logging.INFO, logger="burler"),
-        exposing(watch, Settings(metrics_file=str(path)), tap_id="tap-crm"),
+        exposing.exposing(watch, internals.settings.Settings(metrics_file=str(path)), tap_id="tap-crm"),
     ):
         wait_for(path.exists)
         # It is written all the while: the folder goes at once, and the file may be there again before a folder is.
@@ -267,11 +268,13 @@ def test_a_file_that_can_no_longer_be_written_is_one_warning(
 
 
 @pytest.mark.parametrize("name", ["missing/crm.prom", ".", ""])
-def test_a_file_that_can_never_be_written_ends_the_run_before_it_begins(watch: TailWatch, tmp_path: Path, name: str):
+def test_a_file_that_can_never_be_written_ends_the_run_before_it_begins(
+    watch: tail_watch.TailWatch, tmp_path: Path, name: str
+):
     path = str(tmp_path / name) if name else ""
     with (
         pytest.raises(UsageError, match="metrics_file"),
-        exposing(watch, Settings(metrics_file=path), tap_id="tap-crm"),
+        exposing.exposing(watch, internals.settings.Settings(metrics_file=path), tap_id="tap-crm"),
     ):
         raise AssertionError("it goes on")
 
@@ -283,12 +286,12 @@ def test_no_secret_is_in_a_label(clock: FakeClock, port: int):
     password = canary("password")
     logs.hide({"password": password})
     try:
-        watch = TailWatch(clock, [(f"a{password}", "poll"), ("b", "poll"), (f"a{password}", "poll")])
+        watch = tail_watch.TailWatch(clock, [(f"a{password}", "poll"), ("b", "poll"), (f"a{password}", "poll")])
         watch.rows(f"{password}", 1, f"{password}")
         watch.rows(f"x{password}", 2, None)
         watch.failed("b", ValueError(password), failures=1, wait_seconds=1.0)
         with (
-            exposing(watch, Settings(metrics_port=port), tap_id=f"tap-{password}"),
+            exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id=f"tap-{password}"),
             urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer,
         ):
             text = answer.read().decode()
@@ -304,8 +307,8 @@ def test_names_that_are_the_same_without_their_secrets_stay_apart(clock: FakeClo
     one, other = canary("first password"), canary("second password")
     logs.hide({"password": one, "token": other})
     try:
-        watch = TailWatch(clock, [(f"s-{one}", "poll"), (f"s-{other}", "poll")])
-        with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
+        watch = tail_watch.TailWatch(clock, [(f"s-{one}", "poll"), (f"s-{other}", "poll")])
+        with exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"):
             found = fetch(port)
     finally:
         logs.hide({})
@@ -314,15 +317,15 @@ def test_names_that_are_the_same_without_their_secrets_stay_apart(clock: FakeClo
 
 def test_names_may_hold_anything(clock: FakeClock, port: int):
     names = ['a "quoted" \\ one', "two\nlines", "Zürich", "", "{x=1}"]
-    watch = TailWatch(clock, [(name, "poll") for name in names])
-    with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
+    watch = tail_watch.TailWatch(clock, [(name, "poll") for name in names])
+    with exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"):
         found = fetch(port)
     assert [labels[1] for name, labels in found if name == "burler_records_total"] == names
 
 
-def test_names_of_metrics_are_as_prometheus_wants_them(watch: TailWatch, port: int):
+def test_names_of_metrics_are_as_prometheus_wants_them(watch: tail_watch.TailWatch, port: int):
     with (
-        exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"),
+        exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"),
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer,
     ):
         families = list(text_string_to_metric_families(answer.read().decode()))
@@ -334,7 +337,7 @@ def test_names_of_metrics_are_as_prometheus_wants_them(watch: TailWatch, port: i
 
 
 def test_without_the_package_the_error_says_how_to_install_it(
-    watch: TailWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    watch: tail_watch.TailWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     real = importlib.import_module
 
@@ -344,10 +347,13 @@ def test_without_the_package_the_error_says_how_to_install_it(
         return real(name, *given)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with exposing(watch, Settings(tail=True), tap_id="tap-crm"):
+    with exposing.exposing(watch, internals.settings.Settings(tail=True), tap_id="tap-crm"):
         pass  # not asked for
-    settings = Settings(metrics_file=str(tmp_path / "crm.prom"))
-    with pytest.raises(MissingExtra, match="install 'prometheus-client>="), exposing(watch, settings, tap_id="tap-crm"):
+    settings = internals.settings.Settings(metrics_file=str(tmp_path / "crm.prom"))
+    with (
+        pytest.raises(MissingExtra, match="install 'prometheus-client>="),
+        exposing.exposing(watch, settings, tap_id="tap-crm"),
+    ):
         raise AssertionError("it goes on")
     assert list(tmp_path.iterdir()) == []
 
@@ -434,8 +440,8 @@ def test_a_tail_whose_port_is_taken_writes_no_message(tmp_path: Path):
 PAGE = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8").partition("### With Prometheus")[2]
 
 
-def test_the_docs_name_every_metric_and_no_other(watch: TailWatch, port: int):
-    with exposing(watch, Settings(metrics_port=port), tap_id="tap-crm"):
+def test_the_docs_name_every_metric_and_no_other(watch: tail_watch.TailWatch, port: int):
+    with exposing.exposing(watch, internals.settings.Settings(metrics_port=port), tap_id="tap-crm"):
         there = {name for name, _ in fetch(port) if name.startswith("burler_")}
     named = set(re.findall(r"`(burler_\w+)`", module.markdown_table()))
     assert {re.sub(r"(_duration_seconds)_(count|sum)$", r"\1", name) for name in there} == named

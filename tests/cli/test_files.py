@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from tapprocess import PYTHON, SMALL, Ended, burler, environment, write_tap
 
-from burler.cli.common import state_file
 from burler.errors import StateError
+from support.internals import cli_common
 
 
 @pytest.fixture(autouse=True)
@@ -163,14 +163,14 @@ def test_an_out_file_that_fails_later_ends_the_run_before_the_state_line(tmp_pat
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "state.json"
     path.write_text("old")
-    write = state_file(str(path))
+    write = cli_common.state_file(str(path))
     monkeypatch.setattr(os, "fsync", lambda fd: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(Exception, match="No space left"):
         write({"x": 1})
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir() if "state" in p.name] == ["state.json"]
     with pytest.raises(StateError):
-        state_file(str(tmp_path / "no" / "state.json"))
+        cli_common.state_file(str(tmp_path / "no" / "state.json"))
 
 
 def test_a_kill_never_leaves_half_a_file_nor_one_ahead_of_the_rows(tmp_path: Path):

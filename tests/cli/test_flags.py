@@ -14,9 +14,11 @@ from click.testing import CliRunner
 from tapprocess import Ended, burler, python, write_tap
 
 import burler as package
-from burler.cli import flags, main, running, singer_flags
 from burler.errors import ConfigError
-from burler.settings import Settings
+from support.internals import cli_flags as flags
+from support.internals import cli_main as main
+from support.internals import cli_running as running
+from support.internals import settings, singer_flags
 
 TAIL = [
     "tail",
@@ -70,7 +72,7 @@ def _given(monkeypatch: pytest.MonkeyPatch, own_script: bool, *args: str) -> dic
     else:
         done = CliRunner().invoke(main.cli, ["run", "tap_flags.py", *args])
     assert done.exit_code == 0, (done.output, done.exception)
-    assert set(Settings.__dataclass_fields__) & set(seen[0]) == {"lake_options"}  # JSON or a file: not a flag
+    assert set(settings.Settings.__dataclass_fields__) & set(seen[0]) == {"lake_options"}  # JSON or a file: not a flag
     return dict(seen[0]["flags"])
 
 
@@ -90,9 +92,11 @@ def test_every_setting_of_tail_is_an_option_of_both_commands(monkeypatch: pytest
 
 
 def test_what_an_option_says_comes_before_environment_and_config():
-    below = Settings(tail=True, tail_max_retries=3, metrics_port=9000, tail_retry=False)
+    below = settings.Settings(tail=True, tail_max_retries=3, metrics_port=9000, tail_retry=False)
     given = {"tail": False, "tail_max_retries": "forever", "metrics_port": "none", "tail_max_seconds": "2.5"}
-    assert flags.with_flags(below, given) == Settings(tail_max_retries=None, tail_retry=False, tail_max_seconds=2.5)
+    assert flags.with_flags(below, given) == settings.Settings(
+        tail_max_retries=None, tail_retry=False, tail_max_seconds=2.5
+    )
     assert flags.with_flags(below, {}) == below
     with pytest.raises(ConfigError) as caught:
         flags.with_flags(below, {"tail_max_rounds": "0", "metrics_port": "x"})
@@ -150,7 +154,7 @@ def test_help_has_the_options_of_tail_under_a_heading_with_units_and_defaults(tm
         "--acknowledge-state-file FILE",
     ):
         assert line in shown
-    for item in dataclasses.fields(Settings):
+    for item in dataclasses.fields(settings.Settings):
         assert item.name in TAIL or item.name.replace("_", "-") in text or f"\n  {item.name} " in below
 
 
@@ -180,26 +184,29 @@ def test_a_bad_interval_in_a_catalog_is_told_before_the_first_message(tmp_path: 
 
 
 def test_what_counts_in_a_tail_run_only_is_told_where_there_is_none():
-    assert flags.remarks(Settings(), {}) == []
-    assert flags.remarks(Settings(tail=True, tail_max_rounds=3), {"tail_max_rounds": "3"}) == []
+    assert flags.remarks(settings.Settings(), {}) == []
+    assert flags.remarks(settings.Settings(tail=True, tail_max_rounds=3), {"tail_max_rounds": "3"}) == []
     # A config that serves both kinds of runs is not remarked upon ...
-    assert flags.remarks(Settings(new_record_polling_interval_ms=5, tail_drain=True, tail_max_retries=None), {}) == []
+    assert (
+        flags.remarks(settings.Settings(new_record_polling_interval_ms=5, tail_drain=True, tail_max_retries=None), {})
+        == []
+    )
     # ... but who bounds a run expects it to be one, and who types an option wants an effect.
-    assert flags.remarks(Settings(tail_max_rounds=3, tail_max_seconds=2.0), {}) == [
+    assert flags.remarks(settings.Settings(tail_max_rounds=3, tail_max_seconds=2.0), {}) == [
         "setting 'tail_max_rounds', setting 'tail_max_seconds': without effect in a run without tail. "
         "Add --tail, or leave it out."
     ]
-    assert flags.remarks(Settings(new_record_polling_interval_ms=5), {"new_record_polling_interval_ms": "5"}) == [
-        "--new-record-polling-interval-ms: without effect in a run without tail. Add --tail, or leave it out."
-    ]
-    assert flags.remarks(Settings(metrics_port=9000), {}) == []
-    assert flags.remarks(Settings(page_max_rows=5), {"ignore_source_state": True, "tail": False}) == []
+    assert flags.remarks(
+        settings.Settings(new_record_polling_interval_ms=5), {"new_record_polling_interval_ms": "5"}
+    ) == ["--new-record-polling-interval-ms: without effect in a run without tail. Add --tail, or leave it out."]
+    assert flags.remarks(settings.Settings(metrics_port=9000), {}) == []
+    assert flags.remarks(settings.Settings(page_max_rows=5), {"ignore_source_state": True, "tail": False}) == []
 
 
 def test_retries_that_are_off_and_counted_are_told():
-    assert len(flags.remarks(Settings(tail=True, tail_retry=False, tail_max_retries=None), {})) == 1
-    assert flags.remarks(Settings(tail=True, tail_retry=False), {}) == []
-    assert flags.remarks(Settings(tail=False, tail_retry=False, tail_max_retries=3), {}) == []
+    assert len(flags.remarks(settings.Settings(tail=True, tail_retry=False, tail_max_retries=None), {})) == 1
+    assert flags.remarks(settings.Settings(tail=True, tail_retry=False), {}) == []
+    assert flags.remarks(settings.Settings(tail=False, tail_retry=False, tail_max_retries=3), {}) == []
 
 
 def _run(folder: Path, *args: str, **env: str) -> Ended:
@@ -271,6 +278,6 @@ def test_a_tap_that_confirms_itself_is_told_on_stdout_and_not_with_a_lake(tmp_pa
 def test_what_makes_sense_is_not_remarked_upon(caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.INFO):
         asked = running.Asked(flags={"tail": True, "tail_max_rounds": "3"})
-        got = running._of_this_run(package.tap("tap-x"), Settings(), asked)
-    assert got == Settings(tail=True, tail_max_rounds=3)
+        got = running._of_this_run(package.tap("tap-x"), settings.Settings(), asked)
+    assert got == settings.Settings(tail=True, tail_max_rounds=3)
     assert caplog.records == []

@@ -10,9 +10,7 @@ import click
 import pytest
 
 import burler
-from burler.cli import singer_flags
-from burler.cli.helping import OPTIONS, Command, first_sentence
-from burler.cli.main import cli
+from support.internals import cli_main, helping, singer_flags
 
 LONG = 10  # options
 
@@ -25,7 +23,7 @@ def walk(command: click.Command, *words: str) -> Iterator[tuple[str, click.Comma
 
 
 SCRIPT = singer_flags._command(burler.tap("tap-crm"))
-ALL = {**dict(walk(cli, "burler")), "tap-crm": SCRIPT}
+ALL = {**dict(walk(cli_main.cli, "burler")), "tap-crm": SCRIPT}
 every = pytest.mark.parametrize("name", ALL)
 
 
@@ -73,8 +71,8 @@ def parse(call: list[str]) -> click.Context:
     """
     if call[0] == "tap-crm":
         return SCRIPT.make_context(call[0], call[1:])
-    command: click.Command = cli
-    found = click.Context(cli, info_name="burler")
+    command: click.Command = cli_main.cli
+    found = click.Context(cli_main.cli, info_name="burler")
     words = call[1:]
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         name, one, words = command.resolve_command(found, words)
@@ -87,7 +85,7 @@ def parse(call: list[str]) -> click.Context:
 
 @every
 def test_it_opens_with_a_sentence(name: str):
-    text = first_sentence(ALL[name])
+    text = helping.first_sentence(ALL[name])
     assert re.fullmatch(r"[A-Z].{10,130}\.", text), text
 
 
@@ -127,13 +125,13 @@ def test_defaults_are_shown(name: str):
 @every
 def test_a_long_help_has_headings(name: str):
     command = ALL[name]
-    if isinstance(command, Command):
+    if isinstance(command, helping.Command):
         sections = command.sections(context(name))
         assert sum(map(len, sections.values())) == len(command.get_params(context(name))) - len(
             [one for one in command.params if isinstance(one, click.Argument)]
         )
         if len(command.params) > LONG:
-            assert len(sections) > 2 and len(sections.get(OPTIONS, ())) < LONG
+            assert len(sections) > 2 and len(sections.get(helping.OPTIONS, ())) < LONG
 
 
 @every
@@ -149,10 +147,8 @@ def test_exit_codes_stand_where_they_differ(name: str):
 
 
 def test_defaults_that_are_said_in_words_are_those_of_the_code():
-    from burler.batch_config import BatchConfig
-    from burler.lake.care.compacting import BELOW_BYTES
-    from burler.lake.locking.lock import LockSettings
-    from burler.target.roll import RollSettings
+    from burler.lake import LockSettings, RollSettings
+    from support.internals import batch_config, compacting
 
     def shown(command: str) -> dict[str, object]:
         return {str(one.name): one.show_default for one in options(ALL[f"burler {command}"])}
@@ -164,8 +160,8 @@ def test_defaults_that_are_said_in_words_are_those_of_the_code():
     assert (write["max_file_age_seconds"], write["max_open_files"]) == ("60", "100")
     assert (lock.ttl_seconds, lock.timeout_seconds) == (300, 600)
     assert (write["lock_ttl_seconds"], write["lock_timeout_seconds"]) == ("300", "600")
-    assert (BELOW_BYTES, shown("lake compact")["below_bytes"]) == (64 << 20, "64MiB")
-    batch, pack = BatchConfig(), shown("batch pack")
+    assert (compacting.BELOW_BYTES, shown("lake compact")["below_bytes"]) == (64 << 20, "64MiB")
+    batch, pack = batch_config.BatchConfig(), shown("batch pack")
     assert (batch.batch_size, batch.batch_age_seconds) == (100_000, 60)
     assert (pack["batch_size"], pack["batch_age_seconds"], pack["batch_bytes"]) == ("100000", "60", "128MiB")
     assert batch.batch_bytes == 128 << 20

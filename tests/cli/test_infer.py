@@ -14,8 +14,8 @@ from tapprocess import Ended, environment, python, without_times, write_tap
 
 # The command as the user types it: python -m burler infer
 CODE = (
-    "from burler.cli.main import cli, main\n"
-    "from burler.cli.infer import infer\n"
+    "from support.internals import cli_main; cli, main = cli_main.cli, cli_main.main\n"
+    "from support.internals import cli_infer; infer = cli_infer.infer\n"
     "if 'infer' not in cli.commands:\n"
     "    cli.add_command(infer)\n"
     "main()\n"

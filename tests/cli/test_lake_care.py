@@ -12,10 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from burler.cli.lake_care import COMMANDS
-from burler.cli.lake_tables import age, plain, size
-from burler.cli.sizes import SizeType
-from burler.lake.care.findings import Kind
+from support.internals import cli_lake_care, cli_lake_tables, cli_sizes, findings
 
 LINES = (
     '{"type":"SCHEMA","stream":"users","schema":{"type":"object","properties":{"id":{"type":"integer"}}},'
@@ -151,8 +148,8 @@ def test_the_snippet_of_the_docs_runs() -> None:
 
 def test_the_docs_name_every_finding_and_command() -> None:
     page = (Path(__file__).parents[2] / "docs" / "lake-care.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `([a-z ]+)` \|", page, re.MULTILINE)) == set(get_args(Kind))
-    assert set(re.findall(r"^## ([a-z]+)$", page, re.MULTILINE)) == {command.name for command in COMMANDS}
+    assert set(re.findall(r"^\| `([a-z ]+)` \|", page, re.MULTILINE)) == set(get_args(findings.Kind))
+    assert set(re.findall(r"^## ([a-z]+)$", page, re.MULTILINE)) == {command.name for command in cli_lake_care.COMMANDS}
 
 
 def test_sizes_have_units(lake: Path) -> None:
@@ -161,7 +158,7 @@ def test_sizes_have_units(lake: Path) -> None:
         done = burler("compact", lake, "--below-bytes", given)
         assert done.returncode == 2
         assert "is no size" in done.stderr and "64MiB" in done.stderr
-    convert = SizeType().convert
+    convert = cli_sizes.SizeType().convert
     assert [convert(text, None, None) for text in ("7", "1_000", "64MiB", "500kb", "1.5 KiB", "2GB")] == [
         7, 1000, 64 * 2**20, 500_000, 1536, 2 * 10**9,
     ]  # fmt: skip
@@ -185,15 +182,15 @@ def test_a_link_must_be_an_address(lake: Path) -> None:
 
 
 def test_texts_of_others_are_one_harmless_line() -> None:
-    assert plain("a\x1b[31mb\u202ec\nd") == "a\\x1b[31mb\\u202ec\n  d"
+    assert cli_lake_tables.plain("a\x1b[31mb\u202ec\nd") == "a\\x1b[31mb\\u202ec\n  d"
 
 
 def test_sizes_and_ages_in_words() -> None:
     numbers = (None, 0, 999, 1024, 1536, 10**6, 31_000_000, 2**50)
-    assert list(map(size, numbers)) == [
+    assert list(map(cli_lake_tables.size, numbers)) == [
         "?", "0 bytes", "999 bytes", "1 KiB", "1.5 KiB", "977 KiB", "30 MiB", "1 PiB",
     ]  # fmt: skip
-    assert [age(seconds) for seconds in (-1, 1, 60, 7200, 9 * 86_400)] == [
+    assert [cli_lake_tables.age(seconds) for seconds in (-1, 1, 60, 7200, 9 * 86_400)] == [
         "0 seconds", "1 second", "1 minute", "2 hours", "9 days",
     ]  # fmt: skip
 

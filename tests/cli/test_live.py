@@ -20,26 +20,24 @@ import pytest
 from tapprocess import environment, write_tap
 from terminals import Terminal
 
-from burler.cli import live as module
-from burler.cli import live_painters
-from burler.cli.live import Display, is_wanted, live
-from burler.runtime.clock import FakeClock
-from burler.runtime.report_frame import frame
-from burler.runtime.report_line import Line
-from burler.runtime.tail_watch import TailWatch
+from burler.testing import FakeClock
+from support.internals import cli_live, live_painters, report_frame, report_line, tail_watch
+from support.internals import cli_live as module
 
 find_spec = importlib.util.find_spec
 
 
-def lines_of(watch: TailWatch):
+def lines_of(watch: tail_watch.TailWatch):
     """The table of a tail, as ``live`` draws it."""
-    return lambda width, height: frame("tap-crm", watch.snapshot(), watch.totals(), width=width, height=height)
+    return lambda width, height: report_frame.frame(
+        "tap-crm", watch.snapshot(), watch.totals(), width=width, height=height
+    )
 
 
 @pytest.fixture
-def watch() -> TailWatch:
+def watch() -> tail_watch.TailWatch:
     clock = FakeClock()
-    made = TailWatch(clock, [("orders", "poll"), ("users", "poll")])
+    made = tail_watch.TailWatch(clock, [("orders", "poll"), ("users", "poll")])
     made.rows("orders", 12, "2025-12-31T23:59:57Z")
     made.failed("users", ValueError("no luck"), failures=2, wait_seconds=8.0)
     return made
@@ -80,12 +78,12 @@ def handlers_of(terminal: Terminal) -> list[logging.Handler]:
 
 
 @contextlib.contextmanager
-def showing(watch: TailWatch, terminal: Terminal, *, stdout_on_terminal: bool = False) -> Iterator[None]:
+def showing(watch: tail_watch.TailWatch, terminal: Terminal, *, stdout_on_terminal: bool = False) -> Iterator[None]:
     """As while a tap runs. Not in a fixture: pytest has a stderr of its own for each phase of a test."""
     (handler,) = handlers_of(terminal)
     with contextlib.redirect_stderr(terminal.file), contextlib.redirect_stdout(terminal.file):
         try:
-            with live(watch, "tap-crm", stdout_on_terminal=stdout_on_terminal):
+            with cli_live.live(watch, "tap-crm", stdout_on_terminal=stdout_on_terminal):
                 yield
         finally:
             assert sys.stderr is sys.stdout is terminal.file
@@ -116,7 +114,7 @@ HEAD = "tap-crm: 2 streams, 1 failing, 12 rows, 12/s, no STATE yet, 3.0 s behind
 # ---- what stands there ---------------------------------------------------------------------------
 
 
-def test_a_table_below_the_log(terminal: Terminal, watch: TailWatch):
+def test_a_table_below_the_log(terminal: Terminal, watch: tail_watch.TailWatch):
     with showing(watch, terminal):
         log("one")
         shown = terminal.wait(lambda lines: len(lines) == 7)
@@ -133,7 +131,9 @@ def test_a_table_below_the_log(terminal: Terminal, watch: TailWatch):
         terminal.wait(lambda lines: "30 rows" in lines[2])
 
 
-def test_one_line_below_the_log_without_rich(terminal: Terminal, watch: TailWatch, monkeypatch: pytest.MonkeyPatch):
+def test_one_line_below_the_log_without_rich(
+    terminal: Terminal, watch: tail_watch.TailWatch, monkeypatch: pytest.MonkeyPatch
+):
     hide_rich(monkeypatch)
     with showing(watch, terminal):
         log("one")
@@ -145,7 +145,7 @@ def test_one_line_below_the_log_without_rich(terminal: Terminal, watch: TailWatc
     assert b"\x1b" not in terminal.raw
 
 
-def test_it_is_gone_at_the_end_and_the_log_goes_on(terminal: Terminal, watch: TailWatch, painted: str):
+def test_it_is_gone_at_the_end_and_the_log_goes_on(terminal: Terminal, watch: tail_watch.TailWatch, painted: str):
     with showing(watch, terminal):
         log("one")
         terminal.wait(lambda lines: HEAD in lines)
@@ -155,7 +155,7 @@ def test_it_is_gone_at_the_end_and_the_log_goes_on(terminal: Terminal, watch: Ta
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_it_is_gone_when_the_run_ends_with_an_error(
-    terminal: Terminal, watch: TailWatch, painted: str, error: type[BaseException]
+    terminal: Terminal, watch: tail_watch.TailWatch, painted: str, error: type[BaseException]
 ):
     with pytest.raises(error), showing(watch, terminal):
         terminal.wait(lambda lines: HEAD in lines)
@@ -164,7 +164,7 @@ def test_it_is_gone_when_the_run_ends_with_an_error(
 
 
 def test_the_cursor_is_never_hidden_and_stands_at_the_beginning_of_a_line(
-    terminal: Terminal, watch: TailWatch, painted: str
+    terminal: Terminal, watch: tail_watch.TailWatch, painted: str
 ):
     """Nobody would bring it back after a SIGKILL; and what others write begins at the beginning."""
     with showing(watch, terminal):
@@ -173,7 +173,7 @@ def test_the_cursor_is_never_hidden_and_stands_at_the_beginning_of_a_line(
     assert b"\x1b[?25" not in terminal.raw
 
 
-def test_all_that_python_writes_to_stderr_stands_above(terminal: Terminal, watch: TailWatch, painted: str):
+def test_all_that_python_writes_to_stderr_stands_above(terminal: Terminal, watch: tail_watch.TailWatch, painted: str):
     with showing(watch, terminal):
         print("of the", end=" ")
         print("tap")
@@ -185,7 +185,7 @@ def test_all_that_python_writes_to_stderr_stands_above(terminal: Terminal, watch
     assert terminal.over() == ["of the tap", "two", "lines", "half a line"]
 
 
-def test_lines_of_the_log_are_not_cut(terminal: Terminal, watch: TailWatch, painted: str):
+def test_lines_of_the_log_are_not_cut(terminal: Terminal, watch: tail_watch.TailWatch, painted: str):
     long = "word " * 60
     with showing(watch, terminal):
         log(long + "[bold]:smile:")
@@ -196,7 +196,7 @@ def test_lines_of_the_log_are_not_cut(terminal: Terminal, watch: TailWatch, pain
     ]
 
 
-def test_threads_may_log_at_once(terminal: Terminal, watch: TailWatch, painted: str):
+def test_threads_may_log_at_once(terminal: Terminal, watch: tail_watch.TailWatch, painted: str):
     def tell(name: str) -> None:
         for n in range(100):
             log(f"{name} {n}")
@@ -211,7 +211,7 @@ def test_threads_may_log_at_once(terminal: Terminal, watch: TailWatch, painted: 
     assert sorted(terminal.over()) == sorted(f"INFO {name} {n}" for name in "abc" for n in range(100))
 
 
-def test_of_more_streams_than_lines_the_worst_are_shown(terminal: Terminal, watch: TailWatch):
+def test_of_more_streams_than_lines_the_worst_are_shown(terminal: Terminal, watch: tail_watch.TailWatch):
     for n in range(60):
         watch.rows(f"stream_{n}", 1, None)
     with showing(watch, terminal):
@@ -220,7 +220,7 @@ def test_of_more_streams_than_lines_the_worst_are_shown(terminal: Terminal, watc
         assert shown[3].startswith("users  ")
 
 
-def test_a_terminal_that_changes_its_size(terminal: Terminal, watch: TailWatch, painted: str):
+def test_a_terminal_that_changes_its_size(terminal: Terminal, watch: tail_watch.TailWatch, painted: str):
     with showing(watch, terminal):
         terminal.wait(lambda lines: HEAD in lines)
         for columns, lines in ((60, 24), (40, 6), (100, 3), (200, 50)):
@@ -235,19 +235,19 @@ def test_a_narrower_terminal_keeps_no_second_halves(terminal: Terminal):
     """Most terminals break lines in two when they become narrower; rich does not know of it."""
     painter = live_painters.RichTable(terminal.file)
     painter.above("INFO one")
-    painter.draw([Line("x" * 95), Line("y" * 40), Line("z" * 120)], 100, 24)
+    painter.draw([report_line.Line("x" * 95), report_line.Line("y" * 40), report_line.Line("z" * 120)], 100, 24)
     terminal.wait(lambda lines: len(lines) == 4)
     narrow, before = terminal.screen, len(terminal.raw)
     narrow.narrow(30)
     assert len(narrow.text) == 1 + 4 + 2 + 4
-    painter.draw([Line("x" * 29), Line("y" * 29), Line("z" * 29)], 30, 24)
+    painter.draw([report_line.Line("x" * 29), report_line.Line("y" * 29), report_line.Line("z" * 29)], 30, 24)
     painter.close()
     terminal.over()
     narrow.feed(terminal.raw[before:].decode())
     assert narrow.text == ["INFO one"]
 
 
-def test_colours_only_where_they_are_wanted(watch: TailWatch, monkeypatch: pytest.MonkeyPatch):
+def test_colours_only_where_they_are_wanted(watch: tail_watch.TailWatch, monkeypatch: pytest.MonkeyPatch):
     for plain in (False, True):
         terminal = Terminal()
         with stderr_is(terminal, monkeypatch):
@@ -266,13 +266,13 @@ def test_colours_only_where_they_are_wanted(watch: TailWatch, monkeypatch: pytes
     ("name", "value"), [("TERM", "dumb"), ("LOGGING_CONF_FILE", "logging.conf")], ids=["dumb", "redirected"]
 )
 def test_nothing_is_drawn_where_the_environment_says_so(
-    terminal: Terminal, watch: TailWatch, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+    terminal: Terminal, watch: tail_watch.TailWatch, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ):
     monkeypatch.setenv(name, value)
     nothing_is_drawn(terminal, watch)
 
 
-def nothing_is_drawn(terminal: Terminal, watch: TailWatch, **given: bool) -> None:
+def nothing_is_drawn(terminal: Terminal, watch: tail_watch.TailWatch, **given: bool) -> None:
     with showing(watch, terminal, **given):
         assert sys.stderr is terminal.file
         time.sleep(0.1)
@@ -280,25 +280,25 @@ def nothing_is_drawn(terminal: Terminal, watch: TailWatch, **given: bool) -> Non
     assert terminal.over() == ["WARNING one"]
 
 
-def test_nothing_is_drawn_where_the_log_is_not_wanted(terminal: Terminal, watch: TailWatch):
+def test_nothing_is_drawn_where_the_log_is_not_wanted(terminal: Terminal, watch: tail_watch.TailWatch):
     logging.getLogger("burler").setLevel(logging.WARNING)
     nothing_is_drawn(terminal, watch)
 
 
-def test_nothing_is_drawn_between_messages(terminal: Terminal, watch: TailWatch):
+def test_nothing_is_drawn_between_messages(terminal: Terminal, watch: tail_watch.TailWatch):
     nothing_is_drawn(terminal, watch, stdout_on_terminal=True)
 
 
 def test_it_is_for_terminals_that_are_open(terminal: Terminal):
-    assert is_wanted(terminal.file)
-    assert not is_wanted(io.StringIO())
-    assert not is_wanted(None)
+    assert cli_live.is_wanted(terminal.file)
+    assert not cli_live.is_wanted(io.StringIO())
+    assert not cli_live.is_wanted(None)
     terminal.file.close()
-    assert not is_wanted(terminal.file)
+    assert not cli_live.is_wanted(terminal.file)
 
 
 def test_a_tap_in_the_background_draws_nothing_between_the_lines_of_others(
-    terminal: Terminal, watch: TailWatch, monkeypatch: pytest.MonkeyPatch, painted: str
+    terminal: Terminal, watch: tail_watch.TailWatch, monkeypatch: pytest.MonkeyPatch, painted: str
 ):
     """``tap | target &``, and Ctrl-Z with ``bg`` and ``fg``."""
     front = [os.getpgrp() + 1]
@@ -320,10 +320,10 @@ def test_a_tap_in_the_background_draws_nothing_between_the_lines_of_others(
 
 
 def test_after_a_pause_it_begins_below_what_stands_there(
-    terminal: Terminal, watch: TailWatch, monkeypatch: pytest.MonkeyPatch
+    terminal: Terminal, watch: tail_watch.TailWatch, monkeypatch: pytest.MonkeyPatch
 ):
     """SIGSTOP, and whatever the shell has written until SIGCONT."""
-    display = Display(lines_of(watch), terminal.file)
+    display = cli_live.Display(lines_of(watch), terminal.file)
     display.draw()
     terminal.wait(lambda lines: HEAD in lines)
     os.write(terminal.theirs, b"$ fg\n")
@@ -336,7 +336,7 @@ def test_after_a_pause_it_begins_below_what_stands_there(
 # ---- when it goes wrong --------------------------------------------------------------------------
 
 
-def test_a_terminal_that_goes_away_does_not_end_the_run(terminal: Terminal, watch: TailWatch, painted: str):
+def test_a_terminal_that_goes_away_does_not_end_the_run(terminal: Terminal, watch: tail_watch.TailWatch, painted: str):
     with showing(watch, terminal):
         terminal.wait(lambda lines: HEAD in lines)
         terminal.go_away()
@@ -347,7 +347,7 @@ def test_a_terminal_that_goes_away_does_not_end_the_run(terminal: Terminal, watc
     assert not any(thread.name == "burler-live" for thread in threading.enumerate())
 
 
-def test_stderr_that_is_closed_does_not_end_the_run(terminal: Terminal, watch: TailWatch, painted: str):
+def test_stderr_that_is_closed_does_not_end_the_run(terminal: Terminal, watch: tail_watch.TailWatch, painted: str):
     with showing(watch, terminal):
         terminal.wait(lambda lines: HEAD in lines)
         terminal.file.close()
@@ -357,7 +357,7 @@ def test_stderr_that_is_closed_does_not_end_the_run(terminal: Terminal, watch: T
 
 
 def test_a_rich_that_does_not_work_is_done_without(
-    terminal: Terminal, watch: TailWatch, monkeypatch: pytest.MonkeyPatch
+    terminal: Terminal, watch: tail_watch.TailWatch, monkeypatch: pytest.MonkeyPatch
 ):
     def broken(_file: Any) -> Any:
         raise ImportError("half installed")
@@ -368,7 +368,7 @@ def test_a_rich_that_does_not_work_is_done_without(
 
 
 def test_a_table_that_fails_later_leaves_the_log_alone(
-    terminal: Terminal, watch: TailWatch, monkeypatch: pytest.MonkeyPatch
+    terminal: Terminal, watch: tail_watch.TailWatch, monkeypatch: pytest.MonkeyPatch
 ):
     def broken(*_given: Any) -> Any:
         raise RuntimeError("rich has changed")
@@ -382,14 +382,16 @@ def test_a_table_that_fails_later_leaves_the_log_alone(
     assert terminal.over()[-2:] == ["INFO one", "INFO two"]
 
 
-def test_a_terminal_that_takes_nothing_does_not_hold_up_the_end(watch: TailWatch, monkeypatch: pytest.MonkeyPatch):
+def test_a_terminal_that_takes_nothing_does_not_hold_up_the_end(
+    watch: tail_watch.TailWatch, monkeypatch: pytest.MonkeyPatch
+):
     """Ctrl-S: whatever is written waits."""
     for n in range(40):
         watch.rows(f"stream_{n}", 1, None)
     terminal = Terminal(lines=50, looking=False)
     monkeypatch.setattr(module, "_DRAW_SECONDS", 0.001)
     monkeypatch.setattr(module, "_LEAVE_SECONDS", 0.3)
-    display = Display(lines_of(watch), terminal.file)
+    display = cli_live.Display(lines_of(watch), terminal.file)
     display.start()
     time.sleep(0.5)
     begun = time.monotonic()
@@ -402,11 +404,11 @@ def test_a_terminal_that_takes_nothing_does_not_hold_up_the_end(watch: TailWatch
     terminal.close()
 
 
-def test_to_draw_fifty_streams_takes_some_milliseconds(watch: TailWatch):
+def test_to_draw_fifty_streams_takes_some_milliseconds(watch: tail_watch.TailWatch):
     for n in range(50):
         watch.rows(f"stream_{n}", 1, "2025-12-31T23:59:57Z")
     terminal = Terminal(200, 60)
-    display = Display(lines_of(watch), terminal.file)
+    display = cli_live.Display(lines_of(watch), terminal.file)
     display.draw()
     begun = time.process_time()
     for _ in range(10):
@@ -417,8 +419,8 @@ def test_to_draw_fifty_streams_takes_some_milliseconds(watch: TailWatch):
 
 def test_one_line_that_becomes_shorter_leaves_nothing_behind(terminal: Terminal):
     painter = live_painters.OneLine(terminal.file)
-    painter.draw([Line("a long line")], 100, 24)
-    painter.draw([Line("short")], 100, 24)
+    painter.draw([report_line.Line("a long line")], 100, 24)
+    painter.draw([report_line.Line("short")], 100, 24)
     assert terminal.wait(lambda lines: lines == ["short"])
     painter.close()
     assert terminal.over() == []

@@ -23,13 +23,13 @@ from typing import Any
 import pytest
 from tapprocess import PYTHON, ROOT, Ended, burler, environment, messages_of, python, shell
 
-from burler.batch_config import DEFAULT_ROOT
+from support.internals import batch_config
 
 KINDS = ("rest", "database", "file")
 # The command as the user types it: python -m burler new
 CODE = (
-    "from burler.cli.main import cli, main\n"
-    "from burler.cli.new import new\n"
+    "from support.internals import cli_main; cli, main = cli_main.cli, cli_main.main\n"
+    "from support.internals import cli_new; new = cli_new.new\n"
     "if 'new' not in cli.commands:\n"
     "    cli.add_command(new)\n"
     "main()\n"
@@ -333,8 +333,8 @@ def test_secrets_and_rows_stay_out_of_the_repository(made: dict[str, Path], tmp_
     git = shutil.which("git")
     assert git, "the tests need git"
     project = Path(shutil.copytree(made["rest"], tmp_path / "p"))
-    rows = f"{DEFAULT_ROOT}/tap-crm--contacts-0123456789ab-00001.jsonl"  # what --batch leaves where it was run
-    (project / DEFAULT_ROOT).mkdir()
+    rows = f"{batch_config.DEFAULT_ROOT}/tap-crm--contacts-0123456789ab-00001.jsonl"  # what --batch leaves where it was run
+    (project / batch_config.DEFAULT_ROOT).mkdir()
     for name in ("config.json", "state.json", rows):
         (project / name).write_text("{}")
     subprocess.run([git, "init", "-q", "."], cwd=project, check=True, timeout=30)

@@ -14,9 +14,8 @@ import pytest
 from tapprocess import environment, write_tap
 from terminals import Terminal
 
-from burler.cli import progress as module
-from burler.cli.progress import Counter, of_all, of_run, progress
-from burler.runtime.report import Report
+from support.internals import cli_progress, run_report
+from support.internals import cli_progress as module
 
 SLOW = """
 import time
@@ -34,7 +33,7 @@ def rows():
 
 def test_a_log_has_a_line_now_and_then(caplog):
     caplog.set_level("INFO", logger="burler")
-    with progress(lambda: "42 rows", log_seconds=0.1):
+    with cli_progress.progress(lambda: "42 rows", log_seconds=0.1):
         time.sleep(0.35)
     said = [record.getMessage() for record in caplog.records]
     assert 1 <= len(said) <= 4
@@ -44,21 +43,21 @@ def test_a_log_has_a_line_now_and_then(caplog):
 @pytest.mark.parametrize("level", ["WARNING", "ERROR"])
 def test_a_quiet_log_has_none(caplog, level):
     caplog.set_level(level, logger="burler")
-    with progress(lambda: "42 rows", log_seconds=0.02):
+    with cli_progress.progress(lambda: "42 rows", log_seconds=0.02):
         time.sleep(0.1)
     assert caplog.records == []
 
 
 def test_an_error_in_what_is_said_ends_the_showing_alone(caplog):
     caplog.set_level("INFO", logger="burler")
-    with progress(lambda: 1 // 0 and "", log_seconds=0.02):
+    with cli_progress.progress(lambda: 1 // 0 and "", log_seconds=0.02):
         time.sleep(0.1)
     assert [record for record in caplog.records if record.levelno >= logging.INFO] == []
 
 
 def test_names_and_values_of_others_are_one_harmless_line(caplog):
     caplog.set_level("INFO", logger="burler")
-    with progress(lambda: "rows: 1 rows, at k\n\x1b[31mRED\x07", log_seconds=0.02):
+    with cli_progress.progress(lambda: "rows: 1 rows, at k\n\x1b[31mRED\x07", log_seconds=0.02):
         time.sleep(0.3)
     assert caplog.records
     assert {one.getMessage().partition("RED")[0] for one in caplog.records} == {"rows: 1 rows, at k \\x1b[31m"}
@@ -66,8 +65,8 @@ def test_names_and_values_of_others_are_one_harmless_line(caplog):
 
 
 def test_what_is_said_of_a_run():
-    report = Report()
-    said = of_run(report)
+    report = run_report.Report()
+    said = cli_progress.of_run(report)
     assert said() == ""
     report.begin("tap-crm")
     report.stream_began("contacts", method="INCREMENTAL", bookmark=None)
@@ -79,7 +78,7 @@ def test_what_is_said_of_a_run():
 
 
 def test_how_many_of_all():
-    told, said = of_all("checked", "files")
+    told, said = cli_progress.of_all("checked", "files")
     assert said() == ""
     told(12, 4800)
     assert said() == "checked 12 of 4,800 files"
@@ -87,7 +86,7 @@ def test_how_many_of_all():
 
 def test_a_counter_writes_and_counts():
     out: list[bytes] = []
-    counter = Counter(out.append)
+    counter = cli_progress.Counter(out.append)
     counter(b"abc")
     counter(b"de")
     assert (counter.count, b"".join(out)) == (5, b"abcde")
@@ -130,7 +129,7 @@ def test_work_that_has_just_begun_shows_nothing(monkeypatch, seconds: float, dra
         yield True
 
     monkeypatch.setattr(module, "drawn", asks)
-    with progress(lambda: "42 rows"):
+    with cli_progress.progress(lambda: "42 rows"):
         pass
     assert bool(seen) is drawn
 
@@ -143,7 +142,7 @@ def test_how_often_a_line_comes(monkeypatch, caplog, on_terminal: bool, seconds:
     monkeypatch.setattr(module, "is_terminal", lambda _file: on_terminal)
     monkeypatch.setattr(module, "_log", lambda _said, _begun, _over, every_seconds: waits.append(every_seconds))
     monkeypatch.setattr(module, "drawn", lambda *_args, **_more: contextlib.nullcontext(False))
-    with progress(lambda: "42 rows"):
+    with cli_progress.progress(lambda: "42 rows"):
         pass
     assert waits == [seconds]
 
@@ -160,8 +159,9 @@ def test_nothing_is_drawn_in_a_log(tmp_path: Path):
 
 LINES = """
 import time, click
-from burler.runtime import logs
-from burler.cli.progress import of_all, progress
+from support.internals import logs
+from support.internals import cli_progress
+of_all, progress = cli_progress.of_all, cli_progress.progress
 logs.configure()
 told, said = of_all("read", "files")
 with progress(said):

@@ -24,7 +24,7 @@ TELLS = """
 import contextlib
 import sys
 
-from burler.cli import progress as module
+from support.internals import cli_progress as module
 
 @contextlib.contextmanager
 def progress(said, stdout_on_terminal=None, **_more):
@@ -33,7 +33,8 @@ def progress(said, stdout_on_terminal=None, **_more):
     print(f"STDOUT ON TERMINAL {stdout_on_terminal}", file=sys.stderr, flush=True)
 
 module.progress = progress
-from burler.cli.main import main
+from support.internals import cli_main
+main = cli_main.main
 
 main(sys.argv[1:])
 """

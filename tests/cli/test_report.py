@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 from tapprocess import SMALL, Ended, burler, write_tap
 
-from burler.cli import process
-from burler.cli.reporting import Ending
 from burler.errors import Failure, PartialError, StreamError
-from burler.runtime.sync import SyncResult
+from support.internals import cli_process as process
+from support.internals import cli_reporting, sync
 
 MIXED = """
 import burler
@@ -86,7 +85,7 @@ def test_the_errors_stand_below_the_summary(tmp_path: Path):
 # ---- the lines of parts that failed --------------------------------------------------------------
 
 
-def critical(result: SyncResult, caplog: pytest.LogCaptureFixture) -> list[str]:
+def critical(result: sync.SyncResult, caplog: pytest.LogCaptureFixture) -> list[str]:
     logger = logging.getLogger("burler")
     before, logger.propagate = logger.propagate, True
     try:
@@ -103,7 +102,7 @@ def partial(count: int) -> PartialError:
 
 
 def test_each_part_that_failed_has_its_line(caplog: pytest.LogCaptureFixture):
-    lines = critical(SyncResult(errors={"tickets": partial(2), "b": StreamError("b", "stream 'b': gone")}), caplog)
+    lines = critical(sync.SyncResult(errors={"tickets": partial(2), "b": StreamError("b", "stream 'b': gone")}), caplog)
     assert lines == [
         'tickets: partition {"account":"0"}: ValueError: no 0',
         'tickets: partition {"account":"1"}: ValueError: no 1',
@@ -115,20 +114,20 @@ def test_each_part_that_failed_has_its_line(caplog: pytest.LogCaptureFixture):
 def test_of_many_parts_ten_have_a_line_and_the_rest_is_counted(
     count: int, more: int | None, caplog: pytest.LogCaptureFixture
 ):
-    lines = critical(SyncResult(errors={"tickets": partial(count)}), caplog)
+    lines = critical(sync.SyncResult(errors={"tickets": partial(count)}), caplog)
     assert lines[9] == 'tickets: partition {"account":"9"}: ValueError: no 9'
     assert lines[10:] == ([f"tickets: ... and {more} more; --report FILE lists them"] if more else [])
 
 
 def test_a_part_is_named_with_its_own_stream(caplog: pytest.LogCaptureFixture):
     parts = [Failure("notes", "parent id=5", ValueError("x")), Failure("tickets", "partition a", ValueError("y"))]
-    lines = critical(SyncResult(errors={"tickets": PartialError("tickets", parts)}), caplog)
+    lines = critical(sync.SyncResult(errors={"tickets": PartialError("tickets", parts)}), caplog)
     assert lines == ["notes: parent id=5: ValueError: x", "tickets: partition a: ValueError: y"]
 
 
 def test_a_part_is_one_line_and_short(caplog: pytest.LogCaptureFixture):
     failure = Failure("notes", "parent id=a\nb" + "x" * 10_000, StreamError("notes", "stream 'notes': gone"))
-    (line,) = critical(SyncResult(errors={"notes": PartialError("notes", [failure])}), caplog)
+    (line,) = critical(sync.SyncResult(errors={"notes": PartialError("notes", [failure])}), caplog)
     assert line.startswith("notes: parent id=a bxxx") and line.endswith("x: gone")
     assert len(line) < 400
 
@@ -141,11 +140,11 @@ def test_a_partial_error_says_how_many_and_where_first():
 
 
 def test_errors_that_the_engine_did_not_tell_are_in_the_report():
-    ending = Ending(None)
+    ending = cli_reporting.Ending(None)
     first, second, third = ValueError("first"), ValueError("second"), ValueError("third")
     ending.report.failed("a", None, first)
     ending.report.failed("a", None, second)
-    assert ending.of(SyncResult(errors={"a": first, "b": third})) == 1
+    assert ending.of(sync.SyncResult(errors={"a": first, "b": third})) == 1
     told = {one["stream"]: [error["message"] for error in one["errors"]] for one in ending.report.to_json()["streams"]}
     assert told == {"a": ["first", "second"], "b": ["third"]}
 

@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 from tapprocess import ROOT, burler, without_times, write_tap
 
-from burler.runtime.report import FAILURES
-from burler.runtime.report_series import POINTS, TOTAL_POINTS
-from burler.runtime.report_text import SHOWN
+from support.internals import report_series, report_text, run_report
 
 PAGE = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
 
@@ -107,9 +105,12 @@ def test_every_key_is_explained():
 
 
 def test_the_limits_are_those_of_the_code():
-    assert f"some {POINTS} points a stream (fewer from {TOTAL_POINTS // POINTS} streams on)" in PAGE
-    assert f"{FAILURES:,} errors and the count of the rest" in PAGE
-    assert f"more than {SHOWN} streams" in PAGE
+    assert (
+        f"some {report_series.POINTS} points a stream (fewer from {report_series.TOTAL_POINTS // report_series.POINTS} streams on)"
+        in PAGE
+    )
+    assert f"{run_report.FAILURES:,} errors and the count of the rest" in PAGE
+    assert f"more than {report_text.SHOWN} streams" in PAGE
 
 
 def lines_beginning_with(program: str) -> list[str]:

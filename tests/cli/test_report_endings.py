@@ -171,7 +171,8 @@ def test_a_state_file_without_room_ends_the_run_before_its_state_line(tmp_path: 
 
 WRITER = """
 import sys
-from burler.cli.common import state_file
+from support.internals import cli_common
+state_file = cli_common.state_file
 write = state_file(sys.argv[1])
 print("ready", flush=True)
 n = 0

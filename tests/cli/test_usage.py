@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from terminals import Terminal
 
-from burler.cli import process
-from burler.cli.main import cli
-from burler.cli.process import click_exit
+from support.internals import cli_main, cli_process
+from support.internals import cli_process as process
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ from burler.cli.process import click_exit
     ],
 )
 def test_what_is_said(args: str, said: str, caplog: pytest.LogCaptureFixture):
-    assert click_exit(cli, args.split(), "burler") == 2
+    assert cli_process.click_exit(cli_main.cli, args.split(), "burler") == 2
     assert [one.getMessage() for one in caplog.records] == [said]
 
 
@@ -74,4 +73,4 @@ def test_who_reads_a_terminal_says_so(tmp_path: Path, command: str, what: str):
 )
 def test_the_command_that_words_begin_with(args: str, path: str):
     """Errors without a context of click's send one to its help."""
-    assert process._path(cli, args.split(), "burler") == path
+    assert process._path(cli_main.cli, args.split(), "burler") == path

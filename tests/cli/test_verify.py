@@ -279,12 +279,12 @@ def test_a_signal_ends_the_reading_of_messages(tmp_path, number, code):
 def test_a_report_that_can_not_be_written_keeps_no_other_back(tmp_path):
     (tmp_path / "gone").mkdir(mode=0o700)
     words = ["--report", "gone/r.html", "--report", "ok.json"]
-    hook = "import burler.config.atomic as a; real = a.replace_file\n"
+    hook = "from support.internals import atomic as a; real = a.replace_file\n"
     hook += (
         "def full(path, content):\n    if 'gone' in str(path):\n        raise OSError(28, 'No space left on device')\n"
     )
     hook += "    real(path, content)\na.replace_file = full\n"
-    hook += "from burler.cli.main import main; import sys; sys.argv[0] = 'burler'; main()"
+    hook += "from support.internals import cli_main; main = cli_main.main; import sys; sys.argv[0] = 'burler'; main()"
     done = subprocess.run(
         [sys.executable, "-c", hook, "verify", "-", *words], cwd=tmp_path, input=BAD, capture_output=True, check=False
     )

@@ -6,9 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from burler.columns.kinds import NULL, StructOf
-from burler.columns.types import arrow_schema, record_type
 from burler.errors import DataError, ExportError
+from support.internals import column_kinds, column_types
 
 pytest.importorskip("pyarrow", reason="extra 'batch'")
 
@@ -78,7 +77,7 @@ CASES = [
 
 @pytest.mark.parametrize(("schema", "arrow_type"), CASES)
 def test_each_row_of_the_table(schema, arrow_type):
-    made = arrow_schema(record_type({"properties": {"x": schema}})).field("x")
+    made = column_types.arrow_schema(column_types.record_type({"properties": {"x": schema}})).field("x")
 
     assert made.nullable
     assert str(made.type) == arrow_type or str(made.type).startswith(arrow_type + " (")
@@ -89,7 +88,7 @@ def test_everything_is_nullable_at_every_depth():
         "deep": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer"}}}}
     }
 
-    made = arrow_schema(record_type({"properties": schema}))
+    made = column_types.arrow_schema(column_types.record_type({"properties": schema}))
 
     assert all(field.nullable for field in made)
     assert made.field("deep").type.value_field.nullable
@@ -97,13 +96,17 @@ def test_everything_is_nullable_at_every_depth():
 
 
 def test_the_top_level_is_a_table_also_when_it_is_open():
-    record = record_type({"type": "object", "properties": {"b": {}, "a": {}}, "additionalProperties": True})
+    record = column_types.record_type(
+        {"type": "object", "properties": {"b": {}, "a": {}}, "additionalProperties": True}
+    )
 
     assert [name for name, _ in record.fields] == ["b", "a"]
 
 
 def test_a_field_that_is_only_ever_null_has_no_type_of_its_own():
-    assert record_type({"properties": {"x": {"type": "null"}}}) == StructOf((("x", NULL),))
+    assert column_types.record_type({"properties": {"x": {"type": "null"}}}) == column_kinds.StructOf(
+        (("x", column_kinds.NULL),)
+    )
 
 
 def recursive():
@@ -125,11 +128,11 @@ def recursive():
 )
 def test_what_can_not_be_a_table_is_refused(schema, words):
     with pytest.raises(DataError, match="stream 'users'") as caught:
-        record_type(schema, stream="users")
+        column_types.record_type(schema, stream="users")
 
     assert words in str(caught.value)
 
 
 def test_the_caller_may_name_the_error():
     with pytest.raises(ExportError, match="no properties"):
-        record_type({}, error=ExportError)
+        column_types.record_type({}, error=ExportError)

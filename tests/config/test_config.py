@@ -9,12 +9,10 @@ import logging
 import pytest
 
 import burler
-from burler.config import check_config, environment_prefix, known_keys, load_config
-from burler.config.loading import read_config_file, variable_of
-from burler.config.spec import check_spec
+from burler.config import check_config, environment_prefix, known_keys, load_config, variable_of
 from burler.errors import ConfigError, DeclarationError
-from burler.settings import Settings, read_settings
 from burler.testing import run_tap
+from support.internals import config_loading, config_spec, settings
 
 SECRET = "canary-s3cr3t-config-0123456789abcdef"  # not a new one each time: it is part of names of tests
 
@@ -93,9 +91,9 @@ def test_only_objects(write, content):
 def test_an_empty_file_and_a_config_in_place_of_a_files_name(tmp_path):
     (tmp_path / "c.json").write_text(" \n")
     with pytest.raises(ConfigError, match=r"c\.json is empty\. A config without keys is: \{\}"):
-        read_config_file(tmp_path / "c.json")
+        config_loading.read_config_file(tmp_path / "c.json")
     with pytest.raises(ConfigError, match=r"^--config takes the name of a file, not the config itself\.$"):
-        read_config_file('{"token": "hush-hush"}')
+        config_loading.read_config_file('{"token": "hush-hush"}')
 
 
 def test_missing_and_unreadable(tmp_path):
@@ -254,7 +252,7 @@ def test_other_specs_are_refused_when_declared(spec):
     with pytest.raises(DeclarationError, match=r"test_config\.py:\d+: config_spec is \w+; give a list of keys"):
         burler.tap("tap-x", config_spec=spec)
     with pytest.raises(DeclarationError, match=r"^here: "):
-        check_spec(spec, place="here")
+        config_spec.check_spec(spec, place="here")
 
 
 def test_a_run_checks_before_it_does_anything(caplog):
@@ -278,10 +276,14 @@ def test_a_run_checks_before_it_does_anything(caplog):
 
 
 def test_settings_defaults_and_text():
-    assert read_settings({}) == Settings()
-    assert (Settings().max_file_bytes, Settings().page_max_rows, Settings().start_date) == (64 * 2**20, 1000, None)
-    assert read_settings({"page_max_rows": None, "more": 1}) == Settings()
-    got = read_settings(
+    assert settings.read_settings({}) == settings.Settings()
+    assert (settings.Settings().max_file_bytes, settings.Settings().page_max_rows, settings.Settings().start_date) == (
+        64 * 2**20,
+        1000,
+        None,
+    )
+    assert settings.read_settings({"page_max_rows": None, "more": 1}) == settings.Settings()
+    got = settings.read_settings(
         {
             "page_max_rows": "5",
             "max_file_records": 7.0,
@@ -291,11 +293,11 @@ def test_settings_defaults_and_text():
             "start_date": "2024-01-01T00:00:00Z",
         }
     )
-    assert got == Settings(
+    assert got == settings.Settings(
         page_max_rows=5, max_file_records=7, page_max_age_seconds=0.5, full_table_versions=False, tap_id="x",
         start_date="2024-01-01T00:00:00Z",
     )  # fmt: skip
-    assert read_settings({"full_table_versions": True}).full_table_versions is True
+    assert settings.read_settings({"full_table_versions": True}).full_table_versions is True
 
 
 @pytest.mark.parametrize(
@@ -310,19 +312,19 @@ def test_settings_defaults_and_text():
 def test_settings_of_the_wrong_kind(name, values, wants):
     for value in values:
         with pytest.raises(ConfigError, match=f"setting '{name}' must be {wants}"):
-            read_settings({name: value})
+            settings.read_settings({name: value})
 
 
 def test_settings_report_everything_at_once():
     with pytest.raises(ConfigError) as caught:
-        read_settings({"page_max_rows": "x", "max_file_bytes": 0, "tap_id": 5})
+        settings.read_settings({"page_max_rows": "x", "max_file_bytes": 0, "tap_id": 5})
     assert len(str(caught.value).splitlines()) == 3
 
 
 def test_every_setting_says_what_it_is():
     import dataclasses
 
-    assert all(len(field.metadata["about"]) > 20 for field in dataclasses.fields(Settings))
+    assert all(len(field.metadata["about"]) > 20 for field in dataclasses.fields(settings.Settings))
 
 
 def test_a_misspelt_key_is_named_in_the_error_and_no_variable_that_nobody_reads():
@@ -352,10 +354,10 @@ def test_defaults_below_patterns_and_places():
 
 @pytest.mark.parametrize(("value", "step"), [(1e300, 0.01), (10**400 + 1, 5)])
 def test_numbers_of_any_size_and_multiple_of(value, step):
-    from burler.config.validate import _exact, _multiple_of
+    from support.internals import config_validate
 
-    found = list(_multiple_of(None, step, value, {}))
-    assert bool(found) == bool(_exact(value) % _exact(step))
+    found = list(config_validate._multiple_of(None, step, value, {}))
+    assert bool(found) == bool(config_validate._exact(value) % config_validate._exact(step))
 
 
 def test_a_config_nested_too_deep(tmp_path):

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
-from burler import measures, tally
-from burler.config import looks_secret, mask, scrub, secret_values, watched
-from burler.config.secrets import raw_secrets
+from burler.config import looks_secret, mask, scrub, secret_values
+from support.internals import config_secrets, measures, tally
+from support.internals import config_watched as watched
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_mask_covers_every_depth_and_changes_nothing():
 
 def test_secret_values_are_found_at_every_depth():
     config = {"a": {"token": ["one1", {"b": "two2", "c": 12345, "d": True, "e": None, "f": "abc"}]}, "plain": "three3"}
-    assert set(raw_secrets(config)) == {"one1", "two2", "12345"}
+    assert set(config_secrets.raw_secrets(config)) == {"one1", "two2", "12345"}
     assert set(secret_values({"url": "postgresql://me:pass+word@h/db"})) >= {"pass+word"}
 
 
@@ -135,7 +135,7 @@ def test_scrub_finds_the_bytes_of_a_secret(secret):
     ],
 )
 def test_names_of_doubt_and_texts_for_drivers(config, found):
-    assert [one for one in raw_secrets(config) if len(one) > 3] == [one for one in found if len(one) > 3]
+    assert [one for one in config_secrets.raw_secrets(config) if len(one) > 3] == [one for one in found if len(one) > 3]
     assert not any(one in json.dumps(mask(config)) for one in found if len(one) > 4)
 
 
@@ -152,7 +152,7 @@ def lines():
     """What one line of the log looks like, once secrets are out of it."""
     import logging
 
-    from burler.runtime import logs
+    from support.internals import logs
 
     def lines(text, *args):
         record = logging.LogRecord("burler", logging.INFO, __file__, 1, text, args, None)
@@ -164,7 +164,7 @@ def lines():
 
 
 def test_marked_keys_are_hidden_in_the_log(lines):
-    from burler.runtime import logs
+    from support.internals import logs
 
     logs.hide(
         {"plain": "hush-hush", "deep": {"list": [{"x": "softly"}]}}, marked={("plain",), ("deep", "list", "*", "x")}
@@ -175,7 +175,7 @@ def test_marked_keys_are_hidden_in_the_log(lines):
 
 
 def test_a_refreshed_token_is_hidden_from_the_moment_it_is_in_the_config(lines):
-    from burler.runtime import logs
+    from support.internals import logs
 
     given, config = {"access_token": "first-one"}, {"access_token": "first-one", "login": {}}
     logs.hide(given)
@@ -188,7 +188,7 @@ def test_a_refreshed_token_is_hidden_from_the_moment_it_is_in_the_config(lines):
 
 
 def test_a_config_that_changes_while_it_is_looked_at(lines):
-    from burler.runtime import logs
+    from support.internals import logs
 
     class Busy(dict):
         def items(self):
@@ -204,7 +204,7 @@ def test_a_config_that_changes_while_it_is_looked_at(lines):
 
 @pytest.fixture
 def logs():
-    from burler.runtime import logs
+    from support.internals import logs
 
     yield logs
     logs.hide({})
@@ -230,8 +230,8 @@ def test_names_that_only_sound_secret():
 
 def test_numbers_are_secrets_where_there_is_no_doubt():
     config = {"tokens": 1000, "pin": 4321, "x": 5678, "auth": {"size": 2000, "on": True}}
-    assert set(raw_secrets(config, marked={("x",)})) == {"4321", "5678"}
-    assert set(raw_secrets({"otp": 123456, "sort_key": 12345678})) == {"123456"}
+    assert set(config_secrets.raw_secrets(config, marked={("x",)})) == {"4321", "5678"}
+    assert set(config_secrets.raw_secrets({"otp": 123456, "sort_key": 12345678})) == {"123456"}
 
 
 def test_metric_lines_stay_json(logs, monkeypatch, caplog):
@@ -268,7 +268,7 @@ def test_metric_lines_stay_json(logs, monkeypatch, caplog):
     ],
 )
 def test_passwords_in_urls_that_somebody_forgot_to_encode(url, found):
-    assert list(raw_secrets({"url": url})) == found
+    assert list(config_secrets.raw_secrets({"url": url})) == found
     assert not any(one in mask({"url": url})["url"] for one in found)
 
 

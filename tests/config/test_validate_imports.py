@@ -7,7 +7,8 @@ import pytest
 
 CHECK = """
 import sys, burler
-from burler.config.validate import compile_schema
+from support.internals import config_validate
+compile_schema = config_validate.compile_schema
 {before}
 compile_schema({{"type": "object", "properties": {{"a": {{"type": "string"}}}}}}, place="here")
 print("jsonschema" in sys.modules, "requests" in sys.modules)

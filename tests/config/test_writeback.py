@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from burler.config import ConfigFiles, load, parse_spec, replace_file
-from burler.config.edit import GONE, edit_json
+from support.internals import config_edit
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_nothing_changed_nothing_written(tap):
 
 
 def test_a_call_without_news_does_not_touch_the_file(tap, monkeypatch):
-    from burler.config import writeback
+    from support.internals import writeback
 
     config, files, (path,) = tap({"a": 1})
     config["a"] = 2
@@ -180,17 +180,17 @@ def test_what_json_cannot_hold(tap, caplog):
     ],
 )  # fmt: skip
 def test_all_else_stays_as_it_is_written(before, after):
-    assert edit_json(before, {("t",): "b"}, what="x") == after
+    assert config_edit.edit_json(before, {("t",): "b"}, what="x") == after
 
 
 def test_nested_edits_keep_the_form():
     before = b'{\n  "o": {\n    "id": 1,\n    "t": "a"\n  },\n  "p": {"q": 1},\n  "z": 1\n}\n'
-    changes = {("o", "t"): "b", ("o", "new"): {"k": [1]}, ("p", "r"): 2, ("z",): GONE, ("m", "n"): 5}
-    assert edit_json(before, changes, what="x").decode() == (
+    changes = {("o", "t"): "b", ("o", "new"): {"k": [1]}, ("p", "r"): 2, ("z",): config_edit.GONE, ("m", "n"): 5}
+    assert config_edit.edit_json(before, changes, what="x").decode() == (
         '{\n  "o": {\n    "id": 1,\n    "t": "b",\n    "new": {\n      "k": [\n        1\n      ]\n    }\n  },\n'
         '  "p": {"q": 1, "r": 2},\n  "m": {\n    "n": 5\n  }\n}\n'
     )
-    assert json.loads(edit_json(b'{"o": 5}', {("o", "t"): "\ud800"}, what="x")) == {"o": {"t": "\ud800"}}
+    assert json.loads(config_edit.edit_json(b'{"o": 5}', {("o", "t"): "\ud800"}, what="x")) == {"o": {"t": "\ud800"}}
 
 
 def test_what_another_process_changed_meanwhile_stays(tap):
@@ -294,7 +294,7 @@ def test_a_new_file_has_the_usual_rights(tmp_path):
 
 def test_a_failure_is_said_once_and_tried_again(tap, caplog, monkeypatch):
     config, files, (path,) = tap({"token": "secret-0"})
-    from burler.config import writeback
+    from support.internals import writeback
 
     calls = []
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burler.config import ConfigFiles, load
-from burler.config.edit import GONE, edit_json
+from support.internals import config_edit
 
 KEYS = st.sampled_from(["a", "b", "é", 'q"', "x y", ""])
 LEAVES = (
@@ -48,7 +48,9 @@ def test_what_is_saved_is_what_is_loaded(files, steps):
 
 
 @given(
-    CONFIGS, INDENTS, st.lists(st.tuples(st.lists(KEYS, min_size=1, max_size=3), VALUES | st.just(GONE)), max_size=3)
+    CONFIGS,
+    INDENTS,
+    st.lists(st.tuples(st.lists(KEYS, min_size=1, max_size=3), VALUES | st.just(config_edit.GONE)), max_size=3),
 )
 @settings(max_examples=200, deadline=None)
 def test_an_edit_of_text_is_the_edit_of_the_value(content, indent, edits):
@@ -59,17 +61,17 @@ def test_an_edit_of_text_is_the_edit_of_the_value(content, indent, edits):
     wanted = copy.deepcopy(content)
     for path, value in changes.items():
         node, way = wanted, list(path[:-1])
-        while way and (value is not GONE or isinstance(node.get(way[0]), dict) or way[0] in node):
+        while way and (value is not config_edit.GONE or isinstance(node.get(way[0]), dict) or way[0] in node):
             if not isinstance(node.get(way[0]), dict):
                 node[way[0]] = {}
             node = node[way.pop(0)]
         if way:
             continue
-        if value is GONE:
+        if value is config_edit.GONE:
             node.pop(path[-1], None)
         else:
             node[path[-1]] = value
     text = json.dumps(content, indent=indent).encode() + b"\n"
-    made = edit_json(text, changes, what="x")
+    made = config_edit.edit_json(text, changes, what="x")
     assert same(json.loads(made), wanted)
     assert made.endswith(b"}\n")

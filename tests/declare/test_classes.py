@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import burler
-from burler.declare.strategies import EveryN
+from burler import EveryN
 from burler.errors import DeclarationError
 from burler.testing import run_tap
 

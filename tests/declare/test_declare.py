@@ -10,18 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 import burler
-from burler.declare.strategies import (
-    EndOfSync,
-    EveryN,
-    EverySeconds,
-    Manual,
-    OnPage,
-    Since,
-    needs_order,
-    parse_strategy,
-)
+from burler import EndOfSync, EveryN, EverySeconds, Manual, OnPage, Since
 from burler.errors import BurlerError, DeclarationError
 from burler.testing import bind_stream, run_tap
+from support.internals import strategies
 
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "string"}}}
 HERE = r"test_declare\.py:\d+"
@@ -145,8 +137,8 @@ def test_plannings_spellings(tap, tmp_path):
     ],
 )
 def test_strategies(text, strategy):
-    assert parse_strategy(text, place="x") == strategy
-    assert needs_order(strategy) is isinstance(strategy, EveryN | EverySeconds | OnPage)
+    assert strategies.parse_strategy(text, place="x") == strategy
+    assert strategies.needs_order(strategy) is isinstance(strategy, EveryN | EverySeconds | OnPage)
 
 
 def test_strategies_are_plain_values():
@@ -192,8 +184,8 @@ def test_a_strategy_of_the_authors_own(tap):
             return True
 
     mine = Rule()
-    assert parse_strategy(mine, place="x") is mine
-    assert needs_order(mine) is False
+    assert strategies.parse_strategy(mine, place="x") is mine
+    assert strategies.needs_order(mine) is False
     tap.sync("loose", replication_key="at", bookmark_strategy=mine)(lambda: 0)
     tap.sync("sorted", replication_key="at", bookmark_strategy=Sorted())(lambda: 0)
     tap.sync("said", replication_key="at", bookmark_strategy=Sorted(), order="none")(lambda: 0)
@@ -221,7 +213,7 @@ def test_a_strategy_of_the_authors_own(tap):
 )
 def test_what_is_no_strategy(given, says):
     with pytest.raises(DeclarationError, match=f"^stream 'a': bookmark_strategy .*{says}"):
-        parse_strategy(given, place="stream 'a'")
+        strategies.parse_strategy(given, place="stream 'a'")
 
 
 def test_an_async_rule_is_refused():
@@ -230,7 +222,7 @@ def test_an_async_rule_is_refused():
             return True
 
     with pytest.raises(DeclarationError, match="its is_due must be a plain method"):
-        parse_strategy(Async(), place="x")
+        strategies.parse_strategy(Async(), place="x")
 
 
 @pytest.mark.parametrize(
@@ -582,13 +574,16 @@ def test_outside_of_a_run(tap):
 
 
 def test_places_are_short_below_the_current_folder_and_whole_elsewhere(tmp_path, monkeypatch):
-    from burler.declare.inject import place_of, short_path
+    from support.internals import declare_inject
 
     monkeypatch.chdir(tmp_path)
-    assert short_path(str(tmp_path / "tap_x" / "__init__.py")) == "tap_x/__init__.py"
-    assert short_path("/somewhere/else.py") == "/somewhere/else.py"
-    assert place_of(len) == "len"
-    assert place_of(place_of).startswith("/") and place_of(place_of).partition(":")[2].isdigit()
+    assert declare_inject.short_path(str(tmp_path / "tap_x" / "__init__.py")) == "tap_x/__init__.py"
+    assert declare_inject.short_path("/somewhere/else.py") == "/somewhere/else.py"
+    assert declare_inject.place_of(len) == "len"
+    assert (
+        declare_inject.place_of(declare_inject.place_of).startswith("/")
+        and declare_inject.place_of(declare_inject.place_of).partition(":")[2].isdigit()
+    )
 
 
 def test_stream_state_is_an_object(tap):

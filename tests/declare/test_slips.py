@@ -12,8 +12,8 @@ import pytest
 
 import burler
 from burler.errors import DeclarationError
-from burler.runtime.run import discover
 from burler.testing import run_tap
+from support.internals import runtime_run
 
 INTEGER = {"type": "integer"}
 SCHEMA = {"type": "object", "properties": {"id": INTEGER, "ssn": {"type": "string"}}}
@@ -266,7 +266,7 @@ def test_empty_parentheses_where_nothing_else_is_needed_are_fine(tap):
     run = run_tap(tap)
     assert run.records("contacts") == [{"id": 5, "ssn": "***"}]
     assert run.states[-1] == {"bookmarks": {"contacts": {"bookmark": 5}}}
-    assert discover(tap, {}).entries["contacts"].metadata[()]["schema-name"] == "public"
+    assert runtime_run.discover(tap, {}).entries["contacts"].metadata[()]["schema-name"] == "public"
 
 
 def test_the_second_function_of_a_stream_is_what_is_told_not_its_options(tap):
@@ -304,7 +304,7 @@ def test_what_may_not_be_assigned_says_why(tap, name, value, says):
     tap.sync("a", schema=SCHEMA)(rows)
     tap.metadata("a")(lambda field: setattr(field, name, value))
     with pytest.raises(DeclarationError, match=re.escape(says)):
-        discover(tap, {})
+        runtime_run.discover(tap, {})
 
 
 @pytest.mark.parametrize("name", ["\ud800", "a\udfff"])

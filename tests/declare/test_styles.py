@@ -8,8 +8,8 @@ from dataclasses import fields
 import pytest
 
 import burler
-from burler.declare.spec import UserFunction
 from burler.testing import run_tap
+from support.internals import declare_spec
 
 SCHEMA = {
     "type": "object",
@@ -136,7 +136,7 @@ def declared(tap, *, leave_out=()):
     for name, spec in tap.seal().items():
         values = {field.name: getattr(spec, field.name) for field in fields(spec)}
         plain[name] = {
-            key: value.names if isinstance(value, UserFunction) else value
+            key: value.names if isinstance(value, declare_spec.UserFunction) else value
             for key, value in values.items()
             if key not in ("place", "module_file", *leave_out)
         }

@@ -297,9 +297,9 @@ def write_metadata_of(tap):
 
 
 def catalog_of(tap):
-    from burler.runtime.session import Session
+    from support.internals import sessions
 
-    return Session(tap, {}).catalog().entries["contacts"]
+    return sessions.Session(tap, {}).catalog().entries["contacts"]
 
 
 def test_metadata_is_written_node_by_node(tap):
@@ -511,7 +511,7 @@ def test_currently_syncing_names_the_stream_whose_rows_came_last(tap):
 
 def test_the_pieces_work_without_the_framework():
     """modules such as burler.config that hold the pieces"""
-    from burler.schema.refs import resolve_refs
+    from burler.schema import resolve_refs
 
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "integer"}}}
     assert resolve_refs(schema, source="here")["properties"] == {"a": {"type": "integer"}}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from burler.errors import DeclarationError, FileError
 from burler.files import Csv, read
-from burler.files.csv_quotes import Lexer, Quotes
 from burler.testing import run_tap
+from support.internals import csv_quotes
 
 TEXT = {"properties": {"id": {"type": "string"}, "name": {"type": ["null", "string"]}}}
 
@@ -311,8 +311,8 @@ QUOTED = st.lists(st.text(st.sampled_from('ab""",\n\r\\'), max_size=12), max_siz
 def test_quotes_are_the_same_in_pieces_and_as_a_whole(pieces, is_doubled, is_strict):
     """The quick look at a file on its way, held against the one that goes from field to field."""
     whole = "".join(pieces).encode()
-    lexer = Lexer(",", '"', is_doubled=is_doubled, is_strict=is_strict)
-    quotes = Quotes(Csv(doublequote=is_doubled, strict_quotes=is_strict), "a.csv")
+    lexer = csv_quotes.Lexer(",", '"', is_doubled=is_doubled, is_strict=is_strict)
+    quotes = csv_quotes.Quotes(Csv(doublequote=is_doubled, strict_quotes=is_strict), "a.csv")
     try:
         for piece in pieces:
             quotes.look(piece.encode())

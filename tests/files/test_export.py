@@ -236,11 +236,11 @@ def test_whoever_stops_waiting_cancels(server, client, clock):
 
 def stopped_run(client, clock, **options):
     """A run that is stopped while it waits for the third look; gives its last state."""
-    from burler.runtime.signals import Stop
+    from support.internals import signals
 
     def stop(count):
         if count == 2:
-            raise Stop
+            raise signals.Stop
 
     clock.on_sleep = stop
     tap = tap_for(client, clock, keep_job=True, **options)

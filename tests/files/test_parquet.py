@@ -111,7 +111,7 @@ def test_only_selected_and_unknown_columns_are_read(box, caplog):
     put(box, "a.parquet", pa.table({"id": [1], "name": ["n"], "total": [1.0], "colour": ["red"]}))
     seen = []
     tap = tap_of(box["*.parquet"])
-    from burler.files import contents
+    from support.internals import files_contents as contents
 
     real = contents.columnar_batches
 

@@ -193,7 +193,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(box, caplog):
     path = day(box, 1, at=50)
     tap = tap_of(box["*.csv"])
 
-    import burler.files.pages as pages
+    from support.internals import files_pages as pages
 
     real = pages.again
 

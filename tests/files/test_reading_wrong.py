@@ -45,9 +45,9 @@ def test_broken_files_may_be_left_for_the_next_run(box, caplog):
 
 
 def test_columns_that_say_where_a_row_comes_from(box):
-    from burler.files.added import SCHEMAS
+    from support.internals import files_added
 
-    schema = {"properties": {"id": {"type": "integer"}, **SCHEMAS}}
+    schema = {"properties": {"id": {"type": "integer"}, **files_added.SCHEMAS}}
     box.put("b/x.csv", "id\n5\n6\n", at=86400)
     box.put("b/y.jsonl", '{"id": 7}\n\n{}\n{ "id" : 8}', at=86401)
     out = run_tap(tap_of(box["b/*"], schema=schema, key=(), add=("_file", "_row", "_modified")))
@@ -197,7 +197,7 @@ def test_a_folder_that_may_not_be_listed(box):
         def invalidate_cache(self, *args):
             pass
 
-    from burler.files import finding
+    from support.internals import files_finding as finding
 
     with pytest.raises(FileError, match="can't be listed: access denied"):
         finding.listed(Denied(), "x/*.csv", "s3://x/*.csv")
@@ -205,7 +205,8 @@ def test_a_folder_that_may_not_be_listed(box):
 
 def test_a_store_that_lists_names_alone_is_asked_for_each_file(box):
     """As web servers do, whose lists are links."""
-    from burler.files import finding, listing
+    from support.internals import files_finding as finding
+    from support.internals import files_listing as listing
 
     class Web:
         def glob(self, *args, **more):

@@ -11,11 +11,10 @@ from filebox import ORDER, ids, tap_of, zip_of
 from shelf import shelf as opened
 
 from burler.errors import MissingExtra
-from burler.files import listing, read, schema
-from burler.files.listing import File
-from burler.files.names import shown
-from burler.files.store_errors import is_gone
+from burler.files import read, schema
 from burler.testing import bind_stream, canary, run_tap
+from support.internals import files_listing, files_names, store_errors
+from support.internals import files_listing as listing
 
 WITH_NAME = {"properties": {**ORDER["properties"], "_file": {"type": "string"}}}
 
@@ -159,7 +158,7 @@ def test_a_file_whose_store_fails_when_it_is_opened_is_not_gone(shelf):
     ],
 )
 def test_what_is_gone_and_what_is_broken(cause, gone):
-    assert is_gone(WithCause(cause)) is gone
+    assert store_errors.is_gone(WithCause(cause)) is gone
 
 
 def test_a_folder_without_rights(box, monkeypatch):
@@ -305,16 +304,16 @@ def test_the_query_of_a_web_address_is_shown_nowhere():
         f"404, message='gone', url='https://h/a.csv?sig={secret}'",
         f"no file fits 'zip://*.csv::simplecache::https://h/a.zip?sig={secret}&x=5', 'http://h/b?c={secret}'",
     ):
-        assert secret not in shown(address), address
-    assert shown("in/what?.csv") == "in/what?.csv"
-    assert shown("/tmp/a b?.csv of https://h/a?x=1 is gone") == "/tmp/a b?.csv of https://h/a?... is gone"
+        assert secret not in files_names.shown(address), address
+    assert files_names.shown("in/what?.csv") == "in/what?.csv"
+    assert files_names.shown("/tmp/a b?.csv of https://h/a?x=1 is gone") == "/tmp/a b?.csv of https://h/a?... is gone"
 
 
 def test_a_signed_address_is_shown_neither_in_rows_nor_in_states():
     secret = canary("sig")
-    file = File(f"http://h/in/a.csv?sig={secret}", f"a.csv?sig={secret}", 5, 7)
+    file = files_listing.File(f"http://h/in/a.csv?sig={secret}", f"a.csv?sig={secret}", 5, 7)
     assert file.label == "a.csv" and secret not in str(file)
-    assert File("/in/q?.csv", "q?.csv", 5, 7).label == "q?.csv", "a name, where it is no address"
+    assert files_listing.File("/in/q?.csv", "q?.csv", 5, 7).label == "q?.csv", "a name, where it is no address"
     assert listing._folder("http://h/in/a.csv?path=/x/y") == "http://h/in/"
 
 

@@ -175,18 +175,17 @@ def test_why_files_are_read_again_is_said(box, caplog):
 
 def test_states_stay_small_beside_many_small_files(box):
     """A list of many files is not sent again for each few of them."""
-    from burler.files.listing import File
-    from burler.files.progress import Progress
+    from support.internals import files_listing, files_progress
 
     box.put("1.csv", "id\n1\n")
     now = [0.0]
     with bind_stream(tap_of(box["*.csv"]), "orders", schema=ORDER) as stream:
-        progress = Progress(stream, source="s", of="x", monotonic=lambda: now[0])
+        progress = files_progress.Progress(stream, source="s", of="x", monotonic=lambda: now[0])
         progress.begin([])
         sizes, times = [], [0.0]
         for number in range(20_000):
             now[0] += 0.01 if number < 15_000 else 0.1  # a hundred files a second, then ten
-            if progress.done(File(f"in/{number}.csv", f"{number}.csv", 5, number)):
+            if progress.done(files_listing.File(f"in/{number}.csv", f"{number}.csv", 5, number)):
                 sizes.append(len(stream.source_state.entries()[0]["value"]))
                 times.append(now[0])
     quick = sum(time <= 150 for time in times) - 1

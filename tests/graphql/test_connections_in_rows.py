@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from burler import JsonPage
 from burler.errors import PagingError
 from burler.graphql import Query, Rows
-from burler.pipeline.pages import JsonPage
 
 
 def ids(pages):

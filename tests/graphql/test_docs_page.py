@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from burler.graphql import SCALARS, Query
-from burler.graphql.json_schema import check
-from burler.graphql.replies import THROTTLED, TOO_COMPLEX
 from burler.testing import canary, run_tap
+from support.internals import json_schema, replies
 from tap_starships.api import schema as types
 from tap_starships.data import Data
 from tap_starships.server import Shipyard
@@ -50,10 +49,13 @@ def test_queries_of_the_page_fit_the_shipyards_types(scope):
     queries = {name: one for name, one in scope.items() if isinstance(one, Query)}
     assert set(queries) == {"SHIPS", "PORTS", "FLEET", "NAMES"}
     for name, query in queries.items():
-        check(query, types._schema, where=name)
+        json_schema.check(query, types._schema, where=name)
 
 
 def test_what_the_tables_name_exists():
     for name in ("Int", "BigInt", "Long", "Float", "Decimal", "ID", "UUID", "URL", "DateTime", "Date", "JSON"):
         assert name in TEXT and name in SCALARS, name
-    assert {"THROTTLED", "RATE_LIMITED"} <= THROTTLED and {"MAX_COST_EXCEEDED", "QUERY_TOO_COMPLEX"} <= TOO_COMPLEX
+    assert {"THROTTLED", "RATE_LIMITED"} <= replies.THROTTLED and {
+        "MAX_COST_EXCEEDED",
+        "QUERY_TOO_COMPLEX",
+    } <= replies.TOO_COMPLEX

@@ -6,9 +6,9 @@ import logging
 import pytest
 
 import burler
+from burler import JsonPage
 from burler.errors import DeclarationError, GraphQLError, PagingError
 from burler.graphql import Cursor, Offset, PageNumber, Query, Rows
-from burler.pipeline.pages import JsonPage
 from burler.testing import run_tap
 
 SHIPS = "query ($first: Int, $after: String) { ships(first: $first, after: $after) { nodes { id } %s } }"

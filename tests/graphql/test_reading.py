@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
+from burler import JsonPage
 from burler.errors import GraphQLError, PagingError
 from burler.graphql import Cursor, Offset, PageNumber, Query
-from burler.pipeline.pages import JsonPage
 
 
 def ids(pages):

@@ -10,11 +10,11 @@ import requests
 from requests.auth import HTTPDigestAuth
 from tokenserver import serving
 
-from burler.config import secrets
 from burler.errors import CredentialsError, DeclarationError
-from burler.http import Client
-from burler.http.auth import api_key, as_auth, basic, bearer
+from burler.http import Client, api_key, basic, bearer
 from burler.testing import canaries_in, canary
+from support.internals import config_secrets as secrets
+from support.internals import http_auth
 
 
 @pytest.fixture
@@ -77,8 +77,8 @@ def test_auth_objects_of_requests_and_functions_work(server):
         return prepared
 
     assert seen_of(server, signed)[1] == "signed /rows"
-    assert repr(as_auth(HTTPDigestAuth("a", "b"))) == "ForeignAuth(HTTPDigestAuth)"
-    assert as_auth(None) is None
+    assert repr(http_auth.as_auth(HTTPDigestAuth("a", "b"))) == "ForeignAuth(HTTPDigestAuth)"
+    assert http_auth.as_auth(None) is None
 
 
 def test_an_auth_function_that_gives_another_request_is_followed(server):
@@ -163,7 +163,7 @@ def test_a_password_is_masked_in_base64_too():
 
 
 def test_tokens_that_were_fetched_stay_hidden_when_another_run_begins():
-    from burler.config import watched
+    from support.internals import config_watched as watched
 
     token = canary("fetched")
     secrets.hide(token)

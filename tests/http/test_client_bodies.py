@@ -23,7 +23,7 @@ from pageserver import serving
 
 from burler.errors import HttpError, NoAnswerError, NotFoundError, StorageError
 from burler.http import Client
-from burler.http.body import CHUNK_BYTES, BrokenBody, TooBig, _unpacked, read_body
+from support.internals import http_body, http_downloading
 
 
 def got(body, headers=None, **options):
@@ -35,8 +35,8 @@ def got(body, headers=None, **options):
         return client.get("/a").content
 
 
-NOISE = random.Random(1).randbytes(3 * CHUNK_BYTES + 17)
-FLAT = b"ab" * (5 * CHUNK_BYTES)
+NOISE = random.Random(1).randbytes(3 * http_body.CHUNK_BYTES + 17)
+FLAT = b"ab" * (5 * http_body.CHUNK_BYTES)
 
 
 @pytest.mark.parametrize("content", [b"", b"x", NOISE, FLAT], ids=["empty", "one", "noise", "flat"])
@@ -96,7 +96,7 @@ def test_a_gzip_body_whose_parts_come_in_any_pieces_is_unpacked():
     packed = b"".join(gzip.compress(bytes([65 + number])) for number in range(5)) + bytes(3)
     for size in (1, 2, 3, 7):
         pieces = (packed[at : at + size] for at in range(0, len(packed), size))
-        assert b"".join(_unpacked(Pieces(pieces), "gzip", 100)) == b"ABCDE"
+        assert b"".join(http_body._unpacked(Pieces(pieces), "gzip", 100)) == b"ABCDE"
 
 
 class Pieces:
@@ -109,7 +109,9 @@ class Pieces:
         return self.pieces
 
 
-@pytest.mark.parametrize("behind", [bytes(CHUNK_BYTES), b"x" * CHUNK_BYTES], ids=["zeros", "rubbish"])
+@pytest.mark.parametrize(
+    "behind", [bytes(http_body.CHUNK_BYTES), b"x" * http_body.CHUNK_BYTES], ids=["zeros", "rubbish"]
+)
 def test_the_limit_holds_behind_the_end_of_a_gzip_body_too(behind):
     taken = []
 
@@ -120,8 +122,8 @@ def test_the_limit_holds_behind_the_end_of_a_gzip_body_too(behind):
             yield behind
 
     tracemalloc.start()
-    with pytest.raises((TooBig, BrokenBody)):
-        list(_unpacked(Pieces(pieces()), "gzip", MIB))
+    with pytest.raises((http_body.TooBig, http_body.BrokenBody)):
+        list(http_body._unpacked(Pieces(pieces()), "gzip", MIB))
     _now, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(taken) <= 6
@@ -162,8 +164,8 @@ def test_a_body_that_is_shorter_than_it_says_is_noticed_whatever_urllib3_does():
     reply.raw = urllib3.HTTPResponse(
         io.BytesIO(b"only"), headers, preload_content=False, enforce_content_length=False, request_method="GET"
     )
-    with pytest.raises(BrokenBody, match="6 bytes are missing"):
-        read_body(reply, 100)
+    with pytest.raises(http_body.BrokenBody, match="6 bytes are missing"):
+        http_body.read_body(reply, 100)
 
 
 def test_a_body_of_the_greatest_size_is_taken_and_one_of_a_byte_more_is_not():
@@ -299,7 +301,7 @@ def test_a_file_that_can_not_be_written_is_said_at_once(tmp_path, monkeypatch):
         with pytest.raises(StorageError, match="No such file or directory"):
             client.download("/a", tmp_path / "none" / "a")
         assert server.asked == []
-        monkeypatch.setattr("burler.http.downloading.open", Full, raising=False)
+        monkeypatch.setattr(http_downloading, "open", Full, raising=False)
         with pytest.raises(StorageError, match="No space left on device"):
             client.download("/a", tmp_path / "a")
         assert len(server.asked) == 1

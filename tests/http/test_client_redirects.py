@@ -12,9 +12,8 @@ from pageserver import serving
 
 from burler.errors import CredentialsError, HttpError
 from burler.http import Auth, Client, api_key, mask_url
-from burler.http.body import read_body
-from burler.http.prepared import origin_as_sent
 from burler.testing import canary
+from support.internals import http_body, http_exchange, http_prepared
 
 TOKEN, KEY = canary("redirects"), canary("redirects-key")
 
@@ -220,11 +219,11 @@ def test_the_body_of_a_redirect_is_not_read_whole_with_an_authors_session_either
 
     def counted(reply, most_bytes):
         try:
-            return read_body(reply, most_bytes)
+            return http_body.read_body(reply, most_bytes)
         finally:
             read.append(len(reply.content))
 
-    monkeypatch.setattr("burler.http.exchange.read_body", counted)
+    monkeypatch.setattr(http_exchange, "read_body", counted)
     session = requests.Session()
     with (
         serving(lambda asked: [1] if asked.path == "/new" else (302, {"Location": "/new"}, bytes(3_000_000))) as server,
@@ -402,7 +401,7 @@ def test_what_another_server_refuses_renews_nothing():
     ],
 )
 def test_who_is_the_same_server(one, other, same):
-    assert (origin_as_sent(one) == origin_as_sent(other)) == same
+    assert (http_prepared.origin_as_sent(one) == http_prepared.origin_as_sent(other)) == same
 
 
 # Cookies

@@ -8,12 +8,10 @@ import pytest
 import requests
 from pageserver import serving
 
-from burler.config.secrets import masked
-from burler.config.watched import no_secrets
 from burler.errors import HttpError, PagingError
-from burler.http import Client, NextUrl, Offset
-from burler.http.masking import mask_text, mask_url, secrets_in
+from burler.http import Client, NextUrl, Offset, mask_url
 from burler.testing import canary
+from support.internals import config_secrets, config_watched, http_masking
 
 KEY, PASSWORD = canary("given"), "hunter2-pw"  # a word that no part of a URL is masked for
 
@@ -104,15 +102,15 @@ def given(url, how):
 def nothing_known(monkeypatch):
     """No secret was hidden before."""
     with monkeypatch.context() as patch:
-        patch.setattr(no_secrets, "_added", {})
-        no_secrets._gather()
+        patch.setattr(config_watched.no_secrets, "_added", {})
+        config_watched.no_secrets._gather()
         yield
-    no_secrets._gather()
+    config_watched.no_secrets._gather()
 
 
 @pytest.mark.parametrize("how", ["headers", "bearer", "cookie", "params", "query", "session", "options"])
 def test_what_a_client_was_given_is_hidden_where_the_source_repeats_it(how, nothing_known):
-    assert masked(KEY) == KEY
+    assert config_secrets.masked(KEY) == KEY
     with (
         serving(lambda asked: (400, {}, f"key {KEY} is bad".encode())) as server,
         given(server.url, how) as client,
@@ -134,7 +132,7 @@ def test_what_a_client_was_given_is_hidden_where_the_source_repeats_it(how, noth
     ],
 )
 def test_words_that_are_no_secrets_stay_in_the_lines(name, value):
-    assert secrets_in(name, value) == []
+    assert http_masking.secrets_in(name, value) == []
 
 
 @pytest.mark.parametrize(
@@ -154,10 +152,10 @@ def test_words_that_are_no_secrets_stay_in_the_lines(name, value):
     ],
 )
 def test_secrets_by_name_are_masked_in_bodies_of_other_forms(body, shown):
-    assert mask_text(body) == shown
+    assert http_masking.mask_text(body) == shown
 
 
 @pytest.mark.parametrize("code", ["NOT_FOUND", "INVALID_GRANT", "E1042", "rate limit exceeded for this key"])
 def test_the_code_of_an_error_is_shown(code):
-    assert mask_text(f'{{"code": "{code}"}}') == f'{{"code": "{code}"}}'
-    assert mask_text('{"code": "0.AXoAabcdefghijklmnopqrstuvwxyz"}') == '{"code": "***"}'
+    assert http_masking.mask_text(f'{{"code": "{code}"}}') == f'{{"code": "{code}"}}'
+    assert http_masking.mask_text('{"code": "0.AXoAabcdefghijklmnopqrstuvwxyz"}') == '{"code": "***"}'

@@ -238,13 +238,11 @@ def test_an_authors_own_validator_is_left_alone(server: Server):
 
 def test_the_report_counts_it(server: Server):
     server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
-    from burler.runtime.report import Report
-    from burler.runtime.run import run
-    from burler.sinks.memory import MemorySink
+    from support.internals import memory_sink, run_report, runtime_run
 
     state = run_tap(one_resource(), {"url": server.url}).states[-1]
-    report = Report()
-    run(one_resource(), {"url": server.url}, MemorySink(), state=state, report=report)
+    report = run_report.Report()
+    runtime_run.run(one_resource(), {"url": server.url}, memory_sink.MemorySink(), state=state, report=report)
     (stream,) = report.to_json()["streams"]
     assert stream["counts"] == {"bytes": 0, "not_modified": 1, "requests": 1}
     assert "t: 1 not modified, 1 request" in report.summary()

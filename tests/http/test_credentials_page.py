@@ -10,9 +10,9 @@ import requests
 from tokenserver import serving
 
 import burler.http
-from burler.http import Client, renewing
-from burler.http.auth import Auth
+from burler.http import Auth, Client
 from burler.testing import canary, run_tap
+from support.internals import renewing
 
 PAGE = Path(__file__).parents[2] / "docs" / "credentials.md"
 TEXT = PAGE.read_text(encoding="utf-8")

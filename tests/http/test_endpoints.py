@@ -18,11 +18,11 @@ import requests
 from pageserver import serving
 
 import burler
+from burler import JsonPage
 from burler.errors import DeclarationError, HttpError, NotFoundError, PagingError
 from burler.http import Client, Cursor, NextUrl, PageNumber, endpoints
-from burler.http.endpoint_methods import KNOWN_VERBS
-from burler.pipeline.pages import JsonPage
 from burler.testing import run_tap
+from support.internals import endpoint_methods
 
 
 @endpoints(
@@ -255,10 +255,10 @@ def test_signatures_name_the_places_of_the_path():
     assert Crm.get_notes.__annotations__["return"] == "requests.Response"
 
 
-@pytest.mark.parametrize("verb", KNOWN_VERBS)
+@pytest.mark.parametrize("verb", endpoint_methods.KNOWN_VERBS)
 def test_types_can_be_resolved_by_other_tools(verb):
     """As pydantic and typer do."""
-    every = declare(notes="/contacts/{id}/notes", verbs=KNOWN_VERBS)
+    every = declare(notes="/contacts/{id}/notes", verbs=endpoint_methods.KNOWN_VERBS)
     hints = typing.get_type_hints(getattr(every, f"{verb}_notes"))
     assert hints["id"] == str | int
     gives = {"pages": Iterator[JsonPage], "rows": Iterator[dict[str, typing.Any]]}
@@ -423,10 +423,9 @@ def test_what_is_no_page_of_an_authors_request():
 def no_waits(monkeypatch):
     """Backoff without the waits; gives the seconds."""
     waited = []
-    from burler.http import endpoint_own
-    from burler.http.waits import Clock
+    from support.internals import endpoint_own, http_waits
 
-    monkeypatch.setattr(endpoint_own, "_clock", Clock(waited.append, lambda: 0.0, lambda: 0.0))
+    monkeypatch.setattr(endpoint_own, "_clock", http_waits.Clock(waited.append, lambda: 0.0, lambda: 0.0))
     return waited
 
 

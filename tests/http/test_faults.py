@@ -10,10 +10,8 @@ from faultserver import MIB, PASSING, ROW_TEXT, SLOW, FaultServer
 
 import burler
 from burler.errors import HttpError
-from burler.runtime.report import Report
-from burler.runtime.run import run
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, run_report, runtime_run
 
 SCHEMA = {
     "type": "object",
@@ -98,8 +96,8 @@ def test_the_report_counts_what_was_sent_and_why_it_was_sent_again():
     kinds = ["429", "500", "drop", "html", "loop"]
     with FaultServer(streams={"a": 1500}, kinds=kinds, rate=0.6, seed=1) as server:
         tap, made = tap_of(server)
-        report = Report()
-        run(tap, {}, MemorySink(), report=report)
+        report = run_report.Report()
+        runtime_run.run(tap, {}, memory_sink.MemorySink(), report=report)
         made[0].close()
         [counts] = [row["counts"] for row in report.to_json()["streams"]]
         faults, retries = server.faults, counts["retries"]

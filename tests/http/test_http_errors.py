@@ -14,11 +14,10 @@ from clocks import Clock
 from pageserver import serving
 
 import burler
-from burler.config.watched import hide
 from burler.errors import CredentialsError, HttpError, NoAnswerError, NotFoundError
 from burler.http import Client, mask_url
-from burler.http.masking import mask_text
 from burler.testing import canary, run_tap
+from support.internals import config_watched, http_masking
 
 SECRET = canary("http-errors")
 
@@ -111,7 +110,7 @@ def test_long_replies_and_replies_that_are_no_text_are_cut():
 def test_a_secret_in_the_reply_is_not_cut_in_two():
     """Where a text is cut, half a secret would stand unmasked."""
     secret = canary("cut" + "x" * 60)
-    hide({"api_key": secret}, more=True)
+    config_watched.hide({"api_key": secret}, more=True)
     for before in range(150, 205):
         error, _url = error_of((400, {}, b"y" * before + b" " + secret.encode()))
         assert secret[:20] not in str(error) + error.body.decode()
@@ -155,24 +154,27 @@ def test_urls_are_masked(url, shown):
 
 def test_a_known_secret_is_masked_wherever_it_stands_in_a_url():
     secret = canary("in-a-path")
-    hide({"bot_token": secret}, more=True)
+    config_watched.hide({"bot_token": secret}, more=True)
     assert mask_url(f"https://x.io/bot{secret}/send?q={secret}") == "https://x.io/bot***/send?q=***"
 
 
 def test_texts_are_masked():
-    assert mask_text('{"password": "a\\"b", "n": "c"}') == '{"password": "***", "n": "c"}'
-    assert mask_text('{"refresh_token": "cut of') == '{"refresh_token": "***"'
-    assert mask_text("grant=x&client_secret=abc&y=1") == "grant=x&client_secret=***&y=1"
+    assert http_masking.mask_text('{"password": "a\\"b", "n": "c"}') == '{"password": "***", "n": "c"}'
+    assert http_masking.mask_text('{"refresh_token": "cut of') == '{"refresh_token": "***"'
+    assert http_masking.mask_text("grant=x&client_secret=abc&y=1") == "grant=x&client_secret=***&y=1"
 
 
 def test_codes_of_errors_can_be_read_and_codes_of_logins_can_not():
-    assert mask_text('{"code": "THROTTLED", "key": "orders.total"}') == '{"code": "THROTTLED", "key": "orders.total"}'
     assert (
-        mask_text('{"code": "no such field in this list of names"}')
+        http_masking.mask_text('{"code": "THROTTLED", "key": "orders.total"}')
+        == '{"code": "THROTTLED", "key": "orders.total"}'
+    )
+    assert (
+        http_masking.mask_text('{"code": "no such field in this list of names"}')
         == '{"code": "no such field in this list of names"}'
     )
-    assert mask_text('{"code": "SplxlOBeZQQYbYS6WxSbIA"}') == '{"code": "***"}'
-    assert mask_text("a=1&code=SplxlOBeZQQYbYS6WxSbIA&code=12") == "a=1&code=***&code=12"
+    assert http_masking.mask_text('{"code": "SplxlOBeZQQYbYS6WxSbIA"}') == '{"code": "***"}'
+    assert http_masking.mask_text("a=1&code=SplxlOBeZQQYbYS6WxSbIA&code=12") == "a=1&code=***&code=12"
     assert mask_url("/x?code=12") == "/x?code=***"
 
 

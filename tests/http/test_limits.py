@@ -10,10 +10,7 @@ from pageserver import serving
 
 from burler.errors import HttpError
 from burler.http import Client
-from burler.http.limit_headers import pause_seconds, reset_seconds
-from burler.http.limits import Limiter, TooLong
-from burler.http.origins import origin_of
-from burler.http.waits import Clock as ClientClock
+from support.internals import http_limits, http_origins, http_waits, limit_headers
 
 
 def times_of(limiter, count, threads=1):
@@ -26,23 +23,23 @@ def times_of(limiter, count, threads=1):
             limiter.wait(client_clock, 0)
             began.append(clock.monotonic())
 
-    client_clock = ClientClock(**clock.options)
+    client_clock = http_waits.Clock(**clock.options)
     ask()
     return [round(at - began[0], 6) for at in began]
 
 
 def test_no_limit():
-    assert times_of(Limiter(), 3) == [0, 0, 0]
+    assert times_of(http_limits.Limiter(), 3) == [0, 0, 0]
 
 
 def test_per_second_spaces_requests_evenly():
-    assert times_of(Limiter(per_second=4), 6) == [0, 0.25, 0.5, 0.75, 1, 1.25]
-    assert times_of(Limiter(per_second=0.5), 3) == [0, 2, 4]
+    assert times_of(http_limits.Limiter(per_second=4), 6) == [0, 0.25, 0.5, 0.75, 1, 1.25]
+    assert times_of(http_limits.Limiter(per_second=0.5), 3) == [0, 2, 4]
 
 
 def test_per_minute_lets_them_come_but_never_more_in_any_minute():
-    assert times_of(Limiter(per_minute=3), 8) == [0, 0, 0, 60, 60, 60, 120, 120]
-    assert times_of(Limiter(per_minute=0.5), 3) == [0, 120, 240]
+    assert times_of(http_limits.Limiter(per_minute=3), 8) == [0, 0, 0, 60, 60, 60, 120, 120]
+    assert times_of(http_limits.Limiter(per_minute=0.5), 3) == [0, 120, 240]
 
 
 def test_a_part_of_a_request_a_minute_is_none_that_is_left_out():
@@ -57,24 +54,24 @@ def test_a_part_of_a_request_a_minute_is_none_that_is_left_out():
         for _ in range(4):
             client.get("/a")
     assert [round(at - began[0], 6) for at in began] == [0, 40, 80, 120]
-    assert times_of(Limiter(per_minute=90.5), 2) == [0, round(60 / 90.5, 6)]
-    assert times_of(Limiter(per_minute=3.0), 4) == [0, 0, 0, 60]
+    assert times_of(http_limits.Limiter(per_minute=90.5), 2) == [0, round(60 / 90.5, 6)]
+    assert times_of(http_limits.Limiter(per_minute=3.0), 4) == [0, 0, 0, 60]
 
 
 def test_both_limits_hold():
-    assert times_of(Limiter(per_second=1, per_minute=3), 5) == [0, 1, 2, 60, 61]
+    assert times_of(http_limits.Limiter(per_second=1, per_minute=3), 5) == [0, 1, 2, 60, 61]
 
 
 def test_a_limit_is_one_for_all_threads():
     """Real threads: each takes its own turn, none takes that of another."""
-    limiter = Limiter(per_second=10)
+    limiter = http_limits.Limiter(per_second=10)
     turns = []
     lock = threading.Lock()
 
     def ask():
         for _ in range(25):
             waits = []
-            limiter.wait(ClientClock(sleep=waits.append, now=lambda: 0.0, monotonic=lambda: 0.0), 0)
+            limiter.wait(http_waits.Clock(sleep=waits.append, now=lambda: 0.0, monotonic=lambda: 0.0), 0)
             with lock:
                 turns.append(round(sum(waits), 6))
 
@@ -88,8 +85,8 @@ def test_a_limit_is_one_for_all_threads():
 
 def test_a_pause_holds_up_whoever_comes_and_whoever_waits_already():
     clock = Clock()
-    limiter = Limiter(per_second=1)
-    own = ClientClock(**clock.options)
+    limiter = http_limits.Limiter(per_second=1)
+    own = http_waits.Clock(**clock.options)
     limiter.wait(own, 100)
     paused = []
 
@@ -98,7 +95,7 @@ def test_a_pause_holds_up_whoever_comes_and_whoever_waits_already():
             paused.append(limiter.pause(20, "because", own))
         clock.sleep(seconds)
 
-    limiter.wait(ClientClock(sleep, clock.now, clock.monotonic), 100)
+    limiter.wait(http_waits.Clock(sleep, clock.now, clock.monotonic), 100)
     assert clock.passed == 20
 
 
@@ -119,7 +116,7 @@ class Together:
 
     def run(self, limiter, times, name=str):
         """So many waits for ``limiter`` in each of several threads."""
-        clock = ClientClock(self._sleep, lambda: self.time, lambda: self.time)
+        clock = http_waits.Clock(self._sleep, lambda: self.time, lambda: self.time)
 
         def ask(thread):
             for _ in range(times[thread]):
@@ -163,16 +160,16 @@ def most_within(seconds, times):
 
 
 def test_turns_that_were_waited_for_when_a_pause_came_do_not_begin_all_at_once():
-    together, limiter = Together(), Limiter(per_second=2)
-    own = ClientClock(None, None, lambda: together.time)
+    together, limiter = Together(), http_limits.Limiter(per_second=2)
+    own = http_waits.Clock(None, None, lambda: together.time)
     together.at(0.2, lambda: limiter.pause(6, "because", own))
     assert together.run(limiter, [1] * 10) == pytest.approx([0, *(6.2 + number / 2 for number in range(9))])
 
 
 @pytest.mark.parametrize("pause", [5, 100])
 def test_a_minute_behind_a_pause_has_no_more_than_any_other(pause):
-    together, limiter = Together(), Limiter(per_minute=10)
-    own = ClientClock(None, None, lambda: together.time)
+    together, limiter = Together(), http_limits.Limiter(per_minute=10)
+    own = http_waits.Clock(None, None, lambda: together.time)
     together.at(1, lambda: limiter.pause(pause, "because", own))
     began = together.run(limiter, [2] * 20)
     assert len(began) == 40
@@ -182,8 +179,8 @@ def test_a_minute_behind_a_pause_has_no_more_than_any_other(pause):
 
 def test_whoever_waits_keeps_the_place_when_pauses_come():
     """A source that says after each reply that nothing remains: one thread can't always be overtaken by the other."""
-    together, limiter = Together(), Limiter(per_second=0.1)
-    own = ClientClock(None, None, lambda: together.time)
+    together, limiter = Together(), http_limits.Limiter(per_second=0.1)
+    own = http_waits.Clock(None, None, lambda: together.time)
     for time in range(1, 200, 3):
         together.at(time, lambda: limiter.pause(1, "because", own))
     together.run(limiter, [5, 5, 5])
@@ -193,8 +190,8 @@ def test_whoever_waits_keeps_the_place_when_pauses_come():
 
 def test_a_turn_that_nobody_waits_for_any_more_holds_up_nobody():
     """The run was told to stop while a thread waited."""
-    clock, limiter = Clock(), Limiter(per_minute=1)
-    own = ClientClock(**clock.options)
+    clock, limiter = Clock(), http_limits.Limiter(per_minute=1)
+    own = http_waits.Clock(**clock.options)
     limiter.wait(own, 0)
 
     def stop(seconds):
@@ -202,14 +199,14 @@ def test_a_turn_that_nobody_waits_for_any_more_holds_up_nobody():
 
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            limiter.wait(ClientClock(stop, clock.now, clock.monotonic), 0)
+            limiter.wait(http_waits.Clock(stop, clock.now, clock.monotonic), 0)
     limiter.wait(own, 0)
     assert clock.passed == 60
 
 
 def test_each_server_has_limits_of_its_own():
-    clock, limiter = Clock(), Limiter(per_second=0.1)
-    own = ClientClock(**clock.options)
+    clock, limiter = Clock(), http_limits.Limiter(per_second=0.1)
+    own = http_waits.Clock(**clock.options)
     one, other = ("https", "x.io", 443), ("https", "y.io", 443)
     limiter.pause(50, "because", own, one)
     assert limiter.wait(own, 0, origin=other) == 0
@@ -219,8 +216,8 @@ def test_each_server_has_limits_of_its_own():
 
 def test_servers_that_were_asked_once_are_forgotten():
     """A thousand redirects may lead to a thousand of them."""
-    clock, limiter = Clock(), Limiter(per_minute=5)
-    own = ClientClock(**clock.options)
+    clock, limiter = Clock(), http_limits.Limiter(per_minute=5)
+    own = http_waits.Clock(**clock.options)
     limiter.pause(10_000, "because", own, ("https", "slow.example", 443))
     for number in range(1000):
         limiter.wait(own, 0, origin=("https", f"{number}.example", 443))
@@ -231,7 +228,7 @@ def test_servers_that_were_asked_once_are_forgotten():
 
 def test_a_shorter_pause_does_not_end_a_longer_one():
     clock = Clock()
-    limiter, own = Limiter(), ClientClock(**clock.options)
+    limiter, own = http_limits.Limiter(), http_waits.Clock(**clock.options)
     limiter.pause(20, "long", own)
     limiter.pause(5, "short", own)
     assert limiter.wait(own, 100) == 20
@@ -239,10 +236,10 @@ def test_a_shorter_pause_does_not_end_a_longer_one():
 
 
 def test_a_pause_that_is_too_long_is_said():
-    own = ClientClock(**Clock().options)
-    limiter = Limiter()
+    own = http_waits.Clock(**Clock().options)
+    limiter = http_limits.Limiter()
     limiter.pause(20, "because", own)
-    with pytest.raises(TooLong, match="because") as caught:
+    with pytest.raises(http_limits.TooLong, match="because") as caught:
         limiter.wait(own, 19)
     assert caught.value.seconds == 20
 
@@ -283,7 +280,7 @@ def test_a_pause_that_is_too_long_is_said():
     ],
 )
 def test_what_rate_limit_headers_say(headers, seconds):
-    assert pause_seconds(headers, START) == seconds
+    assert limit_headers.pause_seconds(headers, START) == seconds
 
 
 def test_a_time_of_day_counts_by_the_sources_own_clock():
@@ -293,13 +290,13 @@ def test_a_time_of_day_counts_by_the_sources_own_clock():
         "X-RateLimit-Reset": str(int(START) + 630),
         "Date": "Tue, 14 Nov 2023 22:23:20 GMT",
     }
-    assert pause_seconds(headers, START) == 30
+    assert limit_headers.pause_seconds(headers, START) == 30
 
 
 def test_when_a_window_ends_is_known_of_refusals_as_well():
-    assert reset_seconds({"X-RateLimit-Reset": "30"}, START) == 30
-    assert reset_seconds({"RateLimit": '"a";r=0;t=9'}, START) == 9
-    assert reset_seconds({}, START) is None
+    assert limit_headers.reset_seconds({"X-RateLimit-Reset": "30"}, START) == 30
+    assert limit_headers.reset_seconds({"RateLimit": '"a";r=0;t=9'}, START) == 9
+    assert limit_headers.reset_seconds({}, START) is None
 
 
 def limited(asked):
@@ -334,7 +331,7 @@ def test_a_429_of_another_server_is_not_about_the_source():
     clock, waited = Clock(), []
 
     def sleep(seconds):  # while this request waits, another thread asks the source
-        waited.append(client._sender.limiter.wait(client._sender.clock, 0, origin=origin_of(home.url)))
+        waited.append(client._sender.limiter.wait(client._sender.clock, 0, origin=http_origins.origin_of(home.url)))
         clock.sleep(seconds)
 
     replies = iter([(429, {"Retry-After": "7"}, b""), 200])

@@ -8,11 +8,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from tokenserver import CLIENT_ID, answer, refusal, serving
 
-from burler.config import secrets
 from burler.errors import CredentialsError, DeclarationError
-from burler.http import Client
-from burler.http.assertion import jwt_assertion
+from burler.http import Client, jwt_assertion
 from burler.testing import canary
+from support.internals import config_secrets as secrets
 
 NOW = 1_700_000_000
 

@@ -8,8 +8,7 @@ import pytest
 from tokenserver import answer, refusal, serving
 
 from burler.errors import CredentialsError, DeclarationError, HttpError, NoAnswerError
-from burler.http import Client
-from burler.http.oauth import oauth2_client_credentials, oauth2_refresh
+from burler.http import Client, oauth2_client_credentials, oauth2_refresh
 from burler.testing import canaries_in
 
 

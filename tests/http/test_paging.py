@@ -10,11 +10,11 @@ import responses
 from pageserver import client_of
 
 import burler
+from burler import JsonPage
 from burler.errors import HttpError, NotFoundError, NotModified, PagingError, SourceError
 from burler.http import Client, Cursor, NextUrl, Offset, PageNumber, Request
-from burler.http.paging import pages
-from burler.pipeline.pages import JsonPage
 from burler.testing import canary, run_tap
+from support.internals import http_paging
 
 SCHEMA = {"properties": {"id": {"type": "integer"}, "total": {"type": "number"}}}
 
@@ -273,10 +273,10 @@ def test_a_hundred_thousand_pages_leave_little_behind():
     """What is kept of each page is a number, not its URL."""
     import tracemalloc
 
-    from burler.http.paging import _Seen
-    from burler.http.request import Request
+    from burler.http import Request
+    from support.internals import http_paging
 
-    seen = _Seen(Cursor("next"), "https://api.example.com")
+    seen = http_paging._Seen(Cursor("next"), "https://api.example.com")
     tracemalloc.start()
     try:
         for number in range(20_000):
@@ -395,7 +395,7 @@ def test_not_modified_behind_the_first_page_is_no_end():
             return response
 
     with pytest.raises(NotModified):
-        list(pages(Source(), Request("GET", "/things")))
+        list(http_paging.pages(Source(), Request("GET", "/things")))
 
 
 @responses.activate

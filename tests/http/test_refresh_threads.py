@@ -12,13 +12,10 @@ import requests
 from tokenserver import answer, refusal, serving
 
 import burler
-from burler.context import running
 from burler.errors import CredentialsError, HttpError
-from burler.http import Client, renewing
-from burler.http.oauth import oauth2_client_credentials, oauth2_refresh
-from burler.http.refreshing import one_time
-from burler.runtime.signals import Stop
+from burler.http import Client, oauth2_client_credentials, oauth2_refresh, one_time
 from burler.testing import run_tap
+from support.internals import context, renewing, signals
 
 
 @pytest.fixture
@@ -175,14 +172,14 @@ def test_a_run_that_is_stopped_waits_a_moment_for_the_reply_on_its_way(server):
     server.slow_seconds = 0.5
 
     def stop(_number, _frame):
-        raise Stop
+        raise signals.Stop
 
     before = signal.signal(signal.SIGUSR1, stop)
     try:
         client = client_of(server, oauth2_refresh(**server.oauth(), config=config))
         timer = threading.Timer(0.15, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1))
         timer.start()
-        with pytest.raises(Stop):
+        with pytest.raises(signals.Stop):
             client.get("/rows")
     finally:
         signal.signal(signal.SIGUSR1, before)
@@ -221,7 +218,7 @@ def tap_of(make_auth):
 
     @tap.sync("rows", key_properties="id", schema=schema, replication_key="id", workers=4)
     def rows(client, partition):
-        tap.tally = running().tally
+        tap.tally = context.running().tally
         for i in range(5):
             yield client.json("/rows", params={"from": partition["n"] * 1000 + i})
 

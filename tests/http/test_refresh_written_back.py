@@ -15,17 +15,15 @@ import time
 import pytest
 from tokenserver import CLIENT_ID, refusal, serving
 
-from burler.config.loading import load
-from burler.config.writeback import ConfigFiles, newer_in_file, save_now
-from burler.http import Client
-from burler.http.oauth import oauth2_refresh
-from burler.http.refreshing import one_time
+from burler.config import ConfigFiles, load
+from burler.http import Client, oauth2_refresh, one_time
 from burler.testing import canaries_in, canary
+from support.internals import writeback
 
 TAP = """
     import os, time
     import burler
-    from burler.http.oauth import oauth2_refresh
+    from burler.http import oauth2_refresh
 
     STRINGS = {name: {"type": "string"} for name in
                ("url", "token_url", "client_id", "client_secret", "refresh_token", "access_token", "expires_at")}
@@ -259,14 +257,14 @@ def files(tmp_path):
 
 def test_what_changed_is_saved_at_once_at_any_depth(files):
     _files, config, path = files
-    assert save_now(config) is False
+    assert writeback.save_now(config) is False
     config["refresh_token"] = canary("second")
-    assert save_now(config) is True
+    assert writeback.save_now(config) is True
     config["login"]["refresh_token"] = canary("third")
-    assert save_now(config["login"]) is True
+    assert writeback.save_now(config["login"]) is True
     assert held(path) == config
-    assert save_now({"n": 2}) is False, "a config of nobody's"
-    assert save_now(dict(config)) is False, "an equal one is another one"
+    assert writeback.save_now({"n": 2}) is False, "a config of nobody's"
+    assert writeback.save_now(dict(config)) is False, "an equal one is another one"
 
 
 def test_what_a_refresh_function_puts_into_the_config_is_saved_at_once(server, files):
@@ -291,23 +289,23 @@ def test_what_a_refresh_function_puts_into_the_config_is_saved_at_once(server, f
 def test_what_another_process_has_written_is_seen(files):
     _files, config, path = files
     keys = ("refresh_token", "access_token", "n")
-    assert newer_in_file(config, keys) == {}
+    assert writeback.newer_in_file(config, keys) == {}
     theirs = canary("theirs")
     path.write_text(json.dumps({**held(path), "refresh_token": theirs}))
-    assert newer_in_file(config, keys) == {"refresh_token": theirs}
-    assert newer_in_file(config["login"], keys) == {}
+    assert writeback.newer_in_file(config, keys) == {"refresh_token": theirs}
+    assert writeback.newer_in_file(config["login"], keys) == {}
     path.write_text("{broken")
-    assert newer_in_file(config, keys) == {}
+    assert writeback.newer_in_file(config, keys) == {}
     path.unlink()
-    assert newer_in_file(config, keys) == {}
+    assert writeback.newer_in_file(config, keys) == {}
 
 
 def test_our_own_changes_are_not_taken_for_those_of_others(files):
     _files, config, _path = files
     config["refresh_token"] = canary("mine")
-    assert newer_in_file(config, ("refresh_token",)) == {}
-    save_now(config)
-    assert newer_in_file(config, ("refresh_token",)) == {}
+    assert writeback.newer_in_file(config, ("refresh_token",)) == {}
+    writeback.save_now(config)
+    assert writeback.newer_in_file(config, ("refresh_token",)) == {}
 
 
 def run_of(path):
@@ -351,7 +349,7 @@ def test_a_key_of_the_environment_is_not_looked_for_in_files(tmp_path):
     config = dict(loaded.config)
     files = ConfigFiles(loaded, config)
     path.write_text('{"refresh_token": "new"}')
-    assert newer_in_file(config, ("refresh_token",)) == {} and files.config is config
+    assert writeback.newer_in_file(config, ("refresh_token",)) == {} and files.config is config
 
 
 def test_a_token_of_the_environment_is_said_to_be_lost(server, caplog):

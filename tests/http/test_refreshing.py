@@ -8,11 +8,10 @@ import pytest
 import requests
 from tokenserver import serving
 
-from burler.config.secrets import hide
 from burler.errors import BurlerError, CredentialsError, DeclarationError
-from burler.http import Client
-from burler.http.refreshing import one_time, periodic
+from burler.http import Client, one_time, periodic
 from burler.testing import canaries_in, canary
+from support.internals import config_secrets
 
 
 @pytest.fixture
@@ -211,7 +210,7 @@ def test_an_error_of_the_function_is_one_without_secrets(server):
     secret = canary("login")
 
     def refresh():
-        hide(secret)
+        config_secrets.hide(secret)
         raise KeyError(f"no {secret}")
 
     with pytest.raises(CredentialsError) as caught:

@@ -14,7 +14,7 @@ from pageserver import serving
 
 from burler.errors import HttpError, NoAnswerError
 from burler.http import Client
-from burler.http.waits import Waits, retry_after_seconds
+from support.internals import http_waits
 
 
 class Replies:
@@ -117,7 +117,7 @@ def test_retry_after_as_a_date_counts_from_the_date_of_the_reply():
     """The source's clock is two hours ahead of ours."""
     there = START + 7200
     headers = {"Retry-After": formatdate(there + 30, usegmt=True), "Date": formatdate(there, usegmt=True)}
-    assert retry_after_seconds(headers, START) == 30
+    assert http_waits.retry_after_seconds(headers, START) == 30
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_retry_after_as_a_date_counts_from_the_date_of_the_reply():
     ],
 )
 def test_forms_of_retry_after(text, seconds):
-    assert retry_after_seconds({"Retry-After": text}, START) == seconds
+    assert http_waits.retry_after_seconds({"Retry-After": text}, START) == seconds
 
 
 def test_a_wait_that_is_too_long_is_an_error_that_says_how_long():
@@ -221,7 +221,7 @@ def test_a_429_holds_up_the_other_threads_as_well():
 
 def waits_of(strategy, count, monkeypatch):
     monkeypatch.setattr("random.uniform", lambda least, most: most)
-    waits = Waits(strategy)
+    waits = http_waits.Waits(strategy)
     return [waits.next(None) for _ in range(count)]
 
 
@@ -249,7 +249,7 @@ def test_strategies_of_backoff_and_of_ones_own(strategy, expected, monkeypatch):
 
 
 def test_waits_have_full_jitter():
-    found = [Waits(lambda: iter([10])).next(None) for _ in range(300)]
+    found = [http_waits.Waits(lambda: iter([10])).next(None) for _ in range(300)]
     assert all(0 <= wait <= 10 for wait in found)
     assert min(found) < 2
     assert max(found) > 8

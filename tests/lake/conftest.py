@@ -17,11 +17,9 @@ sys.path.insert(1, str(Path(__file__).parent.parent / "batch"))  # and its serve
 from hypothesis import settings
 from s3_server import s3_process_server, s3_server
 
-from burler.lake import LakeWriter, RollSettings, load, open_store, read_lines
-from burler.lake.pace import Pace
-from burler.lake.snapshot import Snapshot
-from burler.lake.store import Store
+from burler.lake import LakeWriter, RollSettings, Snapshot, Store, load, open_store, read_lines
 from burler.singer.messages import Records, Schema, State, record_prefix_suffix
+from support.internals import lake_pace
 
 __all__ = ["s3_process_server", "s3_server"]
 
@@ -49,9 +47,11 @@ class HandClock:
         self.seconds += seconds
         self.moment += dt.timedelta(seconds=seconds)
 
-    def pace(self) -> Pace:
+    def pace(self) -> lake_pace.Pace:
         """This clock as the pace of locks and commits: a sleep moves it, and takes no time."""
-        return Pace(now=self.now, monotonic=self.monotonic, sleep=self.forward, uniform=lambda _low, high: high)
+        return lake_pace.Pace(
+            now=self.now, monotonic=self.monotonic, sleep=self.forward, uniform=lambda _low, high: high
+        )
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Lake:
             **keywords,
         )
 
-    def impatient(self) -> Pace:
+    def impatient(self) -> lake_pace.Pace:
         """The pace of a writer for which time flies: it waits for a lock without taking time."""
         return HandClock().pace()
 

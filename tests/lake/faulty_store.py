@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from burler.errors import StorageError
-from burler.lake.store import Blob, Conflict, Hold, NewFile, OutcomeUnknown, Store, StoredFile
+from burler.lake import Store, StoredFile
+from support.internals import lake_store
 
 CONFLICT_FOR_NOTHING = "conflict for nothing"
 """Nothing was written and nobody else wrote: Conflict (``create``, ``publish``: OutcomeUnknown). What a 409 is, told to
@@ -115,7 +116,7 @@ class FaultyStore:
     def __repr__(self) -> str:
         return f"FaultyStore({self.inner!r})"
 
-    def read(self, path: str, /) -> Blob | None:
+    def read(self, path: str, /) -> lake_store.Blob | None:
         return self._call("read", path, lambda: self.inner.read(path))
 
     def create(self, path: str, data: bytes, /) -> str:
@@ -141,7 +142,7 @@ class FaultyStore:
     def folders(self, folder: str, /) -> list[str]:
         return self._call("folders", folder, lambda: self.inner.folders(folder))
 
-    def new_file(self, folder: str, /) -> NewFile:
+    def new_file(self, folder: str, /) -> lake_store.NewFile:
         return _NewFaultyFile(self, folder, self._call("new_file", folder, lambda: self.inner.new_file(folder)))
 
     def open(self, path: str, /) -> BinaryIO:
@@ -150,7 +151,7 @@ class FaultyStore:
     def locate(self, path: str, /) -> str:
         return self.inner.locate(path)
 
-    def hold(self, path: str, /) -> Hold | None:
+    def hold(self, path: str, /) -> lake_store.Hold | None:
         return self._call("hold", path, lambda: self.inner.hold(path) if self._holds else None)
 
     def _call(self, operation: str, path: str, act: Callable[[], Any]) -> Any:
@@ -174,10 +175,10 @@ class FaultyStore:
         elif what in (LOST_REPLY, REFUSED_AFTER_SUCCESS):
             act()
         if what == REFUSED_AFTER_SUCCESS:
-            raise FileExistsError(place) if exclusive else Conflict(place)
+            raise FileExistsError(place) if exclusive else lake_store.Conflict(place)
         if what == CONFLICT_FOR_NOTHING and not exclusive:
-            raise Conflict(place)
-        raise OutcomeUnknown(f"{place}: {what}, says the test.")
+            raise lake_store.Conflict(place)
+        raise lake_store.OutcomeUnknown(f"{place}: {what}, says the test.")
 
     def _arrive(self, path: str) -> None:
         late = [act for where, act in self._late if where == path]
@@ -187,7 +188,7 @@ class FaultyStore:
 
 
 class _NewFaultyFile:
-    def __init__(self, store: FaultyStore, folder: str, inner: NewFile) -> None:
+    def __init__(self, store: FaultyStore, folder: str, inner: lake_store.NewFile) -> None:
         self._store, self._folder, self._inner = store, folder, inner
 
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
@@ -202,5 +203,5 @@ class _NewFaultyFile:
 
 def _tried(act: Callable[[], Any]) -> None:
     """A request nobody waits for any more."""
-    with contextlib.suppress(Conflict, FileExistsError, StorageError):
+    with contextlib.suppress(lake_store.Conflict, FileExistsError, StorageError):
         act()

@@ -19,10 +19,12 @@ from typing import Any
 import pytest
 from cloud_servers import AzureServer, GcsServer, azure_connection, serving
 
-from burler.lake.store import Store, probe
-from burler.lake.stores import azure, gcs, s3
-from burler.lake.stores.objects import ObjectStore
+from burler.lake import Store, probe
 from burler.testing import canary
+from support.internals import azure_store as azure
+from support.internals import gcs_store as gcs
+from support.internals import object_store
+from support.internals import s3_store as s3
 
 PATH = "raw/t/s/manifest.json"
 PART_BYTES = 5 << 20  # the least that S3 takes
@@ -41,26 +43,29 @@ def _connect(url: str, options: Mapping[str, Any]) -> tuple[s3.S3Bucket, str]:
     return s3.S3Bucket(_bucket(json.dumps(options), os.getpid())._fs, bucket), path
 
 
-def s3_lake(server: Any, folder: str = "lake", *, patience_seconds: float | None = None) -> ObjectStore:
+def s3_lake(server: Any, folder: str = "lake", *, patience_seconds: float | None = None) -> object_store.ObjectStore:
     """A store on the server; all of them share one client."""
-    return ObjectStore(server.url(folder), server.options, _connect, patience_seconds=patience_seconds)
+    return object_store.ObjectStore(server.url(folder), server.options, _connect, patience_seconds=patience_seconds)
 
 
 @contextlib.contextmanager
-def gcs_lake(folder: str = "lake") -> Iterator[tuple[ObjectStore, GcsServer]]:
+def gcs_lake(folder: str = "lake") -> Iterator[tuple[object_store.ObjectStore, GcsServer]]:
     """A store in a bucket of its own; needs gcsfs."""
     server = GcsServer()
     with serving(server) as url:
-        yield ObjectStore(f"gs://bucket/{folder}", {"endpoint_url": url, "token": "anon"}, gcs.connect), server
+        yield (
+            object_store.ObjectStore(f"gs://bucket/{folder}", {"endpoint_url": url, "token": "anon"}, gcs.connect),
+            server,
+        )
 
 
 @contextlib.contextmanager
-def azure_lake(folder: str = "lake") -> Iterator[tuple[ObjectStore, AzureServer]]:
+def azure_lake(folder: str = "lake") -> Iterator[tuple[object_store.ObjectStore, AzureServer]]:
     """A store in a container of its own; needs adlfs."""
     server = AzureServer()
     with serving(server) as url:
         options = {"connection_string": azure_connection(url, canary("azure-key"))}
-        yield ObjectStore(f"az://bucket/{folder}", options, azure.connect), server
+        yield object_store.ObjectStore(f"az://bucket/{folder}", options, azure.connect), server
 
 
 class Backend:
@@ -98,7 +103,7 @@ class Once:
         return None
 
 
-def s3_lake_of_small_parts(server: Any, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+def s3_lake_of_small_parts(server: Any, monkeypatch: pytest.MonkeyPatch) -> object_store.ObjectStore:
     """A store that has been probed, and sends data files in parts from ``BIG`` bytes on."""
     monkeypatch.setattr(s3, "PART_BYTES", PART_BYTES)
     store = s3_lake(server)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from burler.lake.clean import CleanCheck
+from burler.lake import CleanCheck
 
 INTEGER = {"type": "integer"}
 BIG = {"type": "integer", "minimum": 0, "maximum": 10**30}

@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 
 from burler.errors import LockLost
-from burler.lake import care, load, open_store, read_lines
-from burler.lake.locking.lock import LockSettings
-from burler.lake.manifests import manifest
-from burler.lake.writing.parallel import LakeDriver, WrittenFile
+from burler.lake import LakeDriver, LockSettings, WrittenFile, load, open_store, read_lines
 from burler.singer.messages import Schema
+from support.internals import care, manifest
 
 SCHEMA = Schema("s", {"properties": {"id": {"type": "integer"}}})
 FILE_ROWS = 4
@@ -27,7 +25,7 @@ FILE_ROWS = 4
 WORKER = """
 import datetime as dt, json, os, sys
 from burler.lake import RollSettings, open_store
-from burler.lake.writing.parallel import PartWriter
+from burler.lake import PartWriter
 from burler.singer.messages import Schema
 path, start, count, rows = sys.argv[1], *map(int, sys.argv[2:])
 writer = PartWriter(open_store(path), "t", settings=RollSettings(max_file_records=rows))

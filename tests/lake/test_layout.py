@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.errors import UsageError
-from burler.lake import layout
+from support.internals import layout
 
 FIRST = dt.datetime(2023, 1, 17, 18, 9, 3, 999999, tzinfo=dt.UTC)
 LAST = dt.datetime(2023, 1, 17, 19, 11, 7, tzinfo=dt.timezone(dt.timedelta(hours=1)))

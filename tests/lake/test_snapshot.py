@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burler.lake.snapshot import FileStats, all_stats
+from burler.lake import FileStats
+from support.internals import snapshot
 
 WIRE = {
     "records": 3,
@@ -26,9 +27,9 @@ def one_by_one(wires):
 
 def test_all_at_once_is_as_one_by_one():
     wires = {"a": WIRE, "b": {**WIRE, **MORE}, "c": {**WIRE, "of_later_days": {"x": 1}, "versions": None}}
-    assert all_stats(wires) == one_by_one(wires) != {}
-    assert all_stats({}) == {}
-    assert all_stats({"b": {**WIRE, **MORE}})["b"].to_wire() == {**WIRE, **MORE}
+    assert snapshot.all_stats(wires) == one_by_one(wires) != {}
+    assert snapshot.all_stats({}) == {}
+    assert snapshot.all_stats({"b": {**WIRE, **MORE}})["b"].to_wire() == {**WIRE, **MORE}
 
 
 ODD = [None, True, 1.5, "1", 2**63, -(2**63) - 1, [], {}, [1.5], {"a": "b"}, "2024-02-30T00:00:00.000000Z"]
@@ -39,13 +40,13 @@ ODD += ["2024-01-01T24:00:00.000000Z", "2024-01-01T00:00:00Z", "2024-01-01T00:00
 def test_an_odd_value_is_not_taken_unless_it_is_one_by_one(key):
     for odd in ODD:
         wires = {"a": WIRE, "b": {**WIRE, **MORE, key: odd}}
-        found = all_stats(wires)
+        found = snapshot.all_stats(wires)
         assert found is None or found == one_by_one(wires), (key, odd)
     missing = {"a": {name: value for name, value in WIRE.items() if name != key}}
-    assert all_stats(missing) in (None, one_by_one(missing))
+    assert snapshot.all_stats(missing) in (None, one_by_one(missing))
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.just(WIRE) | st.none() | st.just({})))
 def test_entries_that_are_none(wires):
-    found = all_stats(wires)
+    found = snapshot.all_stats(wires)
     assert found is None or found == one_by_one(wires)

@@ -6,8 +6,9 @@ import datetime as dt
 from typing import Any
 
 import burler
-from burler.context import KeepingChannel, StreamRun
+from burler import StreamRun
 from burler.testing import TapRun, run_tap
+from support.internals import context
 
 FIELDS = {
     "type": "object",
@@ -31,7 +32,7 @@ class Noting(StreamRun):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(None, "rows", **{"manual": True, "replication_key": "at", **more})
-        self._channel = KeepingChannel()
+        self._channel = context.KeepingChannel()
 
     @property
     def saved(self) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burler.patterns.spans import UNITS, BadTime, Calendar, spans, zone_of
+from support.internals import spans
 
 # Clocks that skip midnight (Sao Paulo, Havana), show it twice (Azores), jump over it by minutes (St Johns, until 2011)
 # or over a whole day (Apia), and half hours (Lord Howe).
@@ -17,8 +17,8 @@ ZONES = (
     "UTC", "Europe/Berlin", "America/Sao_Paulo", "America/Havana", "Atlantic/Azores", "America/St_Johns",
     "Pacific/Apia", "Australia/Lord_Howe", "Asia/Kathmandu",
 )  # fmt: skip
-UTC = Calendar(dt.UTC, dates=False)
-DATES = Calendar(dt.UTC, dates=True)
+UTC = spans.Calendar(dt.UTC, dates=False)
+DATES = spans.Calendar(dt.UTC, dates=True)
 
 NAIVE = dt.datetime(2024, 5, 1)  # noqa: DTZ001
 moments = st.integers(0, 50 * 365 * 86400).map(
@@ -36,10 +36,15 @@ def covered_once(parts, begin, end):
 
 
 @settings(deadline=None)
-@given(moments, st.timedeltas(dt.timedelta(0), dt.timedelta(days=400)), st.sampled_from(UNITS), st.sampled_from(ZONES))
+@given(
+    moments,
+    st.timedeltas(dt.timedelta(0), dt.timedelta(days=400)),
+    st.sampled_from(spans.UNITS),
+    st.sampled_from(ZONES),
+)
 def test_calendar_units_cover_time_once_in_any_zone(begin, length, unit, zone):
-    calendar = Calendar(ZoneInfo(zone), dates=False)
-    parts = list(spans(begin, begin + length, calendar.ends(unit)))
+    calendar = spans.Calendar(ZoneInfo(zone), dates=False)
+    parts = list(spans.spans(begin, begin + length, calendar.ends(unit)))
     assert covered_once(parts, begin, begin + length)
     for _start, end in parts[:-1]:
         before, after = (calendar.local(moment).date() for moment in (end - dt.timedelta(microseconds=1), end))
@@ -49,16 +54,16 @@ def test_calendar_units_cover_time_once_in_any_zone(begin, length, unit, zone):
 @settings(deadline=None)
 @given(moments, st.timedeltas(dt.timedelta(0), dt.timedelta(days=99)), st.timedeltas(dt.timedelta(hours=1)))
 def test_lengths_cover_time_once(begin, length, size):
-    parts = list(spans(begin, begin + length, UTC.ends(size)))
+    parts = list(spans.spans(begin, begin + length, UTC.ends(size)))
     assert covered_once(parts, begin, begin + length)
     assert all(to - start == size for start, to in parts[:-1])
 
 
 @settings(deadline=None)
-@given(days, st.integers(0, 900), st.sampled_from(UNITS) | st.integers(1, 50).map(lambda n: dt.timedelta(days=n)))
+@given(days, st.integers(0, 900), st.sampled_from(spans.UNITS) | st.integers(1, 50).map(lambda n: dt.timedelta(days=n)))
 def test_days_are_covered_once(begin, length, size):
     end = begin + dt.timedelta(days=length)
-    assert covered_once(list(spans(begin, end, DATES.ends(size))), begin, end)
+    assert covered_once(list(spans.spans(begin, end, DATES.ends(size))), begin, end)
 
 
 @given(
@@ -73,7 +78,7 @@ def test_a_function_may_choose_each_length(begin, lengths):
         length, as_end = left.pop()
         return start + length if as_end else length
 
-    assert covered_once(list(spans(begin, end, UTC.ends(size))), begin, end)
+    assert covered_once(list(spans.spans(begin, end, UTC.ends(size))), begin, end)
 
 
 def text(parts, calendar):
@@ -81,13 +86,13 @@ def text(parts, calendar):
 
 
 def test_a_day_is_as_long_as_the_clocks_make_it():
-    berlin = Calendar(ZoneInfo("Europe/Berlin"), dates=False)
+    berlin = spans.Calendar(ZoneInfo("Europe/Berlin"), dates=False)
     begin, end = berlin.moment("2024-03-30", ""), berlin.moment("2024-04-01", "")
-    assert text(spans(begin, end, berlin.ends("day")), berlin) == [
+    assert text(spans.spans(begin, end, berlin.ends("day")), berlin) == [
         ("2024-03-29T23:00:00Z", "2024-03-30T23:00:00Z"),
         ("2024-03-30T23:00:00Z", "2024-03-31T22:00:00Z"),  # 23 hours
     ]
-    exact = list(spans(begin, end, berlin.ends(dt.timedelta(days=1))))
+    exact = list(spans.spans(begin, end, berlin.ends(dt.timedelta(days=1))))
     assert [to - start for start, to in exact] == [dt.timedelta(days=1), dt.timedelta(hours=23)]
 
 
@@ -101,7 +106,7 @@ def test_a_day_is_as_long_as_the_clocks_make_it():
     ],
 )
 def test_a_day_begins_even_where_midnight_is_odd(zone, day, begins):
-    calendar = Calendar(ZoneInfo(zone), dates=False)
+    calendar = spans.Calendar(ZoneInfo(zone), dates=False)
     midnight = calendar.moment(day, "")
     assert calendar.text(midnight) == begins
     assert calendar.ends("day")(midnight - dt.timedelta(hours=5)) == midnight
@@ -109,11 +114,11 @@ def test_a_day_begins_even_where_midnight_is_odd(zone, day, begins):
 
 def test_the_minutes_between_two_midnights_are_no_endless_loop():
     """St Johns: at 0:01 the clocks went back to 23:01; what begins in the second 23:30 ends at the second midnight."""
-    calendar = Calendar(ZoneInfo("America/St_Johns"), dates=False)
+    calendar = spans.Calendar(ZoneInfo("America/St_Johns"), dates=False)
     begin = calendar.moment("2006-10-29T03:00:00Z", "")
     assert calendar.local(begin).strftime("%d %H:%M") == "28 23:30"
     end = calendar.moment("2006-10-30T12:00:00Z", "")
-    assert text(spans(begin, end, calendar.ends("day")), calendar) == [
+    assert text(spans.spans(begin, end, calendar.ends("day")), calendar) == [
         ("2006-10-29T03:00:00Z", "2006-10-29T03:30:00Z"),
         ("2006-10-29T03:30:00Z", "2006-10-30T03:30:00Z"),
         ("2006-10-30T03:30:00Z", "2006-10-30T12:00:00Z"),
@@ -139,17 +144,17 @@ def test_units_end_where_the_calendar_has_it(unit, start, end):
     assert ends(dt.date.fromisoformat(start)) == dt.date.fromisoformat(end)
 
 
-@pytest.mark.parametrize("size", [*UNITS, dt.timedelta(days=7), dt.timedelta(days=999_999_999)])
+@pytest.mark.parametrize("size", [*spans.UNITS, dt.timedelta(days=7), dt.timedelta(days=999_999_999)])
 @pytest.mark.parametrize("calendar", [UTC, DATES], ids=["moments", "days"])
 def test_the_ends_of_the_calendar_are_reached_and_not_passed(size, calendar):
     first, last = calendar.moment("0001-01-01", ""), calendar.moment("9999-12-31", "")
     assert calendar.before(first, dt.timedelta.max) == first
     assert calendar.after(last, dt.timedelta.max) == calendar.after(last, dt.timedelta(days=1))
     if size != "day" and size != dt.timedelta(days=7) and size != "week":
-        assert covered_once(list(spans(first, last, calendar.ends(size))), first, last)
+        assert covered_once(list(spans.spans(first, last, calendar.ends(size))), first, last)
     begin = calendar.before(last, dt.timedelta(days=40))
     end = calendar.after(last, dt.timedelta(days=1))
-    assert covered_once(list(spans(begin, end, calendar.ends(size))), begin, end)
+    assert covered_once(list(spans.spans(begin, end, calendar.ends(size))), begin, end)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +174,7 @@ def test_what_a_moment_may_be(given, moment, day):
 
 
 def test_a_day_is_that_of_the_zone():
-    berlin = Calendar(ZoneInfo("Europe/Berlin"), dates=True)
+    berlin = spans.Calendar(ZoneInfo("Europe/Berlin"), dates=True)
     assert berlin.moment("2024-05-01T23:00:00Z", "") == dt.date(2024, 5, 2)
 
 
@@ -181,8 +186,10 @@ def test_parts_of_a_day_count_as_a_whole_one_on_the_way_back_only():
 
 
 def test_a_zone_may_lead_out_of_the_calendar():
-    assert Calendar(ZoneInfo("Asia/Tokyo"), dates=False).moment("0001-01-01", "").year == 1
-    last = Calendar(dt.timezone(-dt.timedelta(hours=12)), dates=False, zone_said=True).moment("9999-12-31T23:00:00", "")
+    assert spans.Calendar(ZoneInfo("Asia/Tokyo"), dates=False).moment("0001-01-01", "").year == 1
+    last = spans.Calendar(dt.timezone(-dt.timedelta(hours=12)), dates=False, zone_said=True).moment(
+        "9999-12-31T23:00:00", ""
+    )
     assert last == dt.datetime.max.replace(tzinfo=dt.UTC)
 
 
@@ -192,12 +199,12 @@ NO_MOMENTS = ["yesterday", "2024-02-30", "2024-05-01T25:00:00Z", "2024-05-01T07:
 @pytest.mark.parametrize("given", [*NO_MOMENTS, NAIVE])
 def test_what_no_moment_is_says_so(given):
     for calendar in (UTC, DATES):
-        with pytest.raises(BadTime, match=r"the bookmark is .*date-time with a zone .* or a date"):
+        with pytest.raises(spans.BadTime, match=r"the bookmark is .*date-time with a zone .* or a date"):
             calendar.moment(given, "the bookmark")
 
 
 def test_a_time_without_a_zone_is_in_the_zone_that_was_named():
-    calendar = Calendar(ZoneInfo("Asia/Kathmandu"), dates=False, zone_said=True)
+    calendar = spans.Calendar(ZoneInfo("Asia/Kathmandu"), dates=False, zone_said=True)
     assert calendar.text(calendar.moment("2024-05-01T00:00:00", "")) == "2024-04-30T18:15:00Z"
     assert calendar.text(calendar.moment(NAIVE, "")) == "2024-04-30T18:15:00Z"
 
@@ -214,20 +221,20 @@ def test_a_time_without_a_zone_is_in_the_zone_that_was_named():
     ],
 )
 def test_a_size_that_is_none_says_so(calendar, size, says):
-    with pytest.raises(BadTime, match=says):
+    with pytest.raises(spans.BadTime, match=says):
         calendar.ends(size)
 
 
 def test_a_function_that_does_not_go_forward_is_an_error():
     begin = UTC.moment("2024-05-01T00:00:00Z", "")
     for end in (begin, dt.timedelta(0), "2024-04-30", -dt.timedelta(days=1)):
-        with pytest.raises(BadTime, match=r"size gave|what size gives"):
+        with pytest.raises(spans.BadTime, match=r"size gave|what size gives"):
             UTC.ends(lambda _start, end=end: end)(begin)
 
 
 def test_zones_have_names():
-    assert zone_of(None) is dt.UTC and zone_of(dt.UTC) is dt.UTC
-    assert str(zone_of("Europe/Berlin")) == "Europe/Berlin"
+    assert spans.zone_of(None) is dt.UTC and spans.zone_of(dt.UTC) is dt.UTC
+    assert str(spans.zone_of("Europe/Berlin")) == "Europe/Berlin"
     for name in ("Europe/Nowhere", "", "../etc/passwd", 5, "a\0b"):
-        with pytest.raises(BadTime, match="unknown"):
-            zone_of(name)
+        with pytest.raises(spans.BadTime, match="unknown"):
+            spans.zone_of(name)

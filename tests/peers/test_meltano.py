@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 import burler
-from burler.cli import about, meltano
+from support.internals import cli_about as about
+from support.internals import meltano
 from tests.console_pages import Shell, matches, steps
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,13 +9,16 @@ from decimal import Decimal
 
 import pytest
 
-from burler.pipeline import arrow_plan, arrow_text
-from burler.pipeline.arrow_lines import ArrowShaper
-from burler.pipeline.arrow_rows import batch_to_rows
-from burler.pipeline.bookmark import key_text
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_schema import shaping_form
+from support.internals import (
+    arrow_lines,
+    arrow_plan,
+    arrow_rows,
+    arrow_text,
+    bookmark,
+    shape_exact,
+    shape_rules,
+    shape_schema,
+)
 
 pa = pytest.importorskip("pyarrow")
 
@@ -29,9 +32,11 @@ def page(**columns):
 def made(batch, properties, *, rules=None, deselected=(), **more):
     """The shaper's answer, and what it noted as unknown."""
     options = {name: more.pop(name) for name in ("key", "required") if name in more}
-    exact = Exact(rules or Rules())
-    form = shaping_form({"type": "object", "properties": properties, **more}, deselected)
-    lines = ArrowShaper(form, exact, rules=rules or Rules(), **options).lines(batch, b"<", b">\n")
+    exact = shape_exact.Exact(rules or shape_rules.Rules())
+    form = shape_schema.shaping_form({"type": "object", "properties": properties, **more}, deselected)
+    lines = arrow_lines.ArrowShaper(form, exact, rules=rules or shape_rules.Rules(), **options).lines(
+        batch, b"<", b">\n"
+    )
     return lines, exact.unknown.counts
 
 
@@ -149,8 +154,8 @@ def test_numbers_are_written_as_they_are():
 def test_nan_is_never_silent(value):
     nullable = {"type": ["null", "number"]}
     assert refused(pa.array([1.5, value]), nullable)
-    assert column(pa.array([1.5, value]), nullable, rules=Rules(on_nan="null")) == ["1.5", "null"]
-    assert refused(pa.array([1.5, value]), {"type": "number"}, rules=Rules(on_nan="null"))
+    assert column(pa.array([1.5, value]), nullable, rules=shape_rules.Rules(on_nan="null")) == ["1.5", "null"]
+    assert refused(pa.array([1.5, value]), {"type": "number"}, rules=shape_rules.Rules(on_nan="null"))
 
 
 def test_what_lies_below_a_null_is_not_looked_at():
@@ -194,7 +199,7 @@ def test_constraints_are_held(array, node):
     if "exclusiveMinimum" in node:
         broken = [1.4]
     assert refused(pa.array(array + broken), node)
-    assert column(pa.array(broken), node, rules=Rules(check_constraints=False))
+    assert column(pa.array(broken), node, rules=shape_rules.Rules(check_constraints=False))
 
 
 def test_constraints_hold_for_what_is_written():
@@ -249,8 +254,10 @@ def test_unknown_columns_are_dropped_and_noted_where_they_hold_something():
 
 
 def test_unknown_columns_add_up_over_pages():
-    exact = Exact()
-    shaper = ArrowShaper(shaping_form({"properties": {"a": {}, "m": {}}}), exact, required=["a"])
+    exact = shape_exact.Exact()
+    shaper = arrow_lines.ArrowShaper(
+        shape_schema.shaping_form({"properties": {"a": {}, "m": {}}}), exact, required=["a"]
+    )
     for batch in (page(a=[1], x=[1]), page(a=[1, 2], x=[1, 2]), page(x=[1])):
         shaper.lines(batch, b"", b"")
     assert exact.unknown.counts == {"x": 3}
@@ -264,7 +271,7 @@ def test_a_page_that_goes_by_rows_notes_nothing():
 
 def test_values_set_to_null_are_counted_row_by_row():
     node = {"type": "object", "properties": {"n": {"type": ["null", "integer"]}}, "patternProperties": {"^x": {}}}
-    rules = Rules(on_bad_record="null")
+    rules = shape_rules.Rules(on_bad_record="null")
     assert column(pa.array([{"n": 1, "x": 2}]), node, rules=rules) == ['{"n":1,"x":2}']
     assert refused(pa.array([{"n": "bad", "x": 2}]), node, rules=rules)
 
@@ -294,10 +301,10 @@ def test_a_column_name_that_comes_twice_is_refused():
     batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
     assert made(batch, {"a": {"type": "integer"}})[0] is None
     with pytest.raises(ValueError, match=r"two columns of an Arrow page are named 'a'.*rename one"):
-        batch_to_rows(batch)
+        arrow_rows.batch_to_rows(batch)
     struct = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["b", "b"])
     with pytest.raises(ValueError, match="two fields of an Arrow struct are named 'b'"):
-        batch_to_rows(page(s=struct))
+        arrow_rows.batch_to_rows(page(s=struct))
 
 
 def test_pages_without_rows_or_columns():
@@ -305,11 +312,13 @@ def test_pages_without_rows_or_columns():
         lines, _ = made(page(a=pa.array([], kind)), {"a": {}}, key="a")
         assert (lines.count, bytes(lines.data), lines.keys) == (0, b"", [])
     assert texts(page(a=[1, 2]).select([]), {"a": {}}) == ["{}", "{}"]
-    assert batch_to_rows(page(a=[1, 2]).select([])) == [{}, {}]
+    assert arrow_rows.batch_to_rows(page(a=[1, 2]).select([])) == [{}, {}]
 
 
 def test_the_schema_of_pages_may_change():
-    shaper = ArrowShaper(shaping_form({"properties": {"a": {"type": ["integer", "string"]}}}), Exact())
+    shaper = arrow_lines.ArrowShaper(
+        shape_schema.shaping_form({"properties": {"a": {"type": ["integer", "string"]}}}), shape_exact.Exact()
+    )
     for array, written in (([1], b'{"a":1}'), (["x"], b'{"a":"x"}'), ([2], b'{"a":2}')):
         assert bytes(shaper.lines(page(a=array), b"", b"").data) == written
 
@@ -366,7 +375,7 @@ def test_pages_beyond_32_bit_offsets(monkeypatch, limit):
 )
 def test_replication_keys_come_as_they_go_into_the_state(array, node, keys):
     lines, _ = made(pa.RecordBatch.from_arrays([array], ["a"]), {"a": node}, key="a")
-    assert [key_text(value) for value in lines.keys] == keys
+    assert [bookmark.key_text(value) for value in lines.keys] == keys
     assert lines.count == len(keys)
 
 
@@ -391,7 +400,7 @@ def test_rows_lose_nothing():
         half=pa.array([1.5, None, None], pa.float16()),
         raw=broken_text(b"\xff", b"ok", None),
     )
-    first, second, third = batch_to_rows(batch)
+    first, second, third = arrow_rows.batch_to_rows(batch)
     assert first == {
         "when": "1970-01-01T00:00:00.000001001Z", "naive": "1970-01-01T00:00:00.000001001",
         "clock": "00:00:00.000000001", "took": "PT0.000001001S", "far": "2147483647 days from 1970-01-01",
@@ -408,31 +417,34 @@ def test_rows_lose_nothing():
 
 def test_rows_of_tables_slices_and_unions():
     table = pa.table({"a": pa.chunked_array([[1], [2, 3]]), "s": [{"x": 1}, None, {"x": 3}]})
-    assert batch_to_rows(table) == table.to_pylist()
-    assert batch_to_rows(table.slice(1)) == table.to_pylist()[1:]
+    assert arrow_rows.batch_to_rows(table) == table.to_pylist()
+    assert arrow_rows.batch_to_rows(table.slice(1)) == table.to_pylist()[1:]
     for kind in (pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 1), pa.list_view(pa.int64())):
         batch = page(a=pa.array([[1], None, [2]], kind))
-        assert batch_to_rows(batch.slice(1)) == [{"a": None}, {"a": [2]}]
+        assert arrow_rows.batch_to_rows(batch.slice(1)) == [{"a": None}, {"a": [2]}]
     sparse = pa.UnionArray.from_sparse(
         pa.array([0, 1, 1], pa.int8()), [pa.array([1, 2, 3]), pa.array(["a", "b", None])]
     )
-    assert batch_to_rows(page(u=sparse).slice(1)) == [{"u": "b"}, {"u": None}]
+    assert arrow_rows.batch_to_rows(page(u=sparse).slice(1)) == [{"u": "b"}, {"u": None}]
     runs = pa.RunEndEncodedArray.from_arrays([2, 3, 6], ["a", "b", None])
-    assert batch_to_rows(page(r=runs[1:5])) == [{"r": "a"}, {"r": "b"}, {"r": None}, {"r": None}]
+    assert arrow_rows.batch_to_rows(page(r=runs[1:5])) == [{"r": "a"}, {"r": "b"}, {"r": None}, {"r": None}]
 
 
 def test_rows_do_not_look_below_a_null():
     nowhere = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.array([], pa.string()), safe=False)
     struct = pa.StructArray.from_arrays([nowhere], ["x"], mask=pa.array([True, True]))
-    assert batch_to_rows(page(s=struct)) == [{"s": None}, {"s": None}]
+    assert arrow_rows.batch_to_rows(page(s=struct)) == [{"s": None}, {"s": None}]
     keys = pa.array(["k", "k"])
     maps = pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), keys, nowhere, mask=pa.array([True, True]))
-    assert batch_to_rows(page(m=maps.slice(1))) == [{"m": None}]
+    assert arrow_rows.batch_to_rows(page(m=maps.slice(1))) == [{"m": None}]
 
 
 def test_a_zone_that_this_machine_does_not_know_costs_no_time():
     batch = page(t=pa.array([0, 1], pa.timestamp("us", "No/Where")))
-    assert [row["t"] for row in batch_to_rows(batch)] == ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000001Z"]
+    assert [row["t"] for row in arrow_rows.batch_to_rows(batch)] == [
+        "1970-01-01T00:00:00Z",
+        "1970-01-01T00:00:00.000001Z",
+    ]
     assert column(batch["t"], DATE_TIME) == ['"1970-01-01T00:00:00Z"', '"1970-01-01T00:00:00.000001Z"']
 
 

@@ -14,14 +14,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from burler.columns.types import arrow_schema, record_type
-from burler.columns.values import Misfit, Report, converter
 from burler.errors import DataError
-from burler.pipeline.arrow_direct import ArrowDirect
-from burler.pipeline.arrow_lines import ArrowShaper
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_schema import shaping_form
+from support.internals import (
+    arrow_direct,
+    arrow_lines,
+    column_types,
+    column_values,
+    shape_exact,
+    shape_rules,
+    shape_schema,
+)
 
 pytest.importorskip("pyarrow")
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -35,29 +37,33 @@ SLOW = settings(
 
 def columns_of(schema):
     """The columns of a schema's file, and how the lines are read into them."""
-    record = record_type(schema)
-    return arrow_schema(record), converter(record, ())
+    record = column_types.record_type(schema)
+    return column_types.arrow_schema(record), column_values.converter(record, ())
 
 
 def directly(batch, schema, *, form=None, rules=None, **options):
     """What ``ArrowDirect`` makes, its keys, and the unknown fields."""
-    exact = Exact(rules or Rules())
+    exact = shape_exact.Exact(rules or shape_rules.Rules())
     wanted, _ = columns_of(schema)
-    made = ArrowDirect(form or shaping_form(schema), wanted, exact, rules=rules or Rules(), **options).batch(batch)
+    made = arrow_direct.ArrowDirect(
+        form or shape_schema.shaping_form(schema), wanted, exact, rules=rules or shape_rules.Rules(), **options
+    ).batch(batch)
     return (None if made is None else made.table), (None if made is None else made.keys), exact.unknown.counts
 
 
 def by_lines(batch, schema, *, form=None, rules=None, **options):
     """The slow reference: RECORD lines, read back value by value. Its table is None if a value has no column, or loses
     digits there."""
-    exact = Exact(rules or Rules())
-    lines = ArrowShaper(form or shaping_form(schema), exact, rules=rules or Rules(), **options).lines(batch, b"", b"\n")
+    exact = shape_exact.Exact(rules or shape_rules.Rules())
+    lines = arrow_lines.ArrowShaper(
+        form or shape_schema.shaping_form(schema), exact, rules=rules or shape_rules.Rules(), **options
+    ).lines(batch, b"", b"\n")
     if lines is None:
         return None, None, exact.unknown.counts
     wanted, convert = columns_of(schema)
-    report = Report(Counter(), Counter())
+    report = column_values.Report(Counter(), Counter())
     table = None
-    with contextlib.suppress(Misfit):
+    with contextlib.suppress(column_values.Misfit):
         rows = [convert(line, report) for line in bytes(lines.data).split(b"\n")[:-1]]
         if not report.dropped and not report.truncated:
             table = pa.RecordBatch.from_pylist(rows, schema=wanted)
@@ -70,7 +76,7 @@ def test_what_goes_directly_is_what_goes_by_lines(page, on_nan, data):
     batch, schema = page
     with contextlib.suppress(DataError):
         columns_of(schema)
-        rules = Rules(on_nan=on_nan)
+        rules = shape_rules.Rules(on_nan=on_nan)
         key = data.draw(st.sampled_from([None, *batch.schema.names]))
         table, keys, unknown = directly(batch, schema, rules=rules, key=key)
         if table is None:
@@ -228,7 +234,7 @@ def test_fields_that_are_not_selected_stay_out_at_every_depth():
     batch = pa.RecordBatch.from_pylist([{"id": 1, "secret": "s", "p": {"x": 1, "y": "a"}}] * 2)
     schema = {"type": "object", "properties": {"id": {"type": "integer"}, "p": {**POINT, "properties": {}}}}
     schema["properties"]["p"]["properties"] = {"x": {"type": "integer"}}
-    form = shaping_form(schema, [("properties", "secret"), ("properties", "p", "properties", "y")])
+    form = shape_schema.shaping_form(schema, [("properties", "secret"), ("properties", "p", "properties", "y")])
     table, _, unknown = directly(batch, schema, form=form)
     assert table.to_pylist() == [{"id": 1, "p": {"x": 1}}] * 2
     assert unknown == {}
@@ -262,13 +268,13 @@ def test_a_column_that_is_not_there_is_null_unless_it_is_needed():
 def test_limits_do_not_count_where_they_are_not_checked():
     make, node = UNSURE["a number beyond its limit"]
     batch, schema = page_of(make(), node)
-    assert directly(batch, schema, rules=Rules(check_constraints=False))[0].to_pylist() == [{"v": 6}]
+    assert directly(batch, schema, rules=shape_rules.Rules(check_constraints=False))[0].to_pylist() == [{"v": 6}]
 
 
 def test_pages_of_other_columns_follow_each_other():
     schema = {"type": "object", "properties": {"v": {"type": ["null", "number"]}, "w": {"type": ["null", "string"]}}}
     wanted, _ = columns_of(schema)
-    direct = ArrowDirect(shaping_form(schema), wanted, Exact())
+    direct = arrow_direct.ArrowDirect(shape_schema.shaping_form(schema), wanted, shape_exact.Exact())
     pages = [{"v": 1}, {"w": "a", "v": 1.5}, {"v": None}]
     made = [direct.batch(pa.RecordBatch.from_pylist([page])).table.to_pylist() for page in pages]
     assert made == [[{"v": 1.0, "w": None}], [{"v": 1.5, "w": "a"}], [{"v": None, "w": None}]]

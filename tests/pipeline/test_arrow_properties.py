@@ -13,12 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from burler.pipeline.arrow_lines import ArrowShaper
-from burler.pipeline.arrow_rows import batch_to_rows
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_schema import shaping_form
-from burler.pipeline.shape_values import Misfit
+from support.internals import arrow_lines, arrow_rows, shape_exact, shape_rules, shape_schema, shape_values
 
 pytest.importorskip("pyarrow")
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -32,17 +27,19 @@ PREFIX, SUFFIX = b'{"type":"RECORD","stream":"caf\xc3\xa9","record":', b"}\n"
 
 def by_rows(batch, schema, rules):
     """What the exact path writes, row by row; None if a row does not fit."""
-    exact = Exact(rules)
+    exact = shape_exact.Exact(rules)
     try:
-        rows = [exact.row(row, shaping_form(schema)) for row in batch_to_rows(batch)]
-    except Misfit:
+        rows = [exact.row(row, shape_schema.shaping_form(schema)) for row in arrow_rows.batch_to_rows(batch)]
+    except shape_values.Misfit:
         return None
     encoder = msgspec.json.Encoder(decimal_format="number")
     return [parsed(encoder.encode(row)) for row in rows]
 
 
 def by_columns(batch, schema, rules, **options):
-    shaper = ArrowShaper(shaping_form(schema), Exact(rules), rules=rules, **options)
+    shaper = arrow_lines.ArrowShaper(
+        shape_schema.shaping_form(schema), shape_exact.Exact(rules), rules=rules, **options
+    )
     made = shaper.lines(batch, PREFIX, SUFFIX)
     if made is None:
         return None
@@ -75,7 +72,7 @@ def same(one, other):
 @given(page=pages(), on_nan=st.sampled_from(["error", "null"]))
 def test_a_page_gives_what_its_rows_give(page, on_nan):
     batch, schema = page
-    rules = Rules(on_nan=on_nan)
+    rules = shape_rules.Rules(on_nan=on_nan)
     expected = by_rows(batch, schema, rules)
     got = by_columns(batch, schema, rules)
     if expected is None or got is None:

@@ -11,15 +11,15 @@ import pytest
 
 import burler
 from burler.errors import StreamError, UnsortedStreamError
-from burler.pipeline import times
-from burler.pipeline.bookmark import BookmarkTracker, comparable, key_text
 from burler.testing import run_tap
+from support.internals import bookmark
+from support.internals import pipeline_times as times
 
 UTC = dt.UTC
 
 
 def tracker(*pages, initial=None, sorted_rows=True):
-    it = BookmarkTracker("a", "at", initial=initial, sorted_rows=sorted_rows)
+    it = bookmark.BookmarkTracker("a", "at", initial=initial, sorted_rows=sorted_rows)
     for page in pages:
         it.observe(list(page))
     return it
@@ -75,10 +75,10 @@ def test_broken_order_names_both_values_and_falls_back(pages):
     flat = [value for page in pages for value in page if value is not None]
     before, after = next((a, b) for a, b in itertools.pairwise(flat) if b < a)
     text = str(caught.value)
-    assert f"'at' went from {key_text(before)!r} back to {key_text(after)!r}" in text
+    assert f"'at' went from {bookmark.key_text(before)!r} back to {bookmark.key_text(after)!r}" in text
     assert text.startswith("stream 'a': order 'asc' is declared")
     assert len(text.splitlines()) <= 3
-    it = BookmarkTracker("a", "at", initial=0 if not isinstance(flat[0], str) else "", sorted_rows=True)
+    it = bookmark.BookmarkTracker("a", "at", initial=0 if not isinstance(flat[0], str) else "", sorted_rows=True)
     with pytest.raises(UnsortedStreamError):
         for page in pages:
             it.observe(page)
@@ -113,11 +113,11 @@ def test_date_times_compare_by_the_moment_whatever_their_form():
         for j, other in enumerate(EARLY_TO_LATE):
             for one in row:
                 for two in other:
-                    (kind, first), (kind2, second) = comparable(one), comparable(two)
+                    (kind, first), (kind2, second) = bookmark.comparable(one), bookmark.comparable(two)
                     assert kind == kind2 == "a date-time"
                     assert (first < second, first == second) == (i < j, i == j), (one, two)
     flat = [value for row in EARLY_TO_LATE for value in row]
-    assert tracker(flat).safe == key_text(EARLY_TO_LATE[-1][0])
+    assert tracker(flat).safe == bookmark.key_text(EARLY_TO_LATE[-1][0])
     with pytest.raises(UnsortedStreamError):
         tracker(["2024-01-01T00:00:00.5Z", "2024-01-01T00:00:00.49Z"])
     assert tracker(["2024-01-01T00:00:00Z", "2024-01-01T00:00:00.1Z"]).safe == "2024-01-01T00:00:00.1Z"
@@ -192,7 +192,7 @@ def test_what_has_no_order_is_refused(value, kind):
     ],
 )
 def test_key_text(value, text):
-    got = key_text(value)
+    got = bookmark.key_text(value)
     assert (got, type(got)) == (text, type(text))
 
 
@@ -202,9 +202,9 @@ def test_a_rounded_bookmark_lies_before_the_row_never_after_it():
         "0.30000000000000004441", "1.00000000000000011", "-1.00000000000000012", "123456789012345678.9", far, f"-{far}",
     ):  # fmt: skip
         value = Decimal(digits)
-        text = key_text(value)
+        text = bookmark.key_text(value)
         assert Decimal(repr(text)) <= value
-        assert comparable(text)[0] == "a number"
+        assert bookmark.comparable(text)[0] == "a number"
 
 
 # ---- canonical date-times ------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burler.errors import UnsortedStreamError
-from burler.pipeline.bookmark import BookmarkTracker, comparable
+from support.internals import bookmark
 
 DAY = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 # Each makes values of one kind from whole numbers, in the same order.
@@ -113,7 +113,7 @@ def form(kind, value):
 
 
 def rank(value, textual):
-    return comparable(value, textual)[1]
+    return bookmark.comparable(value, textual)[1]
 
 
 def tracker_of(setup):
@@ -125,7 +125,7 @@ def tracker_of(setup):
     initial = first
     if isinstance(first, dt.date | Decimal):  # as a state has it
         initial = float(first) if isinstance(first, Decimal) else first.isoformat()
-    it = BookmarkTracker("a", "at", initial=initial, textual=textual, **options)
+    it = bookmark.BookmarkTracker("a", "at", initial=initial, textual=textual, **options)
     return it, Slow(setup["initial"], **options), textual
 
 
@@ -210,7 +210,7 @@ def test_a_run_that_stops_anywhere_leaves_no_gap(
     begin = form(kind, initial)
     if isinstance(begin, dt.date | Decimal):
         begin = float(begin) if isinstance(begin, Decimal) else begin.isoformat()
-    it = BookmarkTracker(
+    it = bookmark.BookmarkTracker(
         "a", "at", initial=begin, sorted_rows=sorted_rows, exclusive=exclusive, signpost=post, textual=textual
     )
     floor = None if begin is None else rank(begin, textual)

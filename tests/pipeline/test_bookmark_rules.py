@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from burler.errors import StreamError, UnsortedStreamError
-from burler.pipeline.bookmark import BookmarkTracker, comparable
+from support.internals import bookmark
 
 UTC = dt.UTC
 NOON = dt.datetime(2024, 5, 2, 12, tzinfo=UTC)
 
 
 def tracker(*pages, initial=None, sorted_rows=True, **more):
-    it = BookmarkTracker("a", "at", initial=initial, sorted_rows=sorted_rows, **more)
+    it = bookmark.BookmarkTracker("a", "at", initial=initial, sorted_rows=sorted_rows, **more)
     for page in pages:
         it.observe(list(page))
     return it
@@ -310,7 +310,7 @@ def test_no_bookmark_passes_the_signpost_nor_is_moved_back_by_it(values, initial
     it = tracker(values, initial=initial, sorted_rows=sorted_rows, signpost=NOON)
     it.complete()
     assert it.safe == safe
-    assert comparable(it.greatest)[1] >= comparable(it.safe)[1]
+    assert bookmark.comparable(it.greatest)[1] >= bookmark.comparable(it.safe)[1]
 
 
 def test_the_signpost_of_days_is_a_day_in_utc_and_one_before_for_exclusive_sources():
@@ -486,7 +486,7 @@ def test_lines_inside_a_text_fool_nobody():
     """A page of texts is looked at as one text, a line each."""
     odd = ["2024-01-01\n2024-01-02", "2024-01-01T00:00:00Z\n2024-01-01T00:00:00Z", "a\n2024-01-01T00:00:00Z"]
     for value in odd:
-        assert comparable(value)[0] == "text"
+        assert bookmark.comparable(value)[0] == "text"
         it = tracker([value] * 30)
         assert it.safe == value
         it.observe(["b"])  # it is text
@@ -514,8 +514,8 @@ def test_lines_inside_a_text_fool_nobody():
 )
 def test_rows_are_new_if_they_lie_behind_the_bookmark(initial, values, size, sorted_rows):
     page = [value for value in values for _ in range(size)]
-    begin = comparable(initial)[1]
-    new = sum(comparable(value)[1] > begin for value in page)
+    begin = bookmark.comparable(initial)[1]
+    new = sum(bookmark.comparable(value)[1] > begin for value in page)
     assert 0 < new < len(page)
     it = tracker(page, initial=initial, sorted_rows=sorted_rows)
     assert it.newer == new

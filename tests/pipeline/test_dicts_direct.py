@@ -8,10 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from burler.batch.columnar import ColumnarLayout, record_batch
-from burler.pipeline.dicts_direct import DictsDirect
-from burler.pipeline.shape import Shaper
-from burler.pipeline.shape_lines import Output
+from support.internals import columnar, dicts_direct, shape, shape_lines
 
 
 class Number(enum.IntEnum):
@@ -61,15 +58,17 @@ ODD = [
 def both(schema, rows, *, key=None, deselected=()):
     """What the direct way gives, and what shaping does: columns and key values; None for neither."""
     form = {"key_properties": ("id",), "key": key, "deselected": deselected}
-    layout = ColumnarLayout(schema, "s")
-    shaper = Shaper("s", schema, **form)
-    direct = DictsDirect(shaper.schema, layout.arrow_schema, key=key, check_constraints=shaper.rules.check_constraints)
-    output = Output(bytearray(), b"", b"\n")
+    layout = columnar.ColumnarLayout(schema, "s")
+    shaper = shape.Shaper("s", schema, **form)
+    direct = dicts_direct.DictsDirect(
+        shaper.schema, layout.arrow_schema, key=key, check_constraints=shaper.rules.check_constraints
+    )
+    output = shape_lines.Output(bytearray(), b"", b"\n")
     page = shaper.shape_to(rows, output)
     shaped = None
     if page.error is None and not shaper.unknown:
         try:
-            shaped = record_batch(layout, output.buffer, output.count), page.keys
+            shaped = columnar.record_batch(layout, output.buffer, output.count), page.keys
         except Exception:
             shaped = None
     return direct.page(rows), shaped
@@ -152,9 +151,9 @@ def test_deselected_fields_may_come_and_have_no_column():
 
 
 def test_a_stream_whose_pages_are_never_plain_is_given_up():
-    layout = ColumnarLayout(of({"a": nullable("integer")}), "s")
-    shaper = Shaper("s", of({"a": nullable("integer")}), key_properties=("id",))
-    direct = DictsDirect(shaper.schema, layout.arrow_schema, key=None, check_constraints=True)
+    layout = columnar.ColumnarLayout(of({"a": nullable("integer")}), "s")
+    shaper = shape.Shaper("s", of({"a": nullable("integer")}), key_properties=("id",))
+    direct = dicts_direct.DictsDirect(shaper.schema, layout.arrow_schema, key=None, check_constraints=True)
     for _ in range(3):
         assert direct.is_of_use
         assert direct.page([{"id": 1, "a": "5"}]) is None

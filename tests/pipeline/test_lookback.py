@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.errors import StreamError
-from burler.pipeline.bookmark import comparable
-from burler.pipeline.lookback import before
+from support import internals
+from support.internals import bookmark
 
 HOUR = dt.timedelta(hours=1)
 
@@ -52,13 +52,13 @@ HOUR = dt.timedelta(hours=1)
     ],
 )
 def test_less_a_lookback(value, lookback, gives):
-    got = before(value, lookback, stream="a")
+    got = internals.lookback.before(value, lookback, stream="a")
     assert (got, type(got)) == (gives, type(gives))
 
 
 def test_numbers_written_as_text_stay_text():
-    assert before("10.50", 0.25, textual="decimal") == "10.25"
-    assert before("1e3", 1, textual="decimal") == "999"
+    assert internals.lookback.before("10.50", 0.25, textual="decimal") == "10.25"
+    assert internals.lookback.before("1e3", 1, textual="decimal") == "999"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_numbers_written_as_text_stay_text():
 )
 def test_what_has_no_before(value, lookback, says):
     with pytest.raises(StreamError, match=f"^stream 'a': .*{says}") as caught:
-        before(value, lookback, stream="a")
+        internals.lookback.before(value, lookback, stream="a")
     assert caught.value.stream == "a" and len(str(caught.value).splitlines()) == 1
 
 
@@ -88,7 +88,7 @@ seconds = st.one_of(st.integers(0, 10**12), st.floats(0, 1e12))
 )
 def test_a_moment_goes_back_by_so_much_and_less_than_a_microsecond_more(moment, lookback):
     text = moment.isoformat().replace("+00:00", "Z")
-    got = dt.datetime.fromisoformat(before(text, lookback).replace("Z", "+00:00"))
+    got = dt.datetime.fromisoformat(internals.lookback.before(text, lookback).replace("Z", "+00:00"))
     micro = dt.timedelta(microseconds=1)
     exact = Fraction(lookback // micro) if isinstance(lookback, dt.timedelta) else _digits(lookback) * 10**6
     went = (moment - got) // micro
@@ -97,7 +97,7 @@ def test_a_moment_goes_back_by_so_much_and_less_than_a_microsecond_more(moment, 
 
 @given(st.dates(min_value=dt.date(1900, 1, 1)), st.one_of(st.integers(0, 10**6), st.floats(0, 1e6)))
 def test_a_day_goes_back_by_whole_days(day, lookback):
-    got = dt.date.fromisoformat(before(day.isoformat(), lookback))
+    got = dt.date.fromisoformat(internals.lookback.before(day.isoformat(), lookback))
     went = (day - got).days
     assert 0 <= went - _digits(lookback) < 1 or (got == dt.date.min and went <= lookback)
 
@@ -107,9 +107,9 @@ def test_a_day_goes_back_by_whole_days(day, lookback):
     st.one_of(st.integers(0, 10**30), st.floats(0, 1e30)),
 )
 def test_a_number_goes_back_by_as_much_or_a_little_more(value, lookback):
-    got = before(value, lookback)
+    got = internals.lookback.before(value, lookback)
     exact = _digits(value) - _digits(lookback)
-    assert comparable(got)[0] == "a number"
+    assert bookmark.comparable(got)[0] == "a number"
     assert _digits(got) <= exact
     assert exact - _digits(got) <= abs(exact) / 10**15 + Fraction(1, 10**300)
 

@@ -12,13 +12,8 @@ import pytest
 from jsonschema import Draft4Validator
 
 import burler
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape import Shaper
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_schema import shaping_form
-from burler.pipeline.shape_values import Misfit
-from burler.runtime.run import run
 from burler.singer.messages import Records
+from support.internals import runtime_run, shape, shape_exact, shape_rules, shape_schema, shape_values
 
 STRINGS = [
     "", " ", "  ", "\t", "\n", "\r", "\r\n", "\0", "a\0b", "\x01\x02\x1f", "\x7f", "\x80\x9f", "\x85", "\u2028",
@@ -98,7 +93,7 @@ def through_a_tap(schema, pages, config=None):
         yield from pages
 
     sink = RawLines()
-    result = run(tap, config or {}, sink)
+    result = runtime_run.run(tap, config or {}, sink)
     return sink.lines, list(result.errors.values())
 
 
@@ -142,12 +137,12 @@ def refused(schema, rows, on_nan="error"):
     """Which rows both paths refuse, each looked at behind a good one."""
     out = []
     for row in rows:
-        shaper = Shaper("s", schema, rules=Rules(on_nan=on_nan))
+        shaper = shape.Shaper("s", schema, rules=shape_rules.Rules(on_nan=on_nan))
         buffer = bytearray()
         page = shaper.shape([{}, row], buffer, b"", b"\n")
         try:
-            Exact(Rules(on_nan=on_nan)).row(row, shaping_form(schema))
-        except Misfit:
+            shape_exact.Exact(shape_rules.Rules(on_nan=on_nan)).row(row, shape_schema.shaping_form(schema))
+        except shape_values.Misfit:
             assert page.error is not None and buffer == b"{}\n", row
             out.append(row)
         else:

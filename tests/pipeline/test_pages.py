@@ -11,19 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from burler.pipeline.pages import (
-    JsonPage,
-    PageError,
-    as_page,
-    batches,
-    form_of,
-    is_arrow,
-    joined,
-    json_page,
-    path_of,
-    rows_of,
-    size_bytes,
-)
+from burler import JsonPage, json_page
+from support.internals import pages
 
 
 def page(text: str | bytes, *path: str) -> JsonPage:
@@ -47,13 +36,13 @@ def page(text: str | bytes, *path: str) -> JsonPage:
     ],
 )
 def test_paths(given, names):
-    assert path_of(given) == names
+    assert pages.path_of(given) == names
 
 
 @pytest.mark.parametrize("given", [".", "a.", ".a", "a..b", [""], ["a", None], 5, True, b"a", {"a": 1}, iter("a")])
 def test_what_is_no_path(given):
     with pytest.raises(ValueError, match="records_path must be names with dots"):
-        path_of(given)
+        pages.path_of(given)
 
 
 @pytest.mark.parametrize(
@@ -69,21 +58,21 @@ def test_what_is_no_path(given):
     ],
 )
 def test_the_form_follows_from_the_first_letter_and_the_path(text, path, form):
-    assert form_of(page(text, *path)) == form
+    assert pages.form_of(page(text, *path)) == form
 
 
 # ---- what a page is -----------------------------------------------------------------------------------
 
 
 def test_bytes_are_the_page_of_their_stream_and_a_json_page_is_its_own():
-    assert as_page(b"[]") == JsonPage(b"[]", None)
-    assert as_page(json_page(b"[]")) == JsonPage(b"[]", ())
-    assert as_page(json_page(b"[]", "a.b")) == JsonPage(b"[]", ("a", "b"))
+    assert pages.as_page(b"[]") == JsonPage(b"[]", None)
+    assert pages.as_page(json_page(b"[]")) == JsonPage(b"[]", ())
+    assert pages.as_page(json_page(b"[]", "a.b")) == JsonPage(b"[]", ("a", "b"))
     for other in ("[]", [], {}, None, 5, [b"[]"], pa.array([1]), pa.chunked_array([[1]]), pa.scalar(1)):
-        assert as_page(other) is None
+        assert pages.as_page(other) is None
 
 
-@pytest.mark.parametrize("make", [as_page, json_page])
+@pytest.mark.parametrize("make", [pages.as_page, json_page])
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_a_page_holds_bytes_of_its_own_without_a_byte_order_mark(make, kind):
     data = bytearray(b"\xef\xbb\xbf[1]")
@@ -97,22 +86,22 @@ def test_a_page_holds_bytes_of_its_own_without_a_byte_order_mark(make, kind):
 
 def test_bytes_are_not_copied():
     data = b"[" + b"1," * 10_000 + b"1]"
-    assert as_page(data).data is data
+    assert pages.as_page(data).data is data
 
 
 def test_arrow_is_known_without_being_imported():
     table = pa.table({"a": [1]})
-    assert is_arrow(table) and is_arrow(table.to_batches()[0])
-    assert not is_arrow(pa.array([1])) and not is_arrow({}) and not is_arrow(pa.schema([]))
-    code = "import sys; from burler.pipeline import pages; pages.as_page({}); pages.as_page(b''); "
+    assert pages.is_arrow(table) and pages.is_arrow(table.to_batches()[0])
+    assert not pages.is_arrow(pa.array([1])) and not pages.is_arrow({}) and not pages.is_arrow(pa.schema([]))
+    code = "import sys; from support.internals import pages; pages.as_page({}); pages.as_page(b''); "
     code += "sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_how_big_a_page_is():
-    assert size_bytes(page("[1]")) == 3
+    assert pages.size_bytes(page("[1]")) == 3
     table = pa.table({"a": pa.array(range(1000), pa.int64())})
-    assert size_bytes(table) == size_bytes(table.to_batches()[0]) == 8000
+    assert pages.size_bytes(table) == pages.size_bytes(table.to_batches()[0]) == 8000
 
 
 # ---- cutting and joining --------------------------------------------------------------------------------
@@ -120,21 +109,21 @@ def test_how_big_a_page_is():
 
 def test_tables_become_batches_of_some_thousand_rows_that_share_their_memory():
     table = pa.table({"a": range(25_000)})
-    parts = batches(table)
+    parts = pages.batches(table)
     assert parts is not None
     assert [part.num_rows for part in parts] == [10_000, 10_000, 5_000]
     assert pa.Table.from_batches(parts) == table
     assert parts[1].column(0).buffers()[1].address == table.column(0).chunk(0).buffers()[1].address
     whole = table.to_batches()[0]
-    assert [part.num_rows for part in batches(whole) or []] == [10_000, 10_000, 5_000]
+    assert [part.num_rows for part in pages.batches(whole) or []] == [10_000, 10_000, 5_000]
 
 
 def test_what_is_small_is_not_cut():
-    assert batches(pa.record_batch({"a": [1]})) is None
-    assert batches(page("[]")) is None
-    assert batches(pa.table({"a": pa.array([], pa.int64())})) == []
+    assert pages.batches(pa.record_batch({"a": [1]})) is None
+    assert pages.batches(page("[]")) is None
+    assert pages.batches(pa.table({"a": pa.array([], pa.int64())})) == []
     chunks = pa.chunked_array([[1], [], [2]], pa.int64())
-    assert [part.num_rows for part in batches(pa.table({"a": chunks})) or []] == [1, 1]
+    assert [part.num_rows for part in pages.batches(pa.table({"a": chunks})) or []] == [1, 1]
 
 
 def lines(*texts: bytes) -> list[JsonPage]:
@@ -142,7 +131,9 @@ def lines(*texts: bytes) -> list[JsonPage]:
 
 
 def test_single_lines_that_follow_each_other_become_one_page():
-    assert joined(lines(b'{"a":1}', b' {"a":2}\r\n', b'{"a":3}\n'), ()) == [JsonPage(b'{"a":1}\n{"a":2}\n{"a":3}', ())]
+    assert pages.joined(lines(b'{"a":1}', b' {"a":2}\r\n', b'{"a":3}\n'), ()) == [
+        JsonPage(b'{"a":1}\n{"a":2}\n{"a":3}', ())
+    ]
 
 
 def test_only_single_lines_are_joined_and_the_order_stays():
@@ -150,18 +141,18 @@ def test_only_single_lines_are_joined_and_the_order_stays():
     array, pretty, own = JsonPage(b"[]"), JsonPage(b'{\n"a":1}'), json_page(b'{"a":{}}', "a")
     table = pa.record_batch({"a": [1]})
     parts = [*lines(b'{"a":1}', b'{"a":2}'), rows, *lines(b'{"a":3}'), array, *lines(b'{"a":4}'), pretty, own, table]
-    out = joined(parts, ())
+    out = pages.joined(parts, ())
     assert out == [page('{"a":1}\n{"a":2}'), rows, page('{"a":3}'), array, page('{"a":4}'), pretty, own, table]
 
 
 def test_documents_are_not_joined():
     parts = lines(b'{"a":[]}', b'{"a":[]}')
-    assert joined(parts, ("a",)) == parts
+    assert pages.joined(parts, ("a",)) == parts
 
 
 def test_a_joined_page_does_not_grow_for_ever():
     line = b'{"a":"%s"}' % (b"x" * 100_000)
-    out = joined(lines(*[line] * 50), ())
+    out = pages.joined(lines(*[line] * 50), ())
     assert 3 <= len(out) <= 6
     assert b"\n".join(part.data for part in out) == b"\n".join([line] * 50)
 
@@ -186,7 +177,7 @@ def test_a_joined_page_does_not_grow_for_ever():
     ],
 )
 def test_numbers_of_rows_are_exact(text, number, value):
-    found = rows_of(page(text % number))[0]["n"]
+    found = pages.rows_of(page(text % number))[0]["n"]
     assert found == value
     assert type(found) is type(value)
     assert str(found) == str(value)
@@ -194,56 +185,56 @@ def test_numbers_of_rows_are_exact(text, number, value):
 
 def test_the_path_of_the_page_comes_before_that_of_the_stream():
     text = b'{"a":[{"x":1}],"b":[{"x":2}]}'
-    assert rows_of(JsonPage(text), ("b",)) == [{"x": 2}]
-    assert rows_of(JsonPage(text, ("a",)), ("b",)) == [{"x": 1}]
-    assert rows_of(JsonPage(b'{"x":3}', ()), ("b",)) == [{"x": 3}]
+    assert pages.rows_of(JsonPage(text), ("b",)) == [{"x": 2}]
+    assert pages.rows_of(JsonPage(text, ("a",)), ("b",)) == [{"x": 1}]
+    assert pages.rows_of(JsonPage(b'{"x":3}', ()), ("b",)) == [{"x": 3}]
 
 
 def test_null_at_the_end_of_a_path_is_no_row():
-    assert rows_of(page('{"a":{"b":null}}', "a", "b")) == []
-    assert rows_of(page('{"a":{"b":[]}}', "a", "b")) == []
+    assert pages.rows_of(page('{"a":{"b":null}}', "a", "b")) == []
+    assert pages.rows_of(page('{"a":{"b":[]}}', "a", "b")) == []
     for text in ('{"a":null}', '{"a":{}}', "null", '{"a":{"b":{}}}', '{"a":{"b":""}}', ""):
-        with pytest.raises(PageError, match="records_path"):
-            rows_of(page(text, "a", "b"))
+        with pytest.raises(pages.PageError, match="records_path"):
+            pages.rows_of(page(text, "a", "b"))
 
 
 def test_rows_of_arrow():
-    assert rows_of(pa.record_batch({"a": [1, None]})) == [{"a": 1}, {"a": None}]
-    with pytest.raises(PageError, match="two columns of an Arrow page are named 'a'"):
-        rows_of(pa.table([[1], [2]], names=["a", "a"]))
+    assert pages.rows_of(pa.record_batch({"a": [1, None]})) == [{"a": 1}, {"a": None}]
+    with pytest.raises(pages.PageError, match="two columns of an Arrow page are named 'a'"):
+        pages.rows_of(pa.table([[1], [2]], names=["a", "a"]))
 
 
 def test_an_error_holds_the_rows_before_it():
     for text, rows in [('{"a":1}\n{"a":2}\n{', 2), ('[{"a":1},{"a":2},3]', 2), ('[{"a":1},{', 0), ('{"a":1}\n[]', 1)]:
-        with pytest.raises(PageError) as caught:
-            rows_of(page(text))
+        with pytest.raises(pages.PageError) as caught:
+            pages.rows_of(page(text))
         assert len(caught.value.rows) == rows
 
 
 def test_a_number_of_the_longest_exponent_is_an_error_of_the_page():
-    with pytest.raises(PageError, match="the exponent of a number is too large"):
-        rows_of(page('[{"a":1e99999999999999999999}]'))
-    with pytest.raises(PageError, match=r"line 2: .*the exponent of a number is too large") as caught:
-        rows_of(page('{"a":1}\n{"a":1e99999999999999999999}'))
+    with pytest.raises(pages.PageError, match="the exponent of a number is too large"):
+        pages.rows_of(page('[{"a":1e99999999999999999999}]'))
+    with pytest.raises(pages.PageError, match=r"line 2: .*the exponent of a number is too large") as caught:
+        pages.rows_of(page('{"a":1}\n{"a":1e99999999999999999999}'))
     assert caught.value.rows == [{"a": 1}]
 
 
 def test_the_place_is_named_and_nothing_of_the_page_is_shown():
     for body, fact in [(b'[{"a":1}, {"here"oops}]', "JSON is malformed"), (b'[{"a":1}, {"there', "it breaks off")]:
-        with pytest.raises(PageError, match=fact) as caught:
-            rows_of(page(body))
+        with pytest.raises(pages.PageError, match=fact) as caught:
+            pages.rows_of(page(body))
         assert "near" not in str(caught.value) and "here" not in str(caught.value)
 
 
 def test_the_glimpse_shows_the_place(values_in_logs):
     filler = '{"a":1},' * 1000
-    with pytest.raises(PageError, match=r"\(byte 8008\), near .*\{\"a\":1\},\{\"here\"oops") as caught:
-        rows_of(page("[" + filler + '{"here"oops}]'))
+    with pytest.raises(pages.PageError, match=r"\(byte 8008\), near .*\{\"a\":1\},\{\"here\"oops") as caught:
+        pages.rows_of(page("[" + filler + '{"here"oops}]'))
     assert len(str(caught.value)) < 250
-    with pytest.raises(PageError, match=r"it breaks off, near .*there"):
-        rows_of(page("[" + filler + '{"there'))
-    with pytest.raises(PageError, match="byte 8007 is not UTF-8"):
-        rows_of(page(("[" + filler + '{"a":').encode() + b'"\xff"}]'))
+    with pytest.raises(pages.PageError, match=r"it breaks off, near .*there"):
+        pages.rows_of(page("[" + filler + '{"there'))
+    with pytest.raises(pages.PageError, match="byte 8007 is not UTF-8"):
+        pages.rows_of(page(("[" + filler + '{"a":').encode() + b'"\xff"}]'))
 
 
 # ---- docs/pages.md ---------------------------------------------------------------------------------------

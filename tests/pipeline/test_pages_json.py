@@ -13,9 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import burler
-from burler.runtime import other_pages
-from burler.runtime.run import run
 from burler.singer.messages import Records, State
+from support.internals import other_pages, removed, runtime_run
 
 # ---- a run that is looked at as bytes -------------------------------------------------------------
 
@@ -58,10 +57,8 @@ def seen(schema, pages, options):
     tap.sync("rows", schema=schema, **options)(rows)
     sink, unknown = Sink(), []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(
-            "burler.runtime.removed.report", lambda name, found, count: unknown.append((found.counts, count))
-        )
-        result = run(tap, {}, sink)
+        patched.setattr(removed, "report", lambda name, found, count: unknown.append((found.counts, count)))
+        result = runtime_run.run(tap, {}, sink)
     errors = {name: _plain(str(error)) for name, error in result.errors.items()}
     return [exact(row) for row in sink.rows], sink.state, errors, unknown
 
@@ -291,7 +288,7 @@ def lines_of(*pages, select=None, **options):
     tap = burler.tap("t")
     tap.sync("rows", **{"key_properties": "id", "schema": SCHEMA, **options})(lambda: iter(pages))
     sink = Sink()
-    result = run(tap, {}, sink, select=select)
+    result = runtime_run.run(tap, {}, sink, select=select)
     assert not result.errors, result.errors
     return sink.rows
 
@@ -395,6 +392,6 @@ def test_one_bad_part_of_a_big_page_reads_it_once_more_not_once_for_each_part(mo
     tap = burler.tap("t")
     tap.sync("rows", key_properties="id", schema=SCHEMA, on_bad_record="skip")(lambda: json.dumps(rows).encode())
     sink = Sink()
-    assert not run(tap, {}, sink).errors
+    assert not runtime_run.run(tap, {}, sink).errors
     assert [json.loads(row)["id"] for row in sink.rows] == [i for i in range(20_000) if i % 4000 != 3999]
     assert len(asked) == 1

@@ -10,16 +10,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
-from burler.declare.spec import StreamSpec, UserFunction
-from burler.pipeline.shape import Shaper
-from burler.runtime.plan import make_plan
+from burler.singer import fields, standard_metadata
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
-from burler.singer.metadata import fields, standard_metadata
+from support.internals import declare_spec, run_plan, shape
 
 PREFIX, SUFFIX = b'{"record":', b"}\n"
 NAMES = ("a", "b", "c", "items", "properties", "anyOf", "x.y")
 UNKNOWN = ("x1", "x2", "other")
-SPEC = StreamSpec("s", "here:1", sync=UserFunction(lambda: (), (), "here:1"), root="s", key_properties=("id",))
+SPEC = declare_spec.StreamSpec(
+    "s", "here:1", sync=declare_spec.UserFunction(lambda: (), (), "here:1"), root="s", key_properties=("id",)
+)
 
 # ---- schemas, rows, selections -------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ def plan(schema, said):
     }
     compiled = standard_metadata(schema, key_properties=("id",), replication_method="FULL_TABLE", replication_key=None)
     own = Catalog({"s": CatalogEntry("s", "s", schema, ("id",), metadata=compiled)})
-    (run,) = make_plan({"s": SPEC}, own, given=catalog_from_wire({"streams": [wire]}))
+    (run,) = run_plan.make_plan({"s": SPEC}, own, given=catalog_from_wire({"streams": [wire]}))
     return run.streams[0]
 
 
@@ -255,10 +255,10 @@ def test_the_pruned_schema_and_the_rows_agree(case):
         for crumb in {*crumbs, *said}
         if crumb not in wanted and (crumb in crumbs or not slow_wanted(crumb, [crumb], said))
     }
-    everything = emit(Shaper("s", schema, key_properties=("id",)), rows, exact=True)
+    everything = emit(shape.Shaper("s", schema, key_properties=("id",)), rows, exact=True)
     validator = Draft4Validator(planned.schema)
     for exact in (False, True):
-        shaper = Shaper("s", planned.schema, key_properties=("id",), deselected=planned.deselected)
+        shaper = shape.Shaper("s", planned.schema, key_properties=("id",), deselected=planned.deselected)
         records = emit(shaper, rows, exact=exact)
         assert records == [strip(record, (), off) for record in everything]
         assert [record["id"] for record in records] == [row["id"] for row in rows]

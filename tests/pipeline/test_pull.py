@@ -12,18 +12,17 @@ from types import MappingProxyType
 import pytest
 
 import burler
-from burler import context
-from burler.context import StreamRun
+from burler import StreamRun
 from burler.errors import StreamError
-from burler.pipeline.pull import Pull
-from burler.pipeline.yielded import Strange, split
 from burler.testing import run_tap
+from support import internals
+from support.internals import context, yielded
 
 TAP = burler.tap("tap-x")
 
 
 def pull(fn, name="a", bookmark=None, tap=TAP):
-    return Pull(fn, StreamRun(tap, name, bookmark=bookmark), place="tap.py:5")
+    return internals.pull.Pull(fn, StreamRun(tap, name, bookmark=bookmark), place="tap.py:5")
 
 
 def everything(fn, limit=3):
@@ -33,7 +32,7 @@ def everything(fn, limit=3):
         alive = p.fill(limit)
         items = p.take()
         assert len(p) == 0
-        parts, strange = split(items, "a")
+        parts, strange = yielded.split(items, "a")
         assert strange is None
         out += [(name, row) for name, lists in parts.items() for part in lists for row in part]
     p.close()
@@ -139,7 +138,7 @@ def test_a_long_list_is_cut_into_pages(stream):
     alive = True
     while alive:
         alive = p.fill(4)
-        got, _ = split(p.take(), "a")
+        got, _ = yielded.split(p.take(), "a")
         sizes.append(sum(len(part) for parts in got.values() for part in parts))
     assert sizes == [4, 4, 3]
     assert big == rows(*range(10))
@@ -215,7 +214,7 @@ def test_an_iterator_after_a_row_is_a_clear_error_and_never_read_late():
     for item in (late(), ("b", late()), [late()], range(3)):
         p = pull(lambda item=item: iter([{"id": 1}, item]))
         p.fill(10)
-        got, strange = split(p.take(), "a")
+        got, strange = yielded.split(p.take(), "a")
         assert got == {"a": [rows(1)]}
         assert strange is not None
         text = str(p.refuse(strange))
@@ -550,14 +549,14 @@ def test_take_sees_what_was_yielded_while_the_function_blocks(wrap):
     thread = threading.Thread(target=work)
     thread.start()
     assert blocked.wait(10)
-    got, _ = split(p.take(), "a")
+    got, _ = yielded.split(p.take(), "a")
     assert [row["id"] for parts in got.values() for part in parts for row in part] == [0, 1, 2]
     assert results == []
     go_on.set()
     thread.join(10)
     # Taken rows count into the page they were gathered for: 0..3, 4..7, end.
     assert results == ["page", "page", "end"]
-    got, _ = split(p.take(), "a")
+    got, _ = yielded.split(p.take(), "a")
     assert [row["id"] for parts in got.values() for part in parts for row in part] == [3, 4, 5, 6, 7]
 
 
@@ -581,10 +580,10 @@ def test_nothing_is_lost_or_doubled_between_threads():
 
 def test_split_keeps_the_order_in_each_stream():
     items = [{"id": 1}, ("b", {"id": 1}), ("b", rows(2, 3)), {"id": 2}, ("c", []), rows(3)]
-    assert split(items, "a") == ({"a": [rows(1, 2, 3)], "b": [rows(1, 2, 3)]}, None)
-    assert split([], "a") == ({}, None)
-    assert split([("b", [{"id": 1}, None])], "a") == ({"b": [rows(1)]}, Strange(("b", None)))
-    assert split([[{"id": 1}, None, {"id": 2}]], "a") == ({"a": [rows(1)]}, Strange(None))
-    assert split([{"id": 1}, None, {"id": 2}], "a") == ({"a": [rows(1)]}, Strange(None))
+    assert yielded.split(items, "a") == ({"a": [rows(1, 2, 3)], "b": [rows(1, 2, 3)]}, None)
+    assert yielded.split([], "a") == ({}, None)
+    assert yielded.split([("b", [{"id": 1}, None])], "a") == ({"b": [rows(1)]}, yielded.Strange(("b", None)))
+    assert yielded.split([[{"id": 1}, None, {"id": 2}]], "a") == ({"a": [rows(1)]}, yielded.Strange(None))
+    assert yielded.split([{"id": 1}, None, {"id": 2}], "a") == ({"a": [rows(1)]}, yielded.Strange(None))
     plain = rows(1, 2)
-    assert split(plain, "a")[0]["a"][0] is plain
+    assert yielded.split(plain, "a")[0]["a"][0] is plain

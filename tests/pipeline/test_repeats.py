@@ -12,15 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from burler.pipeline import repeats as module
-from burler.pipeline.bookmark_values import comparable
-from burler.pipeline.repeats import Repeats
-from burler.pipeline.repeats_bad import BadOnce, KnownBad
-from burler.pipeline.repeats_top import bodies_at, greatest_of, last_of, texts
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape import Shaper
-from burler.pipeline.shape_lines import Output
-from burler.pipeline.shape_values import Misfit
+from support import internals
+from support.internals import bookmark_values, repeats_bad, repeats_top, shape, shape_lines, shape_rules, shape_values
+from support.internals import repeats as module
 
 PREFIX, SUFFIX = b'{"type":"RECORD","record":', b',"time_extracted":"2024-01-01T00:00:00.000000Z"}\n'
 encode = msgspec.json.Encoder(decimal_format="number").encode
@@ -30,7 +24,7 @@ class Stream:
     """One stream, written page by page as an outlet does."""
 
     def __init__(self, keeps="top", *, sorted_rows=True, key_properties=(), textual=None, form="form", **options):
-        self.repeats = Repeats("at" if keeps == "top" else None, keeps=keeps, **options)
+        self.repeats = internals.repeats.Repeats("at" if keeps == "top" else None, keeps=keeps, **options)
         self.sorted_rows, self.key_properties, self.textual = sorted_rows, key_properties, textual
         self.form = form
         self.asked = []  # rows that had to be made once more
@@ -45,7 +39,7 @@ class Stream:
             sorted_rows=self.sorted_rows,
         )
         keys = [row.get("at") for row in rows]
-        output = Output(bytearray(), PREFIX, SUFFIX)
+        output = shape_lines.Output(bytearray(), PREFIX, SUFFIX)
         output.append(rows)
         lines = bytes(output.buffer)
         if self.repeats.holds or self.repeats.sifts:
@@ -204,7 +198,7 @@ def test_rows_that_did_not_go_out_are_not_known():
 
 
 def test_what_was_digested_early_is_forgotten_when_a_greater_key_comes(monkeypatch):
-    monkeypatch.setattr("burler.pipeline.repeats_top._WAITING_BYTES", 0)
+    monkeypatch.setattr(repeats_top, "_WAITING_BYTES", 0)
     stream = Stream()
     stream.round(rows((1, 5)), rows((2, 7)), rows((3, 9)))
     assert len(stream.repeats._known) == 1
@@ -301,7 +295,7 @@ def test_the_oldest_are_forgotten_beyond_a_number_and_one_warning_says_so(keeps,
 
 @pytest.mark.parametrize("keeps", ["top", "all"])
 def test_memory_does_not_grow_with_the_rows_of_a_round(keeps, monkeypatch):
-    monkeypatch.setattr("burler.pipeline.repeats_top._WAITING_BYTES", 1000)
+    monkeypatch.setattr(repeats_top, "_WAITING_BYTES", 1000)
     stream = Stream(keeps, most=50, key_properties=("id",))
     stream.repeats.begin()
     for page in range(100):
@@ -314,7 +308,7 @@ def test_memory_does_not_grow_with_the_rows_of_a_round(keeps, monkeypatch):
 
 def test_rows_at_the_top_need_a_key():
     with pytest.raises(ValueError, match="told by their key"):
-        Repeats(None, keeps="top")
+        internals.repeats.Repeats(None, keeps="top")
 
 
 # ---- against a plain model ------------------------------------------------------------------------------------
@@ -435,13 +429,13 @@ VALUES = [
 @given(st.data(), st.sampled_from(VALUES))
 def test_the_greatest_keys_are_those_that_a_bookmark_takes_for_the_greatest(data, values):
     keys = data.draw(st.lists(st.one_of(values, st.none(), st.just(msgspec.UNSET)), max_size=20))
-    ranks = [comparable(key)[1] for key in keys if key is not None and key is not msgspec.UNSET]
-    greatest = [i for i, key in enumerate(keys) if ranks and comparable(key)[1] == max(ranks)]
-    assert greatest_of(keys, None) == greatest
+    ranks = [bookmark_values.comparable(key)[1] for key in keys if key is not None and key is not msgspec.UNSET]
+    greatest = [i for i, key in enumerate(keys) if ranks and bookmark_values.comparable(key)[1] == max(ranks)]
+    assert repeats_top.greatest_of(keys, None) == greatest
     there = [key for key in keys if key is not None and key is not msgspec.UNSET]
-    rising = [None, *sorted(there, key=lambda key: comparable(key)[1]), None]
-    assert last_of(rising, None) == [
-        i for i, key in enumerate(rising) if key is not None and comparable(key)[1] == max(ranks)
+    rising = [None, *sorted(there, key=lambda key: bookmark_values.comparable(key)[1]), None]
+    assert repeats_top.last_of(rising, None) == [
+        i for i, key in enumerate(rising) if key is not None and bookmark_values.comparable(key)[1] == max(ranks)
     ]
 
 
@@ -450,7 +444,7 @@ def test_keys_without_an_order_are_no_boundary(keys):
     stream = Stream(sorted_rows=False)
     page = [{"id": i, "at": key} for i, key in enumerate(keys)]
     assert len(stream.round(page)) == len(stream.round(page)) == len(keys)
-    assert texts([*keys, Decimal("NaN")])[-1] is None
+    assert repeats_top.texts([*keys, Decimal("NaN")])[-1] is None
 
 
 @settings(max_examples=100, deadline=None)
@@ -459,25 +453,25 @@ def test_keys_without_an_order_are_no_boundary(keys):
     st.data(),
 )
 def test_lines_are_found_at_their_places(page, data):
-    output = Output(bytearray(), PREFIX, SUFFIX)
+    output = shape_lines.Output(bytearray(), PREFIX, SUFFIX)
     output.append(page)
     places = sorted(data.draw(st.sets(st.integers(0, len(page) - 1), min_size=1)))
-    assert bodies_at(output.buffer, output, len(page), places) == [encode(page[i]) for i in places]
-    assert bodies_at(bytes(output.buffer), output, len(page), places) == [encode(page[i]) for i in places]
+    assert repeats_top.bodies_at(output.buffer, output, len(page), places) == [encode(page[i]) for i in places]
+    assert repeats_top.bodies_at(bytes(output.buffer), output, len(page), places) == [encode(page[i]) for i in places]
 
 
 # ---- rows that do not fit ---------------------------------------------------------------------------------------
 
 
 def bad_rows(most=100):
-    bad = BadOnce("s", ("id",), Rules(on_bad_record="skip", max_bad_records=2))
-    bad.known = KnownBad(most)
+    bad = repeats_bad.BadOnce("s", ("id",), shape_rules.Rules(on_bad_record="skip", max_bad_records=2))
+    bad.known = repeats_bad.KnownBad(most)
     return bad
 
 
 def skip(bad, *found):
     for one in found:
-        bad.skip(one, Misfit(("n",), one, "an integer"))
+        bad.skip(one, shape_values.Misfit(("n",), one, "an integer"))
 
 
 def test_a_row_that_does_not_fit_counts_once_however_often_it_comes():
@@ -514,7 +508,7 @@ def test_a_bad_row_that_cannot_be_told_from_others_counts_each_time():
 
 
 def test_bad_rows_that_are_known_are_bounded():
-    known = KnownBad(5)
+    known = repeats_bad.KnownBad(5)
     for number in range(20):
         known.begin()
         for i in range(20):
@@ -524,9 +518,11 @@ def test_bad_rows_that_are_known_are_bounded():
 
 
 def test_a_shaper_tells_each_bad_row_once_over_rounds(caplog):
-    shaper = Shaper("s", {"properties": {"n": {"type": "integer"}}}, rules=Rules(on_bad_record="skip"))
-    shaper.bad = bad = BadOnce("s", (), shaper.rules)
-    bad.known = KnownBad(10)
+    shaper = shape.Shaper(
+        "s", {"properties": {"n": {"type": "integer"}}}, rules=shape_rules.Rules(on_bad_record="skip")
+    )
+    shaper.bad = bad = repeats_bad.BadOnce("s", (), shaper.rules)
+    bad.known = repeats_bad.KnownBad(10)
     with caplog.at_level(logging.WARNING):
         for _ in range(5):
             bad.known.begin()

@@ -15,17 +15,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from burler.batch.columnar_nodes import with_json
-from burler.columns.types import arrow_schema, record_type
-from burler.columns.values import Report, converter
+from burler import JsonPage
 from burler.errors import DataError
-from burler.pipeline.arrow_rows import batch_to_rows
-from burler.pipeline.pages import JsonPage
-from burler.pipeline.rows_direct import ColumnsOutput, RowsDirect
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape import Shaper
-from burler.pipeline.shape_json import JsonDecoder
-from burler.pipeline.shape_lines import Output
+from support.internals import (
+    arrow_rows,
+    column_types,
+    column_values,
+    columnar_nodes,
+    rows_direct,
+    shape,
+    shape_json,
+    shape_lines,
+    shape_rules,
+)
 
 pytest.importorskip("pyarrow")
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -40,25 +42,25 @@ UTC = dt.UTC
 
 def record_of(schema):
     """The columns of batch files."""
-    return with_json(record_type(schema), schema)
+    return columnar_nodes.with_json(column_types.record_type(schema), schema)
 
 
 def shaped(parts, schema, *, columns, **options):
     """What comes out for pages of rows (lists, or JSON): tables and lists of lines in order, and what else is told."""
     came = []
-    shaper = Shaper("s", schema, **options)
+    shaper = shape.Shaper("s", schema, **options)
 
     def spill(buffer, count):
         lines = bytes(buffer).split(b"\n")[:-1]
         assert len(lines) == count
         came.append(lines)
 
-    output = Output(bytearray(), b"", b"\n", spill)
+    output = shape_lines.Output(bytearray(), b"", b"\n", spill)
     if columns:
-        direct = RowsDirect(shaper.schema, arrow_schema(record_of(schema)))
-        output = ColumnsOutput(bytearray(), spill, direct=direct, give=came.append)
+        direct = rows_direct.RowsDirect(shaper.schema, column_types.arrow_schema(record_of(schema)))
+        output = rows_direct.ColumnsOutput(bytearray(), spill, direct=direct, give=came.append)
     told = []
-    decoder = JsonDecoder(shaper.schema, shaper.rules)
+    decoder = shape_json.JsonDecoder(shaper.schema, shaper.rules)
     for rows in parts:
         if isinstance(rows, bytes):
             structs = decoder.decode(JsonPage(rows))
@@ -78,7 +80,7 @@ def compare(parts, schema, **options):
     came, told_of_columns, unknown_of_columns = shaped(parts, schema, columns=True, **options)
     assert (told, unknown) == (told_of_columns, unknown_of_columns)
     record = record_of(schema)
-    convert, wanted = converter(record, ()), arrow_schema(record)
+    convert, wanted = column_values.converter(record, ()), column_types.arrow_schema(record)
     left = [line for some in lines for line in some]
     rows = 0
     for one in came:
@@ -86,7 +88,7 @@ def compare(parts, schema, **options):
             assert one == left[: len(one)]
             del left[: len(one)]
             continue
-        report = Report(Counter(), Counter())
+        report = column_values.Report(Counter(), Counter())
         expected = [convert(line, report) for line in left[: one.num_rows]]
         del left[: one.num_rows]
         assert not report.dropped and not report.truncated
@@ -102,12 +104,12 @@ def compare(parts, schema, **options):
 @given(page=pages(), data=st.data())
 def test_columns_hold_what_lines_say(page, data):
     batch, schema = page
-    rows = batch_to_rows(batch)
+    rows = arrow_rows.batch_to_rows(batch)
     for row in rows:
         for name in list(row):
             if data.draw(st.integers(0, 9)) == 0:
                 del row[name]
-    rules = Rules(on_bad_record=data.draw(st.sampled_from(["error", "skip", "null"])))
+    rules = shape_rules.Rules(on_bad_record=data.draw(st.sampled_from(["error", "skip", "null"])))
     key = data.draw(st.sampled_from([None, *batch.schema.names]))
     with contextlib.suppress(DataError):
         compare([rows], schema, key=key, rules=rules)
@@ -254,7 +256,7 @@ def test_a_row_that_does_not_fit_ends_the_page_where_it_stands():
     rows = [{"v": i} for i in range(200)]
     rows[150] = {"v": "no"}
     assert 0 < compare([rows], schema) <= 150
-    assert 150 < compare([rows], schema, rules=Rules(on_bad_record="skip")) < 200
+    assert 150 < compare([rows], schema, rules=shape_rules.Rules(on_bad_record="skip")) < 200
 
 
 def test_text_that_utf8_has_no_form_for_is_an_error_as_ever():

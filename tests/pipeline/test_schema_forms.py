@@ -20,12 +20,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import burler
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape import Shaper
-from burler.pipeline.shape_bad import BadRows
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_values import Misfit
 from burler.testing import run_tap
+from support.internals import shape, shape_bad, shape_exact, shape_rules, shape_values
 
 UTC = dt.UTC
 INTEGER, NUMBER, STRING, BOOLEAN = ({"type": name} for name in ("integer", "number", "string", "boolean"))
@@ -50,9 +46,9 @@ class Outcome:
         return f"Outcome({vars(self)})"
 
 
-def fast(schema, pages, rules=Rules(), **options):  # noqa: B008  it is frozen
+def fast(schema, pages, rules=shape_rules.Rules(), **options):  # noqa: B008  it is frozen
     """Pages through one Shaper, which learns from each; the outcome and the lines."""
-    shaper = Shaper("s", schema, rules=rules, **options)
+    shaper = shape.Shaper("s", schema, rules=rules, **options)
     lines, error = [], None
     for rows in pages:
         buffer = bytearray(b"kept")
@@ -70,15 +66,15 @@ def fast(schema, pages, rules=Rules(), **options):  # noqa: B008  it is frozen
     return Outcome(records, error, dict(shaper.unknown.counts), shaper.bad.skipped, shaper.bad.nulled), lines
 
 
-def slow(schema, pages, rules=Rules(), *, key_properties=(), deselected=()):  # noqa: B008
+def slow(schema, pages, rules=shape_rules.Rules(), *, key_properties=(), deselected=()):  # noqa: B008
     """The same rows by the exact path alone."""
-    form = Shaper("s", schema, key_properties=key_properties, deselected=deselected).schema
-    exact, bad = Exact(rules, protected=key_properties), BadRows("s", key_properties, rules)
+    form = shape.Shaper("s", schema, key_properties=key_properties, deselected=deselected).schema
+    exact, bad = shape_exact.Exact(rules, protected=key_properties), shape_bad.BadRows("s", key_properties, rules)
     records, error = [], None
     for row in (row for page in pages for row in page):
         try:
             made = exact.row(row, form)
-        except Misfit as misfit:
+        except shape_values.Misfit as misfit:
             if rules.on_bad_record != "skip":
                 error = str(bad.error(row, misfit))
                 break
@@ -167,7 +163,7 @@ def validator_for(schema, *, constraints=True):
     return extend(Draft4Validator, own)(draft4(schema))
 
 
-def validates(records, schema, rules=Rules(), **_):  # noqa: B008
+def validates(records, schema, rules=shape_rules.Rules(), **_):  # noqa: B008
     validator = validator_for(schema, constraints=rules.check_constraints)
     for record in records:
         assert [error.message for error in validator.iter_errors(record)] == [], record
@@ -421,7 +417,7 @@ def test_constraints(schema, keeps, breaks):
         assert taken(schema, value) != REFUSED, value
     for value in breaks:
         assert taken(schema, value) == REFUSED, value
-        assert taken(schema, value, rules=Rules(check_constraints=False)) != REFUSED, value
+        assert taken(schema, value, rules=shape_rules.Rules(check_constraints=False)) != REFUSED, value
 
 
 @pytest.mark.parametrize(
@@ -835,7 +831,7 @@ def cases(draw):
     for _ in range(draw(st.integers(1, 3))):
         rows = [object_for(draw, {**schema, **top_union(draw, schema)}, 6) for _ in range(draw(st.integers(0, 4)))]
         pages.append([copy.copy(row) for row in rows * draw(st.sampled_from([1, 1, 4]))])
-    rules = Rules(
+    rules = shape_rules.Rules(
         on_bad_record=draw(st.sampled_from(["error", "error", "skip", "null"])),
         max_bad_records=draw(st.sampled_from([0, 1, 3, 100])),
         on_nan=draw(st.sampled_from(["error", "null"])),
@@ -868,7 +864,7 @@ EXAMPLES = settings(
 @EXAMPLES
 @given(case=cases())
 def test_fast_equals_exact_on_all_forms_and_what_comes_out_validates(case):
-    from burler.singer.selection import prune
+    from burler.singer import prune
 
     schema, pages, rules, off, keys = case
     metadata = {crumb: {"selected": False} for crumb in off}
@@ -1024,7 +1020,7 @@ def test_the_made_up_rows_are_mostly_good_ones():
     @given(case=cases())
     def look(case):
         schema, pages, rules, _off, _keys = case
-        outcome, _ = fast(schema, pages, Rules("skip", 10**6, rules.on_nan, rules.check_constraints))
+        outcome, _ = fast(schema, pages, shape_rules.Rules("skip", 10**6, rules.on_nan, rules.check_constraints))
         counts["good"] += len(outcome.records)
         counts["all"] += sum(map(len, pages))
         counts["unknown"] += bool(outcome.unknown)

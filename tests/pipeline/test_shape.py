@@ -18,10 +18,9 @@ import pytest
 
 import burler
 from burler.errors import BadRecordError
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape import Shaper
-from burler.singer.selection import deselected, prune
+from burler.singer import deselected, prune
 from burler.testing import run_tap
+from support.internals import shape, shape_rules
 
 UTC = dt.UTC
 REFUSED = object()
@@ -30,7 +29,7 @@ NAIVE = dt.datetime(2024, 1, 2)  # noqa: DTZ001
 
 def lines(schema, rows, *, exact=False, **options):
     """(output lines, page, shaper)"""
-    shaper = Shaper("s", schema, **options)
+    shaper = shape.Shaper("s", schema, **options)
     if exact:
         shaper._compiled = None
     buffer = bytearray()
@@ -221,7 +220,10 @@ def test_enums_are_held_unless_the_rules_say_types_only():
         for schema, value, text in [({"type": "string", "enum": ["a"]}, "b", '"b"'), ({"const": 1}, 2, "2")]:
             assert one(schema, value, exact=exact) == REFUSED
             got, page, _ = lines(
-                {"properties": {"a": schema}}, [{"a": value}], exact=exact, rules=Rules(check_constraints=False)
+                {"properties": {"a": schema}},
+                [{"a": value}],
+                exact=exact,
+                rules=shape_rules.Rules(check_constraints=False),
             )
             assert got == [f'{{"a":{text}}}'] and page.error is None
 
@@ -348,8 +350,8 @@ def test_clean_pages_never_leave_the_fast_path(monkeypatch, kind):
     def left(*_):
         raise AssertionError("left the fast path")
 
-    monkeypatch.setattr(Shaper, "_halve", left)
-    monkeypatch.setattr(Shaper, "_one_by_one", left)
+    monkeypatch.setattr(shape.Shaper, "_halve", left)
+    monkeypatch.setattr(shape.Shaper, "_one_by_one", left)
     fast = lines(STANDARD, rows, deselected=[crumb("unwanted")])
     assert fast[0] == slow[0]
     assert fast[2].unknown.counts == slow[2].unknown.counts == [{"new": 10, "o.new": 10}, {"new": 10}, {}][kind]
@@ -357,13 +359,13 @@ def test_clean_pages_never_leave_the_fast_path(monkeypatch, kind):
 
 def test_one_odd_row_takes_its_neighbours_along_and_no_more(monkeypatch):
     taken = []
-    whole = Shaper._one_by_one
+    whole = shape.Shaper._one_by_one
 
     def count(self, rows, *rest):
         taken.append(len(rows))
         return whole(self, rows, *rest)
 
-    monkeypatch.setattr(Shaper, "_one_by_one", count)
+    monkeypatch.setattr(shape.Shaper, "_one_by_one", count)
     rows = [{"id": i} for i in range(1000)]
     rows[333] = {"id": "333"}
     assert lines(STANDARD, rows)[0] == [f'{{"id":{i}}}' for i in range(1000)]
@@ -561,7 +563,7 @@ def test_unknown_fields_are_counted_at_every_depth(exact, odd):
 
 
 def test_counts_add_up_over_pages_and_have_an_end():
-    shaper = Shaper("s", {"properties": {"id": INTEGER}})
+    shaper = shape.Shaper("s", {"properties": {"id": INTEGER}})
     for page in range(3):
         shaper.shape([{"id": 1, "x": 1, f"only{page}": 1}], bytearray(), b"", b"\n")
     assert shaper.unknown.counts == {"x": 3, "only0": 1, "only1": 1, "only2": 1}
@@ -681,7 +683,9 @@ ROW = {"id": 1, "o": {"ssn": "TOP", "y": 1}, "l": [{"ssn": "TOP", "z": 1}, 5, No
 def test_a_field_that_is_off_does_not_come_back_through_an_open_schema(schema):
     """Also where the schema (a user's catalog may bring another one) does not name it at all."""
     buffer = bytearray()
-    page = Shaper("s", {"type": "object", **schema}, deselected=OFF).shape([copy.deepcopy(ROW)], buffer, b"", b"\n")
+    page = shape.Shaper("s", {"type": "object", **schema}, deselected=OFF).shape(
+        [copy.deepcopy(ROW)], buffer, b"", b"\n"
+    )
     assert page.error is None and b"TOP" not in buffer, buffer
     row = json.loads(buffer)
     assert row["o"] == {"y": 1} and row["l"] == [{"z": 1}, 5, None]
@@ -698,7 +702,7 @@ def test_keys_end_where_the_lines_end():
     _, page, _ = lines(schema, rows, key="at")
     assert (page.count, len(page.keys)) == (295, 295)
     assert page.error is not None
-    _, page, _ = lines(schema, rows, key="at", rules=Rules(on_bad_record="skip"))
+    _, page, _ = lines(schema, rows, key="at", rules=shape_rules.Rules(on_bad_record="skip"))
     assert (page.count, len(page.keys), page.skipped) == (299, 299, [295])
     assert [key if isinstance(key, str) else key.isoformat() for key in page.keys] == sorted(
         key if isinstance(key, str) else key.isoformat() for key in page.keys
@@ -737,9 +741,9 @@ def test_unknown_fields_are_counted_once_around_a_value_without_a_form():
     schema = {"properties": {"id": INTEGER, "note": STRING}}
     rows = [{"id": i, "note": "x" * 20_000, "new": i} for i in range(60)]
     rows[45]["note"] = "\ud800"
-    _, page, shaper = lines(schema, rows, rules=Rules(on_bad_record="skip"))
+    _, page, shaper = lines(schema, rows, rules=shape_rules.Rules(on_bad_record="skip"))
     assert (page.count, page.skipped) == (59, [45])
-    _, _, slow = lines(schema, rows, rules=Rules(on_bad_record="skip"), exact=True)
+    _, _, slow = lines(schema, rows, rules=shape_rules.Rules(on_bad_record="skip"), exact=True)
     assert shaper.unknown.counts == slow.unknown.counts
 
 
@@ -759,5 +763,7 @@ def test_what_holds_itself_is_a_bad_row(exact):
         ({"properties": {"id": INTEGER, "a": {}}}, {"id": 1, "a": endless}),
         ({"properties": {"id": INTEGER}, "additionalProperties": True}, {"id": 1, "more": endless}),
     ):
-        got, page, _ = lines(schema, [{"id": 0}, row, {"id": 2}], exact=exact, rules=Rules(on_bad_record="skip"))
+        got, page, _ = lines(
+            schema, [{"id": 0}, row, {"id": 2}], exact=exact, rules=shape_rules.Rules(on_bad_record="skip")
+        )
         assert got == ['{"id":0}', '{"id":2}'] and page.skipped == [1]

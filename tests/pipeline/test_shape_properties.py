@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from burler.pipeline.bookmark import key_text
-from burler.pipeline.shape import Shaper
+from support import internals
+from support.internals import bookmark
 
 UTC = dt.UTC
 PREFIX, SUFFIX = b'{"record":', b"}\n"
@@ -223,7 +223,7 @@ def cases(draw):
 
 
 def shape(schema, rows, *, exact, **options):
-    shaper = Shaper("s", schema, **options)
+    shaper = internals.shape.Shaper("s", schema, **options)
     if exact:
         shaper._compiled = None
     buffer = bytearray(b"before")
@@ -280,7 +280,7 @@ def test_fast_equals_exact_and_the_output_holds(case):
 
 def _key(value):
     """Keys of both paths as they go into the state."""
-    got = key_text(value)
+    got = bookmark.key_text(value)
     return got if not isinstance(got, list | dict) else str(got)
 
 
@@ -372,7 +372,7 @@ def _digits(text):
 def test_most_plain_schemas_take_the_fast_path():
     """The property above would hold with no fast path at all: it must be there."""
     for schema in SCALARS[:8]:
-        assert Shaper("s", {"properties": {"a": schema}})._compiled is not None, schema
+        assert internals.shape.Shaper("s", {"properties": {"a": schema}})._compiled is not None, schema
     for schema in (
         {"type": ["null", "object"], "properties": {"b": {"type": "integer"}}},
         {"type": "array", "items": {"type": "string"}},
@@ -380,7 +380,7 @@ def test_most_plain_schemas_take_the_fast_path():
         {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
         {"type": "object", "allOf": [{"properties": {"b": {"type": "integer"}}}]},
     ):
-        assert Shaper("s", {"properties": {"a": schema}})._compiled is not None, schema
+        assert internals.shape.Shaper("s", {"properties": {"a": schema}})._compiled is not None, schema
 
 
 @pytest.mark.parametrize("bad", [0, 1, 7, 8, 9, 40, 98, 99])

@@ -18,12 +18,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape import Shaper
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_schema import shaping_form
-from burler.pipeline.shape_values import Misfit
-from burler.singer.selection import deselected, prune
+from burler.singer import deselected, prune
+from support.internals import shape, shape_exact, shape_rules, shape_schema, shape_values
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "values.md"
 UTC = dt.UTC
@@ -606,7 +602,7 @@ def by_singer(singer, schema, row, metadata=None, **options):
 
 def by_burler(schema, rows, **options):
     """What the fast path writes for each row, up to the first that is refused; and the shaper."""
-    shaper = Shaper("s", schema, **options)
+    shaper = shape.Shaper("s", schema, **options)
     buffer = bytearray()
     page = shaper.shape(rows, buffer, b"", b"\n")
     records = [parsed(line) for line in bytes(buffer).decode().split("\n")[:-1]]
@@ -617,8 +613,8 @@ def by_burler(schema, rows, **options):
 def by_reference(schema, row, **options):
     """What the exact path makes of a row, in the canonical form."""
     try:
-        return as_json(Exact(Rules()).row(row, shaping_form(schema, **options)))
-    except Misfit:
+        return as_json(shape_exact.Exact(shape_rules.Rules()).row(row, shape_schema.shaping_form(schema, **options)))
+    except shape_values.Misfit:
         return REFUSED
 
 

@@ -10,29 +10,28 @@ from typing import Any
 
 import pytest
 
-from burler.pipeline.unknown import MOST_PATHS, MOST_PLACES, Unknown
-from burler.runtime.removed import kept_schema
+from support.internals import removed, unknown_fields
 
 
-def noted(*values: Any, path: tuple[str | None, ...] = ("x",)) -> Unknown:
-    unknown = Unknown()
+def noted(*values: Any, path: tuple[str | None, ...] = ("x",)) -> unknown_fields.Unknown:
+    unknown = unknown_fields.Unknown()
     unknown.note(path, len(values), values)
     return unknown
 
 
 def schema_of(*values: Any) -> Any:
-    return kept_schema(noted(*values))["properties"]["x"]
+    return removed.kept_schema(noted(*values))["properties"]["x"]
 
 
-def glimpses(unknown: Unknown) -> list[Any]:
+def glimpses(unknown: unknown_fields.Unknown) -> list[Any]:
     return unknown.fields[0][1].examples
 
 
 def test_counts_add_up_under_dotted_paths():
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     assert not unknown
     assert unknown.counts == {}
-    assert kept_schema(unknown) == {}
+    assert removed.kept_schema(unknown) == {}
     unknown.note(("a", "b", None, "c"), 3)
     unknown.note(("a", "b", None, "c"), 4, iter([1]))
     unknown.note(("t", None, None, "u"), 1)
@@ -42,7 +41,7 @@ def test_counts_add_up_under_dotted_paths():
 
 
 def test_two_paths_that_look_the_same_count_together():
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     unknown.note(("a.b",), 1)
     unknown.note(("a", "b"), 2)
     assert unknown.counts == {"a.b": 3}
@@ -53,7 +52,7 @@ def test_merging_is_as_if_all_had_been_noted_in_one_place():
     second.note(("y",), 5, [{"z": 1}])
     first.merge(second)
     assert first.counts == {"x": 4, "y": 5}
-    assert kept_schema(first)["properties"] == {
+    assert removed.kept_schema(first)["properties"] == {
         "x": {"type": ["null", "integer", "string"]},
         "y": {"type": ["null", "object"], "properties": {"z": {"type": ["null", "integer"]}}},
     }
@@ -62,16 +61,16 @@ def test_merging_is_as_if_all_had_been_noted_in_one_place():
 
 
 def test_beyond_a_thousand_names_they_are_counted_together():
-    unknown, page = Unknown(), Unknown()
-    for i in range(MOST_PATHS + 5):
+    unknown, page = unknown_fields.Unknown(), unknown_fields.Unknown()
+    for i in range(unknown_fields.MOST_PATHS + 5):
         unknown.note((f"f{i}",), 2, [i])
         page.note((f"g{i}",), 1, [i])
-    assert len(unknown.counts) == MOST_PATHS + 1
+    assert len(unknown.counts) == unknown_fields.MOST_PATHS + 1
     assert unknown.counts["(further fields)"] == unknown.further == 10
     unknown.merge(page)
-    assert unknown.further == 10 + MOST_PATHS + 5
-    assert unknown.total == 3 * (MOST_PATHS + 5)
-    assert len(kept_schema(unknown)["properties"]) == MOST_PATHS
+    assert unknown.further == 10 + unknown_fields.MOST_PATHS + 5
+    assert unknown.total == 3 * (unknown_fields.MOST_PATHS + 5)
+    assert len(removed.kept_schema(unknown)["properties"]) == unknown_fields.MOST_PATHS
 
 
 def test_what_is_changed_later_does_not_show():
@@ -80,7 +79,7 @@ def test_what_is_changed_later_does_not_show():
     value["a"].append("text")
     value["b"] = 1
     assert glimpses(unknown) == [{"a": [1]}]
-    assert kept_schema(unknown)["properties"]["x"]["properties"] == {
+    assert removed.kept_schema(unknown)["properties"]["x"]["properties"] == {
         "a": {"type": ["null", "array"], "items": {"type": "integer"}}
     }
 
@@ -126,7 +125,7 @@ def test_objects_with_too_many_fields_or_too_deep_are_kept_as_they_are(big: Any)
     assert schema_of([big], {"a": 1}) == {"type": ["null", "array", "object"], "items": {}}
     merged = noted({"a": 1})
     merged.merge(noted(big))
-    assert kept_schema(merged) == {"properties": {"x": {"type": ["null", "object"]}}}
+    assert removed.kept_schema(merged) == {"properties": {"x": {"type": ["null", "object"]}}}
 
 
 def test_a_nest_of_lists_is_looked_at_for_microseconds():
@@ -138,19 +137,19 @@ def test_a_nest_of_lists_is_looked_at_for_microseconds():
 
 
 def test_what_is_known_below_all_fields_together_is_bounded():
-    unknown, page = Unknown(), Unknown()
+    unknown, page = unknown_fields.Unknown(), unknown_fields.Unknown()
     for i in range(200):
         for notes in (unknown, page):
             notes.note((f"f{i}",), 1, [{f"{notes is page}{j}": j for j in range(90)}])
-    assert 5000 < sum(found.places for _path, found in unknown.fields) <= MOST_PLACES
+    assert 5000 < sum(found.places for _path, found in unknown.fields) <= unknown_fields.MOST_PLACES
     unknown.merge(page)
-    assert sum(found.places for _path, found in unknown.fields) <= MOST_PLACES
-    assert kept_schema(unknown)["properties"]["f199"] == {"type": ["null", "object"]}
+    assert sum(found.places for _path, found in unknown.fields) <= unknown_fields.MOST_PLACES
+    assert removed.kept_schema(unknown)["properties"]["f199"] == {"type": ["null", "object"]}
 
 
 def test_no_value_is_kept():
     """Of hundreds of fields with megabytes each, kilobytes."""
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     tracemalloc.start()
     try:
         for i in range(200):
@@ -172,7 +171,7 @@ def test_few_values_are_read_and_later_on_hardly_any():
             read.append(i)
             yield "text"
 
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     unknown.note(("x",), 1000, values())
     assert 1 < len(read) <= 20
     for _ in range(99):
@@ -186,10 +185,10 @@ def test_few_values_are_read_and_later_on_hardly_any():
 
 
 def test_a_type_that_comes_late_is_still_seen():
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     for page in range(50):
         unknown.note(("x",), 1000, [page] * 1000 if page < 40 else [f"v{page}"] * 1000)
-    assert kept_schema(unknown)["properties"]["x"] == {"type": ["null", "integer", "string"]}
+    assert removed.kept_schema(unknown)["properties"]["x"] == {"type": ["null", "integer", "string"]}
 
 
 def test_notes_of_a_page_that_is_merged_onto_others_read_no_more_than_those_need():
@@ -200,15 +199,15 @@ def test_notes_of_a_page_that_is_merged_onto_others_read_no_more_than_those_need
             read.append(i)
             yield i
 
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     for _ in range(100):
-        page = Unknown(unknown)
+        page = unknown_fields.Unknown(unknown)
         page.note(("x",), 1000, values())
         unknown.merge(page)
     assert unknown.counts == {"x": 100_000}
     assert 200 <= len(read) <= 200 + 2 * 100
-    assert kept_schema(unknown) == {"properties": {"x": {"type": ["null", "integer"]}}}
-    thrown_away = Unknown(unknown)
+    assert removed.kept_schema(unknown) == {"properties": {"x": {"type": ["null", "integer"]}}}
+    thrown_away = unknown_fields.Unknown(unknown)
     thrown_away.note(("y",), 1, [1])
     assert "y" not in unknown.counts
 
@@ -224,13 +223,13 @@ class Hostile(dict):
 def test_a_value_that_can_not_be_looked_at_is_counted_all_the_same(value: Any):
     unknown = noted(value, path=("a", "b"))
     assert unknown.counts == {"a.b": 1}
-    assert kept_schema(unknown) == {"properties": {"a": {"properties": {"b": {}}}}}
+    assert removed.kept_schema(unknown) == {"properties": {"a": {"properties": {"b": {}}}}}
 
 
 def test_what_has_no_known_form_on_one_page_gets_no_type_from_another():
     merged = noted(1)
     merged.merge(noted(object()))
-    assert kept_schema(merged) == {"properties": {"x": {}}}
+    assert removed.kept_schema(merged) == {"properties": {"x": {}}}
 
 
 def test_examples_are_few_different_and_short():
@@ -255,7 +254,7 @@ def test_the_inference_is_loaded_only_when_a_field_turns_up():
     import subprocess
 
     code = (
-        "import sys; from burler.pipeline.unknown import Unknown; u = Unknown(); u.counts; "
+        "import sys; from support.internals import unknown_fields; Unknown = unknown_fields.Unknown; u = Unknown(); u.counts; "
         "assert 'burler.schema.infer_types' not in sys.modules; u.note(('x',), 1, [1]); "
         "assert 'burler.schema.infer_types' in sys.modules"
     )

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from burler.runtime.clock import FakeClock
-from burler.runtime.confirmed import Confirmed
+from burler.testing import FakeClock
+from support.internals import confirmed
 
 LATER = "\n" + json.dumps({"type": "RECORD", "stream": "a", "record": {"id": 9, "bookmarks": 1}})
 
@@ -26,7 +26,7 @@ class Looking:
     def __init__(self, path: Path, *, merge: bool = False) -> None:
         self.path = path
         self.clock = FakeClock()
-        self.confirmed = Confirmed(str(path), merge=merge, clock=self.clock)
+        self.confirmed = confirmed.Confirmed(str(path), merge=merge, clock=self.clock)
 
     def write(self, text: str | bytes) -> None:
         self.path.write_bytes(text.encode() if isinstance(text, str) else text)

@@ -13,8 +13,8 @@ from crashtaps import tap_of
 from crashworld import Line, Phase
 from hypothesis import strategies as st
 
-from burler.runtime.signals import Stopper
 from burler.testing import TapRun, run_tap
+from support.internals import signals
 
 WITHOUT = [("",), ("_kids",), ("_kids", "_grand"), ("_grand",), ("", "_kids")]
 
@@ -87,7 +87,7 @@ class Told:
         """
         if run.grown and self.phase.grown < 3:
             self.phase = Phase(self.phase.grown + 1)
-        stopper, steps = Stopper(), 0
+        stopper, steps = signals.Stopper(), 0
 
         def step() -> None:
             nonlocal steps

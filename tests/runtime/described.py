@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import burler
-from burler.runtime.run import discover
 from burler.singer.catalog import CatalogEntry
 from burler.testing import run_tap
+from support.internals import runtime_run
 
 INTEGER, TEXT = {"type": "integer"}, {"type": "string"}
 GEO = {"type": "object", "properties": {"lat": TEXT}}
@@ -49,7 +49,7 @@ def tap_of(fn: Any = None, **options: Any) -> burler.Tap:
 
 
 def entry_of(tap: burler.Tap, stream: str = "rows") -> CatalogEntry:
-    return discover(tap, {}).entries[stream]
+    return runtime_run.discover(tap, {}).entries[stream]
 
 
 def written(tap: burler.Tap, path: str = "") -> dict[str, Any]:

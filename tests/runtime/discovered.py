@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import burler
-from burler.runtime.run import discover
+from support.internals import runtime_run
 
 INTEGER = {"type": "integer"}
 TABLE: dict[str, Any] = {
@@ -34,4 +34,4 @@ def tap_of(found: Any, pattern: str = "*", rows: Callable[..., Any] | None = Non
 
 
 def streams_of(tap: burler.Tap) -> list[str]:
-    return list(discover(tap, {}).entries)
+    return list(runtime_run.discover(tap, {}).entries)

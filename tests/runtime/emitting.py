@@ -8,8 +8,8 @@ from typing import Any
 from families import PARENT
 
 import burler
-from burler.sinks.memory import MemorySink
 from burler.testing import TapRun
+from support.internals import memory_sink
 
 
 def emitting(main: Callable[..., Any], **options: Any) -> burler.Tap:
@@ -29,6 +29,6 @@ def ids(run: TapRun, stream: str = "main") -> list[int]:
     return [one["id"] for one in run.records(stream)]
 
 
-def rows_in(sink: MemorySink) -> int:
+def rows_in(sink: memory_sink.MemorySink) -> int:
     """Rows that have reached a sink by now."""
     return len([m for m in list(sink.messages) if m["type"] == "RECORD"])

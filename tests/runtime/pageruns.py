@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import burler
-from burler.runtime.run import run
 from burler.singer.messages import Message, Records
 from burler.testing import TapRun, run_tap
+from support.internals import runtime_run
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -74,6 +74,6 @@ class Lines:
 def written(fn: Callable[..., Any], **options: Any) -> list[bytes]:
     """The bytes of the rows that come of a sync function; it must not fail."""
     sink = Lines()
-    result = run(tap_of(fn, **options), {}, sink)
+    result = runtime_run.run(tap_of(fn, **options), {}, sink)
     assert not result.errors, result.errors
     return sink.rows

@@ -11,19 +11,17 @@ from taps import FIELDS, ids, make
 
 import burler
 from burler.errors import DeclarationError, StorageError, StreamError
-from burler.runtime.run import run as run_into
-from burler.runtime.signals import Stopper
 from burler.singer.messages import Message, State
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, runtime_run, signals
 
 
-def told_by(sink: MemorySink) -> list[Any]:
+def told_by(sink: memory_sink.MemorySink) -> list[Any]:
     """The bookmarks of ``a`` that STATEs have carried so far."""
     return [m["value"].get("bookmarks", {}).get("a", {}).get("id") for m in sink.messages if m["type"] == "STATE"]
 
 
-def counting(tap: burler.Tap, sink: MemorySink, stream: str = "a") -> list[Any]:
+def counting(tap: burler.Tap, sink: memory_sink.MemorySink, stream: str = "a") -> list[Any]:
     """Declare a function that notes what it is told; it must stand in a STATE that is out."""
     told: list[Any] = []
 
@@ -39,18 +37,18 @@ def counting(tap: burler.Tap, sink: MemorySink, stream: str = "a") -> list[Any]:
 
 
 def test_it_is_told_behind_each_state_that_moved_the_stream():
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     tap = make(a=(lambda: iter([ids(n) for n in (1, 2, 3)]), {"bookmark_strategy": "on_page"}))
     told = counting(tap, sink)
-    run_into(tap, {}, sink)
+    runtime_run.run(tap, {}, sink)
     assert told == [1, 2, 3]
 
 
 def test_a_stream_that_has_not_moved_is_told_nothing():
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     tap = make(a=lambda: [], b=(lambda: iter([ids(1), ids(2)]), {"bookmark_strategy": "on_page"}))
     told = counting(tap, sink)
-    run_into(tap, {}, sink, state={"bookmarks": {"a": {"id": 7}}})
+    runtime_run.run(tap, {}, sink, state={"bookmarks": {"a": {"id": 7}}})
     assert told == []
 
 
@@ -63,10 +61,10 @@ def test_it_is_told_as_the_stream_goes_on_and_not_at_the_end_alone():
             yield ids(number)
             seen.append(len(told))
 
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     tap = make(a=(rows, {"bookmark_strategy": "every_n(10)"}))
     told = counting(tap, sink)
-    run_into(tap, {"page_max_rows": 1}, sink)
+    runtime_run.run(tap, {"page_max_rows": 1}, sink)
     assert seen[-1] >= 3
     assert told[-1] == 49
 
@@ -86,7 +84,7 @@ def test_it_is_told_while_another_stream_runs():
     assert run.states[-1]["bookmarks"]["b"] == {"id": 2}
 
 
-class Failing(MemorySink):
+class Failing(memory_sink.MemorySink):
     """Fails at a STATE line."""
 
     def __init__(self, at: int) -> None:
@@ -107,11 +105,11 @@ def test_a_state_that_could_not_be_written_is_never_told(at: int):
     tap = make(a=(lambda: iter([ids(n) for n in (1, 2, 3)]), {"bookmark_strategy": "on_page"}))
     told = counting(tap, sink)
     with pytest.raises(StorageError):
-        run_into(tap, {}, sink)
+        runtime_run.run(tap, {}, sink)
     assert told == [1, 2][: at - 1]
 
 
-class Keeping(MemorySink):
+class Keeping(memory_sink.MemorySink):
     """Keeps STATEs until it is closed, as a sink of files does; then it may fail."""
 
     def __init__(self, *, fails: bool) -> None:
@@ -140,22 +138,22 @@ def test_a_sink_that_keeps_states_tells_when_it_lets_them_go(fails: bool):
     told = counting(tap, sink)
     if fails:
         with pytest.raises(StorageError):
-            run_into(tap, {}, sink)
+            runtime_run.run(tap, {}, sink)
     else:
-        run_into(tap, {}, sink)
+        runtime_run.run(tap, {}, sink)
     assert told == ([] if fails else [3])
 
 
 def test_a_limit_tells_nothing():
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     tap = make(a=lambda: ids(1, 2, 3))
     told = counting(tap, sink)
-    run_into(tap, {}, sink, limit=2)
+    runtime_run.run(tap, {}, sink, limit=2)
     assert told == []
 
 
 def test_a_stopped_run_tells_of_its_last_state():
-    stopper, sink = Stopper(), MemorySink()
+    stopper, sink = signals.Stopper(), memory_sink.MemorySink()
 
     def rows():
         yield from ids(1, 2)
@@ -163,12 +161,12 @@ def test_a_stopped_run_tells_of_its_last_state():
 
     tap = make(a=rows)
     told = counting(tap, sink)
-    run_into(tap, {}, sink, stopper=stopper)
+    runtime_run.run(tap, {}, sink, stopper=stopper)
     assert told == [2]
 
 
 def test_a_failed_stream_is_told_as_far_as_its_state_went():
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
 
     def rows():
         yield from ids(1, 2)
@@ -176,7 +174,7 @@ def test_a_failed_stream_is_told_as_far_as_its_state_went():
 
     tap = make(a=rows)
     told = counting(tap, sink)
-    result = run_into(tap, {}, sink)
+    result = runtime_run.run(tap, {}, sink)
     assert told == [2]
     assert "a" in result.errors
 

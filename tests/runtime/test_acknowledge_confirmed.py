@@ -14,11 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from taps import ids, make
 
-from burler.runtime.acknowledging import Acknowledgements
-from burler.runtime.clock import FakeClock
-from burler.runtime.session import Session
-from burler.settings import Settings
-from burler.testing import run_tap
+from burler.testing import FakeClock, run_tap
+from support import internals
+from support.internals import acknowledging, sessions
 
 LOGGER = "burler.runtime.acknowledging"
 
@@ -37,20 +35,20 @@ class Beside:
         self.failed: list[str] = []
         tap = make(a=lambda: [])
         tap.acknowledge("a")(self._acknowledge)
-        session = Session(tap, {})
+        session = sessions.Session(tap, {})
         session.catalog()
         self.clock = FakeClock()
         self.engine: Any = SimpleNamespace(
             session=session,
             plan=(),
             state=given or {},
-            settings=Settings(acknowledge_state_file=str(path), **more),
+            settings=internals.settings.Settings(acknowledge_state_file=str(path), **more),
             clock=self.clock,
             broken=False,
             client_of=lambda _stream: session.clients.get(),
             stream_failed=lambda name, error: self.failed.append(str(error)),
         )
-        self.acknowledgements = Acknowledgements(self.engine)
+        self.acknowledgements = acknowledging.Acknowledgements(self.engine)
 
     def _acknowledge(self, bookmark: Any, state: dict[str, Any]) -> None:
         if self.failing and self.failing.pop(0):

@@ -13,8 +13,7 @@ from tapprocess import write_tap
 from taps import FIELDS, ids, make
 
 import burler
-from burler.runtime.clock import FakeClock
-from burler.testing import run_tap
+from burler.testing import FakeClock, run_tap
 
 
 def state(bookmark: Any, position: dict[str, Any] | None = None) -> dict[str, Any]:

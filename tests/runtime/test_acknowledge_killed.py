@@ -15,7 +15,7 @@ from blocked import started
 SOURCE = """
 import os, pathlib
 import burler
-from burler.runtime import confirmed
+from support.internals import confirmed
 
 confirmed.EVERY_SECONDS = 0.05
 tap = burler.tap("tap-log")

@@ -15,9 +15,8 @@ from taps import FIELDS
 
 import burler
 from burler.errors import StorageError
-from burler.runtime.run import run as run_into
 from burler.singer.messages import Message, Records
-from burler.sinks.memory import MemorySink
+from support.internals import memory_sink, runtime_run
 
 # ---- a log ----------------------------------------------------------------------------------------------
 
@@ -40,7 +39,7 @@ class Log:
         self.entries = [entry for entry in self.entries if entry > place]
 
 
-class Breaking(MemorySink):
+class Breaking(memory_sink.MemorySink):
     """Breaks at a page; what came before has arrived."""
 
     def __init__(self, at: int) -> None:
@@ -75,7 +74,7 @@ def test_a_log_is_read_to_its_end_whatever_breaks_on_the_way():
         tap.acknowledge("changes")(lambda bookmark: log.acknowledge(bookmark))
         sink = Breaking(next(breaks))
         with contextlib.suppress(StorageError):
-            run_into(tap, {"page_max_rows": 5}, sink, state=state)
+            runtime_run.run(tap, {"page_max_rows": 5}, sink, state=state)
         arrived |= {m["record"]["id"] for m in sink.messages if m["type"] == "RECORD"}
         state = next((m["value"] for m in reversed(sink.messages) if m["type"] == "STATE"), state)
         assert set(range(1, log.acknowledged + 1)) <= arrived

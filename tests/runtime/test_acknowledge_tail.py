@@ -15,10 +15,8 @@ from typing import Any
 import pytest
 from taps import make
 
-from burler.runtime.acknowledging import Acknowledgements
-from burler.runtime.clock import FakeClock
-from burler.runtime.session import Session
-from burler.settings import Settings
+from burler.testing import FakeClock
+from support.internals import acknowledging, sessions, settings
 
 LOGGER = "burler.runtime.acknowledging"
 CLIENT = object()
@@ -43,7 +41,7 @@ class Beside:
         tap.client(lambda: CLIENT)
         for name in "ab":
             tap.acknowledge(name)(function)
-        session = Session(tap, {})
+        session = sessions.Session(tap, {})
         session.catalog()
         self.clock = FakeClock()
         self.failures: list[BaseException] = []
@@ -51,14 +49,14 @@ class Beside:
             session=session,
             plan=(),
             state={},
-            settings=Settings(tail=True, **more),
+            settings=settings.Settings(tail=True, **more),
             clock=self.clock,
             broken=False,
             client_of=lambda _stream: session.clients.get(),
             stopper=SimpleNamespace(fail=self.failures.append),
             stream_failed=lambda name, error: self.failures.append(error),
         )
-        self.acknowledgements = Acknowledgements(self.engine)
+        self.acknowledgements = acknowledging.Acknowledgements(self.engine)
         self.say = self.acknowledgements.state_is_out
 
     def later(self, seconds: float) -> None:

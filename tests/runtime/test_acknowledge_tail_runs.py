@@ -14,9 +14,8 @@ import pytest
 from taps import ids, make
 
 import burler
-from burler.runtime.acknowledging import Acknowledgements
-from burler.runtime.clock import FakeClock
-from burler.testing import run_tap
+from burler.testing import FakeClock, run_tap
+from support.internals import acknowledging
 
 LOGGER = "burler.runtime.acknowledging"
 CLIENT = object()
@@ -86,8 +85,8 @@ def test_a_clock_that_jumps_is_no_function_that_hangs(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     clock, jumped, looks = FakeClock(), threading.Event(), []
-    tick = Acknowledgements.tick
-    monkeypatch.setattr(Acknowledgements, "tick", lambda self: (tick(self), looks.append(1)))
+    tick = acknowledging.Acknowledgements.tick
+    monkeypatch.setattr(acknowledging.Acknowledgements, "tick", lambda self: (tick(self), looks.append(1)))
     tap = make()
     tap.stream("a", key_properties="id", replication_key="id", order="asc", schema={"properties": {"id": {}}})
 

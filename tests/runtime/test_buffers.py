@@ -14,10 +14,8 @@ from families import CHILD, PARENT, out_of, three_levels
 
 import burler
 from burler.errors import ConfigError, StreamError
-from burler.runtime.run import run
-from burler.runtime.signals import Stopper
-from burler.sinks.memory import MemorySink
 from burler.testing import TapRun, run_tap
+from support.internals import memory_sink, runtime_run, signals
 
 Step = Callable[[str, int], None]
 
@@ -205,7 +203,7 @@ def test_the_bookmark_moves_behind_a_whole_lot(buffer: int, keys: set[int]):
 
 def test_parents_are_out_before_their_slow_children():
     """Each child waits until the rows of all parents of its lot have reached the sink."""
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     waited: list[bool] = []
 
     def step(name: str, number: int) -> None:
@@ -215,12 +213,12 @@ def test_parents_are_out_before_their_slow_children():
                 time.sleep(0.01)
             waited.append(there)
 
-    result = run(family(3, step), {"page_max_age_seconds": 0.05}, sink)
+    result = runtime_run.run(family(3, step), {"page_max_age_seconds": 0.05}, sink)
     assert not result.errors
     assert waited == [True] * 3
 
 
-def _ids(sink: MemorySink) -> set[int]:
+def _ids(sink: memory_sink.MemorySink) -> set[int]:
     return {m["record"]["id"] for m in list(sink.messages) if m["type"] == "RECORD" and m["stream"] == "parents"}
 
 
@@ -298,7 +296,7 @@ def test_children_of_what_stands_before_nonsense_come():
 def test_a_stop_leaves_the_bookmark_behind_the_last_lot_that_is_out(
     where: tuple[str, int], parents: int, children: int, covered: int, page: int
 ):
-    stopper = Stopper()
+    stopper = signals.Stopper()
 
     def step(name: str, number: int) -> None:
         if (name, number) == where:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from confirming import LATER, Looking, message, state
 
-from burler.runtime.clock import FakeClock
-from burler.runtime.confirmed import Confirmed
+from burler.testing import FakeClock
+from support import internals
 
 LOGGER = "burler.runtime.confirmed"
 
@@ -124,7 +124,7 @@ def test_a_moment_between_two_writes_is_not_worth_a_word(full: Looking, kind: st
 
 
 def test_a_name_that_no_file_can_have(caplog: pytest.LogCaptureFixture):
-    confirmed = Confirmed("a\0b", clock=FakeClock())
+    confirmed = internals.confirmed.Confirmed("a\0b", clock=FakeClock())
     assert confirmed.look() is None
     assert len(warnings(caplog)) == 1
 

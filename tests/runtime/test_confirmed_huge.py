@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confirming import Looking, message, state
 
-from burler.runtime import confirmed, confirmed_lines
+from support.internals import confirmed, confirmed_lines
 
 LOGGER = "burler.runtime.confirmed"
 ROW = json.dumps({"type": "RECORD", "stream": "a", "record": {"id": 1, "at": 5}}) + "\n"

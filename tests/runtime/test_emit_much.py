@@ -13,18 +13,16 @@ from emitting import emitting, ids, row, rows_in
 from tapprocess import python, write_tap
 
 from burler.errors import BadRecordError, StorageError
-from burler.runtime.run import run
-from burler.runtime.signals import Stopper
 from burler.singer.messages import Records
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, runtime_run, signals
 
 # ---- many -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("each", [True, False], ids=["emit_record", "emit_records"])
 def test_rows_go_out_while_their_function_goes_on_emitting(each: bool):
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     ahead: list[int] = []
 
     def rows() -> Iterator[dict[str, int]]:
@@ -39,7 +37,7 @@ def test_rows_go_out_while_their_function_goes_on_emitting(each: bool):
         else:
             stream.emit_records(rows())
 
-    result = run(emitting(main, bookmark_strategy="every_n(1000)"), {"page_max_age_seconds": 600.0}, sink)
+    result = runtime_run.run(emitting(main, bookmark_strategy="every_n(1000)"), {"page_max_age_seconds": 600.0}, sink)
     assert not result.errors
     assert [m["record"]["id"] for m in sink.messages if m.get("stream") == "main" and "record" in m] == list(
         range(30_000)
@@ -63,7 +61,8 @@ def test_memory_does_not_grow_with_what_one_call_emits(tmp_path: Path):
 MANY = """
 import json, resource, sys
 import burler
-from burler.runtime.run import run
+from support.internals import runtime_run
+run = runtime_run.run
 
 tap = burler.tap("tap-many")
 
@@ -115,7 +114,7 @@ def test_a_function_that_emits_without_end_ends_at_a_limit(each: bool):
 @pytest.mark.parametrize("at", [0, 1, 63, 64, 4_999, 5_000, 12_345])
 @pytest.mark.parametrize("each", [True, False], ids=["emit_record", "emit_records"])
 def test_a_stop_leaves_out_exactly_what_was_emitted_after_it(each: bool, at: int):
-    stopper = Stopper()
+    stopper = signals.Stopper()
 
     def rows() -> Iterator[dict[str, int]]:
         for i in range(20_000):
@@ -141,7 +140,7 @@ def test_a_stop_leaves_out_exactly_what_was_emitted_after_it(each: bool, at: int
 def test_a_signal_while_emitted_rows_are_written_waits_until_they_are():
     """No line may be torn, and what is out is covered by the STATE."""
 
-    class Signalled(MemorySink):
+    class Signalled(memory_sink.MemorySink):
         def write(self, message: Any) -> None:
             if isinstance(message, Records) and self.messages[-1]["type"] == "SCHEMA":
                 signal.raise_signal(signal.SIGTERM)
@@ -155,7 +154,7 @@ def test_a_signal_while_emitted_rows_are_written_waits_until_they_are():
             reached.append(i)
 
     sink = Signalled()
-    result = run(emitting(main, order="asc"), {"page_max_age_seconds": 600.0}, sink)
+    result = runtime_run.run(emitting(main, order="asc"), {"page_max_age_seconds": 600.0}, sink)
     assert result.stopped_by == signal.SIGTERM
     assert not result.errors
     came = [m["record"]["id"] for m in sink.messages if m["type"] == "RECORD"]
@@ -165,7 +164,7 @@ def test_a_signal_while_emitted_rows_are_written_waits_until_they_are():
 
 
 def test_user_code_that_eats_a_stop_emits_nothing_behind_it():
-    stopper = Stopper()
+    stopper = signals.Stopper()
 
     def main(stream):
         stream.emit_record(row(0))
@@ -181,7 +180,7 @@ def test_user_code_that_eats_a_stop_emits_nothing_behind_it():
 
 
 def test_a_sink_that_fails_ends_the_emitting_function():
-    class Full(MemorySink):
+    class Full(memory_sink.MemorySink):
         def write(self, message: Any) -> None:
             if len(self.messages) > 3_000:
                 raise StorageError("disk full")
@@ -196,7 +195,7 @@ def test_a_sink_that_fails_ends_the_emitting_function():
 
     sink = Full()
     with pytest.raises(StorageError, match="disk full"):
-        run(emitting(main), {}, sink)
+        runtime_run.run(emitting(main), {}, sink)
     assert len(reached) < 50_000
     assert [m for m in sink.messages if m["type"] == "STATE"] == []
 

@@ -13,9 +13,8 @@ from families import CHILD, PARENT
 
 import burler
 from burler.errors import BadRecordError, BurlerError
-from burler.runtime.run import run
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, runtime_run
 
 
 def _in_threads(count: int, action: Any) -> None:
@@ -53,7 +52,7 @@ def test_threads_emit_each_row_once_and_each_in_its_order(yields: bool):
 
 
 def test_rows_of_threads_go_out_while_the_function_waits_for_them():
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     there = threading.Event()
 
     def main(stream):
@@ -73,7 +72,7 @@ def test_rows_of_threads_go_out_while_the_function_waits_for_them():
         return []
 
     begun = time.monotonic()
-    assert not run(emitting(main), {"page_max_age_seconds": 0.05}, sink).errors
+    assert not runtime_run.run(emitting(main), {"page_max_age_seconds": 0.05}, sink).errors
     assert time.monotonic() - begun < 15
 
 

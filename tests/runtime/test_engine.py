@@ -11,10 +11,9 @@ from taps import FIELDS, ids, make
 
 import burler
 from burler.errors import BadRecordError, StorageError, StreamError
-from burler.runtime.run import run as run_into
 from burler.singer.messages import Records
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap, without_times
+from support.internals import memory_sink, runtime_run
 
 # ---- order of messages --------------------------------------------------------------------------
 
@@ -256,7 +255,7 @@ def test_the_bookmark_never_passes_a_row_that_is_not_out(bad: dict[str, bool], p
 def test_once_a_sink_has_failed_no_state_follows():
     """What was in the failed page is lost to the sink; a STATE after it would say it is not."""
 
-    class Failing(MemorySink):
+    class Failing(memory_sink.MemorySink):
         def write(self, message):
             if isinstance(message, Records):
                 raise StorageError("disk full")
@@ -265,7 +264,7 @@ def test_once_a_sink_has_failed_no_state_follows():
     sink = Failing()
     tap = make(a=(lambda: iter([{"id": 1}, {"id": 2}]), {"bookmark_strategy": "every_n(1)"}))
     with pytest.raises(StorageError):
-        run_into(tap, {}, sink)
+        runtime_run.run(tap, {}, sink)
     assert [message["type"] for message in sink.messages] == ["SCHEMA"]
 
 

@@ -10,8 +10,8 @@ import pytest
 from taps import FIELDS, ids
 
 import burler
-from burler.runtime.signals import Stopper
 from burler.testing import run_tap, without_times
+from support.internals import signals
 
 OLD = {"bookmarks": {"t": {"version": 5}}}
 
@@ -163,7 +163,7 @@ def test_a_bad_row_inside_activates_nothing():
 
 
 def test_a_stop_inside_activates_nothing():
-    stopper = Stopper()
+    stopper = signals.Stopper()
 
     def rows(stream):
         with stream.full_table():
@@ -177,7 +177,7 @@ def test_a_stop_inside_activates_nothing():
 
 
 def test_a_stop_that_the_function_eats_inside_activates_nothing():
-    stopper = Stopper()
+    stopper = signals.Stopper()
 
     def rows(stream):
         with stream.full_table():

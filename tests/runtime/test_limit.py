@@ -13,19 +13,14 @@ from taps import FIELDS, ids, make
 
 import burler
 from burler.errors import StreamError, UsageError
-from burler.runtime.run import run
-from burler.runtime.sync import SyncResult
-from burler.settings import Settings
-from burler.sinks.lake import LakeSink
-from burler.sinks.memory import MemorySink
-from burler.sinks.open import open_sink
+from support.internals import lake_sink, memory_sink, runtime_run, settings, sinks_open, sync
 
 
 def look(
     tap: burler.Tap, config: dict[str, Any] | None = None, **options: Any
-) -> tuple[list[dict[str, Any]], SyncResult]:
-    sink = MemorySink()
-    result = run(tap, config or {}, sink, **options)
+) -> tuple[list[dict[str, Any]], sync.SyncResult]:
+    sink = memory_sink.MemorySink()
+    result = runtime_run.run(tap, config or {}, sink, **options)
     return sink.messages, result
 
 
@@ -214,9 +209,11 @@ def test_limits_that_are_none(limit):
 
 
 def test_a_lake_takes_the_rows(tmp_path):
-    sink = open_sink(f"lake:{tmp_path}", MemorySink(), tap_id="tap-t", settings=Settings())
-    assert isinstance(sink, LakeSink)
-    run(make(a=Counted()), {}, sink, limit=5)
+    sink = sinks_open.open_sink(
+        f"lake:{tmp_path}", memory_sink.MemorySink(), tap_id="tap-t", settings=settings.Settings()
+    )
+    assert isinstance(sink, lake_sink.LakeSink)
+    runtime_run.run(make(a=Counted()), {}, sink, limit=5)
     (file,) = tmp_path.rglob("a-*.singer.gz")
     lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
     assert [line["record"]["id"] for line in lines if line["type"] == "RECORD"] == [0, 1, 2, 3, 4]
@@ -262,6 +259,8 @@ def test_substreams_have_their_rows_too():
 
 
 def test_a_lake_takes_schemas(tmp_path):
-    sink = open_sink(f"lake:{tmp_path}", MemorySink(), tap_id="tap-t", settings=Settings())
-    assert run(make(a=Counted()), {}, sink, schemas_only=True).exit_code == 0
+    sink = sinks_open.open_sink(
+        f"lake:{tmp_path}", memory_sink.MemorySink(), tap_id="tap-t", settings=settings.Settings()
+    )
+    assert runtime_run.run(make(a=Counted()), {}, sink, schemas_only=True).exit_code == 0
     assert not list(tmp_path.rglob("*.singer.gz"))

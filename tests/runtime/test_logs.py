@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from tapprocess import PYTHON, SMALL, burler, environment, python, write_tap
 
-from burler.runtime import logs
 from burler.testing import canary
+from support.internals import logs
 
 READER = """
 import json, sys, warnings

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import burler
-from burler.pipeline.shape import Shaper
-from burler.pipeline.shape_exact import Exact
 from burler.testing import run_tap
+from support.internals import shape, shape_exact
 
 # ---- the fast path and the exact path ---------------------------------------------------------------------
 
@@ -115,8 +114,8 @@ def same(left: Any, right: Any) -> bool:
 @given(pages())
 def test_the_fast_path_gives_the_hook_what_the_exact_path_gives(page: tuple[dict[str, Any], list[dict[str, Any]]]):
     schema, rows = page
-    shaper = Shaper("rows", schema)
-    exact = Exact()
+    shaper = shape.Shaper("rows", schema)
+    exact = shape_exact.Exact()
     expected, failed = [], False
     for row in rows:
         try:
@@ -158,10 +157,10 @@ def test_a_page_that_takes_the_fast_path_for_sure():
     row = {"i": 2**70, "n": Decimal("1.10"), "s": "x", "b": True, "on": dt.date(2024, 1, 2)}
     row["at"] = dt.datetime(2024, 1, 2, 3, 4, 5, 60, tzinfo=dt.UTC)
     rows = [{**row, "o": dict(row), "l": [1, 2]}, {"i": None, "at": row["at"], "on": "2024-01-02", "unknown": 1}]
-    shaper = Shaper("rows", schema)
+    shaper = shape.Shaper("rows", schema)
     fast = shaper._fit_page(rows)
     assert fast is not None
-    assert same(fast, [Exact().row(one, shaper.schema) for one in rows])
+    assert same(fast, [shape_exact.Exact().row(one, shaper.schema) for one in rows])
     assert fast[0]["at"] == fast[0]["o"]["at"] == "2024-01-02T03:04:05.000060Z"
     assert fast[0]["on"] == "2024-01-02"
     assert isinstance(fast[0]["n"], Decimal)

@@ -14,9 +14,8 @@ from tapprocess import ROOT, write_tap
 from tapprocess import burler as run_burler
 
 import burler
-from burler.pipeline.unknown import Unknown
-from burler.runtime.removed import kept_schema, report
 from burler.testing import run_tap
+from support.internals import removed, unknown_fields
 
 SHOWN = pytest.mark.usefixtures("values_in_logs")
 
@@ -109,28 +108,32 @@ def test_nothing_is_said_of_fields_that_are_kept_or_not_wanted(caplog: pytest.Lo
     assert ("nick" in run.records("contacts")[0]) is (how == "open")
 
 
-def noted(**examples: Any) -> Unknown:
-    unknown = Unknown()
+def noted(**examples: Any) -> unknown_fields.Unknown:
+    unknown = unknown_fields.Unknown()
     for name, example in examples.items():
         unknown.note((name,), 1, [example])
     return unknown
 
 
-def said(caplog: pytest.LogCaptureFixture, unknown: Unknown, rows: int = 1) -> tuple[str, str]:
+def said(caplog: pytest.LogCaptureFixture, unknown: unknown_fields.Unknown, rows: int = 1) -> tuple[str, str]:
     caplog.clear()
-    report("s", unknown, rows)
+    removed.report("s", unknown, rows)
     fields, schema = warnings(caplog)
     return fields.partition(": fields that its schema does not know were dropped: ")[2], schema
 
 
 def test_nothing_is_said_of_nothing(caplog: pytest.LogCaptureFixture):
-    assert report("s", Unknown(), 10) == {}
+    assert removed.report("s", unknown_fields.Unknown(), 10) == {}
     assert not caplog.records
 
 
 def test_the_schema_is_given_as_well(caplog: pytest.LogCaptureFixture):
     unknown = noted(a=1)
-    assert report("s", unknown, 1) == kept_schema(unknown) == {"properties": {"a": {"type": ["null", "integer"]}}}
+    assert (
+        removed.report("s", unknown, 1)
+        == removed.kept_schema(unknown)
+        == {"properties": {"a": {"type": ["null", "integer"]}}}
+    )
 
 
 @SHOWN
@@ -140,7 +143,7 @@ def test_examples_are_short_and_keep_to_their_line(caplog: pytest.LogCaptureFixt
     fields, schema = said(caplog, unknown)
     assert fields.isprintable()
     assert schema.isprintable()
-    assert json.loads(schema.partition("): ")[2]) == kept_schema(unknown)
+    assert json.loads(schema.partition("): ")[2]) == removed.kept_schema(unknown)
     for part in fields.split("), "):
         name, _, example = part.partition(" (1 of 1 row, e.g. ")
         assert 0 < len(example.removesuffix(")")) <= 40 or example.startswith('"(bytes')
@@ -151,7 +154,7 @@ def test_examples_are_short_and_keep_to_their_line(caplog: pytest.LogCaptureFixt
 
 @SHOWN
 def test_an_example_that_says_something_is_preferred(caplog: pytest.LogCaptureFixture):
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     unknown.note(("a",), 3, [None, "", 0])
     unknown.note(("b",), 2, [None, None])
     unknown.note(("c",), 1)
@@ -161,14 +164,14 @@ def test_an_example_that_says_something_is_preferred(caplog: pytest.LogCaptureFi
 @SHOWN
 def test_more_objects_than_rows(caplog: pytest.LogCaptureFixture):
     """Rows that are left out later on, or skipped, are not among those that went out."""
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     unknown.note(("a",), 3, [1])
     assert said(caplog, unknown, 2)[0] == "a (3 rows, e.g. 1)"
 
 
 @SHOWN
 def test_many_fields_are_named_by_their_number(caplog: pytest.LogCaptureFixture):
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     for i in range(1100):
         unknown.note((f"field_{i}",), 2000 - i, [i])
     fields, schema = said(caplog, unknown, 5000)
@@ -189,18 +192,18 @@ def test_many_fields_are_named_by_their_number(caplog: pytest.LogCaptureFixture)
 def test_a_long_schema_is_whole_in_the_debug_log(caplog: pytest.LogCaptureFixture):
     unknown = noted(**{f"field_{i}": i for i in range(100)})
     with caplog.at_level(logging.DEBUG, "burler"):
-        report("s", unknown, 100)
+        removed.report("s", unknown, 100)
     debug = [record.getMessage() for record in caplog.records if record.levelname == "DEBUG"]
-    assert json.loads(debug[0].partition("): ")[2]) == kept_schema(unknown)
-    assert len(kept_schema(unknown)["properties"]) == 100
+    assert json.loads(debug[0].partition("): ")[2]) == removed.kept_schema(unknown)
+    assert len(removed.kept_schema(unknown)["properties"]) == 100
 
 
 def test_a_field_that_is_unknown_to_one_branch_and_holds_unknown_fields_in_another():
-    unknown = Unknown()
+    unknown = unknown_fields.Unknown()
     unknown.note(("a", "b"), 1, [1])
     unknown.note(("a",), 1, ["text"])
     unknown.note(("a", None, "c"), 1, [1])
-    assert kept_schema(unknown)["properties"]["a"] == {
+    assert removed.kept_schema(unknown)["properties"]["a"] == {
         "type": ["null", "string", "object", "array"],
         "properties": {"b": {"type": ["null", "integer"]}},
         "items": {"properties": {"c": {"type": ["null", "integer"]}}},

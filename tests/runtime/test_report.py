@@ -12,9 +12,8 @@ import pytest
 from reportruns import Clock, ended, new_report
 
 from burler.errors import Failure, PartialError, StreamError
-from burler.runtime import logs
-from burler.runtime.report import FAILURES, Report
 from burler.testing import canary
+from support.internals import logs, run_report
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def report(clock: Clock) -> Report:
+def report(clock: Clock) -> run_report.Report:
     return new_report(clock)
 
 
@@ -35,7 +34,7 @@ def secret():
     logs.hide({})
 
 
-def test_a_run_of_two_streams(report: Report, clock: Clock):
+def test_a_run_of_two_streams(report: run_report.Report, clock: Clock):
     report.stream_began("contacts", method="INCREMENTAL", bookmark="2024-01-01T00:00:00Z")
     clock.seconds += 2
     report.page("contacts", 1000, "2024-02-01T00:00:00Z")
@@ -124,7 +123,7 @@ def test_a_run_of_two_streams(report: Report, clock: Clock):
 
 
 def test_a_run_in_which_nothing_began_has_a_report(clock: Clock):
-    report = Report(clock.now, clock.monotonic)
+    report = run_report.Report(clock.now, clock.monotonic)
     found = report.to_json()
     assert (found["tap"], found["status"], found["exit_code"], found["ended"]) == (None, "unfinished", None, None)
     assert found["streams"] == found["series"] == []
@@ -139,7 +138,7 @@ def test_a_run_in_which_nothing_began_has_a_report(clock: Clock):
     assert report.summary() == ""
 
 
-def test_a_stream_that_did_not_come_to_its_end_shows_what_was_out(report: Report, clock: Clock):
+def test_a_stream_that_did_not_come_to_its_end_shows_what_was_out(report: run_report.Report, clock: Clock):
     report.stream_began("a", method="INCREMENTAL", bookmark=5)
     clock.seconds += 2
     report.page("a", 30, 7)
@@ -151,7 +150,7 @@ def test_a_stream_that_did_not_come_to_its_end_shows_what_was_out(report: Report
     assert (one["bookmark_from"], one["bookmark_to"]) == (5, 7)
 
 
-def test_the_last_word_on_the_end_counts_and_the_first_on_the_beginning(report: Report, clock: Clock):
+def test_the_last_word_on_the_end_counts_and_the_first_on_the_beginning(report: run_report.Report, clock: Clock):
     clock.seconds += 1
     report.begin("tap-crm")
     report.end("succeeded", 0)
@@ -161,7 +160,7 @@ def test_the_last_word_on_the_end_counts_and_the_first_on_the_beginning(report: 
     assert (found["seconds"], found["status"], found["exit_code"]) == (2.0, "failed", 4)
 
 
-def test_a_stream_that_begins_anew_goes_on_where_it_was(report: Report, clock: Clock):
+def test_a_stream_that_begins_anew_goes_on_where_it_was(report: run_report.Report, clock: Clock):
     report.stream_began("a", method="INCREMENTAL", bookmark=5)
     report.page("a", 30, 7)
     clock.seconds += 1
@@ -171,7 +170,7 @@ def test_a_stream_that_begins_anew_goes_on_where_it_was(report: Report, clock: C
     assert len(report.to_json()["series"]) == 1
 
 
-def test_what_the_engine_tells_of_a_stream_that_never_began_is_kept(report: Report):
+def test_what_the_engine_tells_of_a_stream_that_never_began_is_kept(report: run_report.Report):
     report.page("a", 5, None)
     report.failed("b", None, ValueError("x"))
     ended(report, "c", rows=7)
@@ -184,7 +183,7 @@ def test_what_the_engine_tells_of_a_stream_that_never_began_is_kept(report: Repo
     assert report.to_json()["streams"][1]["replication_method"] == "FULL_TABLE"
 
 
-def test_a_stream_may_fail_without_an_error(report: Report):
+def test_a_stream_may_fail_without_an_error(report: run_report.Report):
     ended(report, "a", status="failed")
     ended(report, "b")
     assert report.to_json()["totals"]["streams_failed"] == 1
@@ -193,12 +192,12 @@ def test_a_stream_may_fail_without_an_error(report: Report):
 # ---- failures ------------------------------------------------------------------------------------
 
 
-def errors_of(report: Report, stream: str) -> list[tuple[str | None, str]]:
+def errors_of(report: run_report.Report, stream: str) -> list[tuple[str | None, str]]:
     (one,) = [one for one in report.to_json()["streams"] if one["stream"] == stream]
     return [(error["where"], error["message"]) for error in one["errors"]]
 
 
-def test_parts_that_failed_are_named_once(report: Report):
+def test_parts_that_failed_are_named_once(report: run_report.Report):
     failures = [Failure("tickets", f"partition {i}", ValueError(f"no {i}")) for i in range(3)]
     for failure in failures:
         report.failed(failure.stream, failure.where, failure.error)
@@ -206,7 +205,7 @@ def test_parts_that_failed_are_named_once(report: Report):
     assert errors_of(report, "tickets") == [(f"partition {i}", f"no {i}") for i in range(3)]
 
 
-def test_a_partial_error_alone_names_its_parts(report: Report):
+def test_a_partial_error_alone_names_its_parts(report: run_report.Report):
     parts = [Failure("notes", "parent id=5", ValueError("x")), Failure("tickets", "partition a", ValueError("y"))]
     report.failed("tickets", "partition b", ValueError("z"))
     report.failed("tickets", None, PartialError("tickets", parts))
@@ -214,13 +213,13 @@ def test_a_partial_error_alone_names_its_parts(report: Report):
     assert errors_of(report, "tickets") == [("partition b", "z")]
 
 
-def test_a_partial_error_behind_the_streams_own_error_names_its_parts(report: Report):
+def test_a_partial_error_behind_the_streams_own_error_names_its_parts(report: run_report.Report):
     report.failed("tickets", None, ValueError("x"))
     report.failed("tickets", None, PartialError("tickets", [Failure("tickets", "partition a", ValueError("y"))]))
     assert errors_of(report, "tickets") == [(None, "x"), ("partition a", "y")]
 
 
-def test_the_same_error_told_twice_counts_once(report: Report):
+def test_the_same_error_told_twice_counts_once(report: run_report.Report):
     error = ValueError("x")
     report.failed("a", None, error)
     report.failed("a", None, error)
@@ -232,16 +231,16 @@ def test_the_same_error_told_twice_counts_once(report: Report):
     assert report.to_json()["totals"]["errors"] == 4
 
 
-def test_of_many_failures_a_thousand_are_kept_and_all_are_counted(report: Report):
-    for i in range(FAILURES + 500):
+def test_of_many_failures_a_thousand_are_kept_and_all_are_counted(report: run_report.Report):
+    for i in range(run_report.FAILURES + 500):
         report.failed("ab"[i % 2], f"parent id={i}", ValueError(i))
     streams = report.to_json()["streams"]
-    assert sum(len(one["errors"]) for one in streams) == FAILURES
+    assert sum(len(one["errors"]) for one in streams) == run_report.FAILURES
     assert [one["error_count"] for one in streams] == [750, 750]
     assert "... and 500 more" in report.to_html()
 
 
-def test_an_error_names_the_line_of_the_authors_code(report: Report):
+def test_an_error_names_the_line_of_the_authors_code(report: run_report.Report):
     try:
         {}["nothing"]
     except KeyError as error:
@@ -251,7 +250,7 @@ def test_an_error_names_the_line_of_the_authors_code(report: Report):
     assert (error["type"], error["message"]) == ("KeyError", "'nothing'")
 
 
-def test_an_error_of_burlers_own_has_no_place(report: Report):
+def test_an_error_of_burlers_own_has_no_place(report: run_report.Report):
     try:
         raise StreamError("a", "stream 'a': no rows")
     except StreamError as error:
@@ -261,7 +260,7 @@ def test_an_error_of_burlers_own_has_no_place(report: Report):
     ]
 
 
-def test_half_a_surrogate_pair_is_spelled_out_wherever_it_stands(report: Report):
+def test_half_a_surrogate_pair_is_spelled_out_wherever_it_stands(report: run_report.Report):
     """A file of the tap may have such a name; a report that can't be written because of it would be worse."""
     try:
         exec(compile("raise ValueError(chr(0xD800))", "\udcff.py", "exec"))
@@ -279,7 +278,7 @@ class Unprintable(Exception):
         raise RuntimeError("no text")
 
 
-def test_errors_without_a_text_and_with_too_much_of_it(report: Report):
+def test_errors_without_a_text_and_with_too_much_of_it(report: run_report.Report):
     report.failed("a", None, ValueError())
     report.failed("a", None, Unprintable())
     report.failed("a", "w" * 10_000, ValueError("x" * 1_000_000))
@@ -292,7 +291,7 @@ def test_errors_without_a_text_and_with_too_much_of_it(report: Report):
     assert lines["message"] == "one\n  two\n  three ..."
 
 
-def test_failures_are_told_from_many_threads(report: Report):
+def test_failures_are_told_from_many_threads(report: run_report.Report):
     def tell(name: str) -> None:
         for i in range(200):
             report.failed(name, str(i), ValueError(i))
@@ -309,7 +308,7 @@ def test_failures_are_told_from_many_threads(report: Report):
 
 
 def test_secrets_are_left_out_everywhere(secret: str):
-    report = Report()
+    report = run_report.Report()
     report.begin(f"tap-{secret}")
     report.stream_began(f"s-{secret}", method="INCREMENTAL", bookmark=f"b{secret}")
     report.page(f"s-{secret}", 5, f"c{secret}")
@@ -321,14 +320,14 @@ def test_secrets_are_left_out_everywhere(secret: str):
         assert "***" in text
 
 
-def test_secrets_inside_a_bookmark_that_is_no_text_are_left_out(secret: str, report: Report):
+def test_secrets_inside_a_bookmark_that_is_no_text_are_left_out(secret: str, report: run_report.Report):
     ended(report, "a", bookmark_to={"next": secret})
     assert report.to_json()["streams"][0]["bookmark_to"] == "{'next': '***'}"
 
 
 def test_a_bookmark_that_ends_in_half_a_secret_is_masked(secret: str):
     """Points keep 200 characters: the cut may go through a secret, of which a part is one as well."""
-    report = Report()
+    report = run_report.Report()
     report.stream_began("a", method="INCREMENTAL", bookmark=None)
     report.page("a", 5, "x" * 190 + secret)
     report.page("a", 6, "y")
@@ -352,7 +351,7 @@ def test_a_bookmark_that_ends_in_half_a_secret_is_masked(secret: str):
         ("é" * 1000, "é" * 300 + " ..."),
     ],
 )
-def test_every_bookmark_has_a_json_form(report: Report, value: object, shown: object):
+def test_every_bookmark_has_a_json_form(report: run_report.Report, value: object, shown: object):
     report.stream_began("a", method="INCREMENTAL", bookmark=value)
     report.page("a", 1, value)
     ended(report, "a", rows=1, bookmark_from=value, bookmark_to=value)

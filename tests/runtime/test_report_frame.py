@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from burler.runtime.report_frame import frame, rate, status_line
-from burler.runtime.report_views import RunView, StreamView, interval_line
+from support.internals import report_frame, report_views
 
-RUN = RunView(
+RUN = report_views.RunView(
     seconds=3600.0,
     rows=12_345,
     rows_per_second=45.2,
@@ -22,7 +21,7 @@ RUN = RunView(
 )
 
 
-def view(name: str = "orders", **given: Any) -> StreamView:
+def view(name: str = "orders", **given: Any) -> report_views.StreamView:
     """A stream that waits for its next round."""
     told: dict[str, Any] = {
         "kind": "poll",
@@ -42,11 +41,11 @@ def view(name: str = "orders", **given: Any) -> StreamView:
         "errors": 0,
         "error": None,
     }
-    return StreamView(name=name, **{**told, **given})
+    return report_views.StreamView(name=name, **{**told, **given})
 
 
-def shown(streams: list[StreamView], width: int = 120, height: int = 24) -> list[str]:
-    return [line.text for line in frame("tap-crm", streams, RUN, width=width, height=height)]
+def shown(streams: list[report_views.StreamView], width: int = 120, height: int = 24) -> list[str]:
+    return [line.text for line in report_frame.frame("tap-crm", streams, RUN, width=width, height=height)]
 
 
 def test_a_table_of_streams():
@@ -61,16 +60,19 @@ def test_a_table_of_streams():
         "events  connected  12,000      40      -      1.5 s      -         0       0  17",
         "users: HTTPError: 500",
     ]
-    styles = [line.style for line in frame("tap-crm", [view(), failing], RUN, width=120, height=24)]
+    styles = [line.style for line in report_frame.frame("tap-crm", [view(), failing], RUN, width=120, height=24)]
     assert styles == ["bold", "bold", "dim", "", "red", "red"]
 
 
 def test_before_the_first_stream_and_the_first_state():
-    run = RunView(0.0, 0, 0.0, 0, 0, None, None, 0)
-    assert [line.text for line in frame("tap-crm", [], run, width=100, height=20)] == [
+    run = report_views.RunView(0.0, 0, 0.0, 0, 0, None, None, 0)
+    assert [line.text for line in report_frame.frame("tap-crm", [], run, width=100, height=20)] == [
         "tap-crm: 0 streams, 0 rows, 0/s, no STATE yet"
     ]
-    assert status_line("tap-crm", [view(lag_seconds=None)], run) == "tap-crm: 1 stream, 0 rows, 0/s, no STATE yet"
+    assert (
+        report_frame.status_line("tap-crm", [view(lag_seconds=None)], run)
+        == "tap-crm: 1 stream, 0 rows, 0/s, no STATE yet"
+    )
 
 
 def test_where_there_is_no_room_the_worst_streams_come_first():
@@ -132,7 +134,7 @@ def test_nothing_from_outside_can_move_the_cursor():
     [(0, "0"), (0.004, "0.00"), (0.25, "0.25"), (1, "1.0"), (9.94, "9.9"), (45.4, "45"), (1200, "1,200")],
 )
 def test_rows_per_second(number: float, text: str):
-    assert rate(number) == text
+    assert report_frame.rate(number) == text
 
 
 def test_the_docs_show_what_is_shown():
@@ -165,11 +167,11 @@ def test_the_docs_show_what_is_shown():
             next_poll_in_seconds=None,
         ),
     ]
-    lines = [line.text for line in frame("tap-desk", streams, RUN, width=120, height=24)]
+    lines = [line.text for line in report_frame.frame("tap-desk", streams, RUN, width=120, height=24)]
     assert "\n".join(f"    {line}" for line in lines) in page, "\n".join(lines)
     given = {"bookmark": "2026-01-01T00:00:00Z", "lag_seconds": 3.2}
-    orders = interval_line(120, 12, 0, 6, seconds=60.0, view=view(**given))
+    orders = report_views.interval_line(120, 12, 0, 6, seconds=60.0, view=view(**given))
     assert f"Z INFO stream 'orders': {orders}\n" in page, orders
     failing = view(bookmark=None, failures=4, errors=9, error="HTTPError: 500 Server Error")
-    users = interval_line(0, 0, 4, 4, seconds=60.0, view=failing)
+    users = report_views.interval_line(0, 0, 4, 4, seconds=60.0, view=failing)
     assert f"Z INFO stream 'users': {users}\n" in page, users

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reportruns import Clock, ended, new_report
 
-from burler.runtime.report import Report
+from support.internals import run_report
 
 VOID = {"meta", "wbr"}
 KNOWN = {
@@ -66,11 +66,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def report(clock: Clock) -> Report:
+def report(clock: Clock) -> run_report.Report:
     return new_report(clock)
 
 
-def stream(report: Report, clock: Clock, name: str, bookmarks: list, rows: int = 100, **given: object) -> None:
+def stream(
+    report: run_report.Report, clock: Clock, name: str, bookmarks: list, rows: int = 100, **given: object
+) -> None:
     """A stream whose bookmark goes through some values, one a page."""
     report.stream_began(name, method="INCREMENTAL", bookmark=bookmarks[0])
     for i, value in enumerate(bookmarks[1:], 1):
@@ -80,7 +82,7 @@ def stream(report: Report, clock: Clock, name: str, bookmarks: list, rows: int =
     ended(report, name, **{**told, **given})
 
 
-def test_a_page_of_two_streams(report: Report, clock: Clock):
+def test_a_page_of_two_streams(report: run_report.Report, clock: Clock):
     stream(report, clock, "contacts", ["2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z", "2024-05-01T00:00:00Z"])
     stream(report, clock, "orders", [5, 10, 200])
     report.failed("orders", 'partition {"a":1}', ValueError("first\nsecond"))
@@ -100,7 +102,7 @@ def test_a_page_of_two_streams(report: Report, clock: Clock):
     assert [one.get("class") for one in page.seen["tr"]].count("failed") == 1
 
 
-def test_what_was_asked_of_the_source_has_a_table(report: Report, clock: Clock):
+def test_what_was_asked_of_the_source_has_a_table(report: run_report.Report, clock: Clock):
     stream(
         report,
         clock,
@@ -122,13 +124,13 @@ def test_what_was_asked_of_the_source_has_a_table(report: Report, clock: Clock):
     assert "quiet" not in part
 
 
-def test_a_run_that_asked_nothing_has_no_such_table(report: Report, clock: Clock):
+def test_a_run_that_asked_nothing_has_no_such_table(report: run_report.Report, clock: Clock):
     stream(report, clock, "contacts", [1, 2])
     report.end("succeeded", 0)
     assert "Asked of the source" not in report.to_html()
 
 
-def test_many_errors_are_folded_behind_the_first(report: Report, clock: Clock):
+def test_many_errors_are_folded_behind_the_first(report: run_report.Report, clock: Clock):
     stream(report, clock, "contacts", [1, 2])
     for i in range(12):
         report.failed("contacts", f"parent id={i}", ValueError(f"broken {i}"))
@@ -138,7 +140,7 @@ def test_many_errors_are_folded_behind_the_first(report: Report, clock: Clock):
     assert [text for text in page.texts["td"] if text.startswith("broken")] == [f"broken {i}" for i in range(12)]
 
 
-def test_the_page_needs_nothing_from_anywhere(report: Report, clock: Clock):
+def test_the_page_needs_nothing_from_anywhere(report: run_report.Report, clock: Clock):
     stream(report, clock, "contacts", [1, 2, 3])
     source = report.to_html()
     assert not re.search(r"https?:|//[a-z]|url\(|@import|src=", source)
@@ -146,7 +148,7 @@ def test_the_page_needs_nothing_from_anywhere(report: Report, clock: Clock):
     assert "prefers-color-scheme:dark" in page.texts["style"][0]
 
 
-def test_no_script_but_its_own_may_run(report: Report, clock: Clock):
+def test_no_script_but_its_own_may_run(report: run_report.Report, clock: Clock):
     stream(report, clock, "contacts", [1, 2, 3])
     page = Page(report.to_html())
     (script,) = page.texts["script"]
@@ -155,7 +157,7 @@ def test_no_script_but_its_own_may_run(report: Report, clock: Clock):
     assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
-def test_numbers_are_sorted_as_numbers(report: Report, clock: Clock):
+def test_numbers_are_sorted_as_numbers(report: run_report.Report, clock: Clock):
     """What the script sorts by stands in the cells."""
     stream(report, clock, "a", [1, 2], rows=1234567, updated=None, seconds=1.25)
     page = Page(report.to_html())
@@ -168,16 +170,16 @@ def test_numbers_are_sorted_as_numbers(report: Report, clock: Clock):
 
 
 def test_an_empty_run_has_a_page():
-    report = Report()
+    report = run_report.Report()
     report.end("failed", 2, ValueError("the config lacks 'url'"))
     page = Page(report.to_html())
     assert "No stream has begun." in page.texts["p"]
     assert page.texts["pre"] == ["the config lacks 'url'"]
     assert "svg" not in page.seen and "table" not in page.seen
-    Page(Report().to_html())
+    Page(run_report.Report().to_html())
 
 
-def test_a_stream_with_nothing_to_plot_has_no_link(report: Report, clock: Clock):
+def test_a_stream_with_nothing_to_plot_has_no_link(report: run_report.Report, clock: Clock):
     """Plots stand with their own streams, though not all streams have some."""
     report.failed("gone", None, ValueError("x"))
     stream(report, clock, "empty", [1, 1], rows=0)
@@ -192,7 +194,7 @@ def test_a_stream_with_nothing_to_plot_has_no_link(report: Report, clock: Clock)
     assert [text.split()[0] for text in page.texts["summary"]] == ["full", "late"]
 
 
-def test_names_stand_on_one_line(report: Report, clock: Clock):
+def test_names_stand_on_one_line(report: run_report.Report, clock: Clock):
     stream(report, clock, "a\nb\tc", [1, 2])
     report.end("failed", 1, KeyError("x"))
     page = Page(report.to_html())
@@ -200,7 +202,7 @@ def test_names_stand_on_one_line(report: Report, clock: Clock):
     assert "KeyError" in page.texts["b"]
 
 
-def test_a_page_of_500_streams_folds_its_plots_and_stays_small(report: Report, clock: Clock):
+def test_a_page_of_500_streams_folds_its_plots_and_stays_small(report: run_report.Report, clock: Clock):
     for i in range(500):
         stream(report, clock, f"stream_{i}", list(range(60)))
     source = report.to_html()
@@ -211,7 +213,7 @@ def test_a_page_of_500_streams_folds_its_plots_and_stays_small(report: Report, c
     assert len(source) < 5_000_000
 
 
-def test_a_limited_run_says_so(report: Report):
+def test_a_limited_run_says_so(report: run_report.Report):
     report.limit = 5
     assert "limited to 5 rows of each stream" in Page(report.to_html()).texts["strong"]
     report.limit, report.schemas_only = None, True
@@ -237,7 +239,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:20]))
 def test_text_from_outside_is_text(text: str, clock: Clock):
-    report = Report(clock.now, clock.monotonic)
+    report = run_report.Report(clock.now, clock.monotonic)
     report.begin(text)
     stream(report, clock, text, [text, text + "1", text + "2"], status=text, counts={text: 1, "retries": {text: 2}})
     report.failed(text, text, type("E", (Exception,), {})(text))
@@ -257,7 +259,7 @@ def test_text_from_outside_is_text(text: str, clock: Clock):
 @given(st.lists(st.text(st.characters(exclude_categories=[]), max_size=30), min_size=6, max_size=6), st.integers())
 def test_any_text_leaves_the_page_whole(texts: list[str], number: int):
     clock = Clock()
-    report = Report(clock.now, clock.monotonic)
+    report = run_report.Report(clock.now, clock.monotonic)
     report.begin(texts[0])
     stream(report, clock, texts[1], [number, texts[2], texts[3]])
     stream(report, clock, texts[1] + "x", [number, number + 1])

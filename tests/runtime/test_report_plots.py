@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burler.runtime.report_plot import bookmark_plot, rows_plot
-from burler.runtime.report_ticks import (
-    duration_text,
-    duration_ticks,
-    length_text,
-    moment_of,
-    moment_ticks,
-    number_of,
-    number_ticks,
-)
+from support.internals import report_plot, report_ticks
 
 
 def labels(ticks: list[tuple[float, str]]) -> list[str]:
@@ -41,7 +32,7 @@ def labels(ticks: list[tuple[float, str]]) -> list[str]:
     ],
 )  # fmt: skip
 def test_round_numbers(low: float, high: float, expected: list[str]):
-    assert labels(number_ticks(low, high)) == expected
+    assert labels(report_ticks.number_ticks(low, high)) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,7 +48,7 @@ def test_round_numbers(low: float, high: float, expected: list[str]):
     ],
 )
 def test_round_lengths_of_time(high: float, expected: list[str]):
-    assert labels(duration_ticks(high)) == expected
+    assert labels(report_ticks.duration_ticks(high)) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,12 +66,14 @@ def test_round_lengths_of_time(high: float, expected: list[str]):
     ],
 )
 def test_round_moments(low: str, high: str, expected: list[str]):
-    assert labels(moment_ticks(moment_of(low), moment_of(high))) == expected
+    assert labels(report_ticks.moment_ticks(report_ticks.moment_of(low), report_ticks.moment_of(high))) == expected
 
 
-@given(st.floats(-1e15, 1e15), st.floats(0, 1e15), st.sampled_from([number_ticks, moment_ticks]))
+@given(
+    st.floats(-1e15, 1e15), st.floats(0, 1e15), st.sampled_from([report_ticks.number_ticks, report_ticks.moment_ticks])
+)
 def test_ticks_lie_between_the_ends_and_are_few(low: float, span: float, ticks_of):
-    if ticks_of is moment_ticks:
+    if ticks_of is report_ticks.moment_ticks:
         low, span = low % 2e11 - 6e10, span % 5e10
     high = low + span
     ticks = ticks_of(low, high)
@@ -92,17 +85,23 @@ def test_ticks_lie_between_the_ends_and_are_few(low: float, span: float, ticks_o
 
 @given(st.floats(0, 1e12))
 def test_lengths_of_time_are_few_and_told_apart(high: float):
-    ticks = duration_ticks(high)
+    ticks = report_ticks.duration_ticks(high)
     assert 1 <= len(ticks) <= 8
     assert all(0 <= at <= high for at, _ in ticks)
     assert len({text for _, text in ticks}) == len(ticks)
 
 
 def test_texts_of_lengths():
-    assert [length_text(s) for s in (0, 59.94, 60, 3599.6, 3661, 360_000)] == [
+    assert [report_ticks.length_text(s) for s in (0, 59.94, 60, 3599.6, 3661, 360_000)] == [
         "0.0 s", "59.9 s", "1 min 0 s", "1 h 0 min", "1 h 1 min", "100 h 0 min",
     ]  # fmt: skip
-    assert [duration_text(s) for s in (0, 0.25, 90, 5400, 129_600)] == ["0 s", "0.25 s", "1.5 min", "1.5 h", "1.5 d"]
+    assert [report_ticks.duration_text(s) for s in (0, 0.25, 90, 5400, 129_600)] == [
+        "0 s",
+        "0.25 s",
+        "1.5 min",
+        "1.5 h",
+        "1.5 d",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_texts_of_lengths():
     ],
 )
 def test_which_bookmarks_are_moments(value: object, moment: float | None):
-    assert moment_of(value) == moment
+    assert report_ticks.moment_of(value) == moment
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_which_bookmarks_are_moments(value: object, moment: float | None):
     [(5, 5.0), (-1.5, -1.5), (True, None), ("5", None), (None, None), (10**400, None), (-(10**400), None)],
 )
 def test_which_bookmarks_are_numbers(value: object, number: float | None):
-    assert number_of(value) == number
+    assert report_ticks.number_of(value) == number
 
 
 def points_of(svg: str) -> tuple[list[float], list[float]]:
@@ -142,14 +141,14 @@ def points_of(svg: str) -> tuple[list[float], list[float]]:
 
 
 def test_rows_rise_from_the_floor_to_the_top():
-    xs, ys = points_of(rows_plot([0, 1, 2], [0, 50, 100]))
+    xs, ys = points_of(report_plot.rows_plot([0, 1, 2], [0, 50, 100]))
     assert ys == [166.0, 89.0, 12.0]
     assert xs[0] < xs[1] < xs[2] == xs[3] == 464.0
-    assert points_of(rows_plot([0, 1], [50, 100]))[1] == [89.0, 12.0]
+    assert points_of(report_plot.rows_plot([0, 1], [50, 100]))[1] == [89.0, 12.0]
 
 
 def test_a_bookmark_begins_where_the_first_value_is_and_ends_with_the_stream():
-    svg = bookmark_plot([0, 1, 2, 4], [None, "2024-01-01", "2024-01-03", "2024-01-03"])
+    svg = report_plot.bookmark_plot([0, 1, 2, 4], [None, "2024-01-01", "2024-01-03", "2024-01-03"])
     xs, ys = points_of(svg)
     assert xs[0] == pytest.approx(xs[-1] - (xs[-1] - xs[0]) * 1.0)
     assert (ys[0], ys[-1]) == (166.0, 12.0)
@@ -162,12 +161,12 @@ def test_a_bookmark_begins_where_the_first_value_is_and_ends_with_the_stream():
     "values", [[None, None], [1, None], ["a", "b"], [1, "2024-01-01"], [True, False], [{}, {}], [], [5]]
 )
 def test_bookmarks_without_an_axis_have_no_plot(values: list):
-    assert bookmark_plot([float(i) for i in range(len(values))], values) == ""
+    assert report_plot.bookmark_plot([float(i) for i in range(len(values))], values) == ""
 
 
 @pytest.mark.parametrize(("seconds", "rows"), [([], []), ([0.0], [5]), ([0.0, 1.0], [0, 0])])
 def test_without_rows_there_is_no_plot(seconds: list[float], rows: list[int]):
-    assert rows_plot(seconds, rows) == ""
+    assert report_plot.rows_plot(seconds, rows) == ""
 
 
 @given(
@@ -179,9 +178,9 @@ def test_no_line_leaves_the_picture(points: list[tuple[float, int]], moments: bo
     values = [value for _, value in points]
     if moments:
         texts = [datetime.fromtimestamp(value % 2**33, UTC).isoformat() for value in values]
-        svg = bookmark_plot(seconds, texts)
+        svg = report_plot.bookmark_plot(seconds, texts)
     else:
-        svg = rows_plot(seconds, sorted(values)) or rows_plot(seconds, [*values[:-1], 1])
+        svg = report_plot.rows_plot(seconds, sorted(values)) or report_plot.rows_plot(seconds, [*values[:-1], 1])
     xs, ys = points_of(svg)
     assert all(0 <= x <= 480 for x in xs)
     assert all(11.9 <= y <= 166.1 for y in ys)
@@ -189,6 +188,6 @@ def test_no_line_leaves_the_picture(points: list[tuple[float, int]], moments: bo
 
 @pytest.mark.parametrize("values", [[5e-324, 0], [1e300, -1e300], [0, 1e-310], [10**17, 10**17 + 1], [1e16, 1e16]])
 def test_strange_numbers_have_a_plot_as_well(values: list[float]):
-    xs, ys = points_of(bookmark_plot([0.0, 0.0], values))
+    xs, ys = points_of(report_plot.bookmark_plot([0.0, 0.0], values))
     assert all(0 <= x <= 480 for x in xs)
     assert all(11.9 <= y <= 166.1 for y in ys)

@@ -9,8 +9,7 @@ import pytest
 from reportruns import Clock, ended, new_report
 
 from burler.errors import Failure, PartialError, StreamError
-from burler.runtime.report import FAILURES, Report
-from burler.runtime.report_values import added
+from support.internals import report_values, run_report
 
 
 @pytest.fixture
@@ -19,11 +18,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def report(clock: Clock) -> Report:
+def report(clock: Clock) -> run_report.Report:
     return new_report(clock)
 
 
-def a_round(report: Report, clock: Clock, stream: str = "orders", **given: object) -> None:
+def a_round(report: run_report.Report, clock: Clock, stream: str = "orders", **given: object) -> None:
     """A round of three rows, two pages, in two seconds."""
     report.stream_began(stream, method="INCREMENTAL", bookmark=given.get("bookmark_from"))
     clock.seconds += 1
@@ -34,12 +33,12 @@ def a_round(report: Report, clock: Clock, stream: str = "orders", **given: objec
     ended(report, stream, **{**told, **given})
 
 
-def only(report: Report) -> dict[str, object]:
+def only(report: run_report.Report) -> dict[str, object]:
     (one,) = report.to_json()["streams"]
     return one
 
 
-def test_rounds_are_added_up(report: Report, clock: Clock):
+def test_rounds_are_added_up(report: run_report.Report, clock: Clock):
     a_round(report, clock, bookmark_from=None, bookmark_to=5)
     clock.seconds += 60
     a_round(report, clock, bookmark_from=5, bookmark_to=8)
@@ -62,7 +61,7 @@ def test_rounds_are_added_up(report: Report, clock: Clock):
     assert report.to_json()["totals"]["rows"] == 6
 
 
-def test_a_round_that_is_under_way_counts(report: Report, clock: Clock):
+def test_a_round_that_is_under_way_counts(report: run_report.Report, clock: Clock):
     a_round(report, clock)
     report.stream_began("orders", method="INCREMENTAL", bookmark=5)
     report.page("orders", 2, 7)
@@ -70,7 +69,7 @@ def test_a_round_that_is_under_way_counts(report: Report, clock: Clock):
     assert (found["rows"], found["rounds"], found["bookmark_to"]) == (5, 1, 7)
 
 
-def test_a_stream_that_has_recovered_has_not_failed(report: Report, clock: Clock):
+def test_a_stream_that_has_recovered_has_not_failed(report: run_report.Report, clock: Clock):
     report.stream_began("orders", method="INCREMENTAL", bookmark=None)
     error = StreamError("orders", "gone")
     report.failed("orders", None, error)
@@ -86,7 +85,7 @@ def test_a_stream_that_has_recovered_has_not_failed(report: Report, clock: Clock
     assert report.to_json()["totals"]["streams_failed"] == 1
 
 
-def test_parts_that_fail_in_each_round_are_told_in_each(report: Report):
+def test_parts_that_fail_in_each_round_are_told_in_each(report: run_report.Report):
     for n in range(3):
         report.stream_began("orders", method="INCREMENTAL", bookmark=None)
         failure = Failure("orders", "partition b", ValueError(n))
@@ -96,7 +95,7 @@ def test_parts_that_fail_in_each_round_are_told_in_each(report: Report):
     assert [error["message"] for error in only(report)["errors"]] == ["0", "1", "2"]
 
 
-def test_parts_that_only_a_partial_error_names_are_named_in_each_round(report: Report):
+def test_parts_that_only_a_partial_error_names_are_named_in_each_round(report: run_report.Report):
     for n in range(2):
         report.stream_began("orders", method="INCREMENTAL", bookmark=None)
         if n == 0:
@@ -108,24 +107,24 @@ def test_parts_that_only_a_partial_error_names_are_named_in_each_round(report: R
     assert [error["message"] for error in only(report)["errors"]] == ["told alone", "told together"]
 
 
-def test_of_many_errors_of_a_tail_the_newest_stay(report: Report):
-    for n in range(FAILURES + 7):
+def test_of_many_errors_of_a_tail_the_newest_stay(report: run_report.Report):
+    for n in range(run_report.FAILURES + 7):
         report.stream_began("orders", method="INCREMENTAL", bookmark=None)
         report.failed("orders", None, ValueError(n))
         ended(report, "orders", status="failed")
     found = only(report)
-    assert found["error_count"] == FAILURES + 7
-    assert [error["message"] for error in found["errors"]] == [str(n) for n in range(7, FAILURES + 7)]
+    assert found["error_count"] == run_report.FAILURES + 7
+    assert [error["message"] for error in found["errors"]] == [str(n) for n in range(7, run_report.FAILURES + 7)]
 
 
-def test_where_one_stream_fills_the_list_another_has_room(report: Report):
-    for n in range(FAILURES):
+def test_where_one_stream_fills_the_list_another_has_room(report: run_report.Report):
+    for n in range(run_report.FAILURES):
         report.failed("orders", f"partition {n}", ValueError(n))
     ended(report, "users")
     report.stream_began("users", method="FULL_TABLE", bookmark=None)
     report.failed("users", None, ValueError("new"))
     by_name = {one["stream"]: one["errors"] for one in report.to_json()["streams"]}
-    assert [len(by_name["orders"]), len(by_name["users"])] == [FAILURES - 1, 1]
+    assert [len(by_name["orders"]), len(by_name["users"])] == [run_report.FAILURES - 1, 1]
 
 
 def test_the_plot_of_a_tail_has_points_for_all_of_its_time(clock: Clock):
@@ -139,7 +138,7 @@ def test_the_plot_of_a_tail_has_points_for_all_of_its_time(clock: Clock):
     assert (series["rows"][-1], series["bookmark"][-1], series["seconds"][-1]) == (15_000, 5000, 10_000.0)
 
 
-def test_the_plot_shows_where_a_bookmark_went_without_rows(report: Report, clock: Clock):
+def test_the_plot_shows_where_a_bookmark_went_without_rows(report: run_report.Report, clock: Clock):
     a_round(report, clock, bookmark_from=1, bookmark_to=5)
     a_round(report, clock, bookmark_from=5, bookmark_to=6)
     report.stream_began("orders", method="INCREMENTAL", bookmark=6)
@@ -184,5 +183,5 @@ def test_rounds_cost_no_memory_and_little_time(clock: Clock, points: int):
 )
 def test_counts_of_rounds_are_added_up(before: dict, more: dict, both: dict):
     kept = dict(before)
-    assert added(before, more) == both
+    assert report_values.added(before, more) == both
     assert before == kept

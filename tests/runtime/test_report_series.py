@@ -8,8 +8,7 @@ from itertools import pairwise
 import pytest
 from reportruns import Clock, ended, new_report
 
-from burler.runtime.report import Report
-from burler.runtime.report_series import POINTS, Points
+from support.internals import report_series, run_report
 
 
 @pytest.fixture
@@ -18,11 +17,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def report(clock: Clock) -> Report:
+def report(clock: Clock) -> run_report.Report:
     return new_report(clock)
 
 
-def test_an_endless_run_keeps_few_points_from_all_of_its_time(report: Report, clock: Clock):
+def test_an_endless_run_keeps_few_points_from_all_of_its_time(report: run_report.Report, clock: Clock):
     """Fast for a while, then slow for hours: both show."""
     report.stream_began("a", method="INCREMENTAL", bookmark=0)
     for i in range(100_000):
@@ -30,37 +29,37 @@ def test_an_endless_run_keeps_few_points_from_all_of_its_time(report: Report, cl
         report.page("a", i, i)
     (series,) = report.to_json()["series"]
     seconds = series["seconds"]
-    assert POINTS // 5 < len(seconds) <= POINTS + 1
+    assert report_series.POINTS // 5 < len(seconds) <= report_series.POINTS + 1
     assert len(seconds) == len(series["rows"]) == len(series["bookmark"])
     assert (seconds[0], series["rows"][-1], series["bookmark"][-1]) == (0.0, 99_999, 99_999)
     assert seconds == sorted(seconds)
     assert max(after - before for before, after in pairwise(seconds)) < seconds[-1] / 50
 
 
-def test_a_short_run_keeps_every_point(report: Report, clock: Clock):
+def test_a_short_run_keeps_every_point(report: run_report.Report, clock: Clock):
     report.stream_began("a", method="INCREMENTAL", bookmark=0)
-    for i in range(1, POINTS - 1):
+    for i in range(1, report_series.POINTS - 1):
         clock.seconds += 0.5
         report.page("a", i, i)
-    assert report.to_json()["series"][0]["rows"] == list(range(POINTS - 1))
+    assert report.to_json()["series"][0]["rows"] == list(range(report_series.POINTS - 1))
 
 
-def test_a_clock_that_stands_still_makes_no_points_for_ever(report: Report):
+def test_a_clock_that_stands_still_makes_no_points_for_ever(report: run_report.Report):
     report.stream_began("a", method="INCREMENTAL", bookmark=0)
     for i in range(10_000):
         report.page("a", i, i)
-    assert len(report.to_json()["series"][0]["rows"]) <= POINTS + 1
+    assert len(report.to_json()["series"][0]["rows"]) <= report_series.POINTS + 1
 
 
 def test_many_streams_share_the_room_for_points():
     """300 of them in room for 2,000 points: fewer each; what has come to its end is thinned as well."""
-    points = Points(most=100, total=2000)
+    points = report_series.Points(most=100, total=2000)
     made = [points.series() for _ in range(300)]
     for step in range(200):
         for one in made:
             points.add(one, float(step), step, step)
     assert sum(map(len, made)) <= 300 * 4
-    points = Points(most=100, total=2000)
+    points = report_series.Points(most=100, total=2000)
     for _ in range(300):
         one = points.series()
         for step in range(90):
@@ -70,20 +69,20 @@ def test_many_streams_share_the_room_for_points():
     assert len(points._all[0]) >= 2
 
 
-def test_points_that_are_kept_lie_evenly(report: Report, clock: Clock):
+def test_points_that_are_kept_lie_evenly(report: run_report.Report, clock: Clock):
     report.stream_began("a", method="INCREMENTAL", bookmark=0)
     for i in range(50_000):
         clock.seconds += 1
         report.page("a", i, i)
     seconds = report.to_json()["series"][0]["seconds"]
     gaps = [after - before for before, after in pairwise(seconds[:-1])]
-    assert POINTS * 0.45 <= len(gaps) <= POINTS
+    assert report_series.POINTS * 0.45 <= len(gaps) <= report_series.POINTS
     assert max(gaps) <= 2.1 * min(gaps)
 
 
 def test_a_stream_keeps_its_points_where_there_is_room_for_all():
     """Those that were thinned out count no more."""
-    points = Points(most=100, total=300)
+    points = report_series.Points(most=100, total=300)
     made = [points.series(), points.series()]
     for step in range(2_000):
         for one in made:
@@ -93,7 +92,7 @@ def test_a_stream_keeps_its_points_where_there_is_room_for_all():
 
 
 def test_more_streams_than_room_keep_a_few_points_each():
-    points = Points(most=100, total=50)
+    points = report_series.Points(most=100, total=50)
     made = [points.series() for _ in range(100)]
     for step in range(50):
         for one in made:
@@ -102,7 +101,7 @@ def test_more_streams_than_room_keep_a_few_points_each():
 
 
 def test_a_little_too_much_leaves_half():
-    points = Points(most=100, total=1000)
+    points = report_series.Points(most=100, total=1000)
     made = [points.series() for _ in range(12)]
     for step in range(90):
         for one in made:
@@ -110,9 +109,9 @@ def test_a_little_too_much_leaves_half():
     assert all(20 <= len(one) <= 60 for one in made)
 
 
-def test_a_bookmark_of_a_megabyte_is_kept_once(report: Report, clock: Clock):
+def test_a_bookmark_of_a_megabyte_is_kept_once(report: run_report.Report, clock: Clock):
     report.stream_began("a", method="INCREMENTAL", bookmark=None)
-    for i in range(POINTS + 1):
+    for i in range(report_series.POINTS + 1):
         clock.seconds += 1
         report.page("a", i, f"{i}" + "x" * 1_000_000)
     report.page("a", i + 1, "y" * 1_000_000)
@@ -132,7 +131,7 @@ def test_without_points_nothing_is_kept_over_time(clock: Clock):
 
 def test_a_page_costs_next_to_nothing():
     """Under a microsecond a page in a quiet moment; held to ten here, since tests run beside others."""
-    report = Report()
+    report = run_report.Report()
     report.stream_began("a", method="INCREMENTAL", bookmark=0)
     best = 1.0
     for _ in range(5):

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 import burler
-from burler.runtime.report import Report
-from burler.runtime.run import run
-from burler.sinks.memory import MemorySink
 from burler.testing import FakeClock
+from support.internals import memory_sink, run_report, runtime_run
 
 SCHEMA = {"properties": {"id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}
 
@@ -27,10 +25,10 @@ def tap() -> burler.Tap:
     return burler.tap("tap-t")
 
 
-def tail(tap: burler.Tap, clock: FakeClock, rounds: int = 5, **config: Any) -> Report:
-    report = Report(clock.now, clock.monotonic)
+def tail(tap: burler.Tap, clock: FakeClock, rounds: int = 5, **config: Any) -> run_report.Report:
+    report = run_report.Report(clock.now, clock.monotonic)
     settings = {"tail": True, "tail_max_rounds": rounds, "new_record_polling_interval_ms": 10_000, **config}
-    run(tap, settings, MemorySink(), clock=clock, report=report)
+    runtime_run.run(tap, settings, memory_sink.MemorySink(), clock=clock, report=report)
     return report
 
 

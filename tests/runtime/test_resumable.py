@@ -14,8 +14,8 @@ from taps import FIELDS, ids
 
 import burler
 from burler.errors import DeclarationError, UnsortedStreamError
-from burler.runtime.signals import Stopper
 from burler.testing import run_tap
+from support.internals import signals
 
 
 class Broken(Exception):
@@ -119,7 +119,7 @@ def test_nothing_came_before_it_broke_off():
 
 
 def test_a_stop_keeps_the_place():
-    stopper = Stopper()
+    stopper = signals.Stopper()
     tap = burler.tap("tap-t")
 
     @tap.sync("t", resumable_by="id", schema=FIELDS)

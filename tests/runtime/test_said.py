@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from burler.runtime.said import Said, values_of
+from support.internals import run_said
 
 
-def said_of(*numbers: int, most: int = 100) -> Said:
-    said = Said(most)
+def said_of(*numbers: int, most: int = 100) -> run_said.Said:
+    said = run_said.Said(most)
     for number in numbers:
         said.add("a", {None: (number, {})}, {})
     return said
 
 
-def known(said: Said, most: int) -> list[int]:
+def known(said: run_said.Said, most: int) -> list[int]:
     return [number for number in range(most) if said.has("a", None, (number, {}))]
 
 
@@ -27,13 +27,13 @@ def test_what_was_said_is_known_until_it_or_something_later_is_confirmed():
 
 
 def test_what_was_so_before_the_run_was_not_said_by_it():
-    said = Said()
+    said = run_said.Said()
     said.add("a", {None: (1, {})}, {None: (1, {})})
     assert known(said, 9) == []
 
 
 def test_a_bookmark_and_its_position_count_together():
-    said = Said()
+    said = run_said.Said()
     said.add("a", {None: (1, {"lsn": "5", "x": [1.0, None]})}, {})
     assert said.has("a", None, (1, {"x": [1, None], "lsn": "5"}))
     assert said.has("a", None, (1.0, {"x": [1, None], "lsn": "5"}))
@@ -48,7 +48,7 @@ def test_the_oldest_are_forgotten_and_never_the_newest():
 
 
 def test_many_partitions_share_what_is_kept():
-    said = Said(most=1000)
+    said = run_said.Said(most=1000)
     for number in range(40):
         said.add("a", {f"p{part}": (number, {}) for part in range(100)}, {})
     kept = [sum(said.has("a", f"p{part}", (number, {})) for number in range(40)) for part in range(100)]
@@ -59,7 +59,7 @@ def test_many_partitions_share_what_is_kept():
 
 def test_values_of_a_state():
     given = {"bookmarks": {"a": {"id": 1, "stream_state": {"x": 1}, "partitions": {"p": {"id": 2}, "q": None}}}}
-    assert values_of(given, "a", "id") == {None: (1, {"x": 1}), "p": (2, {})}
-    assert values_of(given, "a", None) == {None: (None, {"x": 1}), "p": (None, {})}
-    assert values_of({"bookmarks": {"a": None}}, "a", "id") == {None: (None, {})}
-    assert values_of({}, "a", "id") == {None: (None, {})}
+    assert run_said.values_of(given, "a", "id") == {None: (1, {"x": 1}), "p": (2, {})}
+    assert run_said.values_of(given, "a", None) == {None: (None, {"x": 1}), "p": (None, {})}
+    assert run_said.values_of({"bookmarks": {"a": None}}, "a", "id") == {None: (None, {})}
+    assert run_said.values_of({}, "a", "id") == {None: (None, {})}

@@ -12,11 +12,10 @@ import pytest
 from tapprocess import python, write_tap
 
 import burler
-from burler.context import StreamRun
+from burler import StreamRun
 from burler.errors import BurlerError, ConfigError, DeclarationError
-from burler.runtime.run import discover
-from burler.runtime.session import Session
 from burler.testing import run_tap
+from support.internals import runtime_run, sessions
 
 FIELDS: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
@@ -57,7 +56,7 @@ def test_it_is_not_made_if_nobody_asks():
     tap = tap_of()
     tap.client(lambda: pytest.fail("made"))
     assert run_tap(tap).records("rows")
-    assert list(discover(tap, {}).entries) == ["rows"]
+    assert list(runtime_run.discover(tap, {}).entries) == ["rows"]
 
 
 def test_threads_that_ask_at_once_get_one():
@@ -70,7 +69,7 @@ def test_threads_that_ask_at_once_get_one():
         made.append(object())
         return made[-1]
 
-    session = Session(tap, {})
+    session = sessions.Session(tap, {})
     barrier = threading.Barrier(8)
 
     def ask() -> Any:
@@ -87,7 +86,7 @@ def test_a_client_of_none_is_made_once_too():
     tap = tap_of()
     made = []
     tap.client(lambda: made.append(1))
-    session = Session(tap, {})
+    session = sessions.Session(tap, {})
     assert session.client() is None
     assert session.client() is None
     assert made == [1]
@@ -127,7 +126,7 @@ def test_whatever_the_client_function_raises_is_one_error(error: BaseException):
     with pytest.raises(
         BurlerError, match=r"tap-session: the client function \(.*test_session.py:\d+\) failed"
     ) as caught:
-        Session(tap, {}).client()
+        sessions.Session(tap, {}).client()
     assert type(error).__name__ in str(caught.value)
 
 
@@ -139,7 +138,7 @@ def test_an_error_of_burlers_own_comes_through_as_it_is():
         raise ConfigError("put the token into the config")
 
     with pytest.raises(ConfigError, match=r"^put the token"):
-        Session(tap, {}).client()
+        sessions.Session(tap, {}).client()
 
 
 def test_a_client_that_failed_is_tried_again():
@@ -153,7 +152,7 @@ def test_a_client_that_failed_is_tried_again():
             raise ConnectionError
         return "client"
 
-    session = Session(tap, {})
+    session = sessions.Session(tap, {})
     with pytest.raises(BurlerError):
         session.client()
     assert session.client() == "client"
@@ -199,7 +198,7 @@ def test_the_client_is_closed_after_a_discovery_that_fails():
     tap.client(lambda: client)
     tap.metadata("rows")(lambda client: 1 / 0)
     with pytest.raises(DeclarationError):
-        discover(tap, {})
+        runtime_run.discover(tap, {})
     assert client.closed == 1
 
 
@@ -224,7 +223,7 @@ def test_the_catalog_is_made_once():
         return FIELDS
 
     tap.sync("rows")(lambda: [])
-    session = Session(tap, {})
+    session = sessions.Session(tap, {})
     assert session.catalog() is session.catalog()
     assert calls == [1]
 
@@ -240,7 +239,7 @@ def test_a_schema_function_of_several_streams_is_called_once():
     for name in ("a", "b"):
         tap.schema(name)(schemas)
         tap.sync(name)(lambda: [])
-    entries = discover(tap, {}).entries
+    entries = runtime_run.discover(tap, {}).entries
     assert [entries[name].schema["description"] for name in ("a", "b")] == ["a", "b"]
     assert calls == [1]
 
@@ -257,7 +256,7 @@ def test_a_catalog_that_failed_is_not_kept():
         return FIELDS
 
     tap.sync("rows")(lambda: [])
-    session = Session(tap, {})
+    session = sessions.Session(tap, {})
     with pytest.raises(
         DeclarationError, match=r"stream 'rows'.*its schema function \(.*\) failed: ConnectionError: down"
     ):
@@ -276,7 +275,7 @@ def test_what_describes_a_stream_may_ask_the_running_tap():
         assert tap.get_bookmark() is None
         return {"type": "object", "properties": {name: {"type": "integer"} for name in tap.client.get("fields")}}
 
-    assert list(discover(tap, {"fields": ["id", "x"]}).entries["rows"].schema["properties"]) == ["id", "x"]
+    assert list(runtime_run.discover(tap, {"fields": ["id", "x"]}).entries["rows"].schema["properties"]) == ["id", "x"]
 
 
 def test_two_sessions_of_a_tap_share_nothing():
@@ -284,7 +283,7 @@ def test_two_sessions_of_a_tap_share_nothing():
     tap.client(lambda config: config["n"])
     tap.schema("rows")(lambda client: {"type": "object", "properties": {f"f{client}": {"type": "integer"}}})
     tap.sync("rows")(lambda client: [{f"f{client}": client}])
-    one, two = Session(tap, {"n": 1}), Session(tap, {"n": 2})
+    one, two = sessions.Session(tap, {"n": 1}), sessions.Session(tap, {"n": 2})
     assert list(one.catalog().entries["rows"].schema["properties"]) == ["f1"]
     assert list(two.catalog().entries["rows"].schema["properties"]) == ["f2"]
     assert one.catalog().entries["rows"].schema != two.catalog().entries["rows"].schema
@@ -367,7 +366,7 @@ def test_a_class_that_can_not_be_made_says_why():
 
 def test_guarded_gives_what_the_code_gives_with_the_stream_bound():
     tap = tap_of()
-    session = Session(tap, {})
+    session = sessions.Session(tap, {})
     run = StreamRun(tap, "rows", bookmark=5)
     assert session.guarded(tap.get_bookmark, run=run, what="it", place="here:1") == 5
     with pytest.raises(BurlerError):
@@ -382,7 +381,7 @@ def test_guarded_makes_one_error_of_what_the_code_raises(error: BaseException):
         raise error
 
     with pytest.raises(DeclarationError, match=r"^it \(here:1\) failed: ") as caught:
-        Session(tap, {}).guarded(raises, run=StreamRun(tap, "rows"), what="it", place="here:1")
+        sessions.Session(tap, {}).guarded(raises, run=StreamRun(tap, "rows"), what="it", place="here:1")
     assert caught.value.__cause__ is error
 
 
@@ -393,4 +392,4 @@ def test_guarded_lets_a_keyboard_interrupt_through():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Session(tap, {}).guarded(raises, run=StreamRun(tap, "rows"), what="it", place="here:1")
+        sessions.Session(tap, {}).guarded(raises, run=StreamRun(tap, "rows"), what="it", place="here:1")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tapprocess import PYTHON, Ended, environment, write_tap
 
-from burler.runtime import signals
+from support.internals import signals
 
 HEAD = """
 import os, sys, threading, time

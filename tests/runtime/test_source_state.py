@@ -10,8 +10,8 @@ from taps import FIELDS, ids
 
 import burler
 from burler.errors import BurlerError, DeclarationError, NotModified
-from burler.runtime.signals import Stopper
 from burler.testing import bind_stream, run_tap
+from support.internals import signals
 
 KIND = "chain/block-height"
 
@@ -259,7 +259,7 @@ def test_a_state_is_due_where_a_source_has_changed_although_no_row_came():
 
 
 def test_a_stop_before_the_table_is_whole():
-    stopper = Stopper()
+    stopper = signals.Stopper()
 
     def rows(stream):
         yield from ids(1)

@@ -10,8 +10,8 @@ import pytest
 from taps import FIELDS
 
 import burler
-from burler.runtime.signals import Stopper
 from burler.testing import run_tap
+from support.internals import signals
 
 SEEDS = range(int(os.environ.get("BURLER_STORIES", "120")))
 KIND = "test/version"
@@ -45,7 +45,7 @@ class World:
         return [int(name[1:]) * 10_000 + self.versions[name] * 100 + i for i in range(self.rows[name])]
 
 
-def tap_of(world: World, trouble: Any, stopper: Stopper) -> burler.Tap:
+def tap_of(world: World, trouble: Any, stopper: signals.Stopper) -> burler.Tap:
     tap = burler.tap("tap-w")
 
     def step(place: str) -> None:
@@ -112,7 +112,7 @@ def test_no_version_is_named_ahead_of_its_rows(seed: int):
             left -= 1
             return "" if quiet or left else chance.choice(["error", "error in a child", "stop", ""])
 
-        stopper = Stopper()
+        stopper = signals.Stopper()
         settings = {"page_max_rows": chance.choice([1, 2, 1000]), "parent_buffer_rows": chance.choice([1, 100])}
         run = run_tap(tap_of(world, trouble, stopper), settings, state=state, stopper=stopper)
         for message in run.messages:

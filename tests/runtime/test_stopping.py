@@ -12,10 +12,8 @@ import pytest
 
 import burler
 from burler.errors import StorageError
-from burler.runtime.run import run
-from burler.runtime.signals import Stop, Stopper
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, runtime_run, signals
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
@@ -28,10 +26,10 @@ def make(**streams: Any) -> burler.Tap:
     return tap
 
 
-class SignalAt(MemorySink):
+class SignalAt(memory_sink.MemorySink):
     """Signals as a page is written: no user code runs then."""
 
-    def __init__(self, stopper: Stopper, at: int) -> None:
+    def __init__(self, stopper: signals.Stopper, at: int) -> None:
         super().__init__()
         self._stopper = stopper
         self._at = at
@@ -52,10 +50,10 @@ class SignalAt(MemorySink):
     ],
 )
 def test_a_signal_between_user_code_waits_for_the_page(at: int, currently: str, marks: dict[str, Any]):
-    stopper = Stopper()
+    stopper = signals.Stopper()
     tap = make(a=lambda: [{"id": 1}, {"id": 2}], b=lambda: [{"id": 9}])
     sink = SignalAt(stopper, at)
-    result = run(tap, {}, sink, stopper=stopper)
+    result = runtime_run.run(tap, {}, sink, stopper=stopper)
     assert result.stopped_by == signal.SIGTERM
     assert result.exit_code == 0
     last = [m["value"] for m in sink.messages if m["type"] == "STATE"][-1]
@@ -80,7 +78,7 @@ def test_a_signal_that_does_not_interrupt_the_main_thread():
         time.sleep(60)
 
     begun = time.monotonic()
-    stopper = Stopper()
+    stopper = signals.Stopper()
     run_ = run_tap(make(a=rows), stopper=stopper)
     sender.join()
     assert time.monotonic() - begun < 5
@@ -99,7 +97,7 @@ def test_a_signal_while_a_thread_is_started():
             thread.start()
             thread.join()
 
-    stopper = Stopper()
+    stopper = signals.Stopper()
     assert run_tap(make(a=rows), stopper=stopper).result.stopped_by == signal.SIGTERM
 
 
@@ -111,7 +109,7 @@ def test_handlers_are_put_back():
 
 
 def test_no_thread_is_left_over():
-    stopper = Stopper()
+    stopper = signals.Stopper()
 
     def rows():
         yield {"id": 1}
@@ -133,16 +131,16 @@ def test_away_from_the_main_thread_a_run_works_without_handlers():
 
 
 def test_stop_is_raised_only_in_user_code_and_only_once():
-    stopper = Stopper()
+    stopper = signals.Stopper()
     with stopper.installed():
         signal.raise_signal(signal.SIGTERM)
-        with pytest.raises(Stop), stopper.user_code():
+        with pytest.raises(signals.Stop), stopper.user_code():
             raise AssertionError("not reached")
         assert stopper.raised
 
 
 def test_a_wake_that_came_too_late_does_not_stop_the_next_stream():
-    stopper = Stopper()
+    stopper = signals.Stopper()
     stopper.wake()
     stopper.calm()
     with stopper.user_code():
@@ -151,23 +149,23 @@ def test_a_wake_that_came_too_late_does_not_stop_the_next_stream():
 
 
 def test_a_wake_for_a_stream_that_has_ended_does_not_stop_the_next_one():
-    stopper = Stopper()
+    stopper = signals.Stopper()
 
-    class Late(MemorySink):
+    class Late(memory_sink.MemorySink):
         def write(self, message: Any) -> None:
             super().write(message)
             if len(self.messages) == 3:  # the first stream's STATE
                 stopper.wake()
 
     sink = Late()
-    result = run(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 2}]), {}, sink, stopper=stopper)
+    result = runtime_run.run(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 2}]), {}, sink, stopper=stopper)
     assert sink.messages[2]["type"] == "STATE"
     assert result.rows == {"a": 1, "b": 1}
     assert sink.messages[-1]["value"] == {"bookmarks": {"a": {"id": 1}, "b": {"id": 2}}}
 
 
 def test_a_sink_that_fails_while_user_code_blocks_ends_the_run():
-    class Full(MemorySink):
+    class Full(memory_sink.MemorySink):
         def tick(self) -> None:
             raise StorageError("disk full")
 
@@ -178,14 +176,14 @@ def test_a_sink_that_fails_while_user_code_blocks_ends_the_run():
     sink = Full()
     begun = time.monotonic()
     with pytest.raises(StorageError, match="disk full"):
-        run(make(a=rows, b=lambda: []), {"page_max_age_seconds": 0.05}, sink)
+        runtime_run.run(make(a=rows, b=lambda: []), {"page_max_age_seconds": 0.05}, sink)
     assert time.monotonic() - begun < 5
     assert sink.closed
     assert [m["type"] for m in sink.messages if m["type"] == "STATE"] == []
 
 
 def test_nothing_is_written_after_the_sink_has_failed():
-    class Full(MemorySink):
+    class Full(memory_sink.MemorySink):
         def write(self, message: Any) -> None:
             if len(self.messages) >= 2:
                 raise StorageError("disk full")
@@ -193,14 +191,14 @@ def test_nothing_is_written_after_the_sink_has_failed():
 
     sink = Full()
     with pytest.raises(StorageError):
-        run(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 1}]), {}, sink)
+        runtime_run.run(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 1}]), {}, sink)
     assert [m["type"] for m in sink.messages] == ["SCHEMA", "RECORD"]
 
 
 def test_a_sink_that_fails_once_gets_nothing_more_least_of_all_a_state():
     """The rows of the page that failed are lost; the sink would take a STATE that covers them."""
 
-    class Hiccup(MemorySink):
+    class Hiccup(memory_sink.MemorySink):
         failed = False
 
         def write(self, message: Any) -> None:
@@ -214,7 +212,7 @@ def test_a_sink_that_fails_once_gets_nothing_more_least_of_all_a_state():
 
     sink = Hiccup()
     with pytest.raises(OSError, match="hiccup"):
-        run(make(a=rows, b=rows), {"page_max_rows": 50}, sink)
+        runtime_run.run(make(a=rows, b=rows), {"page_max_rows": 50}, sink)
     assert [m["type"] for m in sink.messages] == ["SCHEMA", *["RECORD"] * 10]  # the first page
 
 

@@ -11,10 +11,9 @@ import pytest
 from taps import ids, make
 
 import burler
-from burler.runtime.run import run as run_into
 from burler.singer.messages import Message, State
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, runtime_run
 
 WAIT = 20.0
 
@@ -43,7 +42,7 @@ def wire(run: Any) -> list[Any]:
 # ---- every_seconds --------------------------------------------------------------------------------------
 
 
-class Telling(MemorySink):
+class Telling(memory_sink.MemorySink):
     """Says when a STATE has come."""
 
     def __init__(self) -> None:
@@ -65,7 +64,7 @@ def test_every_seconds_even_while_the_function_blocks():
         came.append(sink.messages[-1]["value"])
         yield from ids(4)
 
-    run_into(one(rows, "every_seconds(0.05)"), {"page_max_age_seconds": 0.02}, sink)
+    runtime_run.run(one(rows, "every_seconds(0.05)"), {"page_max_age_seconds": 0.02}, sink)
     assert came == [True, {"bookmarks": {"a": {"id": 3}}, "currently_syncing": "a"}]
 
 

@@ -12,11 +12,8 @@ from taps import ids, make
 
 import burler
 from burler.errors import StreamError, UnsortedStreamError
-from burler.runtime.plan import make_plan
-from burler.runtime.session import Session
-from burler.runtime.sync import Engine
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, run_plan, sessions, sync
 
 STRATEGIES = ["every_n(2)", "every_seconds(0.001)", "on_page"]
 
@@ -198,10 +195,10 @@ NOON = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
 
 def at_noon(tap: burler.Tap, state: Any = None) -> list[dict[str, Any]]:
     """The messages of a run that begins at noon."""
-    session, sink = Session(tap, {}), MemorySink()
+    session, sink = sessions.Session(tap, {}), memory_sink.MemorySink()
     catalog = session.catalog()
-    plan = make_plan(session.specs, catalog, state=state)
-    Engine(session, plan, sink, catalog=catalog, state=state, now=lambda: NOON).run()
+    plan = run_plan.make_plan(session.specs, catalog, state=state)
+    sync.Engine(session, plan, sink, catalog=catalog, state=state, now=lambda: NOON).run()
     return sink.messages
 
 

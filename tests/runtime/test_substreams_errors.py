@@ -11,9 +11,8 @@ from families import CHILD, GRANDCHILD, PARENT, failures_of, parents_of
 
 import burler
 from burler.errors import BadRecordError
-from burler.runtime.logs import place_of_error, short
-from burler.runtime.signals import Stopper
 from burler.testing import run_tap
+from support.internals import logs, signals
 
 # ---- errors -----------------------------------------------------------------------------------------
 
@@ -74,8 +73,8 @@ def test_an_error_of_a_child_ends_that_call_alone_and_names_child_parent_and_pla
     assert list(run.result.errors) == ["children"]
     [failure] = failures_of(run, "children")
     assert failure.where == "parent parents id=1"
-    assert says in short(failure.error)
-    file, _, line = (place_of_error(failure.error) or "").rpartition(":")
+    assert says in logs.short(failure.error)
+    file, _, line = (logs.place_of_error(failure.error) or "").rpartition(":")
     assert file == "tests/runtime/test_substreams_errors.py"
     assert fn.__code__.co_firstlineno <= int(line) < fn.__code__.co_firstlineno + 4
     # What came before it is out, and so is what came for the others; the other streams go on.
@@ -120,7 +119,7 @@ def test_a_row_without_its_key_is_refused_in_a_child_too():
 # ---- closing ----------------------------------------------------------------------------------------
 
 
-def closing_family(ended: list[Any], *, stop: Stopper | None = None, error: bool = False) -> burler.Tap:
+def closing_family(ended: list[Any], *, stop: signals.Stopper | None = None, error: bool = False) -> burler.Tap:
     tap = burler.tap("tap-family")
 
     def level(name: str, stream: burler.StreamRun) -> None:
@@ -187,7 +186,7 @@ def test_generators_are_closed_innermost_first_each_in_its_own_context(
     how: str, buffer: int, order: list[Any] | None, page: int
 ):
     ended: list[Any] = []
-    stopper = Stopper()
+    stopper = signals.Stopper()
     tap = closing_family(ended, stop=stopper if how == "stop" else None, error=how == "error")
     covered = {"parent_bookmark": {"key": 10}}
     state = {
@@ -207,7 +206,7 @@ def test_generators_are_closed_innermost_first_each_in_its_own_context(
     assert list(run.result.errors) == ([] if how == "stop" else ["grandchildren"])
 
 
-def quarrelsome(ended: list[str], *, stop: Stopper | None = None) -> burler.Tap:
+def quarrelsome(ended: list[str], *, stop: signals.Stopper | None = None) -> burler.Tap:
     """A tap whose generators raise something of their own when they are closed."""
     tap = burler.tap("tap-family")
 
@@ -257,7 +256,7 @@ def test_what_goes_wrong_when_a_call_is_closed_is_logged_and_hides_nothing(caplo
 
 def test_what_goes_wrong_when_a_stopped_line_is_closed_is_logged_and_no_error(caplog: pytest.LogCaptureFixture):
     ended: list[str] = []
-    stopper = Stopper()
+    stopper = signals.Stopper()
     run = run_tap(quarrelsome(ended, stop=stopper), {"parent_buffer_rows": 1}, stopper=stopper)
     assert ended == ["inner", "outer", "children", "parents"]
     assert run.result.stopped_by == signal.SIGTERM

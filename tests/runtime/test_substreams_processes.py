@@ -40,7 +40,8 @@ class Null:
     def close(self, *, complete): pass
 
 if __name__ == "__main__":
-    from burler.runtime.run import run
+    from support.internals import runtime_run
+    run = runtime_run.run
     sink = Null()
     run(tap, {"parents": int(sys.argv[1])}, sink)
     print(sink.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
@@ -73,7 +74,8 @@ def test_many_big_parents_take_little_memory(tmp_path: Path):
 BIG_ROWS = """
 import json, resource, sys
 import burler
-from burler.runtime.run import run
+from support.internals import runtime_run
+run = runtime_run.run
 
 tap = burler.tap("tap-big")
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import burler
-from burler.runtime.signals import Stopper
 from burler.testing import TapRun, run_tap
+from support.internals import signals
 
 # ---- the bookmark never passes a parent whose children are not all out --------------------------------
 
@@ -39,7 +39,7 @@ class Fault:
 
     at: int | None
     kind: str = "raise"  # or bad (a row that does not fit), stop (SIGTERM), end (an error as the function ends)
-    stopper: Stopper = field(default_factory=Stopper)
+    stopper: signals.Stopper = field(default_factory=signals.Stopper)
     steps: int = 0
 
     def step(self) -> bool:

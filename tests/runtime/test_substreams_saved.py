@@ -10,8 +10,8 @@ import pytest
 from families import CHILD, GRANDCHILD, INTEGER, PARENT, failures_of
 
 import burler
-from burler.runtime.signals import Stopper
 from burler.testing import TapRun, run_tap
+from support.internals import signals
 
 ROW = {"properties": dict.fromkeys(("id", "key", "parent"), INTEGER)}
 
@@ -192,7 +192,7 @@ def test_parents_that_are_selected_later_come_from_their_own_beginning():
 # ---- the stream that a run was in -------------------------------------------------------------------
 
 
-def two_lines(stopper: Stopper, at: tuple[str, int]) -> burler.Tap:
+def two_lines(stopper: signals.Stopper, at: tuple[str, int]) -> burler.Tap:
     """``first`` alone, then a family; the run is stopped as one function gives one row."""
     tap = burler.tap("tap-saved")
 
@@ -229,12 +229,14 @@ def two_lines(stopper: Stopper, at: tuple[str, int]) -> burler.Tap:
 )
 @pytest.mark.parametrize("page", [1, 1000])
 def test_the_state_of_a_stopped_run_names_the_stream_whose_rows_came_last(at: tuple[str, int], named: str, page: int):
-    stopper = Stopper()
+    stopper = signals.Stopper()
     run = run_tap(two_lines(stopper, at), {"parent_buffer_rows": 1, "page_max_rows": page}, stopper=stopper)
     assert run.result.stopped_by == signal.SIGTERM
     assert run.states[-1]["currently_syncing"] == named
     schemas = [
-        m["stream"] for m in run_tap(two_lines(Stopper(), ("", 0)), state=run.states[-1]).messages if "schema" in m
+        m["stream"]
+        for m in run_tap(two_lines(signals.Stopper(), ("", 0)), state=run.states[-1]).messages
+        if "schema" in m
     ]
     family = ["parents", "children", "below"]
     lines = [["first"], family, ["last"]]
@@ -243,15 +245,15 @@ def test_the_state_of_a_stopped_run_names_the_stream_whose_rows_came_last(at: tu
 
 
 def test_a_run_that_comes_to_its_end_names_none():
-    run = run_tap(two_lines(Stopper(), ("", 0)), {"page_max_rows": 1})
+    run = run_tap(two_lines(signals.Stopper(), ("", 0)), {"page_max_rows": 1})
     assert "currently_syncing" not in run.states[-1]
-    off = run_tap(two_lines(Stopper(), ("", 0)), {"page_max_rows": 1, "currently_syncing": False})
+    off = run_tap(two_lines(signals.Stopper(), ("", 0)), {"page_max_rows": 1, "currently_syncing": False})
     assert all("currently_syncing" not in state for state in off.states)
 
 
 def test_a_substream_that_is_not_selected_any_more_names_its_line():
     state = {"currently_syncing": "below"}
-    run = run_tap(two_lines(Stopper(), ("", 0)), state=state, select="first,parents")
+    run = run_tap(two_lines(signals.Stopper(), ("", 0)), state=state, select="first,parents")
     assert [m["stream"] for m in run.messages if "schema" in m] == ["parents", "first"]
 
 

@@ -12,10 +12,8 @@ import pytest
 from families import CHILD, PARENT
 
 import burler
-from burler.runtime.run import run
-from burler.runtime.sync import SyncResult
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, runtime_run, sync
 
 PARTS = range(4)
 EVERYTHING = {10 * number + key for number in PARTS for key in range(3)}
@@ -55,7 +53,7 @@ def children_in(messages: list[dict[str, Any]]) -> set[int]:
     return {m["record"]["parent"] for m in messages if m["type"] == "RECORD" and m["stream"] == "children"}
 
 
-def assert_the_rest_comes(result: SyncResult, sink: MemorySink) -> None:
+def assert_the_rest_comes(result: sync.SyncResult, sink: memory_sink.MemorySink) -> None:
     assert list(result.errors) == ["children"]
     state = [m["value"] for m in sink.messages if m["type"] == "STATE"][-1]
     rest = run_tap(partitioned(one_row, lambda parent: None, lambda number, key: None), state=state)
@@ -89,15 +87,15 @@ def test_calls_that_were_left_out_hold_a_partition_that_ends_before_the_failure_
         if (number, key) == (2, 2):
             ended.set()  # all of partition 1 is written by now
 
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     config = {"page_max_rows": 1, "page_max_age_seconds": 600.0, "max_failures": 0, "parent_buffer_rows": 1}
-    assert_the_rest_comes(run(partitioned(children, others, began), config, sink), sink)
+    assert_the_rest_comes(runtime_run.run(partitioned(children, others, began), config, sink), sink)
 
 
 @pytest.mark.parametrize("page", [1, 1000])
 def test_rows_that_wait_while_their_substream_ends_elsewhere_hold_their_partition(page: int):
     """Another thread's bad row is written while all of a partition stands in the page of this one."""
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     written: list[bool] = []
     two = threading.Barrier(2)
 
@@ -116,10 +114,10 @@ def test_rows_that_wait_while_their_substream_ends_elsewhere_hold_their_partitio
             two.wait(PATIENCE_SECONDS)  # each of the two has a thread
 
     config = {"page_max_rows": page, "page_max_age_seconds": 600.0}
-    result = run(partitioned(children, others, began), config, sink)
+    result = runtime_run.run(partitioned(children, others, began), config, sink)
     assert written == [True]
     assert_the_rest_comes(result, sink)
 
 
-def _has(sink: MemorySink, stream: str, parent: int) -> bool:
+def _has(sink: memory_sink.MemorySink, stream: str, parent: int) -> bool:
     return any(m.get("stream") == stream and m.get("record", {}).get("parent") == parent for m in list(sink.messages))

@@ -11,8 +11,8 @@ import pytest
 
 import burler
 from burler.errors import ConfigError
-from burler.runtime.signals import Stopper
 from burler.testing import FakeClock, run_tap
+from support.internals import signals
 
 ID = {"properties": {"id": {"type": "integer"}, "text": {"type": "string"}}}
 
@@ -360,7 +360,7 @@ def test_substreams_and_partitions_come_in_each_round():
 
 def test_a_function_that_ends_since_it_was_told_to_is_not_complete():
     """Its bookmark may not pass what it has not given."""
-    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
 
     @tap.sync("rows", key_properties="id", replication_key="id", schema=ID)  # in no order
     def rows(stream):
@@ -466,7 +466,7 @@ def test_a_discovery_that_finds_nothing_is_taken_for_a_failure(caplog):
 
 
 def test_a_full_table_may_be_woken():
-    tap, stopper, reads = burler.tap("tap-t"), Stopper(), []
+    tap, stopper, reads = burler.tap("tap-t"), signals.Stopper(), []
 
     @tap.wake("table")
     def changed(stream):

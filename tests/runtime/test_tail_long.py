@@ -16,9 +16,8 @@ import pytest
 import tapprocess
 
 import burler
-from burler.runtime.run import run
-from burler.sinks.memory import MemorySink
 from burler.testing import FakeClock
+from support.internals import memory_sink, runtime_run
 
 BENCH = Path(__file__).parents[1] / "bench"
 DAY, STATE_SECONDS = 86_400, 600
@@ -26,7 +25,7 @@ INTEGERS = {"properties": {name: {"type": "integer"} for name in ("id", "at", "l
 SALES = {"properties": {**INTEGERS["properties"], "shop": {"type": "string"}}}
 
 
-class Stamped(MemorySink):
+class Stamped(memory_sink.MemorySink):
     """Every message, with the time it was written at."""
 
     def __init__(self, clock):
@@ -123,7 +122,7 @@ def day():
     sink = Stamped(clock)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("random.random", random.Random(1).random)  # the waits after failures
-        result = run(tap, {**SETTINGS, "tail_max_seconds": DAY}, sink, clock=clock)
+        result = runtime_run.run(tap, {**SETTINGS, "tail_max_seconds": DAY}, sink, clock=clock)
     return sink, result, seen, clock
 
 
@@ -257,7 +256,7 @@ def test_memory_is_the_same_after_two_hours_and_after_six():
         settings = {**SETTINGS, "tail_max_seconds": 6 * 3600, "new_record_polling_interval_ms": 20_000}
         # Without those that fail, and those with more and more keys in partitions: the newest errors and the last row
         # of each key are kept, up to a number of them.
-        run(tap, settings, Counting(clock), clock=clock, select="orders,lines,stock,prices,watch")
+        runtime_run.run(tap, settings, Counting(clock), clock=clock, select="orders,lines,stock,prices,watch")
     finally:
         tracemalloc.stop()
         logging.disable(logging.NOTSET)

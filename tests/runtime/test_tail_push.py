@@ -11,8 +11,8 @@ import pytest
 
 import burler
 from burler.errors import StreamError
-from burler.runtime.signals import Stopper
 from burler.testing import FakeClock, run_tap
+from support.internals import signals
 
 ID = {"properties": {"id": {"type": "integer"}}}
 KEYED = {"key_properties": "id", "replication_key": "id", "order": "asc", "schema": ID}
@@ -41,7 +41,7 @@ class Source:
 
 
 def test_batch_first_then_stream():
-    tap, stopper, calls = burler.tap("tap-t"), Stopper(), []
+    tap, stopper, calls = burler.tap("tap-t"), signals.Stopper(), []
 
     @tap.sync("events", **KEYED)
     def batch(stream):
@@ -74,7 +74,7 @@ def test_in_a_plain_run_the_tail_function_is_not_called(caplog):
 
 
 def test_with_overlap_nothing_falls_between_batch_and_stream():
-    tap, stopper, source = burler.tap("tap-t"), Stopper(), Source(3)
+    tap, stopper, source = burler.tap("tap-t"), signals.Stopper(), Source(3)
 
     @tap.sync("events", **KEYED)
     def batch(stream):
@@ -97,7 +97,7 @@ def test_with_overlap_nothing_falls_between_batch_and_stream():
 
 
 def test_a_full_table_that_is_caught_up_with_is_a_version_of_its_own():
-    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
     tap.sync("events", key_properties="id", replication_method="FULL_TABLE", schema=ID)(lambda: [{"id": 1}])
 
     @tap.tail("events", overlap=True)
@@ -129,7 +129,7 @@ def test_catch_up_elsewhere_is_an_error():
 
 def test_rows_and_states_come_while_the_function_blocks():
     """The position that was given as a new object counts at once."""
-    tap, stopper, seen = burler.tap("tap-t"), Stopper(), threading.Event()
+    tap, stopper, seen = burler.tap("tap-t"), signals.Stopper(), threading.Event()
     acknowledged = []
 
     @tap.tail("events", key_properties="id", schema=ID, replication_method="LOG_BASED")
@@ -151,7 +151,7 @@ def test_rows_and_states_come_while_the_function_blocks():
 
 
 def test_a_position_that_is_changed_in_place_counts_at_the_next_yield():
-    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
 
     @tap.tail("events", key_properties="id", schema=ID, replication_method="LOG_BASED")
     def events(stream):
@@ -167,7 +167,7 @@ def test_a_position_that_is_changed_in_place_counts_at_the_next_yield():
 
 
 def test_several_push_beside_streams_that_are_polled():
-    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
     polls = []
 
     def pushing(name):
@@ -199,7 +199,7 @@ def test_several_push_beside_streams_that_are_polled():
 
 
 def test_rows_with_a_hook_do_not_wait_for_the_next_row():
-    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
     seen = threading.Event()
 
     @tap.tail("events", **KEYED)
@@ -219,7 +219,7 @@ def test_rows_with_a_hook_do_not_wait_for_the_next_row():
 
 
 def test_substreams_of_a_row_that_was_pushed_come_with_it():
-    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
     seen = threading.Event()
 
     @tap.tail("events", **KEYED)
@@ -239,7 +239,7 @@ def test_substreams_of_a_row_that_was_pushed_come_with_it():
 
 
 def test_a_wake_function_makes_its_stream_be_polled_at_once():
-    tap, stopper, source, begun = burler.tap("tap-t"), Stopper(), Source(1), time.monotonic()
+    tap, stopper, source, begun = burler.tap("tap-t"), signals.Stopper(), Source(1), time.monotonic()
 
     @tap.wake("events")
     def listen(stream):
@@ -265,7 +265,7 @@ def test_a_wake_function_makes_its_stream_be_polled_at_once():
 
 def test_a_wake_function_that_fails_is_tried_again_and_the_stream_is_polled_all_the_same(caplog, monkeypatch):
     monkeypatch.setattr("random.random", lambda: 0.01)
-    tap, stopper, listened, polls = burler.tap("tap-t"), Stopper(), [], []
+    tap, stopper, listened, polls = burler.tap("tap-t"), signals.Stopper(), [], []
 
     @tap.wake("events")
     def listen():
@@ -288,7 +288,7 @@ def test_a_wake_function_that_fails_is_tried_again_and_the_stream_is_polled_all_
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_streams_are_polled_fairly_by_one_thread_or_several(workers):
-    tap, clock_calls, stopper = burler.tap("tap-t"), {}, Stopper()
+    tap, clock_calls, stopper = burler.tap("tap-t"), {}, signals.Stopper()
 
     def polled(name):
         @tap.sync(name, **KEYED)
@@ -322,7 +322,7 @@ def test_a_tail_function_that_fails_behind_its_first_rows_fails_for_good():
 
 
 def test_a_tail_function_that_gets_on_is_connected_again_and_again():
-    tap, clock, stopper = burler.tap("tap-t"), FakeClock(), Stopper()
+    tap, clock, stopper = burler.tap("tap-t"), FakeClock(), signals.Stopper()
 
     @tap.tail("events", **KEYED)
     def events(stream):
@@ -337,7 +337,7 @@ def test_a_tail_function_that_gets_on_is_connected_again_and_again():
 
 
 def test_what_was_subscribed_to_may_begin_before_the_end_of_the_batch():
-    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
     tap.sync("events", **KEYED)(lambda: [{"id": i} for i in range(6)])
 
     @tap.tail("events", overlap=True)
@@ -354,7 +354,7 @@ def test_what_was_subscribed_to_may_begin_before_the_end_of_the_batch():
 
 
 def test_rows_in_no_order_are_whole_once_a_tail_function_has_caught_up():
-    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
     tap.sync("events", **{**KEYED, "order": "none"})(lambda: [{"id": 5}, {"id": 2}])
 
     @tap.tail("events", overlap=True)
@@ -374,7 +374,7 @@ def discovering(tap, what, schema):
 
 
 def test_a_stream_that_discovery_no_longer_finds_is_read_no_more_and_a_new_one_by_one_thread():
-    tap, stopper, what, calls = burler.tap("tap-t"), Stopper(), ["a", "b"], []
+    tap, stopper, what, calls = burler.tap("tap-t"), signals.Stopper(), ["a", "b"], []
     discovering(tap, what, {"id": {"type": "integer"}})
 
     @tap.tail("*", key_properties="id", replication_key="id", order="asc")
@@ -396,7 +396,7 @@ def test_a_stream_that_discovery_no_longer_finds_is_read_no_more_and_a_new_one_b
 
 
 def test_a_schema_that_changes_ends_the_round_of_a_tail_function():
-    tap, stopper, schema = burler.tap("tap-t"), Stopper(), {"id": {"type": "integer"}}
+    tap, stopper, schema = burler.tap("tap-t"), signals.Stopper(), {"id": {"type": "integer"}}
     discovering(tap, ["a"], schema)
 
     @tap.tail("*", key_properties="id", replication_key="id", order="asc")
@@ -417,7 +417,7 @@ def test_a_schema_that_changes_ends_the_round_of_a_tail_function():
 
 def test_a_tail_function_that_fails_is_called_again_after_growing_waits(monkeypatch):
     monkeypatch.setattr("random.random", lambda: 1.0)
-    tap, clock, stopper, times = burler.tap("tap-t"), FakeClock(), Stopper(), []
+    tap, clock, stopper, times = burler.tap("tap-t"), FakeClock(), signals.Stopper(), []
 
     @tap.tail("events", **KEYED)
     def events():
@@ -432,7 +432,7 @@ def test_a_tail_function_that_fails_is_called_again_after_growing_waits(monkeypa
 
 
 def test_retry_sync_on_does_not_send_a_tail_function_back_to_where_it_began():
-    tap, clock, stopper, began = burler.tap("tap-t"), FakeClock(), Stopper(), []
+    tap, clock, stopper, began = burler.tap("tap-t"), FakeClock(), signals.Stopper(), []
 
     @tap.tail("events", retry_sync_on=ConnectionError, **KEYED)
     def events(stream):
@@ -448,7 +448,7 @@ def test_retry_sync_on_does_not_send_a_tail_function_back_to_where_it_began():
 
 
 def test_equal_messages_of_a_source_that_pushes_are_two():
-    tap, stopper = burler.tap("tap-t"), Stopper()
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
     event = {"at": 5, "text": "login"}
     form = {"properties": {"at": {"type": "integer"}, "text": {"type": "string"}}}
     tap.sync("events", replication_key="at", order="asc", schema=form)(lambda: [dict(event)])
@@ -465,7 +465,7 @@ def test_equal_messages_of_a_source_that_pushes_are_two():
 
 
 def test_rows_that_are_emitted_by_name_go_out_at_once_although_a_hook_sees_them():
-    tap, stopper, seen = burler.tap("tap-t"), Stopper(), threading.Event()
+    tap, stopper, seen = burler.tap("tap-t"), signals.Stopper(), threading.Event()
 
     @tap.tail("events", **KEYED)
     def events(stream):
@@ -482,7 +482,7 @@ def test_rows_that_are_emitted_by_name_go_out_at_once_although_a_hook_sees_them(
 
 def test_a_wake_function_that_exits_ends_no_tap_and_one_that_breaks_off_is_slowed_down(monkeypatch):
     monkeypatch.setattr("random.random", lambda: 1.0)
-    tap, stopper, listened = burler.tap("tap-t"), Stopper(), []
+    tap, stopper, listened = burler.tap("tap-t"), signals.Stopper(), []
 
     @tap.wake("events")
     def listen():
@@ -555,7 +555,7 @@ def test_a_full_table_that_is_caught_up_with_again_and_again_is_no_progress():
 
 
 def test_a_source_that_is_silent_for_long_and_hangs_up_is_no_failure_in_a_row():
-    tap, clock, stopper, calls = burler.tap("tap-t"), FakeClock(), Stopper(), []
+    tap, clock, stopper, calls = burler.tap("tap-t"), FakeClock(), signals.Stopper(), []
 
     @tap.tail("events", **KEYED)
     def events(stream):
@@ -596,7 +596,7 @@ def test_overlap_without_catch_up_is_an_error():
 
 
 def test_a_tail_function_is_not_called_behind_a_batch_of_which_a_part_is_missing():
-    tap, stopper, failed, began = burler.tap("tap-t"), Stopper(), [], []
+    tap, stopper, failed, began = burler.tap("tap-t"), signals.Stopper(), [], []
 
     @tap.sync("orders", **KEYED)
     def orders(stream):
@@ -623,7 +623,7 @@ def test_a_tail_function_is_not_called_behind_a_batch_of_which_a_part_is_missing
 
 
 def test_a_tail_function_of_which_a_part_has_failed_is_called_again_from_there():
-    tap, stopper, failed, began = burler.tap("tap-t"), Stopper(), [], []
+    tap, stopper, failed, began = burler.tap("tap-t"), signals.Stopper(), [], []
 
     @tap.tail("orders", **KEYED)
     def orders(stream):
@@ -652,7 +652,7 @@ def test_a_tail_function_of_which_a_part_has_failed_is_called_again_from_there()
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_row_that_does_not_fit_is_told_of_while_the_function_waits(threads, caplog):
-    tap, stopper, calls = burler.tap("tap-t"), Stopper(), []
+    tap, stopper, calls = burler.tap("tap-t"), signals.Stopper(), []
     if threads == 2:  # the first one has the main thread
 
         @tap.tail("other", **KEYED)
@@ -677,7 +677,7 @@ def test_a_row_that_does_not_fit_is_told_of_while_the_function_waits(threads, ca
 
 
 def test_rows_that_are_pushed_behind_a_full_table_belong_to_its_version():
-    tap, clock, stopper, calls = burler.tap("tap-t"), FakeClock(), Stopper(), []
+    tap, clock, stopper, calls = burler.tap("tap-t"), FakeClock(), signals.Stopper(), []
     tap.sync("events", key_properties="id", replication_method="FULL_TABLE", schema=ID)(lambda: [{"id": 1}])
 
     @tap.tail("events")
@@ -705,7 +705,7 @@ def test_rows_that_are_pushed_behind_a_full_table_belong_to_its_version():
 
 
 def test_a_wake_while_a_round_is_under_way_is_not_forgotten():
-    tap, stopper, polls, woken = burler.tap("tap-t"), Stopper(), [], threading.Event()
+    tap, stopper, polls, woken = burler.tap("tap-t"), signals.Stopper(), [], threading.Event()
 
     @tap.wake("events")
     def listen(stream):

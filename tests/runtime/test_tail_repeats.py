@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import burler
-from burler.runtime.outlet import Outlet
 from burler.testing import FakeClock, run_tap
+from support import internals
+from support.internals import kept
 
 SCHEMA = {
     "properties": {
@@ -56,12 +57,12 @@ def outlets(monkeypatch):
     """The outlets that a run makes: of a tail the same in all rounds, with the counts of the last one."""
     made = []
 
-    class Noted(Outlet):
+    class Noted(internals.outlet.Outlet):
         def __init__(self, *args, **options):
             super().__init__(*args, **options)
             made.append(self)
 
-    monkeypatch.setattr("burler.runtime.kept.Outlet", Noted)
+    monkeypatch.setattr(kept, "Outlet", Noted)
     return made
 
 

@@ -8,12 +8,12 @@ import http.client
 import pytest
 
 from burler.errors import NoAnswerError, NotFoundError
-from burler.runtime.tail_retries import Tries, is_connection
-from burler.settings import Settings
+from support import internals
+from support.internals import tail_retries
 
 
 def waits(count, spread, **settings):
-    tries = Tries(Settings(tail_max_retries=None, **settings), spread=lambda: spread)
+    tries = tail_retries.Tries(internals.settings.Settings(tail_max_retries=None, **settings), spread=lambda: spread)
     return [tries.failed(OSError()) for _ in range(count)]
 
 
@@ -28,13 +28,13 @@ def test_each_wait_is_a_random_part_of_that(spread):
 
 
 def test_streams_that_fail_together_do_not_come_again_together():
-    tries = [Tries(Settings()) for _ in range(20)]
+    tries = [tail_retries.Tries(internals.settings.Settings()) for _ in range(20)]
     assert len({one.failed(OSError()) for one in tries}) == 20
     assert all(0 <= one.wait <= 1 for one in tries)
 
 
 def test_a_good_round_sets_it_back():
-    tries = Tries(Settings(tail_max_retries=3), spread=lambda: 1.0)
+    tries = tail_retries.Tries(internals.settings.Settings(tail_max_retries=3), spread=lambda: 1.0)
     assert not tries.good()
     assert [tries.failed(OSError()) for _ in range(3)] == [1, 2, 4]
     assert tries.good()
@@ -46,19 +46,19 @@ def test_a_good_round_sets_it_back():
     ("settings", "tried_again"), [({"tail_max_retries": 0}, 0), ({"tail_retry": False}, 0), ({}, 10)]
 )
 def test_how_often_it_is_tried_again(settings, tried_again):
-    tries = Tries(Settings(**settings))
+    tries = tail_retries.Tries(internals.settings.Settings(**settings))
     assert [tries.failed(OSError()) is not None for _ in range(tried_again + 1)] == [True] * tried_again + [False]
 
 
 def test_it_begins_anew_once_between_two_good_rounds():
-    tries = Tries(Settings(tail_full_table_on_failure=True, tail_max_retries=0))
+    tries = tail_retries.Tries(internals.settings.Settings(tail_full_table_on_failure=True, tail_max_retries=0))
     assert tries.failed(OSError()) is None
     assert tries.begin_anew()
     assert tries.failures == 0
     assert not tries.begin_anew()
     tries.good()
     assert tries.begin_anew()
-    assert not Tries(Settings()).begin_anew()
+    assert not tail_retries.Tries(internals.settings.Settings()).begin_anew()
 
 
 LOST = [
@@ -82,7 +82,7 @@ NONE = [
 
 @pytest.mark.parametrize(("names", "lost"), [(LOST, True), (NONE, False)])
 def test_names_of_errors_say_whether_a_connection_is_lost(names, lost):
-    assert [name for name in names if is_connection(type(name, (Exception,), {})()) is not lost] == []
+    assert [name for name in names if tail_retries.is_connection(type(name, (Exception,), {})()) is not lost] == []
 
 
 @pytest.mark.parametrize(
@@ -105,27 +105,27 @@ def test_names_of_errors_say_whether_a_connection_is_lost(names, lost):
     ],
 )
 def test_errors_of_python_itself(error, lost):
-    assert is_connection(error) is lost
+    assert tail_retries.is_connection(error) is lost
 
 
 def test_what_an_error_is_and_what_it_came_from_count():
     shutdown = type("AdminShutdown", (type("OperationalError", (Exception,), {}),), {})
-    assert is_connection(shutdown())
+    assert tail_retries.is_connection(shutdown())
     own = RuntimeError("can't read")
     own.__cause__ = shutdown()
-    assert is_connection(own)
+    assert tail_retries.is_connection(own)
     try:
         try:
             raise ConnectionResetError
         except ConnectionResetError:
             raise ValueError("no rows") from None
     except ValueError as error:
-        assert is_connection(error)
+        assert tail_retries.is_connection(error)
 
 
 def test_no_answer_over_http_is_a_lost_connection():
-    assert is_connection(NoAnswerError("no reply"))
-    assert not is_connection(NotFoundError("no such page"))
+    assert tail_retries.is_connection(NoAnswerError("no reply"))
+    assert not tail_retries.is_connection(NotFoundError("no such page"))
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_no_answer_over_http_is_a_lost_connection():
 )
 def test_errors_of_clients(module, lost, kept):
     errors = pytest.importorskip(module)
-    assert [name for name in lost if not is_connection(made(errors, name))] == []
-    assert [name for name in kept if is_connection(made(errors, name))] == []
+    assert [name for name in lost if not tail_retries.is_connection(made(errors, name))] == []
+    assert [name for name in kept if tail_retries.is_connection(made(errors, name))] == []
 
 
 def made(errors, name):
@@ -162,4 +162,4 @@ def made(errors, name):
 def test_errors_that_came_from_each_other_end_the_search():
     first, second = ValueError(), KeyError()
     first.__cause__, second.__cause__ = second, first
-    assert not is_connection(first)
+    assert not tail_retries.is_connection(first)

@@ -9,12 +9,10 @@ import pytest
 
 import burler
 from burler.errors import CatalogError
-from burler.runtime import tail_settings
-from burler.runtime.plan import PlannedStream, make_plan
-from burler.runtime.session import Session
-from burler.settings import Settings
 from burler.singer.catalog import catalog_from_wire
 from burler.testing import FakeClock, run_tap
+from support import internals
+from support.internals import run_plan, sessions, tail_settings
 
 INTERVAL, AGE = "new-record-polling-interval-ms", "max-full-table-age-seconds"
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "integer"}}}
@@ -28,28 +26,28 @@ def _tap(**options: Any) -> burler.Tap:
     return tap
 
 
-def _planned(tap: burler.Tap, name: str = "a", root: Any = None, field: Any = None) -> PlannedStream:
+def _planned(tap: burler.Tap, name: str = "a", root: Any = None, field: Any = None) -> run_plan.PlannedStream:
     metadata = [{"breadcrumb": [], "metadata": {"selected": True, **(root or {})}}]
     metadata += [{"breadcrumb": ["properties", "at"], "metadata": field}] if field else []
     streams = [{"tap_stream_id": "a", "metadata": [{"breadcrumb": [], "metadata": {"selected": True}}]}]
     streams = [one for one in streams if one["tap_stream_id"] != name] + [{"tap_stream_id": name, "metadata": metadata}]
-    session = Session(tap, {})
+    session = sessions.Session(tap, {})
     own = session.catalog()
-    plan = make_plan(session.specs, own, given=catalog_from_wire({"streams": streams}))
+    plan = run_plan.make_plan(session.specs, own, given=catalog_from_wire({"streams": streams}))
     return next(one for planned in plan for one in planned.streams if one.tap_stream_id == name)
 
 
 def test_the_settings_hold_where_nobody_says_more():
     planned = _planned(_tap())
-    assert tail_settings.interval_seconds(planned, Settings()) == 60.0
-    assert tail_settings.full_table_age_seconds(planned, Settings()) is None
-    settings = Settings(new_record_polling_interval_ms=250, max_full_table_age_seconds=90.5)
+    assert tail_settings.interval_seconds(planned, internals.settings.Settings()) == 60.0
+    assert tail_settings.full_table_age_seconds(planned, internals.settings.Settings()) is None
+    settings = internals.settings.Settings(new_record_polling_interval_ms=250, max_full_table_age_seconds=90.5)
     assert tail_settings.interval_seconds(planned, settings) == 0.25
     assert tail_settings.full_table_age_seconds(planned, settings) == 90.5
 
 
 def test_the_option_comes_before_the_setting_and_the_catalog_before_both():
-    settings = Settings(new_record_polling_interval_ms=250, max_full_table_age_seconds=90.5)
+    settings = internals.settings.Settings(new_record_polling_interval_ms=250, max_full_table_age_seconds=90.5)
     tap = _tap(new_record_polling_interval_ms=5000, max_full_table_age_seconds=7)
     planned = _planned(tap)
     assert tail_settings.interval_seconds(planned, settings) == 5.0
@@ -65,8 +63,8 @@ def test_the_option_comes_before_the_setting_and_the_catalog_before_both():
 def test_a_number_may_be_text_and_a_key_have_underscores_as_people_write_them():
     for interval, age in ((INTERVAL, AGE), ("new_record_polling_interval_ms", "max_full_table_age_seconds")):
         planned = _planned(_tap(), root={interval: "1500", age: "60"})
-        assert tail_settings.interval_seconds(planned, Settings()) == 1.5
-        assert tail_settings.full_table_age_seconds(planned, Settings()) == 60.0
+        assert tail_settings.interval_seconds(planned, internals.settings.Settings()) == 1.5
+        assert tail_settings.full_table_age_seconds(planned, internals.settings.Settings()) == 60.0
 
 
 @pytest.mark.parametrize(
@@ -94,10 +92,10 @@ def test_a_bad_value_is_told_before_the_run_with_stream_value_and_cure(key: str,
     ]
     ask = tail_settings.interval_seconds if key == INTERVAL else tail_settings.full_table_age_seconds
     with pytest.raises(CatalogError):
-        ask(planned, Settings())
+        ask(planned, internals.settings.Settings())
 
 
-def _told(caplog: pytest.LogCaptureFixture, planned: PlannedStream) -> list[str]:
+def _told(caplog: pytest.LogCaptureFixture, planned: run_plan.PlannedStream) -> list[str]:
     caplog.clear()
     with caplog.at_level(logging.INFO):
         tail_settings.check(planned)
@@ -131,7 +129,7 @@ def test_a_stream_that_is_read_with_another_waits_for_that_one(caplog: pytest.Lo
 
 def test_the_keys_are_not_in_a_catalog_that_is_discovered():
     tap = _tap(new_record_polling_interval_ms=5000, max_full_table_age_seconds=7)
-    wire = Session(tap, {}).catalog().to_wire()
+    wire = sessions.Session(tap, {}).catalog().to_wire()
     keys = {key for stream in wire["streams"] for one in stream["metadata"] for key in one["metadata"]}
     assert "table-key-properties" in keys
     assert not keys & {INTERVAL, AGE}

@@ -10,8 +10,8 @@ import time
 import pytest
 
 import burler
-from burler.runtime.signals import Stopper
 from burler.testing import FakeClock, run_tap
+from support.internals import signals
 
 ID = {"properties": {"id": {"type": "integer"}}}
 KEYED = {"key_properties": "id", "replication_key": "id", "order": "asc", "schema": ID}
@@ -119,7 +119,7 @@ def test_a_poll_that_comes_late_is_told_once(slow_seconds, warnings, caplog):
 def test_an_acknowledgement_gets_the_client_of_the_round_that_runs(monkeypatch):
     """While another stream has lost its connection and got a new one."""
     monkeypatch.setattr("random.random", lambda: 0.01)
-    tap, stopper, made = burler.tap("tap-t"), Stopper(), []
+    tap, stopper, made = burler.tap("tap-t"), signals.Stopper(), []
     connected, heard = threading.Event(), threading.Event()
     acknowledged, polled = [], []
 
@@ -168,7 +168,7 @@ def test_an_acknowledgement_gets_the_client_of_the_round_that_runs(monkeypatch):
 
 def test_what_is_pushed_beside_a_full_table_belongs_to_its_version():
     """ACTIVATE_VERSION behind the tail function would make targets drop the table."""
-    tap, stopper, calls = burler.tap("tap-t"), Stopper(), []
+    tap, stopper, calls = burler.tap("tap-t"), signals.Stopper(), []
     table = {"key_properties": "id", "replication_method": "FULL_TABLE", "schema": ID}
     tap.sync("rows", **table)(lambda: [{"id": 1}, {"id": 2}])
 

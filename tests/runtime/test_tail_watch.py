@@ -12,11 +12,8 @@ from typing import Any
 
 import pytest
 
-from burler.runtime import logs
-from burler.runtime.clock import FakeClock
-from burler.runtime.report_views import StreamView, lag_of, length
-from burler.runtime.tail_watch import TailWatch
-from burler.testing import canary
+from burler.testing import FakeClock, canary
+from support.internals import logs, report_views, tail_watch
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -27,8 +24,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def watch(clock: FakeClock) -> TailWatch:
-    return TailWatch(clock, [("orders", "poll"), ("events", "push"), ("users", "full")])
+def watch(clock: FakeClock) -> tail_watch.TailWatch:
+    return tail_watch.TailWatch(clock, [("orders", "poll"), ("events", "push"), ("users", "full")])
 
 
 @pytest.fixture
@@ -39,12 +36,12 @@ def secret():
     logs.hide({})
 
 
-def view(watch: TailWatch, name: str) -> StreamView:
+def view(watch: tail_watch.TailWatch, name: str) -> report_views.StreamView:
     (found,) = [one for one in watch.snapshot() if one.name == name]
     return found
 
 
-def ended(watch: TailWatch, name: str, own: int = 0, **given: Any) -> None:
+def ended(watch: tail_watch.TailWatch, name: str, own: int = 0, **given: Any) -> None:
     """The end of a round, with so many rows of the stream itself."""
     told = {"repeated": 0, "seconds": 0.5, "status": "succeeded", "next_at": None, "rows": {name: own}}
     watch.round_ended(name, **{**told, **given})
@@ -53,7 +50,7 @@ def ended(watch: TailWatch, name: str, own: int = 0, **given: Any) -> None:
 # ---- what it knows -------------------------------------------------------------------------------
 
 
-def test_before_anything_has_happened(watch: TailWatch):
+def test_before_anything_has_happened(watch: tail_watch.TailWatch):
     assert [(one.name, one.kind, one.status, one.rows) for one in watch.snapshot()] == [
         ("orders", "poll", "starting", 0),
         ("events", "push", "starting", 0),
@@ -64,7 +61,7 @@ def test_before_anything_has_happened(watch: TailWatch):
     assert watch.totals().last_state_seconds_ago is None
 
 
-def test_rows_of_rounds_add_up(watch: TailWatch, clock: FakeClock):
+def test_rows_of_rounds_add_up(watch: tail_watch.TailWatch, clock: FakeClock):
     for rows in (3, 3, 0, 5):
         watch.round_began("orders")
         watch.rows("orders", 1, "2025-12-31T23:59:00Z") if rows else None
@@ -80,7 +77,7 @@ def test_rows_of_rounds_add_up(watch: TailWatch, clock: FakeClock):
     assert (one.bookmark, one.lag_seconds) == ("2025-12-31T23:59:50Z", 34.0)
 
 
-def test_streams_that_come_with_another_are_added_up_too(watch: TailWatch):
+def test_streams_that_come_with_another_are_added_up_too(watch: tail_watch.TailWatch):
     for _ in range(2):
         watch.round_began("orders")
         watch.rows("orders", 2, None)
@@ -90,7 +87,7 @@ def test_streams_that_come_with_another_are_added_up_too(watch: TailWatch):
     assert (view(watch, "orders").repeated, view(watch, "lines").repeated) == (1 + 1, 0)
 
 
-def test_a_round_whose_end_nobody_told_counts(watch: TailWatch):
+def test_a_round_whose_end_nobody_told_counts(watch: tail_watch.TailWatch):
     """SIGHUP: blocked threads are left behind, and the stream begins anew."""
     watch.round_began("orders")
     watch.rows("orders", 5, None)
@@ -100,7 +97,7 @@ def test_a_round_whose_end_nobody_told_counts(watch: TailWatch):
     assert view(watch, "orders").rows == 12
 
 
-def test_a_function_that_pushes_has_polled_when_rows_came(watch: TailWatch, clock: FakeClock):
+def test_a_function_that_pushes_has_polled_when_rows_came(watch: tail_watch.TailWatch, clock: FakeClock):
     watch.round_began("events")
     clock.advance(5)
     watch.rows("events", 1, "2026-01-01T00:00:04Z")
@@ -109,7 +106,7 @@ def test_a_function_that_pushes_has_polled_when_rows_came(watch: TailWatch, cloc
     assert (one.status, one.last_poll_seconds_ago, one.lag_seconds) == ("connected", 2.0, 3.0)
 
 
-def test_the_plan_says_what_kind_a_stream_is(watch: TailWatch):
+def test_the_plan_says_what_kind_a_stream_is(watch: tail_watch.TailWatch):
     watch.plan([("orders", "push"), ("more", "full")])
     assert [(one.name, one.kind) for one in watch.snapshot()] == [
         ("orders", "push"),
@@ -120,7 +117,7 @@ def test_the_plan_says_what_kind_a_stream_is(watch: TailWatch):
 
 
 @pytest.mark.parametrize("first", ["failed", "ended"])
-def test_failures_in_a_row_and_in_all(watch: TailWatch, clock: FakeClock, first: str):
+def test_failures_in_a_row_and_in_all(watch: tail_watch.TailWatch, clock: FakeClock, first: str):
     ended(watch, "orders", next_at=1.0)
     clock.advance(10)
     for failures in (1, 2):
@@ -141,7 +138,7 @@ def test_failures_in_a_row_and_in_all(watch: TailWatch, clock: FakeClock, first:
     assert (one.status, one.failures, one.errors, one.last_poll_seconds_ago) == ("waiting", 0, 2, 0.0)
 
 
-def test_failed_for_good(watch: TailWatch):
+def test_failed_for_good(watch: tail_watch.TailWatch):
     watch.round_began("orders")
     watch.failed("orders", ValueError("gone"), failures=11, wait_seconds=None)
     ended(watch, "orders", status="failed", next_at=None)
@@ -149,7 +146,7 @@ def test_failed_for_good(watch: TailWatch):
     assert (one.status, one.next_poll_in_seconds, one.failures) == ("failed", None, 11)
 
 
-def test_parts_that_failed_are_errors_and_no_failure_of_the_stream(watch: TailWatch):
+def test_parts_that_failed_are_errors_and_no_failure_of_the_stream(watch: tail_watch.TailWatch):
     watch.parts_failed("orders", ValueError("partition b"), 3)
     ended(watch, "orders", status="failed", next_at=60.0)
     one = view(watch, "orders")
@@ -157,13 +154,13 @@ def test_parts_that_failed_are_errors_and_no_failure_of_the_stream(watch: TailWa
     assert one.last_poll_seconds_ago == 0
 
 
-def test_a_round_that_was_told_to_stop_is_no_poll(watch: TailWatch):
+def test_a_round_that_was_told_to_stop_is_no_poll(watch: tail_watch.TailWatch):
     watch.round_began("orders")
     ended(watch, "orders", status="stopped")
     assert view(watch, "orders").last_poll_seconds_ago is None
 
 
-def test_rows_per_second_is_a_mean_of_the_last_half_minute(watch: TailWatch, clock: FakeClock):
+def test_rows_per_second_is_a_mean_of_the_last_half_minute(watch: tail_watch.TailWatch, clock: FakeClock):
     for second in range(1, 301):
         clock.advance(1)
         watch.rows("events", second * 50, None)
@@ -175,7 +172,7 @@ def test_rows_per_second_is_a_mean_of_the_last_half_minute(watch: TailWatch, clo
     assert view(watch, "events").rows_per_second == 0
 
 
-def test_states_and_clients(watch: TailWatch, clock: FakeClock):
+def test_states_and_clients(watch: tail_watch.TailWatch, clock: FakeClock):
     clock.advance(5)
     watch.state_written(100)
     watch.state_written(120)
@@ -214,10 +211,10 @@ def test_states_and_clients(watch: TailWatch, clock: FakeClock):
     ],
 )
 def test_the_lag_of_a_bookmark_that_is_a_time(bookmark: Any, lag: float | None):
-    assert lag_of(bookmark, NOW) == lag
+    assert report_views.lag_of(bookmark, NOW) == lag
 
 
-def test_the_lag_grows_with_the_clock(watch: TailWatch, clock: FakeClock):
+def test_the_lag_grows_with_the_clock(watch: tail_watch.TailWatch, clock: FakeClock):
     watch.rows("orders", 1, "2026-01-01")
     clock.advance(90)
     assert view(watch, "orders").lag_seconds == 90
@@ -230,7 +227,7 @@ def test_the_lag_grows_with_the_clock(watch: TailWatch, clock: FakeClock):
     [(0, "0.0 s"), (0.44, "0.4 s"), (9.96, "10 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (200_000, "2 d")],
 )
 def test_lengths_of_time_are_short(seconds: float, text: str):
-    assert length(seconds) == text
+    assert report_views.length(seconds) == text
 
 
 # ---- lines in the log ----------------------------------------------------------------------------
@@ -242,7 +239,9 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return found
 
 
-def test_lines_every_interval_for_what_came(watch: TailWatch, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+def test_lines_every_interval_for_what_came(
+    watch: tail_watch.TailWatch, clock: FakeClock, caplog: pytest.LogCaptureFixture
+):
     with caplog.at_level(logging.INFO, logger="burler"):
         watch.rows("orders", 12, "2025-12-31T23:59:00Z")
         ended(watch, "orders", 12, repeated=1, next_at=99.0)
@@ -267,7 +266,7 @@ def test_lines_every_interval_for_what_came(watch: TailWatch, clock: FakeClock, 
 
 
 def test_the_last_lines_come_at_the_end_and_each_stream_was_counted(
-    watch: TailWatch, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    watch: tail_watch.TailWatch, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ):
     with caplog.at_level(logging.INFO, logger="burler"):
         watch.rows("orders", 2, None)
@@ -284,7 +283,9 @@ def test_the_last_lines_come_at_the_end_and_each_stream_was_counted(
     ]
 
 
-def test_a_pause_makes_one_line_and_no_burst(watch: TailWatch, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+def test_a_pause_makes_one_line_and_no_burst(
+    watch: tail_watch.TailWatch, clock: FakeClock, caplog: pytest.LogCaptureFixture
+):
     with caplog.at_level(logging.INFO, logger="burler"):
         clock.advance(3600)
         for rows in range(1, 20):
@@ -300,7 +301,7 @@ def test_a_pause_makes_one_line_and_no_burst(watch: TailWatch, clock: FakeClock,
 
 
 def test_no_secret_is_in_a_snapshot_or_a_line(clock: FakeClock, secret: str, caplog: pytest.LogCaptureFixture):
-    watch = TailWatch(clock, [(f"s-{secret}", "poll")])
+    watch = tail_watch.TailWatch(clock, [(f"s-{secret}", "poll")])
     watch.rows(f"s-{secret}", 3, f"after {secret}")
     watch.failed(f"s-{secret}", ValueError(f"token {secret}\nrefused"), failures=1, wait_seconds=1.0)
     (one,) = watch.snapshot()
@@ -312,7 +313,7 @@ def test_no_secret_is_in_a_snapshot_or_a_line(clock: FakeClock, secret: str, cap
     assert all("s-***" in one and secret not in one for one in texts)
 
 
-def test_an_error_that_goes_on_and_on_is_cut(watch: TailWatch):
+def test_an_error_that_goes_on_and_on_is_cut(watch: tail_watch.TailWatch):
     watch.failed("orders", ValueError("x" * 100_000), failures=1, wait_seconds=1.0)
     watch.rows("orders", 1, "y" * 100_000)
     one = view(watch, "orders")
@@ -323,7 +324,7 @@ def test_an_error_that_goes_on_and_on_is_cut(watch: TailWatch):
 # ---- cost ----------------------------------------------------------------------------------------
 
 
-def rounds(watch: TailWatch, clock: FakeClock, count: int) -> None:
+def rounds(watch: tail_watch.TailWatch, clock: FakeClock, count: int) -> None:
     for i in range(count):
         name = f"s{i % 3}"
         clock.advance(0.1)
@@ -341,7 +342,7 @@ def test_a_hundred_thousand_rounds_take_no_more_memory_than_one_and_some_microse
 ):
     """At ten rounds a second that is what a tail does in three hours."""
     caplog.set_level(logging.WARNING, logger="burler")  # lines that are kept for the test are memory, too
-    watch = TailWatch(clock)
+    watch = tail_watch.TailWatch(clock)
     rounds(watch, clock, 2000)
     tracemalloc.start()
     try:
@@ -357,7 +358,7 @@ def test_a_hundred_thousand_rounds_take_no_more_memory_than_one_and_some_microse
     assert sum(one.rows for one in watch.snapshot()) == 3 * 102_000
 
 
-def test_threads_may_tell_and_ask_at_once(watch: TailWatch):
+def test_threads_may_tell_and_ask_at_once(watch: tail_watch.TailWatch):
     done = threading.Event()
     wrong: list[BaseException] = []
 
@@ -388,7 +389,7 @@ def test_threads_may_tell_and_ask_at_once(watch: TailWatch):
 
 
 def test_streams_of_one_round_are_read_together(clock: FakeClock):
-    watch = TailWatch(clock)
+    watch = tail_watch.TailWatch(clock)
     watch.plan([("orders", "poll"), ("lines", "poll")], {"orders": ("orders", "lines")})
     watch.round_began("orders")
     assert [one.status for one in watch.snapshot()] == ["polling", "polling"]

@@ -6,12 +6,8 @@ import datetime as dt
 from typing import Any
 
 import burler
-from burler.runtime.plan import make_plan
-from burler.runtime.session import Session
-from burler.runtime.signals import Stopper
-from burler.runtime.sync import Engine
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap, without_times
+from support.internals import memory_sink, run_plan, sessions, signals, sync
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
@@ -69,9 +65,9 @@ def test_a_run_that_fails_on_a_row_activates_nothing():
 
 def test_a_stopped_run_activates_nothing_even_if_the_function_hides_it():
     for hide in (False, True):
-        stopper = Stopper()
+        stopper = signals.Stopper()
 
-        def rows(stopper: Stopper = stopper, hide: bool = hide):
+        def rows(stopper: signals.Stopper = stopper, hide: bool = hide):
             yield {"id": 1}
             try:
                 stopper.handle(15, None)
@@ -89,13 +85,13 @@ def test_a_stopped_run_activates_nothing_even_if_the_function_hides_it():
 
 def test_a_clock_that_was_set_back():
     tap = table()
-    session = Session(tap, {})
+    session = sessions.Session(tap, {})
     state = {"bookmarks": {"t": {"version": 1_900_000_000_000}}}
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     own = session.catalog()
-    plan = make_plan(session.specs, own, state=state)
+    plan = run_plan.make_plan(session.specs, own, state=state)
     moment = dt.datetime(2001, 1, 1, tzinfo=dt.UTC)
-    Engine(session, plan, sink, catalog=own, state=state, now=lambda: moment).run()
+    sync.Engine(session, plan, sink, catalog=own, state=state, now=lambda: moment).run()
     assert versions(sink.messages, "RECORD") == [1_900_000_000_001] * 2
 
 

@@ -12,9 +12,8 @@ from parts import FIELDS, given, key_of, marks, never_ahead, numbers, partitione
 
 import burler
 from burler.errors import PartialError
-from burler.runtime.run import run as run_into
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, runtime_run
 
 WAIT = 20.0  # seconds after which a test has failed
 ABCDEFGH = "abcdefgh"
@@ -167,7 +166,7 @@ def test_a_bad_row_in_a_thread_whose_function_blocks_ends_that_partition_alone()
 
 def test_rows_of_a_thread_whose_function_blocks_come_out():
     """With a STATE that the strategy asks for. They are enough to outweigh its line, or it would be put off."""
-    sink, came = MemorySink(), []
+    sink, came = memory_sink.MemorySink(), []
 
     def rows(partition):
         yield from (row(partition["account"], number) for number in range(10))
@@ -181,7 +180,7 @@ def test_rows_of_a_thread_whose_function_blocks_come_out():
         yield row(partition["account"], 10)
 
     tap = partitioned("abc", rows, workers=3, bookmark_strategy="every_seconds(0.01)")
-    run_into(tap, {"page_max_age_seconds": 0.02}, sink)
+    runtime_run.run(tap, {"page_max_age_seconds": 0.02}, sink)
     assert sorted(came) == list("abc")
 
 

@@ -12,11 +12,9 @@ from parts import FIELDS, given, marks, never_ahead, row
 
 import burler
 from burler.errors import StorageError
-from burler.runtime.run import run as run_into
-from burler.runtime.signals import Stopper
 from burler.singer.messages import Message, Records
-from burler.sinks.memory import MemorySink
 from burler.testing import FakeClock, run_tap
+from support.internals import memory_sink, runtime_run, signals
 
 WAIT = 20.0
 
@@ -170,7 +168,7 @@ def test_the_state_names_a_stream_that_is_not_at_its_end():
     assert "currently_syncing" not in run.states[-1]
 
 
-class Failing(MemorySink):
+class Failing(memory_sink.MemorySink):
     """Fails at the fifth page of rows."""
 
     pages = 0
@@ -193,7 +191,7 @@ def test_an_error_of_the_sink_in_any_thread_ends_the_run(workers: int):
     sink = Failing()
     begun = time.monotonic()
     with pytest.raises(StorageError, match="the disk is full"):
-        run_into(streams(6, rows), {"workers": workers, "page_max_rows": 5}, sink)
+        runtime_run.run(streams(6, rows), {"workers": workers, "page_max_rows": 5}, sink)
     assert time.monotonic() - begun < WAIT
     assert sink.closed
 
@@ -212,7 +210,7 @@ def test_a_limit_takes_streams_one_after_the_other():
 
 def test_a_stream_that_is_left_behind_is_told_with_all_of_its_time(caplog: pytest.LogCaptureFixture):
     """Its function blocks in a thread while the run is to end; a STATE came a moment before that."""
-    clock, stopper, blocked, hold = FakeClock(), Stopper(), threading.Event(), threading.Event()
+    clock, stopper, blocked, hold = FakeClock(), signals.Stopper(), threading.Event(), threading.Event()
     tap = burler.tap("tap-t")
 
     @tap.sync("main", key_properties="id", schema=FIELDS)

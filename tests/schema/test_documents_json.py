@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from burler.errors import DeclarationError
-from burler.schema.documents_json import load_json
+from support.internals import documents_json
 
 
 def test_any_value_with_or_without_a_byte_order_mark():
-    assert load_json(b'\xef\xbb\xbf{"streams": []}', named="it") == {"streams": []}
-    assert load_json(b"5", named="it") == 5
+    assert documents_json.load_json(b'\xef\xbb\xbf{"streams": []}', named="it") == {"streams": []}
+    assert documents_json.load_json(b"5", named="it") == 5
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_any_value_with_or_without_a_byte_order_mark():
 )
 def test_what_is_no_json(text, words):
     with pytest.raises(DeclarationError, match=words):
-        load_json(text, named="it")
+        documents_json.load_json(text, named="it")

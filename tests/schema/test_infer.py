@@ -18,11 +18,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from burler.errors import DataError, DeclarationError
-from burler.pipeline import times
-from burler.pipeline.shape import Shaper
-from burler.schema.infer import Inference, infer_schema, inferred
-from burler.schema.infer_formats import is_date_time
-from burler.schema.infer_read import read_documents
+from burler.schema import Inference, infer_schema, inferred
+from support.internals import infer_formats, infer_read, shape
+from support.internals import pipeline_times as times
 
 WHERE = "stream 'a' (tap.py:3)"
 
@@ -308,7 +306,7 @@ def same_moment(one, two):
 
 def assert_fits(records, schema):
     """Shaping takes every record, drops nothing and changes nothing; jsonschema agrees."""
-    shaper = Shaper("a", schema)
+    shaper = shape.Shaper("a", schema)
     buffer = bytearray()
     page = shaper.shape([dict(record) for record in records], buffer, b"", b"\n")
     assert page.error is None
@@ -391,7 +389,7 @@ def test_inferences_of_other_rules_are_not_merged():
 )
 @settings(max_examples=1000, deadline=None)
 def test_a_date_time_is_what_shaping_takes_for_one(text):
-    assert is_date_time(text) == (times.canonical_text(text) is not None)
+    assert infer_formats.is_date_time(text) == (times.canonical_text(text) is not None)
 
 
 # ---- samples -------------------------------------------------------------------------------------
@@ -433,7 +431,7 @@ def test_samples_in_files(tmp_path, content):
 
 
 def test_a_relative_path_counts_from_the_module_that_calls(tmp_path, monkeypatch):
-    (tmp_path / "tap_here.py").write_text("from burler.schema.infer import inferred\nsample = inferred('s.json')\n")
+    (tmp_path / "tap_here.py").write_text("from burler.schema import inferred\nsample = inferred('s.json')\n")
     (tmp_path / "s.json").write_text('{"id": 1}')
     monkeypatch.syspath_prepend(tmp_path)
     import tap_here
@@ -533,7 +531,7 @@ def test_documents_come_out_as_they_went_in_whatever_the_blocks(records, form, s
     }[form]
     assume(form != "documents" or records[0])  # the first line decides: "{}" is a document of one line
     data = gzip.compress(text.encode()) if zipped else text.encode()
-    batches = list(read_documents(Dribble(data, size)))
+    batches = list(infer_read.read_documents(Dribble(data, size)))
     values = [value for batch in batches for value in batch.values]
     assert json.loads(json.dumps(values, default=float)) == records  # numbers may come as Decimals
     lines = [line for batch in batches for line in batch.lines]

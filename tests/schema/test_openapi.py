@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import burler
 from burler.errors import DeclarationError, MissingExtra
-from burler.schema import documents
-from burler.schema.openapi_source import openapi
+from burler.schema import openapi
 from burler.testing import run_tap
+from support.internals import documents
 
 WHERE = "stream 'a' (tap.py:3)"
 DATA = Path(__file__).parent / "openapi"
@@ -571,9 +571,7 @@ def test_a_function_of_the_config_that_fails():
 
 
 def test_a_relative_path_counts_from_the_module_that_calls(tmp_path, monkeypatch):
-    (tmp_path / "tap_there.py").write_text(
-        "from burler.schema.openapi_source import openapi\nsource = openapi('a.json', 'Thing')\n"
-    )
+    (tmp_path / "tap_there.py").write_text("from burler.schema import openapi\nsource = openapi('a.json', 'Thing')\n")
     (tmp_path / "a.json").write_text(json.dumps(document(Thing=OTHER)))
     monkeypatch.syspath_prepend(tmp_path)
     import tap_there

@@ -18,8 +18,9 @@ import pytest
 
 import burler
 from burler.errors import DeclarationError
-from burler.schema import documents, resolve_refs
+from burler.schema import resolve_refs
 from burler.testing import run_tap
+from support.internals import documents, ref_lookup
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}
@@ -113,9 +114,7 @@ def test_a_file_is_read_once_however_it_is_spelled(folder, monkeypatch):
     names = ["b.json", "./b.json", "sub/../b.json", "%62.json", (root / "b.json").as_uri(), "link.json"]
     folder({"a.json": props({str(i): {"$ref": f"{name}#/$defs/t"} for i, name in enumerate(names)})})
     read = []
-    monkeypatch.setattr(
-        "burler.schema.ref_lookup.read_file", lambda path, **more: read.append(path) or json.loads(path.read_text())
-    )
+    monkeypatch.setattr(ref_lookup, "read_file", lambda path, **more: read.append(path) or json.loads(path.read_text()))
     assert load(root / "a.json") == props({str(i): TEXT for i in range(len(names))})
     assert len(read) == 1
 

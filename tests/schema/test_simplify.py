@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from burler.schema.simplify import as_object, simplify
+from support.internals import simplify
 
 # 1 is nowhere in an enum: jsonschema takes it for true.
 LEAVES = st.sampled_from(
@@ -50,11 +50,11 @@ VALUES = st.recursive(
 @settings(max_examples=500, deadline=None)
 def test_the_same_values_are_valid(schema, values):
     before = copy.deepcopy(schema)
-    simple = simplify(schema)
+    simple = simplify.simplify(schema)
     assert schema == before
     for value in values:
         assert jsonschema.Draft4Validator(simple).is_valid(value) == jsonschema.Draft4Validator(schema).is_valid(value)
-    assert simplify(simple) == simple
+    assert simplify.simplify(simple) == simple
 
 
 MORE_LEAVES = st.one_of(
@@ -94,7 +94,7 @@ NOT_ALONE = st.recursive(
 @settings(max_examples=2000, deadline=None)
 def test_no_value_is_lost(schema, values):
     """Where branches are counted (oneOf) or turned round (not), a part that takes more makes the whole take less."""
-    simple = jsonschema.Draft4Validator(simplify(schema))
+    simple = jsonschema.Draft4Validator(simplify.simplify(schema))
     for value in values:
         assert simple.is_valid(value) or not jsonschema.Draft4Validator(schema).is_valid(value)
 
@@ -125,7 +125,7 @@ def test_no_value_is_lost(schema, values):
     ],
 )
 def test_what_can_not_be_said_shorter(schema):
-    assert simplify(schema) == schema
+    assert simplify.simplify(schema) == schema
 
 
 @pytest.mark.parametrize(
@@ -174,18 +174,18 @@ def test_what_can_not_be_said_shorter(schema):
     ],
 )
 def test_what_is_made(given, made):
-    assert simplify(given) == made
+    assert simplify.simplify(given) == made
 
 
 def test_what_is_no_object_of_records():
     for schema in ({}, True, {"type": "string"}, {"type": "object"}, {"type": "object", "properties": {}}):
-        assert as_object(schema) is None
-    assert as_object({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "string"}]}) is None
+        assert simplify.as_object(schema) is None
+    assert simplify.as_object({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "string"}]}) is None
 
 
 def test_fields_of_parts_that_could_not_be_merged_are_named():
     a, b = {"properties": {"a": {"type": "string"}}}, {"properties": {"b": {"type": "integer"}}, "not": {}}
-    assert as_object({"allOf": [a, b]}) == {
+    assert simplify.as_object({"allOf": [a, b]}) == {
         "type": "object",
         "allOf": [a, b],
         "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
@@ -203,7 +203,7 @@ OBJECTS = st.builds(
 @settings(max_examples=500, deadline=None)
 def test_a_union_at_the_top_takes_what_its_branches_take(branches, value):
     union = {"anyOf": branches}
-    made = as_object(simplify(union))
+    made = simplify.as_object(simplify.simplify(union))
     assert made is not None and made["type"] == "object"
     # A field that a branch does not know is no part of its rows (shaping drops it).
     known = {"anyOf": [{**branch, "additionalProperties": False} for branch in branches]}

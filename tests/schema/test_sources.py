@@ -12,7 +12,7 @@ import burler.schema
 MODULE = """\
 import functools
 import burler, burler.schema
-from burler.schema.sources import json_file as direct
+from burler.schema import json_file as direct
 def wrapped(path):
     return burler.json_file(path)
 class Held:

@@ -21,7 +21,7 @@ import pytest
 
 import burler
 from burler.errors import DeclarationError
-from burler.schema.typed_source import is_typed, typed
+from burler.schema import is_typed, typed
 from burler.testing import run_tap
 
 WHERE = "stream 'a' (tap.py:3)"

@@ -9,7 +9,7 @@ import pytest
 
 import burler
 from burler.errors import DeclarationError
-from burler.schema.type_names import check_types
+from burler.schema import check_types
 
 DATA = Path(__file__).parent / "data" / "wsdl"
 HEAD = (

@@ -12,10 +12,10 @@ import pytest
 
 import burler
 from burler.errors import CatalogError
-from burler.runtime.run import discover
-from burler.singer import metadata as md
 from burler.singer.catalog import catalog_from_wire
 from burler.testing import run_tap
+from support.internals import metadata as md
+from support.internals import runtime_run
 
 ROW = {
     "id": 1,
@@ -309,7 +309,7 @@ def singer_python(code: str, value: object) -> object:
 
 
 def test_singer_python_reads_our_catalog(tap):
-    ours = discover(tap, {}).to_wire()
+    ours = runtime_run.discover(tap, {}).to_wire()
     assert singer_python("[s.is_selected() for s in singer.catalog.Catalog.from_dict(a).streams]", ours) == [None, None]
     for stream in ours["streams"]:
         stream["metadata"][0]["metadata"]["selected"] = True

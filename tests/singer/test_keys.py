@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from burler.declare.spec import StreamSpec
 from burler.errors import DeclarationError
-from burler.singer.keys import ALIASES, KEYS, check_key, wire_key
-from burler.singer.metadata import Breadcrumb
+from burler.singer import Breadcrumb, check_key
+from support.internals import declare_spec, singer_keys
 
 # Singer's discovery page: key -> whether a tap discovers it.
 DOCUMENTED = {
@@ -42,11 +41,11 @@ def refused(key, value, level=0):
 
 
 def test_every_documented_key_is_known():
-    assert {name: KEYS[name].publishable for name in DOCUMENTED} == DOCUMENTED
-    for known in KEYS.values():
+    assert {name: singer_keys.KEYS[name].publishable for name in DOCUMENTED} == DOCUMENTED
+    for known in singer_keys.KEYS.values():
         assert known.about.endswith(".")
-        assert known.publishable or known.option or KEYS[known.instead].publishable
-    assert set(ALIASES.values()) <= set(KEYS)
+        assert known.publishable or known.option or singer_keys.KEYS[known.instead].publishable
+    assert set(singer_keys.ALIASES.values()) <= set(singer_keys.KEYS)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,7 @@ def test_what_only_the_user_writes_and_an_author_says_with_an_option(key):
     option = key.replace("-", "_")
     assert f"'{key}' is the user's to write, in a catalog. Give the stream the option {option}=." in refused(key, 5)
     assert f"metadata key '{key}' is the user's" in refused(option, 5)
-    assert option in StreamSpec.__dataclass_fields__
+    assert option in declare_spec.StreamSpec.__dataclass_fields__
 
 
 @pytest.mark.parametrize(
@@ -109,10 +108,10 @@ def test_what_only_the_user_writes_and_an_author_says_with_an_option(key):
 )
 def test_values_of_the_keys_of_tail(key, good, bad):
     for value in good:
-        assert KEYS[key].read(value) == float(value)
+        assert singer_keys.KEYS[key].read(value) == float(value)
     for value in bad:
         with pytest.raises(ValueError, match=r"^a (whole )?number above 0"):
-            KEYS[key].read(value)
+            singer_keys.KEYS[key].read(value)
 
 
 @pytest.mark.parametrize(
@@ -162,8 +161,8 @@ def test_the_value_is_a_copy():
 
 
 def test_wire_names():
-    assert wire_key("tap-crm.own_key") == "tap-crm.own_key"
-    assert wire_key("selected_by_default") == "selected-by-default"
+    assert singer_keys.wire_key("tap-crm.own_key") == "tap-crm.own_key"
+    assert singer_keys.wire_key("selected_by_default") == "selected-by-default"
 
 
 def test_breadcrumbs_in_errors():

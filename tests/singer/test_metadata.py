@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import burler
-from burler.singer import metadata as md
 from burler.testing import run_tap
+from support.internals import metadata as md
 
 SCHEMA = {
     "type": "object",

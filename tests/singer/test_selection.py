@@ -10,10 +10,10 @@ import pytest
 
 import burler
 from burler.errors import CatalogError
-from burler.singer import metadata as md
-from burler.singer import select
-from burler.singer import selection as sel
 from burler.testing import run_tap
+from support.internals import metadata as md
+from support.internals import selection as sel
+from support.internals import singer_select as select
 
 NODE = {"type": "string"}
 SCHEMA = {

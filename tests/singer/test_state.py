@@ -8,8 +8,8 @@ import pytest
 
 import burler
 from burler.errors import StateError
-from burler.singer import state as st
 from burler.testing import run_tap
+from support.internals import singer_state as st
 
 STATE = {"bookmarks": {"a": {"at": "2024-01-01T00:00:00Z", "odd": [1, {"x": None}]}}, "extra": {"kept": True}}
 BOM = b"\xef\xbb\xbf"

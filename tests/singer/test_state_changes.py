@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as hyp
 
 from burler.errors import StateError
-from burler.singer import state as st
+from support.internals import singer_state as st
 
 
 def wire(value: object) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 
 from burler.errors import OutputClosed, StorageError
 from burler.singer.messages import ActivateVersion, Records, Schema, State
-from burler.sinks.stdout import LineWriter, StdoutSink
+from support.internals import stdout_sink
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_all_of_it_arrives_in_order(pipe: tuple[int, int]):
     read, write = pipe
     got = bytearray()
     thread = drain(read, got)
-    writer = LineWriter(write)
+    writer = stdout_sink.LineWriter(write)
     lines = [b"%d %s\n" % (i, b"x" * (i * 37 % 200_000)) for i in range(200)]
     for line in lines:
         writer.write(line)
@@ -58,7 +58,7 @@ def test_all_of_it_arrives_in_order(pipe: tuple[int, int]):
 def test_rows_wait_until_flushed_and_schema_and_state_flush(pipe: tuple[int, int]):
     read, write = pipe
     os.set_blocking(read, False)
-    sink = StdoutSink(LineWriter(write))
+    sink = stdout_sink.StdoutSink(stdout_sink.LineWriter(write))
     sink.write(Schema("s", {}, ()))
     assert os.read(read, 1000).startswith(b'{"type":"SCHEMA"')
     sink.write(page(b"one\n"))
@@ -78,7 +78,7 @@ def test_rows_wait_until_flushed_and_schema_and_state_flush(pipe: tuple[int, int
 def test_the_state_file_comes_after_the_rows_and_before_the_line(pipe: tuple[int, int]):
     read, write = pipe
     seen: list[bytes] = []
-    sink = StdoutSink(LineWriter(write), lambda value: seen.append(os.read(read, 1000)))
+    sink = stdout_sink.StdoutSink(stdout_sink.LineWriter(write), lambda value: seen.append(os.read(read, 1000)))
     sink.write(page(b"one\n"))
     sink.write(State({"x": 1}))
     assert seen == [b"one\n"]
@@ -87,7 +87,7 @@ def test_the_state_file_comes_after_the_rows_and_before_the_line(pipe: tuple[int
 
 def test_the_buffer_may_be_used_again_at_once(pipe: tuple[int, int]):
     read, write = pipe
-    writer = LineWriter(write)
+    writer = stdout_sink.LineWriter(write)
     lines = bytearray(b"one\n")
     writer.write(lines)
     lines[:] = b"two\n"
@@ -108,7 +108,7 @@ def test_a_reader_that_goes_away_in_the_middle(pipe: tuple[int, int], taken: int
 
     thread = threading.Thread(target=leave)
     thread.start()
-    writer = LineWriter(write)
+    writer = stdout_sink.LineWriter(write)
     for _ in range(2):  # the second is what close() tries at the end
         with pytest.raises(OutputClosed):
             writer.write(b"x" * 999_999 + b"\n")
@@ -122,7 +122,7 @@ def test_a_pipe_that_does_not_block(pipe: tuple[int, int]):
     got = bytearray()
     text = b"".join(b"%07d\n" % i for i in range(100_000))
     thread = drain(read, got, pause=0.001)
-    writer = LineWriter(write)
+    writer = stdout_sink.LineWriter(write)
     writer.write(text)
     writer.flush()
     os.close(write)
@@ -136,7 +136,7 @@ def test_a_write_without_progress_shows(pipe: tuple[int, int], blocking: bool):
     read, write = pipe
     os.set_blocking(write, blocking)
     size = fcntl.fcntl(write, fcntl.F_GETPIPE_SZ)
-    writer = LineWriter(write)
+    writer = stdout_sink.LineWriter(write)
 
     def work() -> None:
         writer.write(b"x" * (size + 300_000))
@@ -159,7 +159,7 @@ def test_a_write_without_progress_shows(pipe: tuple[int, int], blocking: bool):
 def test_a_full_disk():
     fd = os.open("/dev/full", os.O_WRONLY)
     try:
-        writer = LineWriter(fd)
+        writer = stdout_sink.LineWriter(fd)
         writer.write(b"x\n")
         for _ in range(2):
             with pytest.raises(StorageError, match="stdout can't be written: No space left"):
@@ -171,7 +171,7 @@ def test_a_full_disk():
 def test_a_closed_descriptor(pipe: tuple[int, int]):
     _read, write = pipe
     os.close(write)
-    writer = LineWriter(write)
+    writer = stdout_sink.LineWriter(write)
     writer.write(b"x\n")
     with pytest.raises(StorageError, match="Bad file descriptor"):
         writer.flush()

@@ -14,15 +14,10 @@ from typing import Any
 import pytest
 
 import burler
-from burler.batch_config import BatchConfig, BatchStorage
 from burler.errors import StorageError, UsageError
-from burler.runtime.run import run
-from burler.settings import Settings
 from burler.singer.messages import Records, Schema, State
-from burler.sinks.base import form_for
-from burler.sinks.memory import MemorySink
-from burler.sinks.open import open_sink
-from burler.sinks.stdout import LineWriter, StdoutSink
+from support import internals
+from support.internals import batch_config, memory_sink, runtime_run, sinks_base, sinks_open, stdout_sink
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
@@ -34,33 +29,37 @@ def make(fn: Any) -> burler.Tap:
     return tap
 
 
-def stdout() -> StdoutSink:
-    return StdoutSink(LineWriter(os.open(os.devnull, os.O_WRONLY)))
+def stdout() -> stdout_sink.StdoutSink:
+    return stdout_sink.StdoutSink(stdout_sink.LineWriter(os.open(os.devnull, os.O_WRONLY)))
 
 
 @pytest.mark.parametrize("text", ["", "stdoutt", "lake", "lake:", "kafka:x", "lake;x"])
 def test_unknown_sinks(text: str):
     with pytest.raises(UsageError, match="Known: stdout, lake:URL"):
-        open_sink(text, stdout(), tap_id="t", settings=Settings())
+        sinks_open.open_sink(text, stdout(), tap_id="t", settings=internals.settings.Settings())
 
 
 def test_stdout_is_the_sink_given():
     sink = stdout()
-    assert open_sink("stdout", sink, tap_id="t", settings=Settings(batch=False)) is sink
+    assert sinks_open.open_sink("stdout", sink, tap_id="t", settings=internals.settings.Settings(batch=False)) is sink
 
 
 @pytest.mark.parametrize(("said", "form"), [(None, "messages"), (True, "rows"), (False, "messages")])
 def test_a_streams_metadata_may_ask_for_files_where_no_setting_does(tmp_path, said: bool | None, form: str):
-    settings = Settings(batch_config=BatchConfig(storage=BatchStorage(root=str(tmp_path))), batch=None)
+    settings = internals.settings.Settings(
+        batch_config=batch_config.BatchConfig(storage=batch_config.BatchStorage(root=str(tmp_path))), batch=None
+    )
     off = dataclasses.replace(settings, batch_config=None)
-    assert form_for(open_sink("stdout", stdout(), tap_id="t", settings=settings), "s", said) == (
+    assert sinks_base.form_for(sinks_open.open_sink("stdout", stdout(), tap_id="t", settings=settings), "s", said) == (
         "rows" if said is None else form
     )
     with contextlib.chdir(tmp_path):
-        assert form_for(open_sink("stdout", stdout(), tap_id="t", settings=off), "s", said) == form
+        assert (
+            sinks_base.form_for(sinks_open.open_sink("stdout", stdout(), tap_id="t", settings=off), "s", said) == form
+        )
 
 
-class States(MemorySink):
+class States(memory_sink.MemorySink):
     """Notes with each STATE how many rows the lake's published files hold."""
 
     def __init__(self, lake: Path) -> None:
@@ -86,9 +85,9 @@ def rows_of(lake: Path) -> list[int]:
 
 def test_a_lake_lets_a_state_go_once_its_rows_are_committed(tmp_path: Path):
     states = States(tmp_path / "lake")
-    settings = Settings(max_file_records=25)
-    sink = open_sink(f"lake:{tmp_path / 'lake'}", states, tap_id="tap-t", settings=settings)  # type: ignore[arg-type]
-    result = run(make(lambda: ({"id": i} for i in range(100))), {"page_max_rows": 5}, sink)
+    settings = internals.settings.Settings(max_file_records=25)
+    sink = sinks_open.open_sink(f"lake:{tmp_path / 'lake'}", states, tap_id="tap-t", settings=settings)  # type: ignore[arg-type]
+    result = runtime_run.run(make(lambda: ({"id": i} for i in range(100))), {"page_max_rows": 5}, sink)
     assert result.exit_code == 0
     assert rows_of(tmp_path / "lake") == list(range(100))
     marks = [m["value"]["bookmarks"]["rows"]["id"] for m in states.messages]
@@ -104,8 +103,10 @@ def test_a_lake_keeps_what_a_broken_stream_gave(tmp_path: Path):
         raise RuntimeError("boom")
 
     states = States(tmp_path / "lake")
-    sink = open_sink(f"lake:{tmp_path / 'lake'}", states, tap_id="tap-t", settings=Settings())  # type: ignore[arg-type]
-    assert run(make(rows), {}, sink).exit_code == 1
+    sink = sinks_open.open_sink(
+        f"lake:{tmp_path / 'lake'}", states, tap_id="tap-t", settings=internals.settings.Settings()
+    )  # type: ignore[arg-type]
+    assert runtime_run.run(make(rows), {}, sink).exit_code == 1
     assert rows_of(tmp_path / "lake") == list(range(15))
     assert states.messages[-1]["value"]["bookmarks"]["rows"]["id"] == 14
 
@@ -115,15 +116,17 @@ def test_a_lake_that_breaks_lets_no_state_go(tmp_path: Path):
     lake.mkdir()
     (lake / "raw").write_text("in the way")
     states = States(lake)
-    sink = open_sink(f"lake:{lake}", states, tap_id="tap-t", settings=Settings())  # type: ignore[arg-type]
+    sink = sinks_open.open_sink(f"lake:{lake}", states, tap_id="tap-t", settings=internals.settings.Settings())  # type: ignore[arg-type]
     with pytest.raises((StorageError, UsageError)):
-        run(make(lambda: [{"id": 1}]), {}, sink)
+        runtime_run.run(make(lambda: [{"id": 1}]), {}, sink)
     assert states.messages == []
 
 
 def test_a_run_that_breaks_elsewhere_commits_nothing_more(tmp_path: Path):
     states = States(tmp_path / "lake")
-    sink = open_sink(f"lake:{tmp_path / 'lake'}", states, tap_id="tap-t", settings=Settings())  # type: ignore[arg-type]
+    sink = sinks_open.open_sink(
+        f"lake:{tmp_path / 'lake'}", states, tap_id="tap-t", settings=internals.settings.Settings()
+    )  # type: ignore[arg-type]
     sink.write(Schema("rows", FIELDS, ()))
     sink.write(Records("rows", b'{"type":"RECORD","stream":"rows","record":{"id":1}}\n', 1, dt.datetime.now(dt.UTC)))
     sink.write(State({"x": 1}))
@@ -134,7 +137,7 @@ def test_a_run_that_breaks_elsewhere_commits_nothing_more(tmp_path: Path):
 
 
 def test_memory_keeps_a_copy_of_each_message():
-    sink = MemorySink()
+    sink = memory_sink.MemorySink()
     value = {"x": [1]}
     sink.write(State(value))
     value["x"].append(2)

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from burler.singer import merge_states
 from burler.singer.messages import Schema, State
-from burler.sinks.memory import MemorySink
-from burler.sinks.touched import TouchedStates
+from support.internals import memory_sink, touched_sink
 
 
 def written(*states: dict[str, Any], before: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """What is printed for whole states."""
-    sink = MemorySink()
-    touched = TouchedStates(sink, before)
+    sink = memory_sink.MemorySink()
+    touched = touched_sink.TouchedStates(sink, before)
     for state in states:
         touched.write(State(copy.deepcopy(state)))
     return [message["value"] for message in sink.messages]
@@ -70,7 +69,7 @@ def test_values_that_python_takes_for_equal_are_not():
 def test_other_messages_go_through_and_so_does_all_else():
     calls: list[Any] = []
 
-    class Sink(MemorySink):
+    class Sink(memory_sink.MemorySink):
         def flush(self) -> None:
             calls.append("flush")
 
@@ -78,7 +77,7 @@ def test_other_messages_go_through_and_so_does_all_else():
             calls.append("tick")
 
     sink = Sink()
-    touched = TouchedStates(sink)
+    touched = touched_sink.TouchedStates(sink)
     touched.tell_states(calls.append)
     schema = Schema("a", {"type": "object"}, ())
     touched.write(schema)
@@ -93,8 +92,8 @@ def test_other_messages_go_through_and_so_does_all_else():
 
 
 def test_a_state_is_changed_neither_by_what_is_printed_nor_afterwards():
-    sink = MemorySink()
-    touched = TouchedStates(sink)
+    sink = memory_sink.MemorySink()
+    touched = touched_sink.TouchedStates(sink)
     state = {"bookmarks": {"a": {"id": 1, "stream_state": {"page": [1]}}}}
     touched.write(State(copy.deepcopy(state)))
     other = copy.deepcopy(state)

@@ -13,9 +13,8 @@ import burler
 import burler.http
 import burler.soap
 from burler.errors import HttpError, PagingError, SoapError
-from burler.soap.reading import Reader
 from burler.testing import run_tap
-from burler.words import counted
+from support.internals import soap_reading, words
 
 XS = (
     'xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified"'
@@ -117,7 +116,7 @@ def test_rows_that_are_null_count_as_rows_of_their_page(service, until, pages, e
     found = soap.pages("List", rows="Row", page_param="Page", until=until, page_size=2)
     assert [row["Id"] for page in found for row in page] == expected
     nulls = sum(not one for page in pages for one in page)
-    assert f"SOAP operation 'List': {counted(nulls, 'row')} left out, null or empty" in caplog.text
+    assert f"SOAP operation 'List': {words.counted(nulls, 'row')} left out, null or empty" in caplog.text
 
 
 def test_null_rows_of_one_call_are_said_too(service, caplog):
@@ -216,7 +215,9 @@ def in_xsd(tmp_path, inside, text):
     (tmp_path / "a.xsd").write_text(f"<xs:schema {XS}>{inside}</xs:schema>")
     source = burler.wsdl(filepath=tmp_path / "a.xsd", element="Row")
     types = source.read(where="x", config={})[0].types
-    return Reader(types).record(types.get_type("{urn:t}Row"))(etree.fromstring(f'<Row xmlns="urn:t">{text}</Row>'))
+    return soap_reading.Reader(types).record(types.get_type("{urn:t}Row"))(
+        etree.fromstring(f'<Row xmlns="urn:t">{text}</Row>')
+    )
 
 
 ADDRESS = """<xs:complexType name="Address"><xs:sequence><xs:element name="City" type="xs:string" minOccurs="0"/>

@@ -88,7 +88,7 @@ def test_the_page_has_every_option():
     import dataclasses
     import inspect
 
-    from burler.schema.wsdl_source import WsdlSource
+    from burler.schema import WsdlSource
 
     for name in inspect.signature(burler.wsdl).parameters:
         assert f"`{name}`" in PAGE, name

@@ -15,8 +15,8 @@ from soapserver import DATA
 
 import burler
 import burler.soap
-from burler.soap.reading import Reader
 from burler.testing import run_tap
+from support.internals import soap_reading
 
 NAMES = (
     'xmlns="urn:crm:types" xmlns:c="urn:crm:types" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
@@ -74,7 +74,7 @@ def read(crm):
 
     def value(name, text, zone=None):
         kind = crm.types.get_type(f"{{urn:crm:types}}{name}")
-        return Reader(crm.types, zone).value(kind)(etree.fromstring(text))
+        return soap_reading.Reader(crm.types, zone).value(kind)(etree.fromstring(text))
 
     return value
 
@@ -272,7 +272,7 @@ def test_rounds_of_a_sequence_and_names_that_come_again(tmp_path):
     types = burler.wsdl(filepath=tmp_path / "a.xsd").read(where="x", config={})[0].types
 
     def read(name, text):
-        return Reader(types).value(types.get_type(f"{{urn:t}}{name}"))(etree.fromstring(text))
+        return soap_reading.Reader(types).value(types.get_type(f"{{urn:t}}{name}"))(etree.fromstring(text))
 
     assert read("Pairs", "<p><k>a</k><v>1</v><k>b</k><k>c</k><v>3</v></p>") == {
         "_value_1": [{"k": "a", "v": 1}, {"k": "b"}, {"k": "c", "v": 3}]
@@ -324,7 +324,7 @@ def made(tree):
 def test_whatever_a_service_sends_is_a_row_or_none(crm, tree):
     """No shape of an answer breaks the reader: what does not fit, the shape stage says with the field's name."""
     kind = crm.types.get_type("{urn:crm:types}Contact")
-    row = Reader(crm.types).value(kind)(made(tree))
+    row = soap_reading.Reader(crm.types).value(kind)(made(tree))
     assert row is None or set(CONTACT_NAMES) <= set(row)
 
 

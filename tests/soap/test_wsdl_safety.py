@@ -12,8 +12,8 @@ import pytest
 
 import burler
 from burler.errors import DeclarationError
-from burler.schema import wsdl_documents
 from burler.testing import canary
+from support.internals import wsdl_documents
 
 XSD = (
     '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" xmlns:t="urn:t" '

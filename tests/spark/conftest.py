@@ -15,12 +15,10 @@ from typing import Any
 import pytest
 
 from burler.errors import BurlerError
-from burler.lake import layout
-from burler.lake.canonical import schema_hash, schema_line
-from burler.lake.manifests import document as manifest_doc
-from burler.lake.measure import measure
-from burler.lake.store import open_store
+from burler.lake import open_store
 from burler.singer.messages import Schema
+from support.internals import canonical, lake_measure, layout
+from support.internals import manifest_document as manifest_doc
 
 START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 ID_NAME = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}}}
@@ -52,7 +50,7 @@ class Lake:
         self._times += 1
         moment = time or START + dt.timedelta(minutes=self._times)
         stamp = moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        first = schema_line(Schema(stream, schema, keys, bookmarks))
+        first = canonical.schema_line(Schema(stream, schema, keys, bookmarks))
         lines = [first]
         for row in rows:
             record = row if isinstance(row, bytes) else json.dumps(row).encode()
@@ -84,12 +82,12 @@ class Lake:
     def register(self, stream: str, schema: dict[str, Any], keys: tuple[str, ...] = ("id",)) -> None:
         """A schema version without data."""
         document = self.manifest(stream)
-        manifest_doc.add_schema(document, schema_line(Schema(stream, schema, keys)))
+        manifest_doc.add_schema(document, canonical.schema_line(Schema(stream, schema, keys)))
         manifest_doc.add_commit(document, "registered")
         self.save(stream, document)
 
     def _add(self, stream: str, first: bytes, data: bytes, moment: dt.datetime, clean: bool | None) -> Path:
-        digest = schema_hash(first)
+        digest = canonical.schema_hash(first)
         folder = layout.stream_folder(self.tap_id, stream)
         number = 1
         while True:
@@ -100,7 +98,7 @@ class Lake:
             number += 1
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(data, 1))
-        _, stats = measure(open_store(str(self.root)), f"{folder}/{name}")
+        _, stats = lake_measure.measure(open_store(str(self.root)), f"{folder}/{name}")
         document = self.manifest(stream)
         manifest_doc.add_schema(document, first)
         sequence = manifest_doc.add_commit(document, f"commit-{self._times}")

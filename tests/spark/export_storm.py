@@ -32,7 +32,8 @@ KEYS = 1_000
 
 EXPORT = """
 import json, sys
-from burler.spark import export, export_options, session
+from burler.spark import export, session
+from support.internals import export_options
 
 export_options.SMALL_ROWS = int(sys.argv[3])
 spark = session(conf=json.loads(sys.argv[4]), master="local[2]") if export_options.SMALL_ROWS == 0 else None

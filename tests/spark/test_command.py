@@ -56,7 +56,8 @@ import contextlib
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions
 from burler import spark
-from burler.cli.main import main
+from support.internals import cli_main
+main = cli_main.main
 
 def export(session, *_arguments, **_options):
     with contextlib.suppress(AnalysisException):

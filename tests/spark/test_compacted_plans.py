@@ -16,11 +16,8 @@ from typing import Any
 
 import pytest
 
-from burler.lake import care, open_store, read_lines
-from burler.spark.export_options import ExportOptions
-from burler.spark.formats.base import TableState
-from burler.spark.lakefiles import LakeStream, load_stream
-from burler.spark.plan import Plan, decide
+from burler.lake import open_store, read_lines
+from support.internals import care, export_options, formats_base, lakefiles, spark_plan
 
 pytestmark = pytest.mark.usefixtures("packages")
 DAY = 86_400.0
@@ -31,21 +28,21 @@ class Table:
     """What stands in for a table: rows as (id, version), and the state that its publications leave."""
 
     rows: list[tuple[int, int | None]] = field(default_factory=list)
-    state: TableState = field(default_factory=TableState)
+    state: formats_base.TableState = field(default_factory=formats_base.TableState)
     kinds: list[str] = field(default_factory=list)
 
-    def export(self, lake: LakeStream) -> None:
-        plan = decide(lake, self.state, ExportOptions())
+    def export(self, lake: lakefiles.LakeStream) -> None:
+        plan = spark_plan.decide(lake, self.state, export_options.ExportOptions())
         self.kinds.append(plan.kind)
         if plan.kind == "skip":
             return
         self.rows = ([] if plan.kind == "rebuild" else self.rows) + rows_of(lake, plan)
         version = 0 if self.state.version is None else self.state.version + 1
         # Delta keeps the numbers of earlier publications that a later one does not write.
-        self.state = TableState(version, plan.schema, {**self.state.numbers, **plan.numbers})
+        self.state = formats_base.TableState(version, plan.schema, {**self.state.numbers, **plan.numbers})
 
 
-def rows_of(lake: LakeStream, plan: Plan) -> list[tuple[int, int | None]]:
+def rows_of(lake: lakefiles.LakeStream, plan: spark_plan.Plan) -> list[tuple[int, int | None]]:
     """The rows that a plan takes from its files, by the rule of 11.31."""
     found = []
     active = plan.active
@@ -65,7 +62,7 @@ def rows_of(lake: LakeStream, plan: Plan) -> list[tuple[int, int | None]]:
 
 
 def export(root: Any, table: Table) -> None:
-    table.export(load_stream(open_store(str(root)), "tap-x", "log"))
+    table.export(lakefiles.load_stream(open_store(str(root)), "tap-x", "log"))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -121,8 +118,8 @@ def test_what_was_taken_before_decides_what_is_read(lake: Any, taken: int, kind:
     if vacuum:
         care.vacuum(store, yes=True, now=lambda: time.time() + 8 * DAY)
 
-    stream = load_stream(store, "tap-x", "log")
-    plan = decide(stream, table.state, ExportOptions())
+    stream = lakefiles.load_stream(store, "tap-x", "log")
+    plan = spark_plan.decide(stream, table.state, export_options.ExportOptions())
     export(lake.root, table)
 
     assert sorted(row for row, _ in table.rows) == [0, 1, 2, 3, 4]

@@ -9,7 +9,8 @@ import importlib
 import pytest
 
 from burler.errors import ExportError, LakeError, UsageError
-from burler.spark import export, export_options, table
+from burler.spark import export, table
+from support.internals import export_options
 
 pytestmark = pytest.mark.usefixtures("packages")
 

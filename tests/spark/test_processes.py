@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from burler.errors import ExportError
-from burler.spark import export, export_options, table
-from burler.spark.formats import delta_log
+from burler.spark import export, table
+from support.internals import delta_log, export_options
 
 pytestmark = pytest.mark.usefixtures("packages")
 
@@ -25,7 +25,8 @@ QUICK = '{"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:Tie
 
 COUNT_ROWS = """
 import json, sys
-from burler.spark import export, export_options, session, table
+from burler.spark import export, session, table
+from support.internals import export_options
 
 export_options.SMALL_ROWS = 0
 spark = session(conf=json.loads(sys.argv[3]), master="local[1]")
@@ -37,8 +38,9 @@ print(json.dumps([results[0].rows_written, table(spark, results[0].table).count(
 KILLED_BEFORE_COMMIT = """
 import json, os, signal, sys
 import burler.spark.export
-from burler.spark import export_options, session
-from burler.spark.formats import delta_log
+from burler.spark import session
+from support.internals import export_options
+from support.internals import delta_log
 
 def commit(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from burler.errors import ExportError
-from burler.spark.types import arrow_schema, record_type, spark_schema
+from burler.spark import arrow_schema, record_type, spark_schema
 
 pytestmark = pytest.mark.usefixtures("packages")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from burler.errors import ExportError, UsageError
-from burler.spark.lakefiles import SchemaVersion
-from burler.spark.readoptions import ReadOptions
-from burler.spark.types import record_type
-from burler.spark.united import spell, unite_stream
+from burler.spark import record_type
+from support import internals
+from support.internals import lakefiles, readoptions
 
 INTEGER, NUMBER, TEXT, FLAG = ({"type": name} for name in ("integer", "number", "string", "boolean"))
 DECIMAL = {"type": "number", "multipleOf": 0.01}
@@ -22,16 +21,17 @@ ARRAY = {"type": "array", "items": INTEGER}
 
 def versions(*schemas, keys=()):
     return [
-        SchemaVersion(f"hash{at}", f"v{at}", {"properties": schema}, keys, ()) for at, schema in enumerate(schemas, 1)
+        lakefiles.SchemaVersion(f"hash{at}", f"v{at}", {"properties": schema}, keys, ())
+        for at, schema in enumerate(schemas, 1)
     ]
 
 
 def united(*schemas, **options):
-    return unite_stream("users", versions(*schemas), ReadOptions(**options))
+    return internals.united.unite_stream("users", versions(*schemas), readoptions.ReadOptions(**options))
 
 
 def columns(found):
-    return {name: spell(kind) for name, kind in found.record.fields}
+    return {name: internals.united.spell(kind) for name, kind in found.record.fields}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_conflict_inside_leaves_all_around_it_as_it_is():
 
 
 def test_new_fields_come_after_the_old_ones_dropped_ones_stay_and_keys_are_first():
-    found = unite_stream(
+    found = internals.united.unite_stream(
         "users", versions({"a": INTEGER, "b": TEXT}, {"c": FLAG, "a": NUMBER, "k": TEXT}, keys=("k", "c"))
     )
 
@@ -182,7 +182,7 @@ def test_references_are_followed_and_circles_are_refused():
     circle = {"properties": {"x": {"properties": {"y": {"$ref": "#"}}}}}
 
     def unite(schema):
-        return unite_stream("users", [SchemaVersion("h", "v1", schema, (), ())])
+        return internals.united.unite_stream("users", [lakefiles.SchemaVersion("h", "v1", schema, (), ())])
 
     assert columns(unite(pointed)) == {"x": "integer"}
     with pytest.raises(ExportError, match=r"stream 'users': its schema v1 is recursive"):
@@ -190,7 +190,7 @@ def test_references_are_followed_and_circles_are_refused():
     with pytest.raises(ExportError, match=r"stream 'users': .*no properties"):
         unite({"type": "object"})
     with pytest.raises(ExportError, match="knows no schema"):
-        unite_stream("users", [])
+        internals.united.unite_stream("users", [])
 
 
 @pytest.mark.parametrize(
@@ -200,4 +200,4 @@ def test_references_are_followed_and_circles_are_refused():
 )
 def test_options_that_are_none_are_refused(options):
     with pytest.raises(UsageError, match=next(iter(options))):
-        ReadOptions(**options)
+        readoptions.ReadOptions(**options)

@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 
-from burler.spec.check import check_messages
+from burler.spec import check_messages
 
 NOW = dt.datetime(2024, 6, 1, tzinfo=dt.UTC)
 FIELDS = {

@@ -5,8 +5,7 @@ import json
 import pytest
 from said import FIELDS, NOW, codes, day, finding, found, lines, row, schema, state
 
-from burler.spec.check import check_messages
-from burler.spec.limits import Limits
+from burler.spec import Limits, check_messages
 
 
 def whole(*rows, last=None):

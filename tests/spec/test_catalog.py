@@ -5,9 +5,8 @@ from copy import deepcopy
 import pytest
 from catalog_streams import TEXT, codes, contacts, of_field, one
 
-from burler.spec.catalog import check_catalog, check_schema_message
-from burler.spec.finding import Findings
-from burler.spec.table import RULES
+from burler.spec import RULES, Findings, check_catalog
+from support.internals import spec_catalog
 
 
 def test_a_good_catalog_gives_nothing_and_stays_as_it_is():
@@ -93,7 +92,7 @@ def of_message(**change):
     findings = Findings(RULES)
     schema = {"type": "object", "properties": {"id": {"type": "integer"}, "email": TEXT}}
     message = {"type": "SCHEMA", "stream": "contacts", "schema": schema, "key_properties": ["id"], **change}
-    check_schema_message(message, findings, place="line 12")
+    spec_catalog.check_schema_message(message, findings, place="line 12")
     assert all(finding.places == ("line 12",) for finding in findings)
     return [(finding.code, finding.stream, finding.path) for finding in findings]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burler.spec.catalog import check_catalog
+from burler.spec import check_catalog
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {

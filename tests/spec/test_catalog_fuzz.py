@@ -10,11 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from burler.errors import DeclarationError
-from burler.schema.documents_json import load_json
-from burler.spec.catalog import check_catalog, check_schema_message
-from burler.spec.finding import Findings
-from burler.spec.rules_catalog import CATALOG_RULES
-from burler.spec.table import RULES
+from burler.spec import RULES, Findings, check_catalog
+from support.internals import documents_json, rules_catalog, spec_catalog
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 VOCABULARY = """
@@ -34,7 +31,7 @@ VALUES = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
     max_leaves=12,
 )
-GOOD = [json.loads(text) for rule in CATALOG_RULES for text in (rule.breaks, rule.keeps)]
+GOOD = [json.loads(text) for rule in rules_catalog.CATALOG_RULES for text in (rule.breaks, rule.keeps)]
 
 
 def all_said(catalog):
@@ -52,7 +49,9 @@ def test_any_value_is_survived(value):
     all_said(value)
     all_said({"streams": value})
     all_said({"streams": [value, value]})
-    check_schema_message({"stream": value, "schema": value, "key_properties": value}, Findings(RULES), place="line 1")
+    spec_catalog.check_schema_message(
+        {"stream": value, "schema": value, "key_properties": value}, Findings(RULES), place="line 1"
+    )
 
 
 @QUICK
@@ -114,7 +113,7 @@ def test_many_references_cost_no_more_than_they_are():
 @example(b'"\\ud800"')
 def test_any_bytes_are_a_value_or_one_error(text):
     try:
-        value = load_json(text, named="the text")
+        value = documents_json.load_json(text, named="the text")
     except DeclarationError as error:
         assert "\n" not in str(error)
     else:

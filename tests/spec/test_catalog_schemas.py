@@ -5,7 +5,7 @@ import json
 import pytest
 from catalog_streams import TEXT, codes, contacts, of_field, one
 
-from burler.spec.catalog import check_catalog
+from burler.spec import check_catalog
 
 
 @pytest.mark.parametrize(

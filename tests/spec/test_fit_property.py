@@ -4,7 +4,7 @@ import jsonschema
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from burler.spec.fit import Fit
+from support.internals import spec_fit
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 NAMES = ["a", "b", "c.d"]
@@ -76,7 +76,7 @@ def reported(schema, rows, size):
     for start in range(0, len(rows), size):
         page = rows[start : start + size]
         found = []
-        fit = Fit(schema, lambda code, path, message, places, count: found.append((code, places, count)))  # noqa: B023
+        fit = spec_fit.Fit(schema, lambda code, path, message, places, count: found.append((code, places, count)))  # noqa: B023
         fit.page(page)
         assert all(count >= len(places) >= 1 for _code, places, count in found)
         told |= {start + place for code, places, _count in found if code != "R501" for place in places}

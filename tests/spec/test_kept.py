@@ -8,21 +8,15 @@ import pytest
 from said import codes, day, lines, row, schema, state
 
 from burler.errors import StorageError
-from burler.spec.finding import Findings
-from burler.spec.limits import Limits
-from burler.spec.messages import MessageCheck
-from burler.spec.resume import compare_stopped
-from burler.spec.rowlog import RowLog
-from burler.spec.statelog import StateLog
-from burler.spec.table import RULES
-from burler.spec.versions import Versions
+from burler.spec import RULES, Findings, Limits, MessageCheck
+from support.internals import rowlog, spec_resume, spec_versions, statelog
 
 # --- STATEs ---
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 50, 101, 257, 1000])
 def test_states_are_kept_from_the_first_to_the_last_evenly(count):
-    log = StateLog(Findings(RULES), Limits(), None)
+    log = statelog.StateLog(Findings(RULES), Limits(), None)
     for number in range(1, count + 1):
         log.take({"bookmarks": {"a": {"at": number}}}, 30, number, {"a": number})
     log.finish(whole=True, rows=count, record_bytes=10**9)
@@ -35,7 +29,7 @@ def test_states_are_kept_from_the_first_to_the_last_evenly(count):
 
 
 def test_states_of_one_value_at_several_places_are_gone_on_from():
-    log = StateLog(Findings(RULES), Limits(), None)
+    log = statelog.StateLog(Findings(RULES), Limits(), None)
     for line, rows in ((1, 1), (2, 2), (3, 3), (4, 3)):
         log.take({"bookmarks": {}}, 30, line, {"a": rows})
     log.finish(whole=True, rows=3, record_bytes=10**9)
@@ -49,7 +43,7 @@ def test_states_of_one_value_at_several_places_are_gone_on_from():
 def told(*, batched=False, held=None, was_whole=True, full_table=True):
     """Rows of version 5 that no ACTIVATE_VERSION follows."""
     findings = Findings(RULES)
-    versions = Versions("a", findings, resumed=held is not None, held=held, was_whole=was_whole)
+    versions = spec_versions.Versions("a", findings, resumed=held is not None, held=held, was_whole=was_whole)
     versions.batched = batched
     versions.rows(5, 3, 1)
     versions.finish(whole=True, full_table=full_table)
@@ -69,7 +63,7 @@ def test_rows_of_a_version_that_is_never_activated():
 
 
 def test_rows_that_are_written_after_some_were_read_stand_behind_them():
-    log = RowLog(4, least=1)
+    log = rowlog.RowLog(4, least=1)
     wanted = []
     for number in range(0, 40, 2):
         wanted += [number, number + 1]
@@ -98,7 +92,7 @@ def test_a_run_that_was_stopped_counts_once_it_is_past_the_first_one(last, past)
     first.finish(whole=False)
     again.finish(whole=False)
     found = Findings(RULES)
-    assert compare_stopped(first, first.states.kept[0], again, found) is past
+    assert spec_resume.compare_stopped(first, first.states.kept[0], again, found) is past
     assert [one.code for one in found] == (["B312"] if past else [])
     first.close()
     again.close()
@@ -112,8 +106,8 @@ def test_a_full_disk_is_told_with_the_cure(monkeypatch):
         def write(self, _data):
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("burler.spec.rowlog.tempfile.TemporaryFile", lambda **_given: Full())
-    log = RowLog(4, least=1)
+    monkeypatch.setattr(rowlog.tempfile, "TemporaryFile", lambda **_given: Full())
+    log = rowlog.RowLog(4, least=1)
     with pytest.raises(StorageError, match=r"No space left on device\. Name another folder by TMPDIR"):
         log.add(range(5), range(5))
 

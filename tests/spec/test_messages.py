@@ -7,11 +7,7 @@ import tracemalloc
 import pytest
 from said import codes, day, finding, found, lines, row, schema, state
 
-from burler.spec.check import check_messages
-from burler.spec.finding import Findings
-from burler.spec.limits import Limits
-from burler.spec.messages import MessageCheck
-from burler.spec.table import RULES
+from burler.spec import RULES, Findings, Limits, MessageCheck, check_messages
 
 PLAIN = schema(key=None)
 

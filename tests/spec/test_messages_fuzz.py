@@ -9,12 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from burler.spec.check import check_messages
-from burler.spec.finding import Findings
-from burler.spec.limits import Limits
-from burler.spec.messages import MessageCheck
-from burler.spec.table import RULES
-from burler.verify.facts import facts_of
+from burler.spec import RULES, Findings, Limits, MessageCheck, check_messages
+from support.internals import verify_facts
 
 QUICK = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 NOW = dt.datetime(2024, 6, 1, tzinfo=dt.UTC)
@@ -156,7 +152,7 @@ def test_any_bytes_are_survived(text, state, catalog, whole):
         for one in found:
             json.dumps(one.to_json(), ensure_ascii=False).encode()
     check, _findings = checked([text], whole=whole, state=state, log_all=True)
-    facts = facts_of(check, "sync", ended="", exit_code=None, seconds=1.0)
+    facts = verify_facts.facts_of(check, "sync", ended="", exit_code=None, seconds=1.0)
     json.dumps(dataclasses.asdict(facts), ensure_ascii=False).encode()
     for number in [one.number for one in check.states.chosen()]:
         check_messages(text, resumed={number: text}, now=lambda: NOW)

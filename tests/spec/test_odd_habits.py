@@ -3,10 +3,7 @@
 import pytest
 from said import FIELDS, codes, day, lines, row, schema, state
 
-from burler.spec.check import check_messages
-from burler.spec.finding import Findings
-from burler.spec.messages import MessageCheck
-from burler.spec.table import RULES
+from burler.spec import RULES, Findings, MessageCheck, check_messages
 
 TEXT = {"id": {"type": "integer"}, "u": {"type": "string"}}
 NUMBER = {"id": {"type": "integer"}, "u": {"type": "integer"}}

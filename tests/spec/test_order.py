@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burler.spec.order import FLIPS, OrderMap
+from support.internals import spec_order
 
 
 def slow(values):
@@ -25,7 +25,7 @@ def slow(values):
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.lists(st.integers(0, 30), max_size=6))
 def test_order_does_not_depend_on_pages(values, cuts):
-    order = OrderMap()
+    order = spec_order.OrderMap()
     places = sorted({min(cut, len(values)) for cut in cuts} | {0, len(values)})
     for start, end in pairwise(places):
         page = values[start:end]
@@ -34,7 +34,8 @@ def test_order_does_not_depend_on_pages(values, cuts):
     found = order.to_json("at")
     assert (found["direction"], found["flips"]) == (direction, len(flips))
     assert found["first_flips"] == [
-        {"place": f"line {10 * row}", "before": f"<{one}>", "value": f"<{other}>"} for row, one, other in flips[:FLIPS]
+        {"place": f"line {10 * row}", "before": f"<{one}>", "value": f"<{other}>"}
+        for row, one, other in flips[: spec_order.FLIPS]
     ]
     starts = [1, *(row for row, _one, _other in flips)]
     ends = [*(row - 1 for row, _one, _other in flips), len(values)]
@@ -42,9 +43,9 @@ def test_order_does_not_depend_on_pages(values, cuts):
 
 
 def test_a_thousand_turns_are_counted_and_some_kept():
-    order = OrderMap()
+    order = spec_order.OrderMap()
     values = [1, 2] * 1000
     order.add(values, range(1, 2001), values)
     found = order.to_json("at")
-    assert (found["flips"], len(found["first_flips"]), found["direction"]) == (1998, FLIPS, "none")
+    assert (found["flips"], len(found["first_flips"]), found["direction"]) == (1998, spec_order.FLIPS, "none")
     assert found["map"][-1] == [202, 2000, "none"]

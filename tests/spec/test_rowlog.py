@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from burler.spec.rowlog import RowLog, numbers_of
+from support.internals import rowlog
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 KEYS = st.one_of(
@@ -24,9 +24,9 @@ def as_text(key):
 
 
 def filled(pages, most):
-    log, line = RowLog(most, least=1), 0
+    log, line = rowlog.RowLog(most, least=1), 0
     for page in pages:
-        log.add(numbers_of(page), range(line + 1, line + 1 + len(page)), [float(line)] * len(page))
+        log.add(rowlog.numbers_of(page), range(line + 1, line + 1 + len(page)), [float(line)] * len(page))
         line += len(page)
     return log
 
@@ -64,19 +64,19 @@ def test_rows_that_another_run_lacks_are_found(pages, others, most, start):
 
 @pytest.mark.parametrize("beside", [1, "x", None, (1, 2)], ids=["number", "text", "null", "pair"])
 def test_a_number_does_not_depend_on_the_keys_beside_it(beside):
-    assert numbers_of([5, beside])[0] == numbers_of([5])[0] == 5
-    assert numbers_of(["5", beside])[0] == numbers_of(["5"])[0]
+    assert rowlog.numbers_of([5, beside])[0] == rowlog.numbers_of([5])[0] == 5
+    assert rowlog.numbers_of(["5", beside])[0] == rowlog.numbers_of(["5"])[0]
 
 
 def test_nested_and_long_keys_have_a_number():
     deep = []
     for _ in range(5000):
         deep = [deep]
-    assert len(numbers_of([deep, 10**400, {"a": []}])) == 3
+    assert len(rowlog.numbers_of([deep, 10**400, {"a": []}])) == 3
 
 
 def test_rows_with_the_same_place_before_a_row_are_known():
-    log = RowLog(2, least=1)
+    log = rowlog.RowLog(2, least=1)
     for row, mark in ((1, 1.0), (2, math.nan), (3, 3.0), (1, 4.0)):
         log.add([row], [row], [mark])
     assert log.found_before(4, {1: 1.0, 2: math.nan, 3: 2.0}) == {1, 2}
@@ -85,7 +85,7 @@ def test_rows_with_the_same_place_before_a_row_are_known():
 
 
 def test_many_rows_are_held_in_a_file():
-    log = RowLog(1000, least=1000)
+    log = rowlog.RowLog(1000, least=1000)
     for start in range(0, 50_000, 500):
         log.add(list(range(start, start + 500)), range(start, start + 500))
         assert len(log._part.rows) < 1000
@@ -97,16 +97,18 @@ def test_many_rows_are_held_in_a_file():
 @QUICK
 @given(PAGES, st.integers(1, 20))
 def test_rows_that_come_again_at_the_same_place_are_counted(pages, most):
-    log, seen, again, count = RowLog(most, least=1), set(), 0, 0
+    log, seen, again, count = rowlog.RowLog(most, least=1), set(), 0, 0
     for at, page in enumerate(pages):
         mark = math.nan if at % 3 == 2 else float(at % 2)
-        log.add(numbers_of(page), range(len(page)), [mark] * len(page))
+        log.add(rowlog.numbers_of(page), range(len(page)), [mark] * len(page))
         for key in page:
             place = (as_text(key), str(mark))
             again, count = again + (place in seen), count + 1
             seen.add(place)
     different = len({key for key, _mark in seen})
     assert log.again() == (again if 2 * different < count else 0)
-    assert log.at(1.0, 10**6) == {number for key, mark in seen if mark == "1.0" for number in numbers_of([eval(key)])}
+    assert log.at(1.0, 10**6) == {
+        number for key, mark in seen if mark == "1.0" for number in rowlog.numbers_of([eval(key)])
+    }
     assert log.has_any(log.at(1.0, 1)) == any(mark == "1.0" for _key, mark in seen)
     log.close()

@@ -7,7 +7,7 @@ import ast
 import pytest
 from rule_examples import NOT_BY_MESSAGES, run_example
 
-from burler.spec.table import RULES
+from burler.spec import RULES
 
 BESIDE = {"M207": {"C111"}, "B307": {"B324"}, "B318": {"B323"}, "B321": {"C124"}, "R504": {"C124"}}
 """What else an example breaks, of necessity."""

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from burler.sql import ahead
-from burler.sql.ahead import NothingCame, fetch_ahead
+from support.internals import sql_ahead
+from support.internals import sql_ahead as ahead
 
 
 def numbers(count, closed=None):
@@ -22,7 +22,7 @@ def no_cancel():
 
 def test_items_come_in_order_from_another_thread():
     closed = []
-    assert list(fetch_ahead(numbers(50, closed), no_cancel)) == list(range(50))
+    assert list(sql_ahead.fetch_ahead(numbers(50, closed), no_cancel)) == list(range(50))
     assert closed == ["burler-sql"]
 
 
@@ -34,7 +34,7 @@ def test_an_error_comes_behind_the_items_before_it():
 
     got = []
     with pytest.raises(KeyError, match="gone"):
-        for item in fetch_ahead(broken(), no_cancel):
+        for item in sql_ahead.fetch_ahead(broken(), no_cancel):
             got.append(item)
     assert got == [1, 2]
 
@@ -47,7 +47,7 @@ def test_no_more_than_its_depth_is_fetched_ahead():
             made.append(i)
             yield i
 
-    ahead = fetch_ahead(counted(), lambda: None, depth=2)
+    ahead = sql_ahead.fetch_ahead(counted(), lambda: None, depth=2)
     assert next(ahead) == 0
     for _ in range(200):
         if len(made) >= 4:
@@ -72,7 +72,7 @@ def test_an_early_end_cancels_what_blocks_and_waits_for_the_thread():
         cancelled.append(True)
         released.set()
 
-    ahead = fetch_ahead(blocking(), cancel)
+    ahead = sql_ahead.fetch_ahead(blocking(), cancel)
     assert next(ahead) == 1
     ahead.close()
     assert cancelled
@@ -88,8 +88,8 @@ def test_an_item_that_does_not_come_is_waited_for_so_long_and_no_longer():
         may_end.wait(20)
 
     got = []
-    with pytest.raises(NothingCame):
-        for item in fetch_ahead(silent(), may_end.set, patience_seconds=500, monotonic=lambda: next(clock)):
+    with pytest.raises(sql_ahead.NothingCame):
+        for item in sql_ahead.fetch_ahead(silent(), may_end.set, patience_seconds=500, monotonic=lambda: next(clock)):
             got.append(item)
     assert got == [1] and may_end.is_set()
 
@@ -97,7 +97,7 @@ def test_an_item_that_does_not_come_is_waited_for_so_long_and_no_longer():
 def test_the_time_that_is_taken_between_items_does_not_count():
     now = [0.0]
     got = []
-    for item in fetch_ahead(numbers(50), no_cancel, patience_seconds=5, monotonic=lambda: now[0]):
+    for item in sql_ahead.fetch_ahead(numbers(50), no_cancel, patience_seconds=5, monotonic=lambda: now[0]):
         got.append(item)
         now[0] += 100
     assert got == list(range(50))
@@ -117,7 +117,7 @@ def test_a_server_that_answers_nothing_any_more_is_left_behind(monkeypatch):
         asked.append(threading.current_thread().name)
         may_end.wait(30)
 
-    items = fetch_ahead(silent(), cancel)
+    items = sql_ahead.fetch_ahead(silent(), cancel)
     assert next(items) == 1
     items.close()
     assert not may_end.is_set() and asked == ["burler-sql-cancel"]

@@ -166,7 +166,8 @@ def test_what_is_set_for_a_transaction_does_not_outlive_it(pg, kind):
     """Behind a pool the connection is somebody else's next."""
     import sqlalchemy as sa
 
-    from burler.sql import postgres, postgres_links
+    from support.internals import postgres_links
+    from support.internals import sql_postgres as postgres
 
     link = getattr(postgres_links, kind)(sa.make_url(pg.url), 10)
     try:
@@ -310,12 +311,12 @@ def test_streams_run_side_by_side_on_connections_of_their_own(pg, adbc):
 def test_what_a_driver_says_is_told_without_secrets():
     import sqlalchemy as sa
 
-    from burler.sql.failures import sql_error
+    from support.internals import sql_failures
 
     password = canary("in-words") + "/+"
     url = sa.make_url(f"postgresql://u:{quote(password, safe='')}@h/x?sslpassword=hidden")
     for way in (password, quote(password, safe="")):
-        said = str(sql_error(RuntimeError(f"cannot use {way!r} or hidden for u"), "discovery", url))
+        said = str(sql_failures.sql_error(RuntimeError(f"cannot use {way!r} or hidden for u"), "discovery", url))
         assert said == "discovery: postgresql://u:***@h/x?sslpassword=***: cannot use '***' or *** for u."
 
 

@@ -3,8 +3,7 @@
 import pytest
 from sqlalchemy.dialects import mssql, mysql, oracle
 
-from burler.sql.discovery import _column
-from burler.sql.json_types import json_type
+from support.internals import json_types, sql_discovery
 
 CENT = {"type": "number", "multipleOf": 0.01}
 
@@ -34,11 +33,11 @@ CENT = {"type": "number", "multipleOf": 0.01}
     ],
 )
 def test_the_schema_of_a_type(dialect, kind, schema):
-    assert json_type(kind, dialect) == schema
+    assert json_types.json_type(kind, dialect) == schema
 
 
 def test_only_times_without_a_zone_are_said_to_have_none():
     def naive(kind):
-        return _column({"name": "at", "type": kind}, "mssql", None).naive
+        return sql_discovery._column({"name": "at", "type": kind}, "mssql", None).naive
 
     assert naive(mssql.DATETIME2()) and not naive(mssql.DATETIMEOFFSET())

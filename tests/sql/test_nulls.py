@@ -4,10 +4,9 @@ import pytest
 import sqlalchemy as sa
 
 import burler
-from burler.sql.other import _select_of
-from burler.sql.reading import Reading
-from burler.sql.tables import Column, Table
+from burler.sql import Column, Table
 from burler.testing import run_tap
+from support.internals import sql_other, sql_reading
 
 
 class Broken(Exception):
@@ -17,7 +16,8 @@ class Broken(Exception):
 @pytest.fixture
 def small_pages(monkeypatch):
     """Pages of seven rows, however they are read."""
-    from burler.sql import other, postgres_links
+    from support.internals import postgres_links
+    from support.internals import sql_other as other
 
     fetch = postgres_links.AdbcLink.fetch
 
@@ -113,8 +113,8 @@ def sqlite3_of(path):
 def test_databases_that_have_nulls_last_are_asked_for_them_first(dialect):
     """Oracle has; MySQL and SQL Server know no NULLS FIRST."""
     k = Column("k", {"type": ["null", "integer"]}, type=sa.Integer())
-    asked = _select_of(Reading("t", Table("t", None, (k,)), (k,), ("k",)))
+    asked = sql_other._select_of(sql_reading.Reading("t", Table("t", None, (k,)), (k,), ("k",)))
     text = str(asked.compile(dialect=sa.make_url(f"{dialect}://").get_dialect()()))
     assert "ORDER BY CASE WHEN" in text and "IS NULL" in text
-    goes_on = _select_of(Reading("t", Table("t", None, (k,)), (k,), ("k",), (5,)))
+    goes_on = sql_other._select_of(sql_reading.Reading("t", Table("t", None, (k,)), (k,), ("k",), (5,)))
     assert "CASE" not in str(goes_on.compile())

@@ -3,7 +3,7 @@
 import pytest
 
 from burler.errors import SqlError
-from burler.sql.pool import Pool
+from support.internals import sql_pool
 
 
 class Link:
@@ -36,7 +36,7 @@ def clock():
 
 
 def test_a_link_is_used_again_without_a_question_while_it_is_warm(clock):
-    pool = Pool(Link, clock)
+    pool = sql_pool.Pool(Link, clock)
     link = pool.take()
     pool.give_back(link, whole=True)
     clock.now = 0.9
@@ -45,7 +45,7 @@ def test_a_link_is_used_again_without_a_question_while_it_is_warm(clock):
 
 
 def test_a_link_that_died_overnight_is_not_used_again(clock):
-    pool = Pool(Link, clock)
+    pool = sql_pool.Pool(Link, clock)
     link = pool.take()
     pool.give_back(link, whole=True)
     clock.now, link.alive = 36_000.0, False
@@ -55,7 +55,7 @@ def test_a_link_that_died_overnight_is_not_used_again(clock):
 
 
 def test_a_link_that_lives_is_used_again_after_a_night(clock):
-    pool = Pool(Link, clock)
+    pool = sql_pool.Pool(Link, clock)
     link = pool.take()
     pool.give_back(link, whole=True)
     clock.now = 36_000.0
@@ -64,7 +64,7 @@ def test_a_link_that_lives_is_used_again_after_a_night(clock):
 
 
 def test_a_link_in_which_something_went_wrong_is_closed(clock):
-    pool = Pool(Link, clock)
+    pool = sql_pool.Pool(Link, clock)
     link = pool.take()
     pool.give_back(link, whole=False)
     assert link.closed
@@ -72,7 +72,7 @@ def test_a_link_in_which_something_went_wrong_is_closed(clock):
 
 
 def test_a_pool_that_is_closed_closes_what_waits_and_what_comes_back(clock):
-    pool = Pool(Link, clock)
+    pool = sql_pool.Pool(Link, clock)
     waiting, used = pool.take(), pool.take()
     pool.give_back(waiting, whole=True)
     pool.close()

@@ -3,8 +3,8 @@
 import pytest
 
 import burler
-from burler.sql import database as burler_sql_database
 from burler.testing import run_tap
+from support.internals import sql_database as burler_sql_database
 
 
 class Broken(Exception):
@@ -38,7 +38,7 @@ def parts_tap(url, adbc, *, fail_after=None, resumable_by="a", strategy="every_n
 @pytest.fixture
 def small_pages(monkeypatch):
     """Pages of some rows each, of both drivers."""
-    from burler.sql import postgres_links
+    from support.internals import postgres_links
 
     fetch = postgres_links.AdbcLink.fetch
 

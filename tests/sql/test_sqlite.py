@@ -128,7 +128,7 @@ def test_a_time_that_is_none_is_no_row_that_silently_never_comes(shop):
 
 
 def test_an_interrupted_table_goes_on_at_its_key(shop, monkeypatch):
-    from burler.sql import other
+    from support.internals import sql_other as other
 
     monkeypatch.setattr(other, "_FIRST", 7)
     monkeypatch.setattr(other, "_MOST_ROWS", 7)
@@ -328,13 +328,13 @@ def test_many_threads_read_at_a_time(shop):
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch):
-    from burler import extras
+    from support.internals import extras
 
     def no_module(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(extras.importlib, "import_module", no_module)
-    from burler.sql.database import Database
+    from burler.sql import Database
 
     with pytest.raises(
         burler.errors.MissingExtra, match=r"of burler's extra 'sql'. Install it: pip install 'SQLAlchemy>="

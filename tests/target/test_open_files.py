@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from burler.target.open_files import OpenFiles
+from support.internals import target_open_files
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Note:
         self.dropped = True
 
 
-class Notes(OpenFiles[Note]):
+class Notes(target_open_files.OpenFiles[Note]):
     def __init__(self, clock: HandClock) -> None:
         super().__init__(clock, most=3, age_seconds=60)
         self.clock = clock

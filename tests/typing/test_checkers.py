@@ -144,12 +144,12 @@ def test_the_page_shows_what_is_marked():
 
 def test_a_class_may_set_what_a_stream_takes():
     """``burler.Stream`` names each option for checkers, but those that may be methods."""
-    from burler.declare.options import OPTION_NAMES
+    from support.internals import declare_options
 
     tree = ast.parse((ROOT / "burler" / "declare" / "classes.py").read_text())
     (stream,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Stream"]
     named = {node.target.id for node in ast.walk(stream) if isinstance(node, ast.AnnAssign)}
-    assert named - {"name", "names", "emits", "partition_order", "overlap"} == set(OPTION_NAMES) - {
+    assert named - {"name", "names", "emits", "partition_order", "overlap"} == set(declare_options.OPTION_NAMES) - {
         "schema",
         "setup_retry",
     }

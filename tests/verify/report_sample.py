@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from burler.spec.finding import Finding
-from burler.verify.result import RunFacts, StreamFacts, Verification
+from burler.spec import Finding
+from burler.verify import RunFacts, StreamFacts, Verification
 
 HOSTILE = (
     "]]></failure>\x1b[31m\x00\ud800<&>\u202e\n|x",

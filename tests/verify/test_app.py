@@ -191,9 +191,9 @@ def test_selected_streams_alone():
         yield {"id": 1, "other": 2}
 
     assert codes(verify_tap(tap)) == {"R502"}
-    from burler.runtime.run import discover
+    from support.internals import runtime_run
 
-    catalog = discover(tap, {}).to_wire()
+    catalog = runtime_run.discover(tap, {}).to_wire()
     for stream in catalog["streams"]:
         stream["metadata"].append({"breadcrumb": [], "metadata": {}})
         stream["metadata"][0]["metadata"]["selected"] = stream["stream"] == "days"

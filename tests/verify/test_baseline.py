@@ -7,25 +7,25 @@ import json
 import pytest
 
 from burler.errors import StorageError, UsageError
-from burler.spec.finding import Finding
-from burler.verify.baseline import read_baseline, write_baseline
+from burler.spec import Finding
+from support.internals import verify_baseline
 
 KNOWN = [Finding("B302", "early", "error", "b", "at"), Finding("C113", "no keys", "warning", "a", data={"x": 1})]
 
 
 def test_it_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "known.json"
-    write_baseline(path, KNOWN)
+    verify_baseline.write_baseline(path, KNOWN)
     new = Finding("B302", "early", "error", "c", "at")
     again = Finding("B302", "another sentence", "error", "b", "at", count=9)
-    assert read_baseline(path).split([again, new]) == ([new], [again])
-    assert read_baseline(path).gone([again]) == ["C113|a|"]
+    assert verify_baseline.read_baseline(path).split([again, new]) == ([new], [again])
+    assert verify_baseline.read_baseline(path).gone([again]) == ["C113|a|"]
 
 
 def test_equal_findings_make_equal_files(tmp_path):
     one, other = tmp_path / "one.json", tmp_path / "other.json"
-    write_baseline(one, KNOWN)
-    write_baseline(other, KNOWN[::-1])
+    verify_baseline.write_baseline(one, KNOWN)
+    verify_baseline.write_baseline(other, KNOWN[::-1])
     assert one.read_bytes() == other.read_bytes()
     assert list(json.loads(one.read_text())["findings"]) == ["B302|b|at", "C113|a|"]
 
@@ -47,9 +47,9 @@ def test_what_is_no_baseline_is_told(tmp_path, text, told):
     if text is not None:
         path.write_text(text)
     with pytest.raises(UsageError, match=told):
-        read_baseline(path)
+        verify_baseline.read_baseline(path)
 
 
 def test_a_place_that_takes_no_file_is_told(tmp_path):
     with pytest.raises(StorageError, match="can't be written"):
-        write_baseline(tmp_path / "none" / "known.json", KNOWN)
+        verify_baseline.write_baseline(tmp_path / "none" / "known.json", KNOWN)

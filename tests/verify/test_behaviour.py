@@ -10,12 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from burler.spec.finding import Findings
-from burler.spec.limits import Limits
-from burler.spec.rules_program import PROGRAM_RULES
-from burler.spec.table import RULES
-from burler.verify.behaviour import check_behaviour, check_discovery, ended_badly
-from burler.verify.program import Program
+from burler.spec import RULES, Findings, Limits
+from burler.verify import Program
+from support.internals import behaviour, rules_program
 
 SHOP = Path(__file__).parent / "taps" / "shop.py"
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "pad": {"type": "string"}}}
@@ -53,7 +50,7 @@ def check(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """What is found (code -> message), and what could not be looked at; of some rules, or of all."""
     findings = Findings(RULES)
-    unchecked = check_behaviour(
+    unchecked = behaviour.check_behaviour(
         program,
         CATALOG,
         findings,
@@ -170,7 +167,7 @@ def test_a_run_that_hangs_without_config_is_ended(tmp_path: Path):
 
 def test_rules_that_nobody_asks_for_cost_no_run(tmp_path: Path):
     progress: list[str] = []
-    check_behaviour(
+    behaviour.check_behaviour(
         shop(tmp_path),
         CATALOG,
         Findings(RULES),
@@ -185,7 +182,7 @@ def test_rules_that_nobody_asks_for_cost_no_run(tmp_path: Path):
 
 def test_a_tap_that_knows_only_properties_gets_its_catalog_there(tmp_path: Path):
     findings = Findings(RULES)
-    unchecked = check_behaviour(
+    unchecked = behaviour.check_behaviour(
         shop(tmp_path),
         CATALOG,
         findings,
@@ -209,7 +206,7 @@ DISCOVERING = [
 @pytest.mark.parametrize(("code", "bug", "said"), DISCOVERING, ids=[f"{code}-{bug}" for code, bug, _ in DISCOVERING])
 def test_what_breaks_a_rule_of_discovery_is_found(tmp_path: Path, code: str, bug: str, said: str):
     findings = Findings(RULES)
-    found = check_discovery(shop(tmp_path, bug), findings)
+    found = behaviour.check_discovery(shop(tmp_path, bug), findings)
     assert {one.code for one in findings} == {code}
     assert said in next(iter(findings)).message
     assert SECRET not in next(iter(findings)).message
@@ -220,13 +217,13 @@ def test_what_breaks_a_rule_of_discovery_is_found(tmp_path: Path, code: str, bug
 @pytest.mark.parametrize("bug", ["none", "shuffled"])
 def test_discovery_that_keeps_the_rules_gives_the_catalog(tmp_path: Path, bug: str):
     findings = Findings(RULES)
-    found = check_discovery(shop(tmp_path, bug), findings)
+    found = behaviour.check_discovery(shop(tmp_path, bug), findings)
     assert (list(findings), found.unchecked) == ([], {})
     assert {item["tap_stream_id"] for item in found.catalog["streams"]} == {"people", "orders"}
 
 
 def test_a_tap_that_cannot_discover_is_not_asked_to(tmp_path: Path):
-    found = check_discovery(shop(tmp_path), Findings(RULES), flags=frozenset({"--catalog"}))
+    found = behaviour.check_discovery(shop(tmp_path), Findings(RULES), flags=frozenset({"--catalog"}))
     assert found.catalog is None
     assert set(found.unchecked) == {"P611", "P614", "P615"}
 
@@ -235,20 +232,20 @@ def test_a_run_that_failed_is_a_finding_and_one_that_was_cut_short_is_none(tmp_p
     findings = Findings(RULES)
     program = shop(tmp_path, "traceback").with_config(None)
     ended = program.run(take=lambda block: None)
-    assert ended_badly(findings, ended, "sync", program)
+    assert behaviour.ended_badly(findings, ended, "sync", program)
     assert [one.code for one in findings] == ["P609"]
     assert "TypeError" in next(iter(findings)).message
     good = shop(tmp_path)
     for stop in (True, False):
         ended = good.run(catalog=CATALOG, take=lambda block: None, stop=lambda stop=stop: stop)
-        assert not ended_badly(findings, ended, "sync", good)
+        assert not behaviour.ended_badly(findings, ended, "sync", good)
     assert len(findings) == 1
 
 
 def test_each_rule_has_a_tap_that_breaks_it():
     elsewhere = {"P609", "P627"}  # right above, and in test_properties_only
     shown = {code for code, *_ in (*BREAKING, *DISCOVERING)} | elsewhere
-    assert {rule.code for rule in PROGRAM_RULES} <= shown
+    assert {rule.code for rule in rules_program.PROGRAM_RULES} <= shown
 
 
 def test_what_is_selected_is_asked_without_a_state(tmp_path: Path):
@@ -266,7 +263,7 @@ def test_what_is_selected_is_asked_without_a_state(tmp_path: Path):
         "print(json.dumps({'type': 'STATE', 'value': {'bookmarks': {'people': {'id': 5}}}}))\n"
     )
     findings = Findings(RULES)
-    check_behaviour(
+    behaviour.check_behaviour(
         Program((sys.executable, str(tap))),
         CATALOG,
         findings,

@@ -8,10 +8,7 @@ import json
 
 import pytest
 
-from burler.verify.behaviour_discovery import split_catalog
-from burler.verify.behaviour_seen import Seen, shown_keys
-from burler.verify.behaviour_states import as_of
-from burler.verify.catalogs import fewer_fields, legacy, names_of, nothing_selected, select_all, without
+from support.internals import behaviour_discovery, behaviour_seen, behaviour_states, verify_catalogs
 
 NOW = dt.datetime(2030, 1, 2, 3, 4, 5, 678, dt.UTC)
 
@@ -36,7 +33,7 @@ def test_a_bookmark_of_just_now_has_the_form_of_the_old_one(before, after):
     state = {"bookmarks": {"people": {"at": before, "partitions": [{"context": {"day": "2024-01-01"}, "at": before}]}}}
     expected = {"bookmarks": {"people": {"at": after, "partitions": [{"context": {"day": "2024-01-01"}, "at": after}]}}}
     kept = copy.deepcopy(state)
-    assert as_of(state, NOW) == expected
+    assert behaviour_states.as_of(state, NOW) == expected
     assert state == kept
 
 
@@ -64,15 +61,18 @@ AVAILABLE = {"inclusion": "available"}
 
 def test_nothing_is_selected_in_a_copy_alone():
     given = catalog(stream={"selected": True}, id=AVAILABLE)
-    changed = nothing_selected(given)
+    changed = verify_catalogs.nothing_selected(given)
     assert changed["streams"][0]["metadata"][0]["metadata"]["selected"] is False
     assert given["streams"][0]["metadata"][0]["metadata"]["selected"] is True
 
 
 def test_what_is_automatic_has_its_names():
-    assert names_of(catalog(), automatic=True) == set()
-    assert names_of(catalog(stream={"inclusion": "automatic"}), automatic=True) == {"shop-people", "people"}
-    assert names_of(catalog()) == {"shop-people", "people"}
+    assert verify_catalogs.names_of(catalog(), automatic=True) == set()
+    assert verify_catalogs.names_of(catalog(stream={"inclusion": "automatic"}), automatic=True) == {
+        "shop-people",
+        "people",
+    }
+    assert verify_catalogs.names_of(catalog()) == {"shop-people", "people"}
 
 
 def test_old_properties_have_the_selection_in_their_schemas():
@@ -83,7 +83,7 @@ def test_old_properties_have_the_selection_in_their_schemas():
         mail={"inclusion": "available", "selected": False},
         photo={"inclusion": "unsupported", "selected": True},
     )
-    schema = legacy(given)["streams"][0]["schema"]
+    schema = verify_catalogs.legacy(given)["streams"][0]["schema"]
     assert schema["selected"] is True
     selected = {name: node["selected"] for name, node in schema["properties"].items()}
     assert selected == {"id": True, "name": True, "mail": False, "photo": False}
@@ -99,7 +99,7 @@ def test_fewer_fields_keep_keys_and_what_is_automatic():
         name=AVAILABLE,
         mail={"inclusion": "available", "selected": False},
     )
-    changed, off = fewer_fields(given)
+    changed, off = verify_catalogs.fewer_fields(given)
     assert off == {"people": ["name"]}
     held = {one["breadcrumb"][-1]: one["metadata"] for one in changed["streams"][0]["metadata"] if one["breadcrumb"]}
     assert {name for name, one in held.items() if one.get("selected") is False} == {"name", "mail"}
@@ -108,7 +108,7 @@ def test_fewer_fields_keep_keys_and_what_is_automatic():
 def test_one_field_stays_where_none_must():
     given = catalog(a=AVAILABLE, b=AVAILABLE)
     given["streams"][0]["key_properties"] = []
-    assert fewer_fields(given)[1] == {"people": ["b"]}
+    assert verify_catalogs.fewer_fields(given)[1] == {"people": ["b"]}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,12 @@ def test_one_field_stays_where_none_must():
     ids=["empty", "null", "kinds", "metadata", "schema"],
 )
 def test_catalogs_of_any_shape_are_survived(strange):
-    for change in (nothing_selected, legacy, names_of, fewer_fields):
+    for change in (
+        verify_catalogs.nothing_selected,
+        verify_catalogs.legacy,
+        verify_catalogs.names_of,
+        verify_catalogs.fewer_fields,
+    ):
         change(strange)
 
 
@@ -137,11 +142,11 @@ def test_catalogs_of_any_shape_are_survived(strange):
     ids=["plain", "byte-order-mark", "noise"],
 )
 def test_the_catalog_is_found_among_other_text(text: str, streams: list, noise: str):
-    assert split_catalog(text.encode()) == ({"streams": streams}, noise)
+    assert behaviour_discovery.split_catalog(text.encode()) == ({"streams": streams}, noise)
 
 
 def test_no_catalog_is_none():
-    assert split_catalog(b'[1]\n{"a": {"streams": 1}}') == (None, '[1]\n{"a": {"streams": 1}}')
+    assert behaviour_discovery.split_catalog(b'[1]\n{"a": {"streams": 1}}') == (None, '[1]\n{"a": {"streams": 1}}')
 
 
 def line(kind: str, stream: str = "people", **more) -> bytes:
@@ -160,7 +165,7 @@ def test_output_is_counted_in_whatever_pieces_it_comes():
         + b'{"type": "REC'
     )
     for size in (1, 7, 1000):
-        seen = Seen(keys=True)
+        seen = behaviour_seen.Seen(keys=True)
         for i in range(0, len(text), size):
             seen.take(text[i : i + size])
         assert (seen.bytes, seen.lines, seen.states, seen.rows_after_state) == (len(text), 7, 1, 2)
@@ -168,11 +173,11 @@ def test_output_is_counted_in_whatever_pieces_it_comes():
         assert (seen.state, seen.activated) == ({"at": 1}, {"people": 2})
         assert (list(seen.schemaless), list(seen.keyless)) == (["orders"], ["orders"])
         assert seen.torn == b'{"type": "REC'
-        assert shown_keys(seen.keys or (), seen.schemas) == "people id=1; people id=2"
+        assert behaviour_seen.shown_keys(seen.keys or (), seen.schemas) == "people id=1; people id=2"
 
 
 def test_a_last_line_without_its_end_is_whole_if_it_can_be_read():
-    seen = Seen()
+    seen = behaviour_seen.Seen()
     seen.take(line("RECORD", record={}).rstrip())
     assert seen.torn is None
     seen.end()
@@ -180,7 +185,7 @@ def test_a_last_line_without_its_end_is_whole_if_it_can_be_read():
 
 
 def test_news_are_told_by_how_far_behind_the_mark_they_came():
-    seen = Seen()
+    seen = behaviour_seen.Seen()
     seen.take(line("RECORD", record={}))
     seen.mark()
     seen.take(line("STATE", value=1) + line("RECORD", "orders", record={"pad": "x" * 100}) + line("STATE", value=2))
@@ -198,14 +203,14 @@ def test_all_that_can_be_is_selected_and_nothing_else_is_changed():
     }
     given = {"streams": [stream, {"stream": "b"}]}
     before = copy.deepcopy(given)
-    one, other = select_all(given)["streams"]
+    one, other = verify_catalogs.select_all(given)["streams"]
     assert given == before
     assert one["metadata"] == [{"breadcrumb": [], "metadata": {"selected": True}}, stream["metadata"][0]]
     assert one["schema"]["selected"] is True
     assert other["metadata"] == [{"breadcrumb": [], "metadata": {"selected": True}}]
-    none = nothing_selected(select_all(given))["streams"][0]
+    none = verify_catalogs.nothing_selected(verify_catalogs.select_all(given))["streams"][0]
     assert none["metadata"][0]["metadata"] == {"selected": False}
     assert (none["selected"], none["schema"]["selected"]) == (False, False)
-    left = without(select_all(given), ["b"])["streams"]
+    left = verify_catalogs.without(verify_catalogs.select_all(given), ["b"])["streams"]
     assert [one["metadata"][0]["metadata"]["selected"] for one in left] == [True, False]
-    assert select_all(None) is None and select_all({"streams": 5}) == {"streams": 5}
+    assert verify_catalogs.select_all(None) is None and verify_catalogs.select_all({"streams": 5}) == {"streams": 5}

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from burler.errors import ConfigError, UsageError
-from burler.verify.program import Disturbance, Ended, Program, flags_of
-from burler.verify.program_heard import Heard
+from burler.verify import Program
+from support.internals import program_heard, verify_program
 
 SECRET = "n0b0dy-reads-this"
 
@@ -23,7 +23,7 @@ def python(code: str, **fields) -> Program:
     return Program((sys.executable, "-S", "-E", "-c", code), **fields)
 
 
-def outcome(program: Program, **options) -> tuple[Ended, bytes]:
+def outcome(program: Program, **options) -> tuple[verify_program.Ended, bytes]:
     blocks: list[bytes] = []
     ended = program.run(take=blocks.append, **options)
     return ended, b"".join(blocks)
@@ -209,7 +209,7 @@ while going:
 print("stopped", flush=True)
 """
     lines: list[bytes] = []
-    disturbance = Disturbance(lambda: bool(lines), "signal", 5.0)
+    disturbance = verify_program.Disturbance(lambda: bool(lines), "signal", 5.0)
     ended = python(code).run(take=lines.append, disturbance=disturbance)
     assert (ended.disturbed, ended.exit_code, ended.sigterm) == (True, 0, "handled")
     assert b"".join(lines).endswith(b"\nstopped\n")
@@ -218,13 +218,13 @@ print("stopped", flush=True)
 
 def test_a_tap_without_handler_is_killed_by_sigterm():
     code = "while True: print('x' * 100, flush=True)"
-    ended, _ = outcome(python(code), disturbance=Disturbance(lambda: True, "signal"))
+    ended, _ = outcome(python(code), disturbance=verify_program.Disturbance(lambda: True, "signal"))
     assert (ended.exit_code, ended.sigterm) == (-signal.SIGTERM, "default")
 
 
 def test_a_reader_that_goes_away():
     code = "while True: print('x' * 100, flush=True)"
-    ended, _ = outcome(python(code), disturbance=Disturbance(lambda: True, "close"))
+    ended, _ = outcome(python(code), disturbance=verify_program.Disturbance(lambda: True, "close"))
     assert ended.disturbed
     assert ended.exit_code not in (0, -signal.SIGKILL)
     assert b"BrokenPipeError" in ended.stderr
@@ -239,7 +239,7 @@ def test_what_cannot_be_started_is_a_usage_error(tmp_path: Path):
 
 
 def test_a_secret_on_stderr_is_told_by_its_key_also_across_two_pieces():
-    heard = Heard({SECRET.encode(): "token"})
+    heard = program_heard.Heard({SECRET.encode(): "token"})
     heard.take(b"the token is " + SECRET[:5].encode())
     assert not heard.told
     heard.take(SECRET[5:].encode() + b"\n")
@@ -252,7 +252,7 @@ def test_last_words_show_no_secret_no_colour_and_no_control_characters():
     ended, _ = outcome(program)
     assert ended.told == ("token",)
     assert program.last_words(ended) == "*** \\x07!"
-    assert program.last_words(Ended(0, 0.0)) == "nothing"
+    assert program.last_words(verify_program.Ended(0, 0.0)) == "nothing"
 
 
 @pytest.mark.parametrize(
@@ -267,14 +267,14 @@ def test_last_words_show_no_secret_no_colour_and_no_control_characters():
     ids=["stdout", "stderr", "other-flags", "no-help", "no-catalog"],
 )
 def test_flags_are_those_that_help_names(code: str, flags: set[str]):
-    assert flags_of(python(code)) == flags
+    assert verify_program.flags_of(python(code)) == flags
 
 
 def test_a_command_of_its_own_discovers():
     discovers = (sys.executable, "-S", "-E", "-c", "print('here')")
     program = python("print('--catalog')", discover_words=discovers)
     assert program.discover(5.0)[1] == b"here\n"
-    assert flags_of(program) == {"--catalog", "--discover"}
+    assert verify_program.flags_of(program) == {"--catalog", "--discover"}
     assert os.environ.get("SHOP") is None
 
 

@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
-from burler.spec.rules_program import PROGRAM_RULES
+from support.internals import rules_program
 
 
-@pytest.mark.parametrize("rule", PROGRAM_RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", rules_program.PROGRAM_RULES, ids=lambda rule: rule.code)
 def test_a_rule_says_everything_and_its_examples_are_python(rule):
     assert rule.title.endswith(".")
     assert all(len(text) > 40 for text in (rule.what, rule.why, rule.mend))
@@ -20,6 +20,6 @@ def test_a_rule_says_everything_and_its_examples_are_python(rule):
 
 
 def test_codes_are_in_order_and_each_once():
-    codes = [rule.code for rule in PROGRAM_RULES]
+    codes = [rule.code for rule in rules_program.PROGRAM_RULES]
     assert codes == sorted(set(codes))
-    assert len({rule.name for rule in PROGRAM_RULES}) == len(codes)
+    assert len({rule.name for rule in rules_program.PROGRAM_RULES}) == len(codes)

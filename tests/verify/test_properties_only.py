@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from burler.verify.options import Options
-from burler.verify.program import Program
-from burler.verify.subject_program import ProgramSubject
-from burler.verify.verifying import verify
+from burler.verify import Options, Program, ProgramSubject, verify
 
 TAP = """
 import argparse, json

@@ -15,13 +15,8 @@ import pytest
 import requests
 
 from burler.errors import UsageError
-from burler.spec.finding import Findings
-from burler.spec.limits import Limits
-from burler.spec.rules_requests import REQUEST_RULES
-from burler.verify.proxy import watching_proxy
-from burler.verify.proxy_outside import Outside
-from burler.verify.requests_check import check_requests
-from burler.verify.requests_watch import RequestWatch
+from burler.spec import Findings, Limits
+from support.internals import proxy_outside, requests_check, requests_watch, rules_requests, verify_proxy
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -42,12 +37,12 @@ def source(server):
 
 @pytest.fixture
 def watch():
-    return RequestWatch(lambda: None)
+    return requests_watch.RequestWatch(lambda: None)
 
 
 @pytest.fixture
 def proxy(watch):
-    with watching_proxy(watch, outside={}) as environment:
+    with verify_proxy.watching_proxy(watch, outside={}) as environment:
         yield environment
 
 
@@ -77,8 +72,8 @@ def test_a_process_is_noted_and_judged(source, watch, proxy):
     done = subprocess.run(command, env={**os.environ, **proxy}, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["10", "10", "0"]
     assert statuses(watch) == {"GET /contacts": {"200": 3}, "GET /forbidden": {"403": 1}}
-    findings = Findings({rule.code: rule for rule in REQUEST_RULES})
-    unchecked = check_requests(watch, {"contacts": 20}, findings, Limits())
+    findings = Findings({rule.code: rule for rule in rules_requests.REQUEST_RULES})
+    unchecked = requests_check.check_requests(watch, {"contacts": 20}, findings, Limits())
     assert sorted(one.code for one in findings) == ["H704", "H710"]
     assert set(unchecked) == {"H701", "H712"}
 
@@ -181,7 +176,7 @@ def test_a_tunnel_is_counted_and_not_looked_into(proxy, watch, source):
     connection.close()
     assert dict(watch.tunnels) == {"127.0.0.1": 1}
     assert watch.to_json(None) == {}
-    unchecked = check_requests(watch, {}, Findings({}), Limits())
+    unchecked = requests_check.check_requests(watch, {}, Findings({}), Limits())
     assert unchecked["H704"].startswith("requests to 127.0.0.1 went through a tunnel (https)")
 
 
@@ -196,7 +191,7 @@ def test_what_is_no_request_to_a_proxy(line, proxy):
 
 def test_it_ends_though_a_tap_waits(watch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        with watching_proxy(watch, outside={}) as environment:
+        with verify_proxy.watching_proxy(watch, outside={}) as environment:
             host, port = environment["http_proxy"].removeprefix("http://").split(":")
             sock = socket.create_connection((host, int(port)), timeout=9)
             sock.sendall(b"GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % silent.getsockname()[1])
@@ -210,8 +205,11 @@ def test_it_ends_though_a_tap_waits(watch):
 
 
 def test_what_is_passed_on_goes_through_the_proxy_of_the_environment(watch, source):
-    outer = RequestWatch(lambda: "outer")
-    with watching_proxy(outer, outside={}) as first, watching_proxy(watch, outside=first) as second:
+    outer = requests_watch.RequestWatch(lambda: "outer")
+    with (
+        verify_proxy.watching_proxy(outer, outside={}) as first,
+        verify_proxy.watching_proxy(watch, outside=first) as second,
+    ):
         session = requests.Session()
         session.trust_env, session.proxies = False, {"http": second["http_proxy"]}
         assert len(session.get(f"{source.url}/contacts", timeout=9).json()) == 10
@@ -227,7 +225,9 @@ def test_what_is_passed_on_goes_through_the_proxy_of_the_environment(watch, sour
 
 
 def test_its_user_is_told_to_it_and_to_nobody_else():
-    way = Outside.of({"HTTP_PROXY": "http://ann:w%40rd@proxy.example.com:8080", "no_proxy": "localhost, .inner.net"})
+    way = proxy_outside.Outside.of(
+        {"HTTP_PROXY": "http://ann:w%40rd@proxy.example.com:8080", "no_proxy": "localhost, .inner.net"}
+    )
     given = dict(way.headers("http://api.example.com/"))
     assert base64.b64decode(given["Proxy-Authorization"].removeprefix("Basic ")) == b"ann:w@rd"
     assert way.headers("http://localhost:80/") == way.headers("http://a.inner.net/") == []
@@ -237,5 +237,5 @@ def test_its_user_is_told_to_it_and_to_nobody_else():
 @pytest.mark.parametrize("url", ["socks5://127.0.0.1:1", "https://ann:secret-word@127.0.0.1:1", "http://:x"])
 def test_a_proxy_that_we_cannot_talk_to_is_refused(url, watch):
     with pytest.raises(UsageError, match=r"through an http:// proxy alone.*--ignore H") as raised:
-        watching_proxy(watch, outside={"all_proxy": url}).__enter__()
+        verify_proxy.watching_proxy(watch, outside={"all_proxy": url}).__enter__()
     assert "secret-word" not in str(raised.value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from burler.errors import ConfigError, UsageError
-from burler.spec.table import RULES
-from burler.verify.pyproject import find_project
+from burler.spec import RULES
+from support.internals import pyproject
 
 GOOD = """
 [tool.burler.verify]
@@ -23,7 +23,7 @@ limits = { min-advance-ratio = 10, keys-in-memory = 5 }
 
 def project(tmp_path, text):
     (tmp_path / "pyproject.toml").write_text(text)
-    return find_project(tmp_path)
+    return pyproject.find_project(tmp_path)
 
 
 def test_all_of_it(tmp_path):
@@ -45,13 +45,13 @@ def test_the_nearest_file_with_the_table_counts(tmp_path):
     below = tmp_path / "taps" / "crm"
     below.mkdir(parents=True)
     (below / "pyproject.toml").write_text("[project]\nname = 'crm'\n")
-    assert find_project(below).max_records == 100
+    assert pyproject.find_project(below).max_records == 100
     (below / "pyproject.toml").write_text("[tool.burler.verify]\nmax-records = 7\n")
-    assert find_project(below).max_records == 7
+    assert pyproject.find_project(below).max_records == 7
 
 
 def test_none_is_all_rules(tmp_path):
-    assert find_project(tmp_path).choice.wants(RULES["M201"])
+    assert pyproject.find_project(tmp_path).choice.wants(RULES["M201"])
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_what_it_cannot_say_is_told_with_the_file(tmp_path, line, told):
 def test_a_broken_file_is_told(tmp_path, text):
     (tmp_path / "pyproject.toml").write_bytes(text.encode("latin-1"))
     with pytest.raises(ConfigError, match="pyproject"):
-        find_project(tmp_path)
+        pyproject.find_project(tmp_path)

@@ -9,11 +9,9 @@ from html.parser import HTMLParser
 import pytest
 from report_sample import HOSTILE, HOSTILE_IDS, contacts, hostile, verification
 
-from burler.spec.finding import Finding
-from burler.spec.table import RULES
-from burler.verify.report_html import as_html
-from burler.verify.report_html_runs import plotted, remark
-from burler.verify.result import RunFacts
+from burler.spec import RULES, Finding
+from burler.verify import RunFacts
+from support.internals import report_html_runs, verify_report_html
 
 VOID = {"meta", "br", "wbr", "input"}
 KNOWN = VOID | {
@@ -65,7 +63,7 @@ class Page(HTMLParser):
 
 
 def page(**more) -> Page:
-    return Page(as_html(verification(**more), RULES))
+    return Page(verify_report_html.as_html(verification(**more), RULES))
 
 
 def test_a_finding_unfolds_to_what_its_rule_says():
@@ -127,7 +125,9 @@ def test_a_large_verification_gives_a_page_that_opens():
     stream.series = [[i / 10, i, str(i)] for i in range(500)]
     stream.fields = {f"field_{i}": {"declared": ["string"], "seen": [], "nulls": 0, "rows": 0} for i in range(100)}
     streams = {f"stream_{i}": stream for i in range(450)}
-    source = as_html(verification(findings=findings, runs=[RunFacts("sync", streams=streams)]), RULES)
+    source = verify_report_html.as_html(
+        verification(findings=findings, runs=[RunFacts("sync", streams=streams)]), RULES
+    )
     assert len(source) < 20_000_000
     assert "... and 3,000 more: see --format json." in source
     assert "... and 100 more: see --format json." in source
@@ -147,7 +147,7 @@ def test_a_large_verification_gives_a_page_that_opens():
     ids=["date", "no-zone", "numbers", "mixed", "text"],
 )
 def test_bookmarks_as_text_become_points_of_a_plot(texts, values):
-    assert plotted(texts) == values
+    assert report_html_runs.plotted(texts) == values
 
 
 @pytest.mark.parametrize(
@@ -162,20 +162,22 @@ def test_bookmarks_as_text_become_points_of_a_plot(texts, values):
     ids=["unknown", "never", "other", "number-takes-integer", "says-nothing"],
 )
 def test_a_field_is_remarked_on_where_it_is_strange(declared, seen, rows, said):
-    assert remark(declared, seen, rows) == said
+    assert report_html_runs.remark(declared, seen, rows) == said
 
 
 def test_no_secret_of_a_config_is_in_the_patch(monkeypatch):
     """A value that a source sends back may be one."""
-    monkeypatch.setattr("burler.verify.report_html_runs.masked", lambda text: text.replace("hunter2", "***"))
+    monkeypatch.setattr(report_html_runs, "masked", lambda text: text.replace("hunter2", "***"))
     stream = contacts()
     stream.patch = {"properties": {"hunter2": {}}}
-    assert "hunter2" not in as_html(verification(runs=[RunFacts("sync", streams={"a": stream})]), RULES)
+    assert "hunter2" not in verify_report_html.as_html(
+        verification(runs=[RunFacts("sync", streams={"a": stream})]), RULES
+    )
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=HOSTILE_IDS)
 def test_text_from_outside_is_text(text):
-    source = as_html(hostile(text), RULES)
+    source = verify_report_html.as_html(hostile(text), RULES)
     found = Page(source)
     assert len(found.seen["script"]) == len(found.seen["style"]) == 1
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]", source)

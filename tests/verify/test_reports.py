@@ -7,14 +7,13 @@ import json
 import pytest
 from report_sample import HOSTILE, HOSTILE_IDS, hostile, verification
 
-from burler.spec.finding import Finding
-from burler.verify.report import FORMS, report_bytes
-from burler.verify.report_text import as_text
-from burler.verify.result import RunFacts, StreamFacts
+from burler.spec import Finding
+from burler.verify import RunFacts, StreamFacts
+from support.internals import verify_report, verify_report_text
 
 
 def test_text_has_the_worst_first_and_a_summary():
-    text = as_text(verification(baselined=2, ignored=1))
+    text = verify_report_text.as_text(verification(baselined=2, ignored=1))
     lines = text.splitlines()
     assert lines[0] == "contacts"
     assert lines[1] == "  error   B302 updated_at: a STATE comes too early [sync; line 4, line 9] (x 12)"
@@ -28,33 +27,33 @@ def test_text_has_the_worst_first_and_a_summary():
 
 
 def test_a_clean_tap_says_so():
-    assert "clean: 5 rules looked at" in as_text(verification(findings=[]))
+    assert "clean: 5 rules looked at" in verify_report_text.as_text(verification(findings=[]))
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_line_is_wider(width):
     long = Finding("B302", "word " * 60 + "x" * 300, "error", "contacts" * 50, "a.b" * 90, "sync", ("line 1",))
     runs = [RunFacts("sync", streams={"s": StreamFacts("contacts" * 50, rows=10**9)})]
-    text = as_text(verification(findings=[long], runs=runs), width=width)
+    text = verify_report_text.as_text(verification(findings=[long], runs=runs), width=width)
     assert max(map(len, text.splitlines())) <= width
 
 
 def test_colours_are_asked_for():
-    text = as_text(verification(), colour=True)
+    text = verify_report_text.as_text(verification(), colour=True)
     assert "\x1b[31merror  \x1b[0m" in text and "\x1b[33mwarning\x1b[0m" in text
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=HOSTILE_IDS)
 def test_what_a_source_has_sent_does_no_harm(text):
-    told = as_text(hostile(text))
+    told = verify_report_text.as_text(hostile(text))
     assert told.isascii() and "\x1b" not in told and "\x00" not in told
-    for form in FORMS:
-        report_bytes(hostile(text), form).decode()
-    assert json.loads(report_bytes(hostile(text), "json"))["findings"][0]["code"] == "M205"
+    for form in verify_report.FORMS:
+        verify_report.report_bytes(hostile(text), form).decode()
+    assert json.loads(verify_report.report_bytes(hostile(text), "json"))["findings"][0]["code"] == "M205"
 
 
 def test_json_is_the_whole():
-    found = json.loads(report_bytes(verification(), "json"))
+    found = json.loads(verify_report.report_bytes(verification(), "json"))
     assert found["counts"] == {"error": 1, "warning": 1, "info": 1}
     assert found["findings"][0]["fingerprint"] == "B302|contacts|updated_at"
     assert found["runs"][0]["streams"]["contacts"]["requests"]["GET /tags"]["requests"] == 3
@@ -64,6 +63,6 @@ def test_json_is_the_whole():
 def test_json_has_no_numbers_that_are_none():
     """``NaN`` and ``Infinity`` are Python's, and no JSON."""
     stream = StreamFacts("a", bookmark={"from": float("nan"), "to": float("inf")})
-    written = report_bytes(verification(runs=[RunFacts("sync", streams={"a": stream})]), "json")
+    written = verify_report.report_bytes(verification(runs=[RunFacts("sync", streams={"a": stream})]), "json")
     found = json.loads(written, parse_constant=lambda word: pytest.fail(word))
     assert found["runs"][0]["streams"]["a"]["bookmark"] == {"from": "nan", "to": "inf"}

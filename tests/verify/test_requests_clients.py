@@ -17,9 +17,7 @@ from requests.adapters import HTTPAdapter
 import burler
 from burler.http import Client
 from burler.testing import run_tap
-from burler.verify import requests_asked
-from burler.verify.requests_clients import watch_client
-from burler.verify.requests_watch import RequestWatch
+from support.internals import context, requests_asked, requests_clients, requests_watch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -40,14 +38,14 @@ def source(server):
 
 @pytest.fixture
 def watch():
-    return RequestWatch(lambda: "contacts")
+    return requests_watch.RequestWatch(lambda: "contacts")
 
 
 @pytest.fixture
 def session(watch):
     with requests.Session() as client:
         client.trust_env = False
-        yield watch_client(client, watch)
+        yield requests_clients.watch_client(client, watch)
 
 
 def noted(watch):
@@ -86,7 +84,7 @@ def test_redirects_and_logins_are_noted_step_by_step(session, source, watch):
 def test_bodies_arrive_whole_however_they_come(way, query, source, watch):
     url = f"{source.url}/rows{query or '?'}&offset=0&limit=10"
     with {"requests": requests.Session, "httpx": httpx.Client, "burler": Client}[way]() as client:
-        reply = watch_client(client, watch).get(url)
+        reply = requests_clients.watch_client(client, watch).get(url)
         assert [row["id"] for row in reply.json()] == list(range(10))
     (series,) = watch.lists.series.values()
     assert series.rows == {0: 10}
@@ -97,7 +95,7 @@ def test_a_streamed_body_comes_in_pieces_and_may_be_left(session, source, watch)
     with session.get(f"{source.url}/contacts?chunked=1", stream=True, timeout=9) as reply:
         assert next(reply.iter_content(1)) == b"["
     with httpx.Client() as client:
-        watch_client(client, watch)
+        requests_clients.watch_client(client, watch)
         with client.stream("GET", f"{source.url}/contacts?chunked=1") as reply:
             assert next(reply.iter_bytes(1)) == b"["
     assert not watch.failures
@@ -126,7 +124,7 @@ def test_timeouts_of_requests(timeout, missing, session, source, watch):
 @pytest.mark.parametrize(("timeout", "missing"), [(None, 1), (5, 0), (httpx.Timeout(5, read=None), 1)], ids=str)
 def test_timeouts_of_httpx(timeout, missing, source, watch):
     with httpx.Client(timeout=timeout) as client:
-        watch_client(client, watch).get(f"{source.url}/contacts")
+        requests_clients.watch_client(client, watch).get(f"{source.url}/contacts")
     assert noted(watch)["GET /contacts"]["no_timeout"] == missing
 
 
@@ -137,13 +135,13 @@ def test_an_adapter_that_puts_a_timeout_in_is_not_blamed(source, watch):
 
     with requests.Session() as session:
         session.mount("http://", Patient())
-        watch_client(session, watch).get(f"{source.url}/contacts")
+        requests_clients.watch_client(session, watch).get(f"{source.url}/contacts")
     assert noted(watch)["GET /contacts"]["no_timeout"] == 0
 
 
 def test_a_client_of_burlers_tries_again_and_is_noted_try_by_try(source, watch):
     with Client(source.url, sleep=lambda seconds: None) as client:
-        assert watch_client(client, watch).get("/flaky", params={"page": 2}).status_code == 200
+        assert requests_clients.watch_client(client, watch).get("/flaky", params={"page": 2}).status_code == 200
         assert client.with_options(headers={"X": "y"}).get("/contacts").status_code == 200
     assert noted(watch)["GET /flaky"] == {
         "requests": 2,
@@ -175,7 +173,7 @@ class Slim:
 def test_a_session_is_found_in_what_holds_it(hold, source, watch):
     with requests.Session() as session:
         held = hold(session)
-        assert watch_client(held, watch) is held
+        assert requests_clients.watch_client(held, watch) is held
         session.get(f"{source.url}/contacts", timeout=9)
     assert noted(watch)["GET /contacts"]["requests"] == 1
     assert watch.unknown == []
@@ -183,8 +181,8 @@ def test_a_session_is_found_in_what_holds_it(hold, source, watch):
 
 def test_a_client_of_another_kind_stays_as_it_is(watch):
     client = object()
-    assert watch_client(client, watch) is client
-    assert watch_client(None, watch) is None
+    assert requests_clients.watch_client(client, watch) is client
+    assert requests_clients.watch_client(None, watch) is None
     assert watch.unknown == ["builtins.object"]
 
 
@@ -192,7 +190,7 @@ def test_undo_takes_it_off_again(source, watch):
     with requests.Session() as session, httpx.Client(mounts={"all://there": httpx.HTTPTransport()}) as client:
         before = dict(session.adapters), client._transport, dict(client._mounts)
         for _ in range(2):  # twice is once
-            watch_client((session, client), watch)
+            requests_clients.watch_client((session, client), watch)
         session.get(f"{source.url}/contacts", timeout=9)
         client.get(f"{source.url}/contacts")
         assert noted(watch)["GET /contacts"]["requests"] == 2
@@ -225,7 +223,7 @@ def test_a_lost_reply_is_noted_and_raised_as_before(session, source, watch):
     with pytest.raises(requests.ConnectionError):
         session.get("http://127.0.0.1:9/contacts", timeout=9)
     with httpx.Client() as client, pytest.raises(httpx.ConnectError):
-        watch_client(client, watch).get("http://127.0.0.1:9/contacts")
+        requests_clients.watch_client(client, watch).get("http://127.0.0.1:9/contacts")
     assert noted(watch)["GET /contacts"]["statuses"] == {"lost": 2}
     assert watch.endpoints["contacts", "GET /contacts"].requests == 2
 
@@ -240,7 +238,7 @@ def test_a_body_that_cannot_be_looked_at_is_taken_for_whole(source, watch):
 
     with requests.Session() as session:
         session.mount("http://", Odd())
-        watch_client(session, watch)
+        requests_clients.watch_client(session, watch)
         for _ in range(2):
             assert len(session.get(f"{source.url}/contacts", timeout=9).json()) == 10
     assert noted(watch)["GET /contacts"]["repeated"] == 1
@@ -257,7 +255,7 @@ def test_bodies_that_can_be_sent_once_are_sent(session, source, watch):
     reply = session.post(f"{source.url}/echo", data=iter([b"one", b"two"]), timeout=9)
     assert reply.json()["body"] == "onetwo"
     with httpx.Client() as client:
-        watch_client(client, watch)
+        requests_clients.watch_client(client, watch)
         assert client.post(f"{source.url}/echo", content=iter([b"one", b"two"])).json()["body"] == "onetwo"
         assert client.post(f"{source.url}/echo", json={"page": 1}).json()["body"] == json.dumps({"page": 1}).replace(
             " ", ""
@@ -267,12 +265,12 @@ def test_bodies_that_can_be_sent_once_are_sent(session, source, watch):
 
 def test_the_streams_of_a_tap_are_told_apart(source):
     tap = burler.tap("tap-verified")
-    watch = RequestWatch(lambda: getattr(burler.context.running(), "name", None))
+    watch = requests_watch.RequestWatch(lambda: getattr(context.running(), "name", None))
 
     @tap.client
     def client(config):
         client = Client(source.url)
-        return watch_client(client, watch)
+        return requests_clients.watch_client(client, watch)
 
     @tap.stream("contacts", key_properties="id", schema={"type": "object", "properties": {"id": {"type": "integer"}}})
     def contacts(client):

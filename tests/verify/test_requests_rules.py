@@ -10,12 +10,8 @@ import pytest
 import requests
 from requests.adapters import BaseAdapter
 
-from burler.spec.finding import Findings
-from burler.spec.limits import Limits
-from burler.spec.rules_requests import REQUEST_RULES
-from burler.verify.requests_check import check_requests
-from burler.verify.requests_clients import watch_client
-from burler.verify.requests_watch import RequestWatch
+from burler.spec import Findings, Limits
+from support.internals import requests_check, requests_clients, requests_watch, rules_requests
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -81,20 +77,20 @@ def run(code, source, **more):
     clock = Time()
     names = {"BASE_URL": source.url, "time": clock}
     exec(compile(code, "snippet", "exec"), names)
-    watch = RequestWatch(lambda: "contacts", clock=clock.now)
+    watch = requests_watch.RequestWatch(lambda: "contacts", clock=clock.now)
     with requests.Session() as client:
         client.trust_env = False
         for prefix in ("http://api.example.com", "https://api.example.com"):
             client.mount(prefix, FarAway())
-        watch_client(client, watch)
+        requests_clients.watch_client(client, watch)
         rows = list(names["contacts"](client))
-    findings = Findings({rule.code: rule for rule in REQUEST_RULES})
-    unchecked = check_requests(watch, {"contacts": len(rows)}, findings, Limits(), **more)
+    findings = Findings({rule.code: rule for rule in rules_requests.REQUEST_RULES})
+    unchecked = requests_check.check_requests(watch, {"contacts": len(rows)}, findings, Limits(), **more)
     assert unchecked == {}
     return list(findings), rows
 
 
-@pytest.mark.parametrize("rule", REQUEST_RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", rules_requests.REQUEST_RULES, ids=lambda rule: rule.code)
 def test_what_breaks_a_rule_is_found(rule, source):
     findings, _rows = run(rule.breaks, source)
     assert [one.code for one in findings] == [rule.code]
@@ -102,7 +98,7 @@ def test_what_breaks_a_rule_is_found(rule, source):
     assert findings[0].stream == "contacts"
 
 
-@pytest.mark.parametrize("rule", REQUEST_RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", rules_requests.REQUEST_RULES, ids=lambda rule: rule.code)
 def test_what_keeps_a_rule_is_clean(rule, source):
     findings, rows = run(rule.keeps, source)
     assert [one.message for one in findings] == []
@@ -111,7 +107,7 @@ def test_what_keeps_a_rule_is_clean(rule, source):
 
 @pytest.mark.parametrize("code", ["H704", "H706", "H708", "H709", "H710"])
 def test_a_stream_that_did_not_end_well_has_lost_nothing_in_silence(code, source):
-    breaks = next(rule.breaks for rule in REQUEST_RULES if rule.code == code)
+    breaks = next(rule.breaks for rule in rules_requests.REQUEST_RULES if rule.code == code)
     assert run(breaks, source, ended_well=lambda stream: stream != "contacts")[0] == []
 
 
@@ -124,5 +120,9 @@ def test_a_resumed_run_may_begin_in_the_middle(source):
 
 
 def test_codes_and_names_are_given_once():
-    assert [rule.code for rule in REQUEST_RULES] == [f"H7{number:02d}" for number in range(1, 13)] == list(SAID)
-    assert len({rule.name for rule in REQUEST_RULES}) == len(REQUEST_RULES)
+    assert (
+        [rule.code for rule in rules_requests.REQUEST_RULES]
+        == [f"H7{number:02d}" for number in range(1, 13)]
+        == list(SAID)
+    )
+    assert len({rule.name for rule in rules_requests.REQUEST_RULES}) == len(rules_requests.REQUEST_RULES)

@@ -8,15 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burler.context import StreamRun, call_bound
-from burler.spec.finding import Findings
-from burler.spec.limits import Limits
-from burler.spec.rules_requests import REQUEST_RULES
-from burler.verify import requests_watch
-from burler.verify.requests_asked import Asked, endpoint_of, is_this_machine, shows_credentials
-from burler.verify.requests_check import check_requests
-from burler.verify.requests_pages import Series, skipped
-from burler.verify.requests_watch import RequestWatch
+from burler import StreamRun
+from burler.spec import Findings, Limits
+from support.internals import context, requests_asked, requests_check, requests_pages, requests_watch, rules_requests
 
 URL = "http://127.0.0.1/"
 JSON = {"Content-Type": "application/json"}
@@ -27,11 +21,11 @@ class Seen:
 
     def __init__(self, stream="contacts"):
         self.seconds = 0.0
-        self.watch = RequestWatch(lambda: stream, clock=lambda: self.seconds, now=lambda: 0.0)
+        self.watch = requests_watch.RequestWatch(lambda: stream, clock=lambda: self.seconds, now=lambda: 0.0)
 
     def ask(self, url, status=200, body=None, *, method="GET", sent=None, headers=None, more=JSON, seconds=0.0):
         """A request that was answered, or lost (status None)."""
-        asked = Asked(method, URL + url, headers or {}, sent, timeout=True)
+        asked = requests_asked.Asked(method, URL + url, headers or {}, sent, timeout=True)
         self.seconds += seconds
         going = self.watch.begin(asked)
         if status is None:
@@ -51,8 +45,8 @@ class Seen:
 
     def findings(self, rows=None, **more):
         """What is found."""
-        found = Findings({rule.code: rule for rule in REQUEST_RULES})
-        self.unchecked = check_requests(self.watch, rows or {}, found, Limits(), **more)
+        found = Findings({rule.code: rule for rule in rules_requests.REQUEST_RULES})
+        self.unchecked = requests_check.check_requests(self.watch, rows or {}, found, Limits(), **more)
         return list(found)
 
     def codes(self, rows=None, **more):
@@ -86,7 +80,7 @@ def seen():
     ],
 )
 def test_endpoints_have_no_ids_and_no_secrets(path, endpoint):
-    assert endpoint_of(Asked("GET", URL + path)) == f"GET {endpoint}"
+    assert requests_asked.endpoint_of(requests_asked.Asked("GET", URL + path)) == f"GET {endpoint}"
 
 
 def test_endpoints_without_end_are_put_together(seen):
@@ -162,9 +156,9 @@ def test_a_token_may_run_out_but_not_with_each_request(seen):
 
 def test_another_stream_may_ask_the_same():
     stream = ["contacts"]
-    watch = RequestWatch(lambda: stream[0])
+    watch = requests_watch.RequestWatch(lambda: stream[0])
     for stream[0] in ("contacts", "notes"):
-        watch.answered(watch.begin(Asked("GET", URL)), 200, {})
+        watch.answered(watch.begin(requests_asked.Asked("GET", URL)), 200, {})
     assert [watch.to_json(name)["GET /"]["repeated"] for name in ("contacts", "notes")] == [0, 0]
 
 
@@ -191,7 +185,7 @@ def test_a_page_for_people_or_nothing_is_no_answer_either(seen):
 def test_a_stream_that_tails_asks_for_ever(seen):
     run = StreamRun(None, "contacts", tailing=True)
     for status in (200, 200, 500):
-        call_bound(run, lambda status=status: seen.ask("changes?page=7", status))
+        context.call_bound(run, lambda status=status: seen.ask("changes?page=7", status))
     assert seen.watch.to_json("contacts")["GET /changes"]["requests"] == 3
     assert seen.codes({"contacts": 1}) == []
 
@@ -319,17 +313,17 @@ def test_no_list_that_is_read_whole_has_a_hole(pages, limit, kind, random):
     first = random.choice([0, 1])
     values = [first + at * (1 if kind == "page" else limit) for at in range(pages)]
     random.shuffle(values)
-    series = Series(None, "GET /", kind, kind, limit, 0, 0, "", dict.fromkeys(values))
-    assert skipped(series) == []
+    series = requests_pages.Series(None, "GET /", kind, kind, limit, 0, 0, "", dict.fromkeys(values))
+    assert requests_pages.skipped(series) == []
 
 
 @given(st.integers(4, 60), st.integers(2, 200), st.sampled_from(["page", "offset"]), st.data())
 def test_a_page_that_is_left_out_is_a_hole(pages, limit, kind, data):
     gone = data.draw(st.integers(1, pages - 2))
     values = [1 + at * (1 if kind == "page" else limit) for at in range(pages) if at != gone]
-    series = Series(None, "GET /", kind, kind, limit, 0, 0, "", dict.fromkeys(values))
+    series = requests_pages.Series(None, "GET /", kind, kind, limit, 0, 0, "", dict.fromkeys(values))
     begin = 1 + gone * (1 if kind == "page" else limit)
-    assert skipped(series) == [(begin, begin if kind == "page" else begin + limit - 1)]
+    assert requests_pages.skipped(series) == [(begin, begin if kind == "page" else begin + limit - 1)]
 
 
 # Lists that are cut
@@ -447,7 +441,7 @@ def test_totals_are_held_against_all_that_came_from_a_place(seen):
 
 
 def test_pages_that_end_in_another_order_are_no_cut(seen):
-    going = [seen.watch.begin(Asked("GET", f"{URL}list?page={page}")) for page in (1, 2)]
+    going = [seen.watch.begin(requests_asked.Asked("GET", f"{URL}list?page={page}")) for page in (1, 2)]
     for one, more in ((going[1], None), (going[0], "/list?page=2")):
         reading = seen.watch.answered(one, 200, JSON)
         reading.feed(json.dumps({"data": [{}], "next": more}).encode())
@@ -540,14 +534,14 @@ def test_retry_after(seconds, codes, seen):
     ],
 )
 def test_what_shows_credentials(url, headers, what):
-    assert shows_credentials(Asked("GET", url, headers)) == what
+    assert requests_asked.shows_credentials(requests_asked.Asked("GET", url, headers)) == what
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "app.localhost", "127.0.0.1", "127.1.2.3", "::1"])
 def test_this_machine(host):
-    assert is_this_machine(host)
-    assert not is_this_machine("api.example.com")
-    assert not is_this_machine("192.168.1.4")
+    assert requests_asked.is_this_machine(host)
+    assert not requests_asked.is_this_machine("api.example.com")
+    assert not requests_asked.is_this_machine("192.168.1.4")
 
 
 # What can't be looked at
@@ -555,7 +549,7 @@ def test_this_machine(host):
 
 def test_a_run_in_which_no_request_was_seen_says_so(seen):
     assert seen.codes() == []
-    assert set(seen.unchecked) == {rule.code for rule in REQUEST_RULES}
+    assert set(seen.unchecked) == {rule.code for rule in rules_requests.REQUEST_RULES}
     assert set(seen.unchecked.values()) == {"no request was seen"}
     seen.watch.unknown.append("boto3.Client")
     seen.codes()

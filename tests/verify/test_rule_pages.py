@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 
-from burler.spec.explain import explain
-from burler.spec.rule import AREAS, SEVERITIES
-from burler.spec.table import RULES
+from burler.spec import RULES
+from support.internals import spec_explain, spec_rule
 
 
 def test_a_rule_says_all_that_it_must():
     lacking = []
     for code, rule in RULES.items():
         whole = {
-            "code": re.fullmatch(r"[A-Z]\d{3}", code) and rule.code == code and code[0] in AREAS,
+            "code": re.fullmatch(r"[A-Z]\d{3}", code) and rule.code == code and code[0] in spec_rule.AREAS,
             "name": re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", rule.name),
-            "severity": rule.severity in SEVERITIES,
-            "title": rule.title.endswith(".") and len(rule.title) <= 100 and rule.title in explain(rule),
+            "severity": rule.severity in spec_rule.SEVERITIES,
+            "title": rule.title.endswith(".") and len(rule.title) <= 100 and rule.title in spec_explain.explain(rule),
             **{part: len(getattr(rule, part).split()) >= 8 for part in ("what", "why", "mend")},
             "examples": rule.breaks.strip() and rule.keeps.strip() and rule.breaks.strip() != rule.keeps.strip(),
         }

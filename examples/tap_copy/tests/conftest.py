@@ -73,6 +73,6 @@ def base(database_server, tap_password, tmp_path):
 @pytest.fixture(autouse=True)
 def exact(monkeypatch):
     """Records with numbers as they stand on the line, digit for digit."""
-    from burler.sinks import memory
+    from support.internals import memory_sink as memory
 
     monkeypatch.setattr(memory, "parse_line", lambda line: json.loads(line, parse_float=Decimal))

@@ -178,7 +178,7 @@ def test_a_table_that_has_lost_a_column_says_so(orders):
 def test_the_messages_are_what_a_reader_of_batch_understands(orders):
     run = batched(orders)
     (message,) = messages(run, "BATCH")
-    from burler.batch.message import batch_of
+    from support.internals import batch_message
 
-    read = batch_of(message)
+    read = batch_message.batch_of(message)
     assert isinstance(read, Batch) and (read.format, read.compression, read.size) == ("csv", None, 5)

@@ -8,8 +8,8 @@ import pytest
 
 import burler
 import tap_ledger
-from burler.runtime.run import discover
 from burler.testing import run_tap
+from support.internals import runtime_run
 from tap_ledger import pgoutput
 from tap_ledger.feed import Feed, shown
 from tap_ledger.slot import Source
@@ -236,7 +236,7 @@ def test_a_big_key_that_stays_is_no_new_key(books):
 
 def test_what_postgresql_computes_is_unsupported_since_no_log_has_it(books):
     books.do("alter table entries add column twice numeric generated always as (amount * 2) stored")
-    entry = discover(tap_ledger.tap, books.config).to_wire()["streams"]
+    entry = runtime_run.discover(tap_ledger.tap, books.config).to_wire()["streams"]
     said = {tuple(one["breadcrumb"]): one["metadata"] for stream in entry for one in stream["metadata"]}
     assert said["properties", "twice"]["inclusion"] == "unsupported"
     first = books.run()
@@ -281,7 +281,7 @@ def test_a_column_that_is_dropped_is_missing_and_no_error(books):
 
 
 def test_a_column_that_nobody_selected_is_not_read_from_the_log_either(books):
-    catalog = discover(tap_ledger.tap, books.config).to_wire()
+    catalog = runtime_run.discover(tap_ledger.tap, books.config).to_wire()
     for entry in catalog["streams"]:
         entry["metadata"].append({"breadcrumb": [], "metadata": {"selected": entry["stream"] == "entries"}})
         entry["metadata"].append({"breadcrumb": ["properties", "details"], "metadata": {"selected": False}})

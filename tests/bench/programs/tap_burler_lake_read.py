@@ -16,9 +16,9 @@ import burler.lake
 def main(work: str, rows: int) -> None:
     """Read all of it; the rows are let go at once, or shown where they are compared."""
     if work == "readlines":
-        from burler.cli.main import main as command
+        from support.internals import cli_main
 
-        command(["lake", "read", str(given.lake())])
+        cli_main.main(["lake", "read", str(given.lake())])
     reading = burler.lake.read(str(given.lake()))
     read = 0
     if work == "readpages":

@@ -32,10 +32,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from burler.lake.layout import file_name
-from burler.lake.manifests import document as doc
-from burler.lake.snapshot import FileStats
+from burler.lake import FileStats
 from burler.singer.messages import format_time
+from support.internals import layout
+from support.internals import manifest_document as doc
 
 TAP, STREAM = "tap-events", "events"
 _LINE = (
@@ -61,7 +61,7 @@ def make_lake(root: Path, files: int) -> None:
     source = folder
     for number in range(files):
         first = _BEGIN + dt.timedelta(minutes=number)
-        name = f"{digest}/{file_name(STREAM, first, first)}"
+        name = f"{digest}/{layout.file_name(STREAM, first, first)}"
         if number % _LINKS:
             (folder / name).hardlink_to(source)
         else:
@@ -102,41 +102,37 @@ class Watch:
 
 def planned(root: Path, watch: Watch) -> Any:
     """The manifest and the decision, without Spark."""
-    from burler.lake.store import open_store
-    from burler.spark.export_options import ExportOptions
-    from burler.spark.formats.base import TableState
-    from burler.spark.lakefiles import load_stream
-    from burler.spark.plan import decide
+    from burler.lake import open_store
+    from support.internals import export_options, formats_base, lakefiles, spark_plan
 
     store = open_store(str(root))
     with watch.step("manifest"):
-        lake = load_stream(store, TAP, STREAM)
-    options = ExportOptions()
+        lake = lakefiles.load_stream(store, TAP, STREAM)
+    options = export_options.ExportOptions()
     with watch.step("decide, all"):
-        whole = decide(lake, TableState(), options)
+        whole = spark_plan.decide(lake, formats_base.TableState(), options)
     assert len(whole.files) == len(lake.files)
     behind = {
         name: number - number // 100 if name.startswith("burler:") else number for name, number in whole.numbers.items()
     }
-    state = TableState(version=0, schema=whole.schema, numbers=behind)
+    state = formats_base.TableState(version=0, schema=whole.schema, numbers=behind)
     with watch.step("decide, 1 % new"):
-        more = decide(lake, state, options)
+        more = spark_plan.decide(lake, state, options)
     assert more.kind != "rebuild" and len(more.files) == len(lake.files) // 100, (more.kind, len(more.files))
     return lake, whole
 
 
 def in_spark(root: Path, watch: Watch, read: bool) -> None:
     """The list of files handed to Spark, and its plan."""
-    from burler.spark import jvm, session
-    from burler.spark.scan import scan
-    from burler.spark.united import unite_stream
+    from burler.spark import session
+    from support.internals import jvm, spark_scan, united
 
     lake, _ = planned(root, watch)
     spark = session("plans", {"spark.driver.memory": "4g"}, master="local[2]")
     spark.range(10).count()
     watch.jvm = jvm._started[-1][1].pid
     with watch.step("scan"):
-        frame = scan(spark, lake.files, unite_stream(STREAM, lake.versions))
+        frame = spark_scan.scan(spark, lake.files, united.unite_stream(STREAM, lake.versions))
     with watch.step("plan"):
         frame._jdf.queryExecution().executedPlan().toString()
     heap = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()

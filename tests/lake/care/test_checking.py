@@ -14,9 +14,7 @@ import pytest
 from care_lakes import TEXT, document, fill, later, put, save
 
 from burler.errors import UsageError
-from burler.lake import care
-from burler.lake.care.findings import Kind
-from burler.lake.locking.lock_file import LockFile
+from support.internals import care, examining, findings, lock_file
 
 
 def kinds(lake: Any, **options: Any) -> list[str]:
@@ -90,10 +88,10 @@ def unfinished(lake: Any) -> None:
 
 def old_lock(lake: Any) -> None:
     lock = first_file(lake).with_name("singerlake.lock")
-    lock.write_bytes(LockFile("gone-1", "", "", 1, 1000).to_bytes())
+    lock.write_bytes(lock_file.LockFile("gone-1", "", "", 1, 1000).to_bytes())
 
 
-HARM: dict[str, tuple[Callable[[Any], object], list[Kind], list[Kind]]] = {
+HARM: dict[str, tuple[Callable[[Any], object], list[findings.Kind], list[findings.Kind]]] = {
     # what is done; what a check finds; what a fast one finds
     "cut": (lambda lake: first_file(lake).write_bytes(first_file(lake).read_bytes()[:-9]), ["torn"], ["torn"]),
     "flipped": (
@@ -331,7 +329,7 @@ def test_several_at_a_time_find_the_same(lake: Any, jobs: int) -> None:
 
 
 def test_processes_find_the_same(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burler.lake.care.examining._WORTH_PROCESSES_BYTES", 0)
+    monkeypatch.setattr(examining, "_WORTH_PROCESSES_BYTES", 0)
     fill(lake, 1, 1, 1)
     bad = first_file(lake)
     bad.write_bytes(_flip(bad.read_bytes()))

@@ -10,10 +10,8 @@ import pytest
 from care_lakes import document, fill, later, lines, put, save
 
 from burler.errors import StorageError, UsageError
-from burler.lake import care
-from burler.lake.manifests import manifest
-from burler.lake.store import Conflict, OutcomeUnknown
 from burler.singer.messages import ActivateVersion
+from support.internals import care, lake_store, manifest
 
 
 def shape(lake: Any, stream: str = "users") -> list[int | None]:
@@ -246,7 +244,7 @@ def test_of_two_compactions_one_wins_and_leaves_nothing(lake: Any) -> None:
 def test_a_lost_reply_does_not_lose_or_double_rows(lake: Any, done: bool) -> None:
     fill(lake, 2, 2)
 
-    told = care.compact(Odd(lake.store, error=OutcomeUnknown("lost"), done=done))
+    told = care.compact(Odd(lake.store, error=lake_store.OutcomeUnknown("lost"), done=done))
 
     assert len(told.streams[0].files) == 1
     assert shape(lake) == [4]
@@ -381,5 +379,5 @@ def test_sizes_ages_and_compressions_that_cannot_be(lake: Any) -> None:
 
 def test_conflicts_are_tried_again(lake: Any) -> None:
     fill(lake, 2, 2)
-    care.compact(Odd(lake.store, error=Conflict("somebody")))
+    care.compact(Odd(lake.store, error=lake_store.Conflict("somebody")))
     assert shape(lake) == [4]

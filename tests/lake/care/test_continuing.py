@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from care_lakes import TEXT, document, fill, put
 
-from burler.lake import care, layout, streams
-from burler.lake.replay.plan import Asked, choose
-from burler.lake.replay.replay import Replay
+from burler.lake import streams
+from support.internals import care, layout, replay_plan, replaying
 
 LONG_TAP = "tap-" + "x" * 300
 
@@ -21,8 +20,12 @@ LONG_TAP = "tap-" + "x" * 300
 def read(lake: Any, state: Any = None, *, taps: tuple[str, ...] = ()) -> tuple[list[int], Any]:
     """One replay: the ids that come out, and the STATE at its end."""
     found = bytearray()
-    run = Replay(
-        lake.store, choose(lake.store, Asked(taps=taps)), write=found.extend, monotonic=lambda: 0.0, state=state
+    run = replaying.Replay(
+        lake.store,
+        replay_plan.choose(lake.store, replay_plan.Asked(taps=taps)),
+        write=found.extend,
+        monotonic=lambda: 0.0,
+        state=state,
     )
     assert run.run().errors == {}
     messages = [json.loads(line) for line in found.split(b"\n")[:-1]]

@@ -11,8 +11,7 @@ from care_lakes import fill, later
 from faulty_store import FAULTS, WRITES, FaultyStore
 
 from burler.errors import BurlerError, StorageError
-from burler.lake import care
-from burler.lake.stores.memory import MemoryStore
+from support.internals import care, memory_store
 
 DEEDS = {
     "compact": care.compact,
@@ -22,9 +21,9 @@ DEEDS = {
 }
 
 
-def made(lake: Any, deed: str) -> tuple[Any, MemoryStore]:
+def made(lake: Any, deed: str) -> tuple[Any, memory_store.MemoryStore]:
     """A lake that has been compacted once, with new files since."""
-    inner = MemoryStore()
+    inner = memory_store.MemoryStore()
     here = type(lake)(Path("/nowhere"), inner, lake.clock)
     fill(here, 2, 1)
     care.compact(inner)
@@ -40,7 +39,7 @@ def made(lake: Any, deed: str) -> tuple[Any, MemoryStore]:
     return here, inner
 
 
-def forget_a_file(inner: MemoryStore) -> None:
+def forget_a_file(inner: memory_store.MemoryStore) -> None:
     """A manifest that lists a file and knows nothing of it: then there is something to do."""
     blob = inner.read("raw/tap-x/users/manifest.json")
     assert blob is not None
@@ -49,7 +48,7 @@ def forget_a_file(inner: MemoryStore) -> None:
     inner.replace("raw/tap-x/users/manifest.json", json.dumps(wire).encode(), tag=blob.tag)
 
 
-def rows_are_there(here: Any, inner: MemoryStore) -> None:
+def rows_are_there(here: Any, inner: memory_store.MemoryStore) -> None:
     assert sorted(here.ids()) == list(range(5))
     listed_rows_are_there(here, inner)  # before anybody tidies up
     care.vacuum(inner, yes=True, now=later(16))
@@ -60,7 +59,7 @@ def rows_are_there(here: Any, inner: MemoryStore) -> None:
     assert care.check(inner).findings == ()
 
 
-def listed_rows_are_there(here: Any, inner: MemoryStore) -> None:
+def listed_rows_are_there(here: Any, inner: memory_store.MemoryStore) -> None:
     """What readers see that have no manifest."""
     manifest = "raw/tap-x/users/manifest.json"
     blob = inner.read(manifest)

@@ -11,9 +11,9 @@ import pytest
 from care_lakes import document, fill, save
 
 from burler.errors import LakeError
-from burler.lake import care
-from burler.lake.care import merging
-from burler.lake.snapshot import DataFile
+from burler.lake import DataFile
+from support.internals import care
+from support.internals import care_merging as merging
 
 PLAIN = b'{"type":"RECORD","stream":"users","record":{"id":1},"time_extracted":"2024-01-02T12:01:00.000000Z"}'
 LINES = {

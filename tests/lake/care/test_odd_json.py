@@ -10,8 +10,8 @@ import pytest
 from care_lakes import document, fill, later, lines, save
 
 from burler.errors import BurlerError
-from burler.lake import care, read
-from burler.lake.store import open_store
+from burler.lake import open_store, read
+from support.internals import care
 
 DEEP = "[" * 100_000
 

@@ -15,9 +15,8 @@ import msgspec
 import pytest
 from care_lakes import document, fill, lines
 
-from burler.lake import care, schema_message
-from burler.lake.envelope import decode_outermost, shallow
-from burler.lake.measure import measure
+from burler.lake import schema_message
+from support.internals import care, envelope, lake_measure
 
 HALVES = ({"id": 2, "name": "\ud800"}, {"id": 3, "\udfff": ["\ud83d\ude00 \ud83d", {"a": "\udc00"}]})
 
@@ -70,7 +69,7 @@ def test_a_write_after_the_manifest_was_removed_knows_their_rows(halved: Any) ->
 def test_a_line_that_is_no_message_is_still_named_beside_them(halved: Any) -> None:
     half: Path = halved.files()[-1]
     plain = half.with_name(half.name.removesuffix(".gz"))
-    head, _ = measure(halved.store, halved.load().files[0].path)
+    head, _ = lake_measure.measure(halved.store, halved.load().files[0].path)
     body = [rb'{"type":"RECORD","stream":"users","record":{"id":"\ud800"}}', b'{"type":1}']
     plain.write_bytes(b"\n".join([head, *body, b""]))
     finding = next(one for one in care.check(halved.store).findings if one.path.endswith(plain.name))
@@ -80,7 +79,7 @@ def test_a_line_that_is_no_message_is_still_named_beside_them(halved: Any) -> No
 def test_rows_that_are_nested_very_deeply_stay_in_the_lake(halved: Any) -> None:
     old: Path = halved.files()[-1]
     new = old.with_name(old.name.replace(".singer", "-2.singer"))
-    head, _ = measure(halved.store, halved.load().files[0].path)
+    head, _ = lake_measure.measure(halved.store, halved.load().files[0].path)
     stamp = b'"time_extracted":"2024-01-02T12:02:00.000000Z"}'
     row = b'{"type":"RECORD","stream":"users","record":{"id":5,"name":"\\ud800","d":' + DEEP + b"}," + stamp
     new.write_bytes(gzip.compress(b"\n".join([head, row, row, b""])))
@@ -104,9 +103,11 @@ _named = msgspec.json.Decoder(Named).decode
 
 def test_only_the_outermost_keys_are_looked_at() -> None:
     line = rb'{"a":{"type":"x","b":"}]\"{["},"type":"RECORD","at":"[{","c":[],"d":[[{}],"]"]}'
-    assert shallow(line) == rb'{"a":[],"type":"RECORD","at":"[{","c":[],"d":[]}'
+    assert envelope.shallow(line) == rb'{"a":[],"type":"RECORD","at":"[{","c":[],"d":[]}'
     for row in (DEEP, rb'"\udfff"', b"[" + DEEP + rb',"\ud800"]', rb'["\ud800",' + DEEP + b"]"):
-        assert decode_outermost(_named, b'{"record":' + row + b',"at":"t","type":"RECORD"}') == Named("RECORD", "t")
+        assert envelope.decode_outermost(_named, b'{"record":' + row + b',"at":"t","type":"RECORD"}') == Named(
+            "RECORD", "t"
+        )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_only_the_outermost_keys_are_looked_at() -> None:
 )
 def test_what_is_no_message_is_none_however_deep(line: bytes) -> None:
     with pytest.raises((msgspec.DecodeError, RecursionError)):
-        decode_outermost(_named, line)
+        envelope.decode_outermost(_named, line)
 
 
 BEYOND = {"type": "integer", "maximum": Decimal("1e999"), "default": Decimal("-1e999")}

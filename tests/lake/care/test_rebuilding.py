@@ -13,9 +13,8 @@ import pytest
 from care_lakes import document, fill, lines, put, save
 
 from burler.errors import LakeError, LockLost
-from burler.lake import care, layout
-from burler.lake.manifests import manifest
-from burler.lake.snapshot import FileStats
+from burler.lake import FileStats
+from support.internals import care, layout, manifest
 
 ORDERS = "orders%20of%2Fus"
 KEPT = ("records", "bytes", "first", "last", "clean", "activate_version", "versions", "stored_bytes")

@@ -11,7 +11,8 @@ from typing import Any
 
 from care_lakes import put
 
-from burler.lake import care, open_store
+from burler.lake import open_store
+from support.internals import care
 
 ROWS = 120
 

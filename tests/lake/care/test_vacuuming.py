@@ -17,11 +17,8 @@ from care_lakes import DAY, document, fill, later, lines, put
 from faulty_store import FaultyStore
 
 from burler.errors import LockLost, StorageError, UsageError
-from burler.lake import care, layout
-from burler.lake.locking.lock_file import LockFile
-from burler.lake.manifests import manifest
-from burler.lake.snapshot import FileStats
-from burler.lake.writing.parallel import LakeDriver, PartWriter
+from burler.lake import FileStats, LakeDriver, PartWriter
+from support.internals import care, layout, lock_file, manifest
 
 TIME = "2024-01-02T12:00:00.000000Z"
 
@@ -319,7 +316,7 @@ def full_disk(inner: Any, *, path: str = "*", until_removed: str | None = None) 
 def test_a_dead_lock_goes_and_a_living_one_stays(lake: Any) -> None:
     fill(lake, 1)
     lock = lake.files()[0].with_name("singerlake.lock")
-    lock.write_bytes(LockFile("gone-1", TIME, TIME, 1, 300_000).to_bytes())
+    lock.write_bytes(lock_file.LockFile("gone-1", TIME, TIME, 1, 300_000).to_bytes())
     assert care.vacuum(lake.store, yes=True).files == ()
     assert reasons(care.vacuum(lake.store, yes=True, now=later(8))) == ["lock"]
     assert not lock.exists()

@@ -21,12 +21,8 @@ from faulty_store import (
 )
 
 from burler.errors import LockLost, StorageError, UsageError
-from burler.lake.locking.lock import LockSettings, LockTimeout, StreamLock, WaitStopped
-from burler.lake.locking.lock_file import LockFile, this_machine
-from burler.lake.locking.locks import Locks
-from burler.lake.pace import Pace
-from burler.lake.stores.local import LocalStore
-from burler.lake.stores.memory import MemoryStore
+from burler.lake import LockSettings
+from support.internals import lake_lock, lake_locks, lake_pace, local_store, lock_file, memory_store
 
 PATH = "raw/t/s/GkZ4VgVbUrW/singerlake.lock"
 START = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
@@ -45,8 +41,8 @@ class Time:
         self.slept.append(seconds)
         self.seconds += seconds
 
-    def pace(self) -> Pace:
-        return Pace(
+    def pace(self) -> lake_pace.Pace:
+        return lake_pace.Pace(
             now=lambda: START + self.wrong + dt.timedelta(seconds=self.seconds),
             monotonic=lambda: self.seconds,
             sleep=self.sleep,
@@ -61,18 +57,18 @@ def time() -> Time:
 
 @pytest.fixture
 def store() -> FaultyStore:
-    return FaultyStore(MemoryStore())
+    return FaultyStore(memory_store.MemoryStore())
 
 
-def lock(store: Any, time: Time, writer_id: str = "me", *, epoch: int = 0, ttl: float = 300.0) -> StreamLock:
-    return StreamLock(
+def lock(store: Any, time: Time, writer_id: str = "me", *, epoch: int = 0, ttl: float = 300.0) -> lake_lock.StreamLock:
+    return lake_lock.StreamLock(
         store, PATH, name="s", writer_id=writer_id, settings=LockSettings(ttl), pace=time.pace(), epoch=epoch
     )
 
 
-def locks(store: Any, time: Time, writer_id: str = "me", **more: Any) -> Locks:
+def locks(store: Any, time: Time, writer_id: str = "me", **more: Any) -> lake_locks.Locks:
     settings = LockSettings(more.pop("ttl", 300.0), more.pop("timeout", 600.0))
-    return Locks(store, writer_id=writer_id, settings=settings, pace=time.pace(), heartbeat=False, **more)
+    return lake_locks.Locks(store, writer_id=writer_id, settings=settings, pace=time.pace(), heartbeat=False, **more)
 
 
 def wire(store: Any) -> dict[str, Any] | None:
@@ -104,10 +100,10 @@ def test_of_two_one_gets_it_and_the_other_when_it_is_given_back(store: FaultySto
 
 def test_eight_at_once_have_one_winner(tmp_path: Path, time: Time) -> None:
     for number in range(25):
-        store = LocalStore(tmp_path / str(number))
+        store = local_store.LocalStore(tmp_path / str(number))
         gate, won = threading.Barrier(8), []
 
-        def race(name: str, store: LocalStore = store, gate: Any = gate, won: list[Any] = won) -> None:
+        def race(name: str, store: local_store.LocalStore = store, gate: Any = gate, won: list[Any] = won) -> None:
             mine = lock(store, time, name)
             gate.wait()
             if mine.try_once():
@@ -232,7 +228,7 @@ def test_any_content_is_a_lock_that_grows_stale(store: FaultyStore, time: Time, 
 
 
 def test_refreshed_is_read_as_updated() -> None:
-    found = LockFile.from_bytes(b'{"writer-id":"w","refreshed":"2024-01-02T00:00:00Z"}')
+    found = lock_file.LockFile.from_bytes(b'{"writer-id":"w","refreshed":"2024-01-02T00:00:00Z"}')
     assert (found.updated, found.ttl_ms, found.epoch) == ("2024-01-02T00:00:00Z", None, 0)
 
 
@@ -337,7 +333,7 @@ def test_settings_that_can_not_be(ttl: float) -> None:
 
 
 def test_a_holder_that_is_gone_is_followed_at_once(tmp_path: Path, time: Time) -> None:
-    store = LocalStore(tmp_path)
+    store = local_store.LocalStore(tmp_path)
     dead = lock(store, time, "dead")
     dead.try_once()
     assert dead._hold is not None
@@ -346,12 +342,12 @@ def test_a_holder_that_is_gone_is_followed_at_once(tmp_path: Path, time: Time) -
 
 
 def test_a_holder_that_lives_is_waited_for(tmp_path: Path, time: Time) -> None:
-    store = LocalStore(tmp_path)
+    store = local_store.LocalStore(tmp_path)
     living, waiter = lock(store, time, "living"), lock(store, time, "waiter")
     living.try_once()
     found = wire(store)
     assert found is not None
-    assert found["machine"] == this_machine()
+    assert found["machine"] == lock_file.this_machine()
     assert not waiter.try_once()
     time.seconds += 300  # it lives, and does not beat: it is stopped, or its thread is dead
     assert waiter.try_once()
@@ -362,8 +358,8 @@ def test_a_holder_that_lives_is_waited_for(tmp_path: Path, time: Time) -> None:
 
 
 def test_a_holder_elsewhere_is_waited_for_although_no_sign_of_it_is_here(tmp_path: Path, time: Time) -> None:
-    store = LocalStore(tmp_path)
-    put(store, LockFile("far-away", ttl_ms=300_000, machine="another boot").to_bytes())
+    store = local_store.LocalStore(tmp_path)
+    put(store, lock_file.LockFile("far-away", ttl_ms=300_000, machine="another boot").to_bytes())
     waiter = lock(store, time)
     assert not waiter.try_once()
     time.seconds += 300
@@ -371,8 +367,8 @@ def test_a_holder_elsewhere_is_waited_for_although_no_sign_of_it_is_here(tmp_pat
 
 
 def test_a_lock_without_a_machine_is_waited_for(tmp_path: Path, time: Time) -> None:
-    store = LocalStore(tmp_path)
-    put(store, LockFile("foreign", ttl_ms=300_000).to_bytes())
+    store = local_store.LocalStore(tmp_path)
+    put(store, lock_file.LockFile("foreign", ttl_ms=300_000).to_bytes())
     assert not lock(store, time).try_once()
 
 
@@ -406,7 +402,9 @@ def test_a_wait_ends_when_the_lock_is_free(store: FaultyStore, time: Time, caplo
 def test_a_wait_that_is_too_long_names_the_holder_and_the_cure(store: FaultyStore, time: Time) -> None:
     first, second = locks(store, time, "first", ttl=10_000), locks(store, time, "second", timeout=600)
     first.acquire(PATH, "s")
-    with pytest.raises(LockTimeout, match=r"stream 's': waited 600 s for the lock of first \(since 2024") as caught:
+    with pytest.raises(
+        lake_lock.LockTimeout, match=r"stream 's': waited 600 s for the lock of first \(since 2024"
+    ) as caught:
         second.acquire(PATH, "s")
     assert caught.value.exit_code == 3
     assert len(str(caught.value).splitlines()) <= 3
@@ -416,7 +414,7 @@ def test_a_wait_that_is_too_long_names_the_holder_and_the_cure(store: FaultyStor
 
 def test_no_time_to_wait_is_one_look(store: FaultyStore, time: Time) -> None:
     locks(store, time, "first").acquire(PATH, "s")
-    with pytest.raises(LockTimeout):
+    with pytest.raises(lake_lock.LockTimeout):
         locks(store, time, "second", timeout=0).acquire(PATH, "s")
     assert time.seconds == 0
 
@@ -424,7 +422,7 @@ def test_no_time_to_wait_is_one_look(store: FaultyStore, time: Time) -> None:
 def test_a_wait_ends_when_the_run_is_to_end(store: FaultyStore, time: Time) -> None:
     locks(store, time, "first").acquire(PATH, "s")
     second = locks(store, time, "second", should_stop=lambda: time.seconds > 5)
-    with pytest.raises(WaitStopped, match="lock of first"):
+    with pytest.raises(lake_lock.WaitStopped, match="lock of first"):
         second.acquire(PATH, "s")
     assert time.seconds < 7
 
@@ -473,10 +471,10 @@ def test_a_lock_that_can_not_be_given_back_is_told(
 
 
 def test_the_thread_beats_and_ends(tmp_path: Path) -> None:
-    store = FaultyStore(LocalStore(tmp_path))
+    store = FaultyStore(local_store.LocalStore(tmp_path))
     beaten = threading.Event()
     store.after_call = lambda call: beaten.set() if call.operation == "replace" else None
-    mine = Locks(store, writer_id="me", settings=LockSettings(ttl_seconds=0.2))
+    mine = lake_locks.Locks(store, writer_id="me", settings=LockSettings(ttl_seconds=0.2))
     mine.acquire(PATH, "s")
     assert beaten.wait(30)
     thread = mine._thread
@@ -490,7 +488,7 @@ def test_the_thread_beats_and_ends(tmp_path: Path) -> None:
 
 
 def test_a_writer_that_was_dropped_without_an_end_does_not_beat_for_ever(tmp_path: Path) -> None:
-    mine = Locks(LocalStore(tmp_path), writer_id="me", settings=LockSettings(ttl_seconds=0.1))
+    mine = lake_locks.Locks(local_store.LocalStore(tmp_path), writer_id="me", settings=LockSettings(ttl_seconds=0.1))
     mine.acquire(PATH, "s")
     thread = mine._thread
     assert thread is not None

@@ -10,12 +10,8 @@ import pytest
 from faulty_store import FaultyStore
 
 from burler.errors import LockLost, StorageError
-from burler.lake import LakeWriter, ingest
-from burler.lake.layout import lock_path
-from burler.lake.locking.lock import LockSettings, LockTimeout, StreamLock, WaitStopped
-from burler.lake.stores.memory import MemoryStore
-from burler.sinks.lake import LakeSink
-from burler.sinks.memory import MemorySink
+from burler.lake import LakeWriter, LockSettings, ingest
+from support.internals import lake_lock, lake_sink, layout, memory_sink, memory_store
 
 
 def locks_of(lake: Any) -> list[str]:
@@ -33,12 +29,12 @@ def epochs(lake: Any, stream: str = "users") -> list[int]:
     return [entry["epoch"] for entry in json.loads(lake.manifest_path(stream).read_bytes())["writers"].values()]
 
 
-def held_by_another(lake: Any, stream: str = "users", *, ttl: float = 300.0) -> StreamLock:
+def held_by_another(lake: Any, stream: str = "users", *, ttl: float = 300.0) -> lake_lock.StreamLock:
     """The lock of a stream's usual schema in somebody else's hands."""
-    from burler.lake.canonical import schema_hash, schema_line
+    from support.internals import canonical
 
-    path = lock_path("tap-x", stream, schema_hash(schema_line(lake.schema(stream))))
-    other = StreamLock(
+    path = layout.lock_path("tap-x", stream, canonical.schema_hash(canonical.schema_line(lake.schema(stream))))
+    other = lake_lock.StreamLock(
         lake.store, path, name=stream, writer_id="other", settings=LockSettings(ttl), pace=lake.clock.pace()
     )
     assert other.try_once()
@@ -143,7 +139,7 @@ def test_a_wait_that_is_too_long_ends_the_run_with_what_is_committed_out(lake: A
     writer = lake.writer(pace=lake.impatient(), locks=LockSettings(timeout_seconds=20))
     send(lake, writer, 1)
     writer.state(lake.state(1))
-    with pytest.raises(LockTimeout, match="stream 'orders': waited 20 s for the lock of other"):
+    with pytest.raises(lake_lock.LockTimeout, match="stream 'orders': waited 20 s for the lock of other"):
         send(lake, writer, 2, stream="orders")
     writer.close()
     assert (lake.ids(), lake.states) == ([1], [{"at": 1}])
@@ -190,7 +186,7 @@ def test_many_streams_hold_many_locks_only_up_to_a_bound(lake: Any) -> None:
 def test_a_store_without_conditions_has_one_loud_warning_and_no_locks(
     lake: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lake.store = FaultyStore(MemoryStore(), conditional=False)
+    lake.store = FaultyStore(memory_store.MemoryStore(), conditional=False)
     with caplog.at_level("WARNING", logger="burler.lake"), lake.writer() as writer:
         for stream in ("a", "b"):
             send(lake, writer, 1, stream=stream)
@@ -204,7 +200,7 @@ def test_a_store_without_conditions_has_one_loud_warning_and_no_locks(
 def test_a_lock_that_can_not_be_given_back_does_not_fail_what_is_committed(
     lake: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lake.store = FaultyStore(MemoryStore())
+    lake.store = FaultyStore(memory_store.MemoryStore())
     with caplog.at_level("WARNING", logger="burler.lake"), lake.writer() as writer:
         send(lake, writer, 1)
         writer.state(lake.state(1))
@@ -245,9 +241,9 @@ def test_a_run_of_any_tap_that_is_told_to_stop_in_a_wait_keeps_what_came_before(
 
 def test_a_burler_tap_that_is_told_to_stop_in_a_wait_keeps_what_came_before(lake: Any) -> None:
     held_by_another(lake, "orders")
-    states = MemorySink()
+    states = memory_sink.MemorySink()
     writer = LakeWriter(lake.store, "tap-x", emit_state=states.write, pace=lake.impatient(), should_stop=lambda: True)
-    sink = LakeSink(writer, states)
+    sink = lake_sink.LakeSink(writer, states)
     for stream, number in (("users", 1), ("orders", 2), ("users", 3)):
         sink.write(lake.schema(stream))
         sink.write(lake.page(stream, number))
@@ -261,7 +257,7 @@ def test_a_burler_tap_that_is_told_to_stop_in_a_wait_keeps_what_came_before(lake
 
 def test_half_of_a_page_may_be_out_and_no_state_speaks_of_it(lake: Any) -> None:
     lake.store = FaultyStore(lake.store)
-    others: list[StreamLock] = []
+    others: list[lake_lock.StreamLock] = []
 
     def quick(call: Any) -> None:
         if call.operation == "delete" and not others:  # the lock goes with the first file's commit
@@ -269,7 +265,7 @@ def test_half_of_a_page_may_be_out_and_no_state_speaks_of_it(lake: Any) -> None:
 
     lake.store.after_call = quick
     writer = lake.writer(max_file_records=1, tail=True, pace=lake.impatient(), should_stop=lambda: True)
-    with pytest.raises(WaitStopped):
+    with pytest.raises(lake_lock.WaitStopped):
         send(lake, writer, 1, 2)
     others[0].release()
     writer.close()

@@ -9,16 +9,12 @@ from typing import Any
 import pytest
 
 from burler.errors import LakeError, LockLost, StorageError, UsageError
-from burler.lake import streams
-from burler.lake.canonical import base85_alias, schema_hash, schema_line
-from burler.lake.layout import manifest_path
-from burler.lake.manifests import manifest
-from burler.lake.snapshot import FileStats
-from burler.lake.store import Conflict, OutcomeUnknown, Store
+from burler.lake import FileStats, Store, streams
 from burler.singer.messages import Schema
+from support.internals import canonical, lake_store, layout, manifest
 
-LINE = schema_line(Schema("users", {"type": "object", "properties": {"id": {"type": "integer"}}}, ("id",)))
-HASH = schema_hash(LINE)
+LINE = canonical.schema_line(Schema("users", {"type": "object", "properties": {"id": {"type": "integer"}}}, ("id",)))
+HASH = canonical.schema_hash(LINE)
 TIME = "2024-01-02T12:00:00.000000Z"
 STATS = FileStats(records=1, bytes=10, first=TIME, last=TIME, clean=True)
 
@@ -51,7 +47,7 @@ def test_the_wire_form(lake: Any) -> None:
     document = wire(lake)
     assert document["versions"] == {HASH: "v1"}
     assert document["files"] == [name(1), name(2)]
-    assert document["schemas"] == {HASH: {"base85": base85_alias(LINE), "line": LINE.decode()}}
+    assert document["schemas"] == {HASH: {"base85": canonical.base85_alias(LINE), "line": LINE.decode()}}
     assert document["file_stats"] == {
         name(1): {
             "records": 2,
@@ -71,12 +67,12 @@ def test_the_wire_form(lake: Any) -> None:
 
 
 def test_versions_are_numbered_by_first_commit(lake: Any) -> None:
-    lines = [schema_line(Schema("users", {"v": n})) for n in range(3)]
+    lines = [canonical.schema_line(Schema("users", {"v": n})) for n in range(3)]
     for line in (*lines, lines[0]):
-        mine = claim(lake, digest=schema_hash(line))
+        mine = claim(lake, digest=canonical.schema_hash(line))
         manifest.commit(lake.store, mine, [], schema_line=line)
-    assert wire(lake)["versions"] == {schema_hash(line): f"v{n}" for n, line in enumerate(lines, 1)}
-    assert lake.load().hashes == tuple(map(schema_hash, lines))
+    assert wire(lake)["versions"] == {canonical.schema_hash(line): f"v{n}" for n, line in enumerate(lines, 1)}
+    assert lake.load().hashes == tuple(map(canonical.schema_hash, lines))
 
 
 def test_each_commit_counts_and_the_last_hundred_ids_are_kept(lake: Any) -> None:
@@ -157,9 +153,9 @@ class Flaky:
         if step in ("works", "done but conflict", "done but unknown"):
             result = write()
         if step in ("conflict", "done but conflict"):
-            raise Conflict
+            raise lake_store.Conflict
         if step in ("unknown", "done but unknown"):
-            raise OutcomeUnknown("lost")
+            raise lake_store.OutcomeUnknown("lost")
         if step == "fails":
             raise StorageError("broken")
         return result
@@ -183,7 +179,7 @@ def test_a_commit_that_succeeded_unseen_stands_although_another_claimed_since(la
         def _do(self, write: Any) -> str:
             super()._do(write)
             claim(lake, "you")
-            raise OutcomeUnknown("lost")
+            raise lake_store.OutcomeUnknown("lost")
 
     assert manifest.commit(Slow(lake.store, []), mine, [(name(1), STATS)], schema_line=LINE).sequence == 1
 
@@ -364,7 +360,7 @@ def test_folders_without_data_are_no_streams(lake: Any) -> None:
     (lake.path / "raw" / "tap" / "other").mkdir()
     (lake.path / "raw" / "tap" / "other" / "readme.txt").write_text("")
     assert streams(lake.store) == []
-    assert manifest_path("tap", "empty") == "raw/tap/empty/manifest.json"
+    assert layout.manifest_path("tap", "empty") == "raw/tap/empty/manifest.json"
 
 
 def test_a_manifest_made_anew_by_another_writer_fences_the_first(lake: Any) -> None:

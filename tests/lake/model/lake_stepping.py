@@ -32,8 +32,8 @@ from lake_stepping_world import (
 )
 
 from burler.errors import BurlerError, StorageError
-from burler.lake.pace import Pace
-from burler.lake.store import Blob, Conflict, OutcomeUnknown, StoredFile, is_hidden
+from burler.lake import StoredFile
+from support.internals import lake_pace, lake_store
 
 __all__ = ["NOON", "OK", "TTL_SECONDS", "Call", "Run", "Shared", "name_of", "writer"]
 
@@ -56,7 +56,7 @@ class Run:
     def __init__(self, me: int, answers: tuple[Any, ...], *, waits: int = 2, patient: bool = False) -> None:
         self.me = me
         self.asked: Any = None
-        self.pace = Pace(lambda: NOON, lambda: self._seconds, self._sleep, lambda low, high: high)
+        self.pace = lake_pace.Pace(lambda: NOON, lambda: self._seconds, self._sleep, lambda low, high: high)
         self._answers = answers
         self._at = 0
         self._waits, self._patient = waits, patient
@@ -105,9 +105,9 @@ class Run:
 
     # ---- the store --------------------------------------------------------------------------------
 
-    def read(self, path: str, /) -> Blob | None:
+    def read(self, path: str, /) -> lake_store.Blob | None:
         data = self.ask(Call("read", path))
-        return None if data is None else Blob(data, tag_of(data))
+        return None if data is None else lake_store.Blob(data, tag_of(data))
 
     def create(self, path: str, data: bytes, /) -> str:
         return self._written(Call("create", path, bytes(data)))
@@ -124,11 +124,11 @@ class Run:
     def _written(self, call: Call) -> str:
         answer = self.ask(call)
         if answer == CONFLICT:
-            raise Conflict(call.path)
+            raise lake_store.Conflict(call.path)
         if answer == EXISTS:
             raise FileExistsError(call.path)
         if answer == UNKNOWN:
-            raise OutcomeUnknown(f"{call.path}: the reply is lost")
+            raise lake_store.OutcomeUnknown(f"{call.path}: the reply is lost")
         if answer == DOWN:
             raise StorageError(f"{call.path}: the store is down")
         return tag_of(call.data or b"")
@@ -138,7 +138,7 @@ class Run:
 
     def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
         for path, size in self.ask(Call("list", folder)):
-            if hidden or not is_hidden(path):
+            if hidden or not lake_store.is_hidden(path):
                 yield StoredFile(path, size, 0.0)
 
     def folders(self, folder: str, /) -> list[str]:

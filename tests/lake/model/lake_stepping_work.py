@@ -9,22 +9,19 @@ from unittest import mock
 
 from lake_stepping import NOON, TTL_SECONDS, Run, name_of
 
-from burler.lake import LakeWriter, layout
-from burler.lake.canonical import schema_hash, schema_line
-from burler.lake.locking.lock import LockSettings
-from burler.lake.locking.locks import Locks
-from burler.lake.manifests import manifest
-from burler.lake.pace import Pace
-from burler.lake.snapshot import FileStats
+from burler.lake import FileStats, LakeWriter, LockSettings
 from burler.singer.messages import Schema, State, format_time
+from support.internals import canonical, lake_locks, lake_pace, layout, manifest
 
 TAP, STREAM = "t", "s"
 FOLDER = layout.stream_folder(TAP, STREAM)
 SETTINGS = LockSettings(ttl_seconds=TTL_SECONDS, timeout_seconds=2 * TTL_SECONDS)
 STATS = FileStats(records=1, bytes=10, first=format_time(NOON), last=format_time(NOON))
-UNSTEPPED = Pace(lambda: NOON, lambda: 0.0, lambda _seconds: None, lambda low, _high: low)
+UNSTEPPED = lake_pace.Pace(lambda: NOON, lambda: 0.0, lambda _seconds: None, lambda low, _high: low)
 
-SCHEMA_LINES = [schema_line(Schema(STREAM, {"properties": {"id": {"type": "integer"}}, "v": n})) for n in range(2)]
+SCHEMA_LINES = [
+    canonical.schema_line(Schema(STREAM, {"properties": {"id": {"type": "integer"}}, "v": n})) for n in range(2)
+]
 
 
 def writing(*, variant: int = 0, commits: int = 1, beats: bool = False) -> Callable[[Run], str]:
@@ -35,12 +32,14 @@ def writing(*, variant: int = 0, commits: int = 1, beats: bool = False) -> Calla
         beats: a heartbeat comes between each data file and its commit.
     """
     line = SCHEMA_LINES[variant]
-    digest = schema_hash(line)
+    digest = canonical.schema_hash(line)
     lock_path = f"{FOLDER}/{digest}/singerlake.lock"
 
     def work(run: Run) -> str:
         name = name_of(run.me)
-        locks = Locks(run, writer_id=name, settings=SETTINGS, pace=run.pace, heartbeat=False, should_stop=run.tired)
+        locks = lake_locks.Locks(
+            run, writer_id=name, settings=SETTINGS, pace=run.pace, heartbeat=False, should_stop=run.tired
+        )
         entered = False
         try:
             lock = locks.acquire(lock_path, STREAM)
@@ -114,7 +113,7 @@ def whole_writer(*, variant: int = 0, commits: int = 1, tail: bool = False) -> C
             should_stop=run.tired,
             pace=run.pace,
         )
-        with mock.patch.object(Locks, "_begin_to_beat"), writer:
+        with mock.patch.object(lake_locks.Locks, "_begin_to_beat"), writer:
             writer.schema(schema)
             for number in range(commits):
                 line = b'{"type":"RECORD","stream":"s","record":%s}\n' % _row(run, number)

@@ -17,6 +17,8 @@ from lake_search import Found, Search
 from lake_stepping import OK, Call, Run, Shared, writer
 from lake_stepping_work import whole_writer, writing
 
+from support.internals import manifest
+
 UNAVOIDABLE = {"P1: two believe that they hold a lock"}
 ENDS = {"done", "LockLost", "LockTimeout", "WaitStopped", "OutcomeUnknown", "StorageError", "dead"}
 
@@ -205,6 +207,6 @@ def test_a_store_whose_create_is_not_exclusive_is_caught() -> None:
 
 
 def test_a_commit_without_a_fence_is_caught() -> None:
-    with mock.patch("burler.lake.manifests.manifest._fence"):
+    with mock.patch.object(manifest, "_fence"):
         found = search(writing(), writing()).all()
     assert "P3: a commit of an older epoch after one of a newer" in found.broken

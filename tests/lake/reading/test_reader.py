@@ -16,8 +16,7 @@ import pytest
 
 from burler.errors import LakeError
 from burler.lake import read_lines, schema_message
-from burler.lake.canonical import base85_alias, schema_hash, schema_line
-from burler.lake.datafile import read_blocks
+from support.internals import canonical, datafile
 
 
 @pytest.fixture
@@ -38,9 +37,9 @@ def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 def test_lines_come_back(lake: Any, file: Any) -> None:
     lines = list(read_lines(lake.store, file.path))
-    assert lines[0] == schema_line(lake.schema(note={"type": "string"})) + b"\n"
+    assert lines[0] == canonical.schema_line(lake.schema(note={"type": "string"})) + b"\n"
     assert [json.loads(line)["record"]["id"] for line in lines[1:]] == list(range(5000))
-    blocks = list(read_blocks(lake.store, file.path))
+    blocks = list(datafile.read_blocks(lake.store, file.path))
     assert blocks[0] == lines[0]
     assert len(blocks) > 2
     assert all(block.endswith(b"\n") for block in blocks)
@@ -53,12 +52,17 @@ LENGTHS = (1, 70_000, 131_070, 131_071, 131_072, 131_073, (1 << 20) - 1, 1 << 20
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_end_with_lines_however_long_these_are(lake: Any, seed: int) -> None:
     source = random.Random(seed)
-    line = schema_line(lake.schema()) + b"\n"
+    line = canonical.schema_line(lake.schema()) + b"\n"
     lines = [bytes([97 + n]) * (source.choice(LENGTHS) - 1) + b"\n" for n in range(12)]
-    path = lake.path / "raw/tap-x/users" / schema_hash(line[:-1]) / "users-20240102T120000Z-20240102T120000Z.singer.gz"
+    path = (
+        lake.path
+        / "raw/tap-x/users"
+        / canonical.schema_hash(line[:-1])
+        / "users-20240102T120000Z-20240102T120000Z.singer.gz"
+    )
     path.parent.mkdir(parents=True)
     path.write_bytes(gzip.compress(b"".join([line, *lines]), compresslevel=1))
-    first, *blocks = read_blocks(lake.store, str(path.relative_to(lake.path)))
+    first, *blocks = datafile.read_blocks(lake.store, str(path.relative_to(lake.path)))
     assert first == line
     assert all(block.endswith(b"\n") for block in blocks)
     assert b"".join(blocks) == b"".join(lines)
@@ -138,7 +142,7 @@ def test_a_folder_named_in_base85_is_held_against_line_1_too(lake: Any, file: An
     with pytest.raises(LakeError, match="line 1 hashes to"):
         list(read_lines(lake.store, rewrite(lake, file, lambda data: data, folder="UMnRs&Xg$g")))
     line = next(read_lines(lake.store, file.path))
-    path = rewrite(lake, file, lambda data: data, folder=base85_alias(line[:-1]))
+    path = rewrite(lake, file, lambda data: data, folder=canonical.base85_alias(line[:-1]))
     assert len(list(read_lines(lake.store, path))) == 5001
 
 

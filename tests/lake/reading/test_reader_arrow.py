@@ -13,14 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burler.batch.columnar_nodes import with_json
-from burler.columns.types import arrow_schema, record_type
-from burler.columns.values import Report, converter
 from burler.errors import LakeError
 from burler.lake import LakeWriter, load, read
-from burler.lake.reading.arrow import _Table
-from burler.lake.stores.memory import MemoryStore
 from burler.singer.messages import Schema, format_time
+from support.internals import column_types, column_values, columnar_nodes, lake_arrow, memory_store
 
 pa = pytest.importorskip("pyarrow")
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
@@ -73,8 +69,8 @@ def encoded(row: dict[str, Any]) -> bytes:
     return json.dumps({name: plain(value) for name, value in row.items()}, separators=(",", ":")).encode()
 
 
-def lake_of(properties: dict[str, Any], rows: list[bytes], *, more: bytes = b"") -> MemoryStore:
-    store = MemoryStore()
+def lake_of(properties: dict[str, Any], rows: list[bytes], *, more: bytes = b"") -> memory_store.MemoryStore:
+    store = memory_store.MemoryStore()
     with LakeWriter(store, "tap", emit_state=lambda _state: None) as writer:
         writer.schema(Schema("s", {"type": "object", "properties": properties}, ()))
         for row in rows:
@@ -86,9 +82,9 @@ def lake_of(properties: dict[str, Any], rows: list[bytes], *, more: bytes = b"")
 def reference(properties: dict[str, Any], rows: list[bytes]) -> Any:
     """One value after the other, by the rules of ``burler.columns``."""
     schema = json.loads(json.dumps({"type": "object", "properties": properties}, sort_keys=True))  # as a lake has it
-    record = with_json(record_type(schema), schema)
-    convert, report = converter(record, ()), Report(Counter(), Counter())
-    columns = arrow_schema(record)
+    record = columnar_nodes.with_json(column_types.record_type(schema), schema)
+    convert, report = column_values.converter(record, ()), column_values.Report(Counter(), Counter())
+    columns = column_types.arrow_schema(record)
     values = [convert(row, report) for row in rows]
     return pa.Table.from_pylist([_named(one, columns) for one in values], schema=columns)
 
@@ -100,19 +96,19 @@ def _named(value: Any, columns: Any) -> Any:
 @pytest.mark.parametrize("columns", [PROPERTIES, {**PROPERTIES, **OTHERS}], ids=["plain", "all"])
 def test_arrow_is_what_a_slow_reference_gives(columns: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     ways: Counter[str] = Counter()
-    plain = {name: getattr(_Table, name) for name in ("quickly", "exactly")}
+    plain = {name: getattr(lake_arrow._Table, name) for name in ("quickly", "exactly")}
 
-    def quickly(table: _Table, lines: bytes) -> Any:
+    def quickly(table: lake_arrow._Table, lines: bytes) -> Any:
         made = plain["quickly"](table, lines)
         ways["quickly"] += made is not None
         return made
 
-    def exactly(table: _Table, lines: bytes, count: int) -> Any:
+    def exactly(table: lake_arrow._Table, lines: bytes, count: int) -> Any:
         ways["exactly"] += 1
         return plain["exactly"](table, lines, count)
 
-    monkeypatch.setattr(_Table, "quickly", quickly)
-    monkeypatch.setattr(_Table, "exactly", exactly)
+    monkeypatch.setattr(lake_arrow._Table, "quickly", quickly)
+    monkeypatch.setattr(lake_arrow._Table, "exactly", exactly)
     row = st.fixed_dictionaries({}, optional={name: VALUES[name] for name in columns})
 
     @settings(max_examples=100, deadline=None)

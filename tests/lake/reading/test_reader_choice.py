@@ -17,9 +17,7 @@ import pytest
 import burler.lake
 from burler.errors import LakeError, UsageError
 from burler.lake import LakeReading, read
-from burler.lake.canonical import base85_alias, schema_hash, schema_line
-from burler.lake.reading.choice import Choice, Window, window
-from burler.lake.stores.local import LocalStore
+from support.internals import canonical, local_store, reading_choice
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -31,13 +29,13 @@ NAIVE = dt.datetime(2024, 5, 1, 10)  # noqa: DTZ001
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The data files that were opened, in order."""
     names: list[str] = []
-    plain: Callable[[LocalStore, str], BinaryIO] = LocalStore.open
+    plain: Callable[[local_store.LocalStore, str], BinaryIO] = local_store.LocalStore.open
 
-    def open(store: LocalStore, path: str) -> BinaryIO:
+    def open(store: local_store.LocalStore, path: str) -> BinaryIO:
         names.append(path.rpartition("/")[2])
         return plain(store, path)
 
-    monkeypatch.setattr(LocalStore, "open", open)
+    monkeypatch.setattr(local_store.LocalStore, "open", open)
     return names
 
 
@@ -91,8 +89,10 @@ def test_without_a_manifest_names_tell_and_the_folder_is_listed_once(
 ) -> None:
     hours.manifest_path().unlink()
     walks: list[str] = []
-    plain = LocalStore.walk
-    monkeypatch.setattr(LocalStore, "walk", lambda store, folder: [walks.append(folder), *plain(store, folder)][1:])
+    plain = local_store.LocalStore.walk
+    monkeypatch.setattr(
+        local_store.LocalStore, "walk", lambda store, folder: [walks.append(folder), *plain(store, folder)][1:]
+    )
     reading = read(hours.store, "tap-x", "users", since=NOON + 4 * HOUR + dt.timedelta(seconds=0.5))
     assert ids(reading) == [5]  # 4 may be in the second of the file's name, so it is opened, and its row left out
     assert walks == ["raw/tap-x/users"]
@@ -117,12 +117,12 @@ def test_a_schema_version_opens_its_folder_alone(
 
 
 def test_a_schema_version_by_its_hash_in_either_spelling(hours: Any) -> None:
-    line = schema_line(hours.schema(f0={"type": "string"}))
-    for spelled in (schema_hash(line), base85_alias(line)):
+    line = canonical.schema_line(hours.schema(f0={"type": "string"}))
+    for spelled in (canonical.schema_hash(line), canonical.base85_alias(line)):
         assert ids(read(hours.store, schema=spelled)) == [2, 3]
         assert ids(read(hours.store, schema=f"{spelled}..")) == [2, 3, 4, 5]
-    for wrong in ("v4", "v", "", "..", "1" * 11, base85_alias(b"other")):
-        with pytest.raises(UsageError, match=r"no stream has the schema version .*v2 \(" + schema_hash(line)):
+    for wrong in ("v4", "v", "", "..", "1" * 11, canonical.base85_alias(b"other")):
+        with pytest.raises(UsageError, match=r"no stream has the schema version .*v2 \(" + canonical.schema_hash(line)):
             read(hours.store, schema=wrong)
 
 
@@ -165,9 +165,9 @@ def test_the_manifest_is_read_once(hours: Any) -> None:
     hours.manifest_path().write_text("broken")
     assert ids(reading) == ids(reading) == [0, 1, 2, 3, 4, 5]
     assert reading.schema == hours.schema(f0={"type": "string"}, f1={"type": "string"})
-    assert LakeReading(hours.store, reading.snapshot, Choice(times=Window(None, NOON_3))).schema == hours.schema(
-        f0={"type": "string"}
-    )
+    assert LakeReading(
+        hours.store, reading.snapshot, reading_choice.Choice(times=reading_choice.Window(None, NOON_3))
+    ).schema == hours.schema(f0={"type": "string"})
     with pytest.raises(LakeError, match="is broken"):
         read(hours.store, "tap-x", "users")
 
@@ -182,19 +182,19 @@ def test_the_schema_of_a_stream_without_files(lake: Any) -> None:
 def test_times_as_people_write_them() -> None:
     noon = "2024-05-01T10:00:00.000000Z"
     for text in ("2024-05-01T12:00:00+02:00", "2024-05-01 10:00:00", "2024-05-01T10:00:00Z", " 2024-05-01t10:00:00z "):
-        assert window(text, None) == Window(noon, None)
-    assert window(dt.date(2024, 5, 1), "2024-05-02") == Window(
+        assert reading_choice.window(text, None) == reading_choice.Window(noon, None)
+    assert reading_choice.window(dt.date(2024, 5, 1), "2024-05-02") == reading_choice.Window(
         "2024-05-01T00:00:00.000000Z", "2024-05-02T00:00:00.000000Z"
     )
-    assert window(NAIVE, dt.datetime(2024, 5, 1, 13, tzinfo=dt.timezone(HOUR))) == Window(
+    assert reading_choice.window(NAIVE, dt.datetime(2024, 5, 1, 13, tzinfo=dt.timezone(HOUR))) == reading_choice.Window(
         noon, "2024-05-01T12:00:00.000000Z"
     )
     for wrong in ("soon", "2024-13-01", "2024-05-01T25:00:00Z", "9999-12-31T23:59:59-01:00", ""):
         with pytest.raises(UsageError, match=r"since: .*Write it as 2024-05-01"):
-            window(wrong, None)
+            reading_choice.window(wrong, None)
     for until in (noon, "2024-05-01"):
         with pytest.raises(UsageError, match="nothing lies between"):
-            window(noon, until)
+            reading_choice.window(noon, until)
 
 
 def test_activations_are_no_rows(lake: Any) -> None:

@@ -14,15 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burler.errors import LakeError
-from burler.lake import LakeWriter, load
-from burler.lake.canonical import schema_hash, schema_line
-from burler.lake.head import head_of
-from burler.lake.reading.choice import ALL_TIMES, Window
-from burler.lake.reading.cut import cut_of
-from burler.lake.reading.lines import FileLines, Wanted
-from burler.lake.snapshot import DataFile
-from burler.lake.stores.memory import MemoryStore
+from burler.lake import DataFile, LakeWriter, load
 from burler.singer.messages import ActivateVersion, Schema, format_time
+from support.internals import canonical, lake_head, memory_store, reading_choice, reading_cut, reading_lines
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
 TIMES = [format_time(NOON + dt.timedelta(seconds=seconds)) for seconds in range(4)]
@@ -88,7 +82,9 @@ def without(value: Any, crumb: tuple[str, ...]) -> None:
         without(value.get(crumb[1]), crumb[2:])
 
 
-def expected(messages: list[Any], wanted: Wanted, off: list[tuple[str, ...]], keep: list[str] | None) -> list[Any]:
+def expected(
+    messages: list[Any], wanted: reading_lines.Wanted, off: list[tuple[str, ...]], keep: list[str] | None
+) -> list[Any]:
     out = []
     for message in copy.deepcopy(messages):
         if message["type"] == "ACTIVATE_VERSION":
@@ -109,9 +105,9 @@ def expected(messages: list[Any], wanted: Wanted, off: list[tuple[str, ...]], ke
     return out
 
 
-def written(found: list[tuple[Any, str, int | None, bool]]) -> tuple[MemoryStore, DataFile]:
+def written(found: list[tuple[Any, str, int | None, bool]]) -> tuple[memory_store.MemoryStore, DataFile]:
     """A lake with one file that burler wrote; an activation behind each row that is marked so."""
-    store = MemoryStore()
+    store = memory_store.MemoryStore()
     with LakeWriter(store, "tap", emit_state=lambda _state: None) as writer:
         writer.schema(Schema("s", SCHEMA, ("id",)))
         for row, time, version, activates in found:
@@ -124,9 +120,9 @@ def written(found: list[tuple[Any, str, int | None, bool]]) -> tuple[MemoryStore
     return store, file
 
 
-def foreign(found: list[tuple[Any, str, int | None, bool]]) -> tuple[MemoryStore, DataFile]:
+def foreign(found: list[tuple[Any, str, int | None, bool]]) -> tuple[memory_store.MemoryStore, DataFile]:
     """The same as another program may write it: no manifest, blanks, further keys, lower case, odd messages."""
-    schema = schema_line(Schema("s", SCHEMA, ("id",)))
+    schema = canonical.schema_line(Schema("s", SCHEMA, ("id",)))
     out = [schema.decode()]
     for at, (row, time, version, activates) in enumerate(found):
         message = {"stream": "s", "type": "record" if at % 2 else "RECORD", "record": row, "time_extracted": time}
@@ -138,14 +134,14 @@ def foreign(found: list[tuple[Any, str, int | None, bool]]) -> tuple[MemoryStore
         out += ["", '{"type": "STATE", "value": {}}'] if at == 1 else []
         if activates:
             out.append('{"type": "activate_version", "version": 7, "stream": "s"}')
-    store = MemoryStore()
-    path = f"raw/tap/s/{schema_hash(schema)}/year=2024/s-20240102T120000Z-20240102T120003Z.singer"
+    store = memory_store.MemoryStore()
+    path = f"raw/tap/s/{canonical.schema_hash(schema)}/year=2024/s-20240102T120000Z-20240102T120003Z.singer"
     store.create(path, "\n".join([*out, ""]).encode())
     return store, load(store, "tap", "s").files[0]
 
 
-def read(store: MemoryStore, file: DataFile, wanted: Wanted) -> tuple[list[Any], int]:
-    with FileLines(store, file) as opened:
+def read(store: memory_store.MemoryStore, file: DataFile, wanted: reading_lines.Wanted) -> tuple[list[Any], int]:
+    with reading_lines.FileLines(store, file) as opened:
         assert opened.head.message.stream == "s"
         pages = list(opened.lines(wanted))
     assert all(page.endswith(b"\n") for page, _ in pages)
@@ -166,12 +162,14 @@ def read(store: MemoryStore, file: DataFile, wanted: Wanted) -> tuple[list[Any],
 def test_what_is_read_is_what_a_slow_reference_gives(
     found: Any, off: Any, keep: Any, times: Any, name: Any, activations: bool, bare: bool
 ) -> None:
-    cut = cut_of(off, keep)
-    wanted = Wanted(Window(*times), cut or None, name, activations, bare)
+    cut = reading_cut.cut_of(off, keep)
+    wanted = reading_lines.Wanted(reading_choice.Window(*times), cut or None, name, activations, bare)
     for make in (written, foreign):
         store, file = make(found)
-        with FileLines(store, file) as opened:
-            whole = [parsed(line) for page, _ in opened.lines(Wanted()) for line in page.split(b"\n")[:-1]]
+        with reading_lines.FileLines(store, file) as opened:
+            whole = [
+                parsed(line) for page, _ in opened.lines(reading_lines.Wanted()) for line in page.split(b"\n")[:-1]
+            ]
         plain = [message for message in whole if message["type"] == "RECORD"]
         assert [(one["record"], one["time_extracted"]) for one in plain] == [
             (parsed(text(row)), time) for row, time, _, _ in found
@@ -190,9 +188,9 @@ def test_lines_go_out_as_they_stand(lake: Any) -> None:
     (file,) = lake.load().files
     content = gzip.decompress(Path(lake.store.locate(file.path)).read_bytes())
     first, _, rest = content.partition(b"\n")
-    with FileLines(lake.store, file) as opened:
+    with reading_lines.FileLines(lake.store, file) as opened:
         assert opened.head.line_out() == first + b"\n"
-        pages = list(opened.lines(Wanted()))
+        pages = list(opened.lines(reading_lines.Wanted()))
     assert len(pages) > 2
     assert b"".join(page for page, _ in pages) == rest
     assert sum(count for _, count in pages) == 30_000
@@ -207,37 +205,37 @@ def test_nothing_is_decoded_where_nothing_is_left_out(lake: Any, monkeypatch: py
     def decode(*_args: Any) -> Any:
         raise AssertionError("a line was decoded")
 
-    monkeypatch.setattr("burler.lake.reading.lines.decode_all", decode)
-    monkeypatch.setattr("burler.lake.reading.lines._Way._typed", decode)
-    covering = Window(TIMES[0], TIMES[1])
-    with FileLines(lake.store, file) as opened:
-        ((_, count),) = opened.lines(Wanted(covering))
+    monkeypatch.setattr(reading_lines, "decode_all", decode)
+    monkeypatch.setattr(reading_lines._Way, "_typed", decode)
+    covering = reading_choice.Window(TIMES[0], TIMES[1])
+    with reading_lines.FileLines(lake.store, file) as opened:
+        ((_, count),) = opened.lines(reading_lines.Wanted(covering))
     assert count == 100
-    with pytest.raises(AssertionError, match="was decoded"), FileLines(lake.store, file) as opened:
-        list(opened.lines(Wanted(Window(TIMES[1], None))))
+    with pytest.raises(AssertionError, match="was decoded"), reading_lines.FileLines(lake.store, file) as opened:
+        list(opened.lines(reading_lines.Wanted(reading_choice.Window(TIMES[1], None))))
 
 
 def test_half_surrogate_pairs_stay_while_fields_go() -> None:
     row = r'{"id":1,"a":{"x":"\ud83d","y":2},"c":"\ude00"}'
-    store = MemoryStore()
+    store = memory_store.MemoryStore()
     with LakeWriter(store, "tap", emit_state=lambda _state: None) as writer:
         writer.schema(Schema("s", SCHEMA, ("id",)))
         line = f'{{"type":"RECORD","stream":"s","record":{row},"time_extracted":"{TIMES[0]}"}}\n'
         writer.page("s", line.encode() + line.replace('"id":1', '"id":2').encode(), 2, [TIMES[0]])
     (file,) = load(store, "tap", "s").files
-    with FileLines(store, file) as opened:
+    with reading_lines.FileLines(store, file) as opened:
         off = [("properties", "a", "properties", "y")]
-        ((page, count),) = opened.lines(Wanted(cut=cut_of(off), bare=True))
+        ((page, count),) = opened.lines(reading_lines.Wanted(cut=reading_cut.cut_of(off), bare=True))
     assert (page, count) == (
         rb'{"id":1,"a":{"x":"\ud83d"},"c":"\ude00"}' + b"\n" + rb'{"id":2,"a":{"x":"\ud83d"},"c":"\ude00"}' + b"\n",
         2,
     )
 
 
-def put(*messages: str) -> tuple[MemoryStore, DataFile]:
-    schema = schema_line(Schema("s", SCHEMA, ("id",)))
-    store = MemoryStore()
-    path = f"raw/tap/s/{schema_hash(schema)}/s-20240102T120000Z-20240102T120003Z.singer"
+def put(*messages: str) -> tuple[memory_store.MemoryStore, DataFile]:
+    schema = canonical.schema_line(Schema("s", SCHEMA, ("id",)))
+    store = memory_store.MemoryStore()
+    path = f"raw/tap/s/{canonical.schema_hash(schema)}/s-20240102T120000Z-20240102T120003Z.singer"
     store.create(path, b"\n".join([schema, *(one.encode() for one in messages), b""]))
     return store, load(store, "tap", "s").files[0]
 
@@ -259,8 +257,8 @@ RECORD = '{"type":"RECORD","stream":"s","record":{"id":1}}'
 )
 def test_a_line_that_is_no_message_is_named_by_its_number(line: str, fact: str) -> None:
     store, file = put(RECORD, line)
-    wanted = Wanted(Window(TIMES[0], None) if "soon" in line else ALL_TIMES)
-    with pytest.raises(LakeError, match=fact) as caught, FileLines(store, file) as opened:
+    wanted = reading_lines.Wanted(reading_choice.Window(TIMES[0], None) if "soon" in line else reading_choice.ALL_TIMES)
+    with pytest.raises(LakeError, match=fact) as caught, reading_lines.FileLines(store, file) as opened:
         list(opened.lines(wanted))
     assert file.path in str(caught.value)
     assert "line 3" in str(caught.value) or "time_extracted" in str(caught.value)
@@ -269,8 +267,8 @@ def test_a_line_that_is_no_message_is_named_by_its_number(line: str, fact: str) 
 
 def test_messages_that_do_not_belong_into_a_file_are_left_out_and_noted() -> None:
     store, file = put(RECORD, '{"type":"STATE","value":{}}', RECORD, '{"type":"SCHEMA","stream":"s","schema":{}}')
-    with FileLines(store, file) as opened:
-        ((page, count),) = opened.lines(Wanted())
+    with reading_lines.FileLines(store, file) as opened:
+        ((page, count),) = opened.lines(reading_lines.Wanted())
         assert opened.skipped == {"STATE": 3, "SCHEMA": 5}
     assert (page.decode(), count) == (f"{RECORD}\n{RECORD}\n", 2)
 
@@ -285,24 +283,24 @@ def test_a_file_with_other_rows_than_the_manifest_says_is_an_error(lake: Any) ->
     path.write_bytes(gzip.compress(content[: content[:-1].rindex(b"\n") + 1]))
     with (
         pytest.raises(LakeError, match="holds 9 rows where the manifest says 10"),
-        FileLines(lake.store, file) as opened,
+        reading_lines.FileLines(lake.store, file) as opened,
     ):
-        list(opened.lines(Wanted()))
+        list(opened.lines(reading_lines.Wanted()))
 
 
 def test_times_of_other_writers_are_read_as_they_are_written() -> None:
     forms = ["2024-01-02T14:00:01+02:00", "2024-01-02 12:00:01", "2024-01-02T12:00:01.0Z", "2024-01-02T12:00:00.9999Z"]
     store, file = put(*(RECORD[:-1] + f',"time_extracted":"{form}"}}' for form in forms), RECORD)
-    with FileLines(store, file) as opened:
-        ((page, count),) = opened.lines(Wanted(Window(TIMES[1], TIMES[2])))
+    with reading_lines.FileLines(store, file) as opened:
+        ((page, count),) = opened.lines(reading_lines.Wanted(reading_choice.Window(TIMES[1], TIMES[2])))
     found = [json.loads(line).get("time_extracted") for line in page.splitlines()]
     assert (found, count) == ([*forms[:3], None], 4)  # as they stand; who does not say when is taken
 
 
 def test_types_go_out_as_singer_spells_them() -> None:
     store, file = put('{"type":"record","stream":"s","record":{"id":1.10},"version":3}')
-    with FileLines(store, file) as opened:
-        ((page, _),) = opened.lines(Wanted())
+    with reading_lines.FileLines(store, file) as opened:
+        ((page, _),) = opened.lines(reading_lines.Wanted())
     assert page == b'{"type":"RECORD","stream":"s","record":{"id":1.10},"version":3}\n'
 
 
@@ -319,7 +317,7 @@ def test_types_go_out_as_singer_spells_them() -> None:
 def test_what_goes_inside_of_fields(off: tuple[str, ...], left: Any) -> None:
     crumb = [part for name in off for part in (("items",) if name == "items" else ("properties", name))]
     row = b'{"a":{"x":1,"y":{"z":1,"q":2}},"b":[{"x":1,"z":2},"t",null,{}]}'
-    assert json.loads(cut_of([tuple(crumb)]).record(row)) == left
+    assert json.loads(reading_cut.cut_of([tuple(crumb)]).record(row)) == left
 
 
 @pytest.mark.parametrize(
@@ -334,7 +332,7 @@ def test_what_goes_inside_of_fields(off: tuple[str, ...], left: Any) -> None:
     ids=["as it is", "lower case", "no keys", "null", "one name"],
 )
 def test_a_schema_goes_out_as_every_target_reads_it(line: str, goes_out: list[str] | None) -> None:
-    out = head_of(line.encode() + b"\n", "here").line_out()
+    out = lake_head.head_of(line.encode() + b"\n", "here").line_out()
     if goes_out is None:
         assert out == line.encode() + b"\n"
     else:
@@ -347,4 +345,4 @@ def test_a_schema_goes_out_as_every_target_reads_it(line: str, goes_out: list[st
 )
 def test_a_first_line_that_is_no_schema_is_named(line: str) -> None:
     with pytest.raises(LakeError, match=r"(?s)^here: .*Restore it from a copy"):
-        head_of(line.encode(), "here")
+        lake_head.head_of(line.encode(), "here")

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from burler.cli.lake_read import read as command
-from burler.lake.replay.plan import Asked, choose
-from burler.lake.replay.replay import Replay
+from support.internals import cli_lake_read, replay_plan, replaying
 
 PAGE = (Path(__file__).parents[3] / "docs" / "lake-reading.md").read_text(encoding="utf-8")
 
@@ -28,19 +26,21 @@ def test_the_snippet_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     store = scope["store"]
     (given,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     lines: list[bytes] = []
-    Replay(store, choose(store, Asked()), write=lines.append, monotonic=lambda: 0.0).run()  # type: ignore[arg-type]
+    replaying.Replay(
+        store, replay_plan.choose(store, replay_plan.Asked()), write=lines.append, monotonic=lambda: 0.0
+    ).run()  # type: ignore[arg-type]
     state, shown = json.loads(lines[-1])["value"], json.loads(given)
     assert state["bookmarks"]["contacts"].keys() == shown["bookmarks"]["contacts"].keys()
     assert state["bookmarks"]["contacts"]["sequence"] == 1
 
 
 def test_every_option_is_there_and_every_command_can_be_typed() -> None:
-    for parameter in command.params:
+    for parameter in cli_lake_read.read.params:
         for name in parameter.opts:
             if name.startswith("--"):
                 assert f"`{name}" in PAGE, name
     typed = re.findall(r"^    burler lake read (.*?)(?: [|>].*)?$", PAGE, re.MULTILINE)
     assert len(typed) > 6
     for line in typed:
-        with command.make_context("read", shlex.split(line)) as context:
+        with cli_lake_read.read.make_context("read", shlex.split(line)) as context:
             assert context.params["url"] == "./lake"

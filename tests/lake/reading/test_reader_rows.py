@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from burler.lake import read
-from burler.lake.reading import pages
 from burler.singer.messages import Records, record_prefix_suffix
+from support.internals import reading_pages as pages
 
 VALUES = {
     "numbers": "[1, -0, 0.1, -0.0, 1E5, 1e400, 0.1e-400, 2.50, 3.141592653589793238462643383279]",

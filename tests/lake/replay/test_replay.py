@@ -14,12 +14,9 @@ from faulty_store import FaultyStore
 
 from burler.errors import CatalogError, LakeError, OutputClosed, UsageError
 from burler.lake import LakeWriter, RollSettings, open_store
-from burler.lake.reading.choice import window
-from burler.lake.replay.catalog import discover
-from burler.lake.replay.plan import Asked, choose
-from burler.lake.replay.replay import Replay
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import ActivateVersion, encode
+from support.internals import reading_choice, replay_catalog, replay_plan, replaying
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -57,7 +54,7 @@ class Out:
 
 def replay(
     lake: Any,
-    asked: Asked | None = None,
+    asked: replay_plan.Asked | None = None,
     *,
     state: Any = None,
     catalog: Any = None,
@@ -77,9 +74,9 @@ def replay(
             write(lines)
 
     given = None if catalog is None else catalog_from_wire(catalog)
-    run = Replay(
+    run = replaying.Replay(
         lake.store,
-        choose(lake.store, asked or Asked(), given),
+        replay_plan.choose(lake.store, asked or replay_plan.Asked(), given),
         write=keep,
         monotonic=seconds,
         state=state,
@@ -131,10 +128,14 @@ def test_activations_and_versions_stay_where_they_are(lake: Any) -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [Asked(schema="v1"), Asked(times=window(NOON, None)), Asked(times=window(None, NOON + HOUR))],
+    [
+        replay_plan.Asked(schema="v1"),
+        replay_plan.Asked(times=reading_choice.window(NOON, None)),
+        replay_plan.Asked(times=reading_choice.window(None, NOON + HOUR)),
+    ],
     ids=["schema", "since", "until"],
 )
-def test_a_part_of_a_table_activates_nothing(lake: Any, asked: Asked) -> None:
+def test_a_part_of_a_table_activates_nothing(lake: Any, asked: replay_plan.Asked) -> None:
     with lake.writer() as writer:
         writer.schema(lake.schema())
         writer.records(lake.page("users", 1, version=5))
@@ -247,16 +248,18 @@ def test_a_stream_whose_manifest_is_broken_is_told_and_the_others_go_on(lake: An
     commit(lake, 7, stream="orders")
     lake.manifest_path().write_text('{"x":')
     told: dict[str, Any] = {}
-    for asked in (Asked(), Asked(columns=("name",)), Asked(schema="v1")):
-        (one,) = choose(lake.store, asked, on_broken=told.__setitem__)
+    for asked in (replay_plan.Asked(), replay_plan.Asked(columns=("name",)), replay_plan.Asked(schema="v1")):
+        (one,) = replay_plan.choose(lake.store, asked, on_broken=told.__setitem__)
         assert (one.id, list(told), "manifest.json is broken" in str(told.pop("users"))) == ("orders", ["users"], True)
-    assert choose(lake.store, Asked(schema="v2"), on_broken=told.__setitem__) == []  # it may be the other stream's
-    catalog = discover(lake.store, Asked(), on_broken=told.__setitem__)
+    assert (
+        replay_plan.choose(lake.store, replay_plan.Asked(schema="v2"), on_broken=told.__setitem__) == []
+    )  # it may be the other stream's
+    catalog = replay_catalog.discover(lake.store, replay_plan.Asked(), on_broken=told.__setitem__)
     assert (list(catalog.entries), list(told)) == (["orders"], ["users"])
     with pytest.raises(UsageError, match="no stream 'nope'"):
-        choose(lake.store, Asked(streams=("nope",)), on_broken=told.__setitem__)
+        replay_plan.choose(lake.store, replay_plan.Asked(streams=("nope",)), on_broken=told.__setitem__)
     with pytest.raises(LakeError, match=r"manifest\.json is broken"):
-        choose(lake.store, Asked())
+        replay_plan.choose(lake.store, replay_plan.Asked())
 
 
 def test_a_stream_without_a_schema_that_can_be_read_is_told_and_the_catalog_has_the_others(lake: Any) -> None:
@@ -266,7 +269,9 @@ def test_a_stream_without_a_schema_that_can_be_read_is_told_and_the_catalog_has_
     (file,) = lake.files("**/users-*")
     file.write_bytes(b"")
     told: dict[str, Any] = {}
-    assert list(discover(lake.store, Asked(), on_broken=told.__setitem__).entries) == ["orders"]
+    assert list(replay_catalog.discover(lake.store, replay_plan.Asked(), on_broken=told.__setitem__).entries) == [
+        "orders"
+    ]
     assert "truncated or corrupt" in str(told["users"])
 
 
@@ -316,23 +321,23 @@ def test_without_a_manifest_each_run_begins_at_the_start(lake: Any, caplog: pyte
 def test_a_state_of_a_narrower_run_covers_only_that(lake: Any) -> None:
     commit(lake, 1)
     commit(lake, 2, at=NOON + HOUR)
-    narrow = Asked(times=window(NOON + HOUR, None))
+    narrow = replay_plan.Asked(times=reading_choice.window(NOON + HOUR, None))
     out = replay(lake, narrow)
     assert out.ids == [2]
     assert replay(lake, narrow, state=out.state).ids == []
     assert replay(lake, state=out.state).ids == [1, 2]
-    by_version = replay(lake, Asked(schema="v1.."))
-    assert replay(lake, Asked(schema="v1.."), state=by_version.state).ids == []
-    assert replay(lake, Asked(schema="v1"), state=by_version.state).ids == [1, 2]
+    by_version = replay(lake, replay_plan.Asked(schema="v1.."))
+    assert replay(lake, replay_plan.Asked(schema="v1.."), state=by_version.state).ids == []
+    assert replay(lake, replay_plan.Asked(schema="v1"), state=by_version.state).ids == [1, 2]
 
 
 def test_columns_leave_the_key_in_rows_and_schema(lake: Any) -> None:
     commit(lake, {"id": 1, "a": "x", "b": {"c": 1.10}}, fields={"a": TEXT, "b": {"type": "object", "required": ["c"]}})
-    out = replay(lake, Asked(columns=("b",)))
+    out = replay(lake, replay_plan.Asked(columns=("b",)))
     assert list(out.messages[0]["schema"]["properties"]) == ["b", "id"]
     assert b'"record":{"id":1,"b":{"c":1.1}}' in out.lines[1]
     with pytest.raises(UsageError, match=r"has the field 'c'. Fields: a, b, id"):
-        replay(lake, Asked(columns=("b", "c")))
+        replay(lake, replay_plan.Asked(columns=("b", "c")))
 
 
 def tap(lake: Any, tap_id: str, stream: str, *ids: int) -> None:
@@ -347,10 +352,10 @@ def test_streams_of_one_name_do_not_go_out_together(lake: Any) -> None:
     tap(lake, "tap-b", "orders", 3)
     with pytest.raises(CatalogError, match=r"'tap-a' and 'tap-b' both have a stream 'users'.*--tap tap-a"):
         replay(lake)
-    assert replay(lake, Asked(taps=("tap-b",))).ids == [2, 3]  # as they stand in its catalog
-    assert set(replay(lake, Asked(taps=("tap-b",))).state["bookmarks"]) == {"users", "orders"}
-    assert replay(lake, Asked(streams=("orders",))).ids == [3]
-    catalog = discover(lake.store, Asked()).to_wire()
+    assert replay(lake, replay_plan.Asked(taps=("tap-b",))).ids == [2, 3]  # as they stand in its catalog
+    assert set(replay(lake, replay_plan.Asked(taps=("tap-b",))).state["bookmarks"]) == {"users", "orders"}
+    assert replay(lake, replay_plan.Asked(streams=("orders",))).ids == [3]
+    catalog = replay_catalog.discover(lake.store, replay_plan.Asked()).to_wire()
     assert {one["tap_stream_id"]: one["stream"] for one in catalog["streams"]} == {
         "tap-a-users": "users",
         "tap-b-users": "users",
@@ -372,8 +377,8 @@ def test_two_streams_never_share_an_id(lake: Any) -> None:
     tap(lake, "b", "users", 2)
     tap(lake, "c", "a-users", 3)
     with pytest.raises(UsageError, match="would both have the id 'a-users'"):
-        discover(lake.store, Asked())
-    assert replay(lake, Asked(taps=("a", "c"))).ids == [1, 3]
+        replay_catalog.discover(lake.store, replay_plan.Asked())
+    assert replay(lake, replay_plan.Asked(taps=("a", "c"))).ids == [1, 3]
 
 
 def test_a_catalog_selects_streams_and_fields_of_all_versions(lake: Any) -> None:
@@ -381,7 +386,7 @@ def test_a_catalog_selects_streams_and_fields_of_all_versions(lake: Any) -> None
     commit(lake, {"id": 1, "a": "x", "o": {"x": "1", "y": "2"}}, fields={"a": TEXT, "o": nested})
     commit(lake, {"id": 2, "a": "x", "z": 1, "o": {"x": "1"}}, fields={"a": TEXT, "o": nested, "z": {}})
     commit(lake, 9, stream="orders")
-    catalog = discover(lake.store, Asked()).to_wire()
+    catalog = replay_catalog.discover(lake.store, replay_plan.Asked()).to_wire()
     assert [one["tap_stream_id"] for one in catalog["streams"]] == ["users", "orders"]  # as they came
     users = catalog["streams"][0]
     assert list(users["schema"]["properties"]) == ["a", "id", "o", "z"]
@@ -434,7 +439,7 @@ def test_what_stands_in_the_catalogue_is_kept(lake: Any, caplog: pytest.LogCaptu
         {"breadcrumb": ["properties", "gone"], "metadata": {"selected": False}},
     ]
     path.write_text(json.dumps(document))
-    (entry,) = discover(lake.store, Asked()).to_wire()["streams"]
+    (entry,) = replay_catalog.discover(lake.store, replay_plan.Asked()).to_wire()["streams"]
     assert entry["database_name"] == "crm"
     assert {
         "breadcrumb": ["properties", "big"],
@@ -444,7 +449,7 @@ def test_what_stands_in_the_catalogue_is_kept(lake: Any, caplog: pytest.LogCaptu
     assert b'"maximum":9223372036854775807,"multipleOf":1.1' in encode(entry)
     path.write_text("broken")
     with caplog.at_level(logging.WARNING, logger="burler.lake"):
-        (entry,) = discover(lake.store, Asked()).to_wire()["streams"]
+        (entry,) = replay_catalog.discover(lake.store, replay_plan.Asked()).to_wire()["streams"]
     assert "database_name" not in entry
     assert entry["metadata"][0]["metadata"]["selected"] is True
     assert "it can be spared" in caplog.text
@@ -457,10 +462,10 @@ def test_what_is_not_there_is_named_with_what_is(lake: Any, tmp_path: Path) -> N
     (lake.path / "raw/tap-x/somebody's").mkdir()
     assert replay(lake).ids == [1]
     for asked, fact in [
-        (Asked(taps=("tap-y",)), "no tap 'tap-y' in this lake. It has: tap-x"),
-        (Asked(streams=("user",)), "no stream 'user' in this lake. It has: .*users"),
-        (Asked(schema="v2"), r"no stream has the schema version 'v2'. There are: users: v1 \("),
-        (Asked(streams=("somebody's",)), "no stream"),
+        (replay_plan.Asked(taps=("tap-y",)), "no tap 'tap-y' in this lake. It has: tap-x"),
+        (replay_plan.Asked(streams=("user",)), "no stream 'user' in this lake. It has: .*users"),
+        (replay_plan.Asked(schema="v2"), r"no stream has the schema version 'v2'. There are: users: v1 \("),
+        (replay_plan.Asked(streams=("somebody's",)), "no stream"),
     ]:
         with pytest.raises(UsageError, match=fact):
             replay(lake, asked)
@@ -470,7 +475,7 @@ def test_a_stream_without_the_schema_version_is_left_out(lake: Any) -> None:
     commit(lake, 1)
     commit(lake, 2, fields={"a": TEXT})
     commit(lake, 3, stream="orders")
-    assert replay(lake, Asked(schema="v2..")).ids == [2]
+    assert replay(lake, replay_plan.Asked(schema="v2..")).ids == [2]
 
 
 def test_a_stream_without_rows_has_its_schema(lake: Any) -> None:
@@ -505,7 +510,7 @@ def test_names_that_hide_in_folders(lake: Any) -> None:
         commit(lake, 1, stream=name)
     out = replay(lake)
     assert sorted(out.state["bookmarks"]) == sorted(["../..", "a/b", "é" * 200, "con"])
-    assert replay(lake, Asked(streams=("é" * 200,))).ids == [1]
+    assert replay(lake, replay_plan.Asked(streams=("é" * 200,))).ids == [1]
     assert open_store(str(lake.path)).folders("raw") == ["tap-x"]
 
 
@@ -518,7 +523,10 @@ def test_a_lake_on_an_object_store(lake: Any, s3_server: Any) -> None:
     assert out.ids == list(range(20_000))
     commit(lake, -1)
     assert replay(lake, state=out.state).ids == [-1]
-    assert replay(lake, Asked(columns=("id",), times=window(NOON, None))).ids == [*range(20_000), -1]
+    assert replay(lake, replay_plan.Asked(columns=("id",), times=reading_choice.window(NOON, None))).ids == [
+        *range(20_000),
+        -1,
+    ]
     (path,) = [file.path for file in lake.load().files if not file.path.endswith("-2.singer.gz")]
     lake.store.remove(path)
     out = replay(lake, state=None)

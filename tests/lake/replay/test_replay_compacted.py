@@ -11,11 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from burler.lake import LakeWriter, RollSettings
-from burler.lake.care import compact, rebuild, vacuum
-from burler.lake.replay.plan import Asked, choose
-from burler.lake.replay.replay import Replay
-from burler.lake.stores.memory import MemoryStore
 from burler.singer.messages import Schema, parse_line, record_prefix_suffix
+from support.internals import care, memory_store, replay_plan, replaying
 
 TEXT = {"type": "string"}
 
@@ -24,7 +21,7 @@ class Lake:
     """A lake in memory, ids that count up, and the state of its reader."""
 
     def __init__(self) -> None:
-        self.store = MemoryStore()
+        self.store = memory_store.MemoryStore()
         self.made = 0
         self.state: dict[str, Any] = {}
         self.out = Counter[int]()
@@ -46,9 +43,9 @@ class Lake:
         def stop() -> bool:
             return stop_after is not None and sum(b"RECORD" in one for one in lines) > stop_after
 
-        Replay(
+        replaying.Replay(
             self.store,
-            choose(self.store, Asked()),
+            replay_plan.choose(self.store, replay_plan.Asked()),
             write=lines.append,
             monotonic=lambda: 0.0,
             state=self.state,
@@ -83,7 +80,7 @@ def test_each_row_comes_once_however_the_lake_is_compacted(lake: Any, steps: lis
         if step[0] == "commit":
             here.commit(lake, step[1])
         elif step[0] == "compact":
-            compact(here.store, below_bytes=100_000)
+            care.compact(here.store, below_bytes=100_000)
         elif step[0] == "read":
             here.read()
             assert set(here.out) == set(range(here.made))
@@ -107,8 +104,8 @@ def test_rows_whose_files_are_removed_come_again_rather_than_never(lake: Any, ca
         here.commit(lake, 0)
     here.read()
     here.commit(lake, 0)
-    compact(here.store, below_bytes=100_000)
-    vacuum(here.store, older_than_seconds=0, yes=True, now=lambda: 4e9)
+    care.compact(here.store, below_bytes=100_000)
+    care.vacuum(here.store, older_than_seconds=0, yes=True, now=lambda: 4e9)
     with caplog.at_level(logging.WARNING, logger="burler.lake"):
         here.read()
     assert here.out == {0: 2, 1: 2, 2: 2, 3: 1}
@@ -121,7 +118,7 @@ def test_a_compacted_lake_without_manifest_gives_each_row_once(lake: Any) -> Non
     here = Lake()
     for version in (0, 0, 1, 1):
         here.commit(lake, version)
-    compact(here.store, below_bytes=100_000)
+    care.compact(here.store, below_bytes=100_000)
     blob = here.store.read("raw/tap/s/manifest.json")
     assert blob is not None
     here.store.delete("raw/tap/s/manifest.json", tag=blob.tag)
@@ -136,7 +133,7 @@ def test_a_lake_whose_manifest_was_lost_is_read_from_the_start(lake: Any, caplog
         here.commit(lake, 0)
     here.read()
     here.store.remove("raw/tap/s/manifest.json")
-    rebuild(here.store)
+    care.rebuild(here.store)
     here.commit(lake, 0)
     with caplog.at_level(logging.WARNING, logger="burler.lake"):
         here.read()

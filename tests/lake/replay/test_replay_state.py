@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burler.lake.reading.choice import Choice, Window
-from burler.lake.replay.state import START, Position, plan, position_of
-from burler.lake.snapshot import DataFile, FileStats, Snapshot
+from burler.lake import DataFile, FileStats, Snapshot
+from support.internals import reading_choice, replay_state
 
 FOLDER = "raw/tap/s"
 HASHES = ("1" * 11, "2" * 11)
@@ -105,7 +104,7 @@ steps = st.lists(
 @settings(max_examples=400, deadline=None)
 @given(steps)
 def test_nothing_is_missed_and_nothing_comes_twice_without_a_reason(steps: list[Any]) -> None:
-    model, position, out = Model(), START, Counter[str]()
+    model, position, out = Model(), replay_state.START, Counter[str]()
     may_repeat = False
     for step in [*steps, ("read", 99)]:
         if step[0] == "commit":
@@ -115,7 +114,7 @@ def test_nothing_is_missed_and_nothing_comes_twice_without_a_reason(steps: list[
         elif step[0] == "vacuum":
             model.replaced = model.replaced[step[1] :]
         else:
-            made = plan(model.snapshot(), Choice(), position)
+            made = replay_state.plan(model.snapshot(), reading_choice.Choice(), position)
             may_repeat = may_repeat or bool(made.again)
             for part, after in zip(made.parts[: step[1]], made.after, strict=False):
                 out.update(rows_of(part.file))
@@ -132,10 +131,10 @@ def test_nothing_is_missed_and_nothing_comes_twice_without_a_reason(steps: list[
     assert set(out) == set(model.points)
     if not may_repeat:
         assert set(out.values()) <= {1}
-    assert not plan(model.snapshot(), Choice(), position).parts
+    assert not replay_state.plan(model.snapshot(), reading_choice.Choice(), position).parts
 
 
-def check_covered(model: Model, position: Position, out: Counter[str]) -> None:
+def check_covered(model: Model, position: replay_state.Position, out: Counter[str]) -> None:
     """All that a position covers is out."""
     for path, sequence in model.points.items():
         whole = position.sequence if position.file is None else position.sequence - 1
@@ -149,14 +148,14 @@ def test_a_position_inside_of_a_commit_names_the_file() -> None:
     model = Model()
     model.commit([0])
     model.commit([0, 0, 0])
-    made = plan(model.snapshot(), Choice(), START)
-    assert made.after[0] == Position(1)
+    made = replay_state.plan(model.snapshot(), reading_choice.Choice(), replay_state.START)
+    assert made.after[0] == replay_state.Position(1)
     inside = [one for one in made.after[1:3] if one is not None]
     assert [(one.sequence, one.file) for one in inside] == [
         (2, part.file.path[len(FOLDER) + 1 :]) for part in made.parts[1:3]
     ]
-    assert made.after[3] == made.end == Position(2)
-    rest = plan(model.snapshot(), Choice(), inside[0])
+    assert made.after[3] == made.end == replay_state.Position(2)
+    rest = replay_state.plan(model.snapshot(), reading_choice.Choice(), inside[0])
     assert [one.file.path for one in rest.parts] == [one.file.path for one in made.parts[2:]]
 
 
@@ -166,14 +165,14 @@ def test_of_a_compacted_file_only_the_new_part_is_read_while_it_is_there() -> No
         model.commit([0])
     old = {one.path: one.sequence for one in model.files}
     model.compact(0, 0, 3)
-    made = plan(model.snapshot(), Choice(), Position(2))
+    made = replay_state.plan(model.snapshot(), reading_choice.Choice(), replay_state.Position(2))
     assert [old[one.file.path] for one in made.parts] == [3]
-    assert (made.again, made.end) == ((), Position(4))
+    assert (made.again, made.end) == ((), replay_state.Position(4))
     model.replaced.clear()
-    made = plan(model.snapshot(), Choice(), Position(2))
+    made = replay_state.plan(model.snapshot(), reading_choice.Choice(), replay_state.Position(2))
     assert [one.file for one in made.parts] == model.files
     assert made.again == (model.files[0].path,)
-    assert not plan(model.snapshot(), Choice(), Position(3)).parts
+    assert not replay_state.plan(model.snapshot(), reading_choice.Choice(), replay_state.Position(3)).parts
 
 
 def test_the_new_parts_of_a_compacted_file_stand_where_they_were_committed() -> None:
@@ -182,9 +181,9 @@ def test_the_new_parts_of_a_compacted_file_stand_where_they_were_committed() -> 
         model.commit([digest])
     sequences = dict(model.points)
     model.compact(0, 0, 3)
-    made = plan(model.snapshot(), Choice(), Position(1))
+    made = replay_state.plan(model.snapshot(), reading_choice.Choice(), replay_state.Position(1))
     assert [sequences[one.file.path] for one in made.parts] == [2, 3, 4]
-    assert made.after == (Position(2), Position(3), Position(4))
+    assert made.after == (replay_state.Position(2), replay_state.Position(3), replay_state.Position(4))
 
 
 def test_a_position_never_goes_back() -> None:
@@ -194,16 +193,18 @@ def test_a_position_never_goes_back() -> None:
     model.compact(0, 0, 3)  # of commits 1, 3, 5
     model.compact(1, 0, 3)  # of commits 2, 4, 6
     model.replaced.clear()
-    made = plan(model.snapshot(), Choice(), Position(4))
+    made = replay_state.plan(model.snapshot(), reading_choice.Choice(), replay_state.Position(4))
     assert len(made.again) == 2
-    assert made.after == (Position(5), Position(6))
+    assert made.after == (replay_state.Position(5), replay_state.Position(6))
 
 
 def test_parts_that_are_removed_keep_their_place() -> None:
     """A position inside of a commit of two files, of which the first is compacted and then removed."""
     names = [f"{HASHES[0]}/s-20240102T120000Z-20240102T120000Z{n}.singer.gz" for n in ("", "-2")]
     compacted = file(names[0].replace("Z.", "Z-100000001."), 2, rank=1, replaces={names[0].replace("/s", "/~s"): 1})
-    made = plan(snapshot([compacted, file(names[1], 1)], 2), Choice(), Position(1, names[0]))
+    made = replay_state.plan(
+        snapshot([compacted, file(names[1], 1)], 2), reading_choice.Choice(), replay_state.Position(1, names[0])
+    )
     assert [one.file.path for one in made.parts] == [f"{FOLDER}/{names[1]}"]
 
 
@@ -215,16 +216,18 @@ def test_of_the_new_part_only_files_in_the_window_are_read() -> None:
     model.files[2] = replace(model.files[2], stats=later)
     model.compact(0, 0, 3)
     model.files[0] = replace(model.files[0], stats=replace(model.files[0].stats, last=later.last))
-    choice = Choice(times=Window("2024-12-01T00:00:00.000000Z"))
-    assert [one.file.path for one in plan(model.snapshot(), choice, Position(1)).parts] == [model.replaced[2].path]
+    choice = reading_choice.Choice(times=reading_choice.Window("2024-12-01T00:00:00.000000Z"))
+    assert [one.file.path for one in replay_state.plan(model.snapshot(), choice, replay_state.Position(1)).parts] == [
+        model.replaced[2].path
+    ]
 
 
 def test_a_file_of_which_nothing_is_known_always_comes() -> None:
     stranger = DataFile(f"{FOLDER}/{HASHES[0]}/s-20240102T120000Z-20240102T120000Z-9.singer.gz")
     there = snapshot([file(f"{HASHES[0]}/s-20240102T120000Z-20240102T120000Z.singer.gz", 1), stranger], 1)
-    made = plan(there, Choice(), Position(1))
+    made = replay_state.plan(there, reading_choice.Choice(), replay_state.Position(1))
     assert [one.file for one in made.parts] == [stranger]
-    assert made.end == Position(1)
+    assert made.end == replay_state.Position(1)
 
 
 ENTRY = {"generation": "g", "sequence": 3}
@@ -244,19 +247,19 @@ ENTRY = {"generation": "g", "sequence": 3}
     ],
 )
 def test_a_bookmark_that_does_not_fit_begins_at_the_start(entry: Any, only: Any, reason: str) -> None:
-    position, why = position_of(entry, snapshot([], 5), only)
-    assert position == START
+    position, why = replay_state.position_of(entry, snapshot([], 5), only)
+    assert position == replay_state.START
     assert why is not None
     assert reason in why
 
 
 def test_a_bookmark_that_fits() -> None:
     there = snapshot([], 5)
-    assert position_of({}, there, {}) == (START, None)
-    assert position_of(ENTRY, there, {}) == (Position(3), None)
-    narrowed = Position(3, "h/f").to_wire(there, {"since": NOON})
+    assert replay_state.position_of({}, there, {}) == (replay_state.START, None)
+    assert replay_state.position_of(ENTRY, there, {}) == (replay_state.Position(3), None)
+    narrowed = replay_state.Position(3, "h/f").to_wire(there, {"since": NOON})
     assert narrowed == {**ENTRY, "file": "h/f", "only": {"since": NOON}}
-    assert position_of(narrowed, there, {"since": NOON}) == (Position(3, "h/f"), None)
-    _, why = position_of(ENTRY, replace(there, generation=None), {})
+    assert replay_state.position_of(narrowed, there, {"since": NOON}) == (replay_state.Position(3, "h/f"), None)
+    _, why = replay_state.position_of(ENTRY, replace(there, generation=None), {})
     assert why is not None
     assert "no manifest" in why

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from burler.lake import LakeWriter, open_store
-from burler.lake.store import Store
+from burler.lake import LakeWriter, Store, open_store
 from burler.singer.messages import Schema
 from tests.browsers import chromium
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from burler.lake import LakeWriter, open_store
-from burler.lake.catalogue import read_singerlake
-from burler.lake.store import Store
+from burler.lake import LakeWriter, Store, open_store, read_singerlake
 from burler.singer.messages import Records, Schema, State, record_prefix_suffix
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"

@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 from site_demo import NOW
 
-from burler.lake.site import Built, build_site
-from burler.lake.store import Store
+from burler.lake import Store
+from support.internals import lake_site
 
 
 class _Reader(html.parser.HTMLParser):
@@ -39,7 +39,7 @@ class Site:
     """A site on disk, and what its pages say."""
 
     out: Path
-    built: Built | None = None
+    built: lake_site.Built | None = None
     _read: dict[str, _Reader] = field(default_factory=dict)
 
     def pages(self) -> list[str]:
@@ -88,4 +88,4 @@ class Site:
 
 def make_site(store: Store, out: Path, **options: Any) -> Site:
     """The site of a lake, at the demo's time."""
-    return Site(out, build_site(store, out, **{"url": "./lake", "now": NOW, **options}))
+    return Site(out, lake_site.build_site(store, out, **{"url": "./lake", "now": NOW, **options}))

@@ -11,12 +11,10 @@ from typing import Any
 from site_demo import NOW
 from site_reading import make_site
 
-from burler.lake import open_store
-from burler.lake.canonical import schema_hash
-from burler.lake.layout import file_name
-from burler.lake.manifests import document as doc
-from burler.lake.snapshot import FileStats
+from burler.lake import FileStats, open_store
 from burler.singer.messages import format_time
+from support.internals import canonical, layout
+from support.internals import manifest_document as doc
 
 MOST_BYTES = 4_000_000
 
@@ -38,7 +36,7 @@ def put(lake: Path, stream: str, versions: list[dict[str, Any]], files: int) -> 
         found = {}
         for n in range(share):
             at = NOW - dt.timedelta(hours=files - number * share - n)
-            name = f"{schema_hash(line)}/{file_name(stream, at, at)}"
+            name = f"{canonical.schema_hash(line)}/{layout.file_name(stream, at, at)}"
             stats = FileStats(1000, 200_000, format_time(at), format_time(at), sequence=n)
             document["file_stats"][name] = stats.to_wire()
             found[name] = None

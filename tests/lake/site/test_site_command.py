@@ -89,7 +89,12 @@ def test_the_snippet_of_the_docs_makes_a_site(capsys):
 
 
 def test_every_option_stands_in_the_docs():
-    from burler.cli.lake_docs import docs
+    from support.internals import cli_lake_docs
 
     text = DOCS.read_text()
-    assert [name for option in docs.params for name in option.opts if name.startswith("--") and name not in text] == []
+    assert [
+        name
+        for option in cli_lake_docs.docs.params
+        for name in option.opts
+        if name.startswith("--") and name not in text
+    ] == []

@@ -7,13 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from burler.lake.site.changes import Change, View, compare, counts
-from burler.lake.site.fields import MOST_FIELDS, MOST_LEVELS, fields_of, type_words
-from burler.lake.site.names import Unlike, anchor, page_name
+from support.internals import site_changes, site_fields, site_names
 
 
 def view(*keys, **properties):
-    return View(fields_of({"type": "object", "properties": properties}), keys)
+    return site_changes.View(site_fields.fields_of({"type": "object", "properties": properties}), keys)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +36,7 @@ def view(*keys, **properties):
     ],
 )
 def test_types_are_said_in_words(node, words):
-    assert type_words(node) == words
+    assert site_fields.type_words(node) == words
 
 
 def test_fields_are_listed_with_the_path_that_leads_to_them():
@@ -58,7 +56,7 @@ def test_fields_are_listed_with_the_path_that_leads_to_them():
             "": {"patternProperties": {"^x": {"type": "boolean"}}},
         },
     }
-    fields = {field.path: field for field in fields_of(schema).fields}
+    fields = {field.path: field for field in site_fields.fields_of(schema).fields}
     assert list(fields) == [
         "id", '"a.b"', "tags", "tags[].name", "grid", "grid[][].x", "either", "either.left", "either.right",
         "map", "map.*", '""', r'"".\/^x/'.replace("\\", ""),
@@ -81,7 +79,7 @@ def test_limits_and_descriptions_are_said():
             "broken": {"description": 7, "enum": "no list", "pattern": "^" + "a" * 500},
         },
     }
-    found = fields_of(schema)
+    found = site_fields.fields_of(schema)
     by_name = {field.path: field for field in found.fields}
     assert found.description == "All of it."
     assert by_name["n"].limits == ("at least 0", "a multiple of 0.01", "less than 10.5")
@@ -95,7 +93,7 @@ def test_limits_and_descriptions_are_said():
 def test_limits_are_said_of_exact_numbers_too():
     """As a lake gives them: numbers with a point are Decimals."""
     node = {"exclusiveMinimum": Decimal("0.5"), "multipleOf": Decimal("0.1"), "enum": [{"a": Decimal("1.5")}]}
-    (field,) = fields_of({"properties": {"n": node}}).fields
+    (field,) = site_fields.fields_of({"properties": {"n": node}}).fields
     assert field.limits == ('one of {"a": 1.5}', "a multiple of 0.1", "more than 0.5")
 
 
@@ -104,23 +102,27 @@ def test_references_are_resolved_and_those_that_lead_nowhere_are_told():
         "properties": {"home": {"$ref": "#/definitions/place"}},
         "definitions": {"place": {"type": "object", "properties": {"city": {"type": "string"}}}},
     }
-    assert [field.path for field in fields_of(schema).fields] == ["home", "home.city"]
-    broken = fields_of({"properties": {"home": {"$ref": "#/definitions/nothing"}, "id": {"type": "integer"}}})
+    assert [field.path for field in site_fields.fields_of(schema).fields] == ["home", "home.city"]
+    broken = site_fields.fields_of(
+        {"properties": {"home": {"$ref": "#/definitions/nothing"}, "id": {"type": "integer"}}}
+    )
     assert [field.path for field in broken.fields] == ["home", "id"]
     assert "References could not be resolved" in broken.left_out
-    circle = fields_of({"properties": {"a": {"$ref": "#/properties/a"}}})
+    circle = site_fields.fields_of({"properties": {"a": {"$ref": "#/properties/a"}}})
     assert "References could not be resolved" in circle.left_out
 
 
 def test_huge_and_deep_schemas_are_cut_and_it_is_said():
-    wide = fields_of({"properties": {f"f{n}": {"type": "string"} for n in range(MOST_FIELDS + 1)}})
-    assert len(wide.fields) == MOST_FIELDS
+    wide = site_fields.fields_of(
+        {"properties": {f"f{n}": {"type": "string"} for n in range(site_fields.MOST_FIELDS + 1)}}
+    )
+    assert len(wide.fields) == site_fields.MOST_FIELDS
     assert "Only the first 5,000 fields" in wide.left_out
     deep: dict = {"type": "string"}
     for _ in range(300):
         deep = {"type": "object", "properties": {"x": deep}}
-    found = fields_of(deep)
-    assert len(found.fields) == MOST_LEVELS
+    found = site_fields.fields_of(deep)
+    assert len(found.fields) == site_fields.MOST_LEVELS
     assert "deeper than 30 levels" in found.left_out
 
 
@@ -128,7 +130,7 @@ def test_huge_and_deep_schemas_are_cut_and_it_is_said():
     "schema", [{}, {"properties": None}, {"properties": {"a": None, "b": 3}}, {"type": "object", "properties": []}]
 )
 def test_schemas_that_are_none_do_no_harm(schema):
-    assert all(field.type == "any" for field in fields_of(schema).fields)
+    assert all(field.type == "any" for field in site_fields.fields_of(schema).fields)
 
 
 def test_differences_are_told_in_words():
@@ -140,34 +142,34 @@ def test_differences_are_told_in_words():
         name={"type": "string", "maxLength": 20, "description": "How one is called."},
         box={"type": "object", "properties": {"a": {"properties": {"b": {}}}, "c": {"type": "string"}}},
     )
-    changes = compare(old, new)
+    changes = site_changes.compare(old, new)
     assert changes == (
-        Change("changed", "", "keys: was id, now id, name"),
-        Change("added", "box", "object, with 3 fields inside"),
-        Change("removed", "gone", "string"),
-        Change("changed", "id", "type: was integer, now number; may be null now"),
-        Change(
+        site_changes.Change("changed", "", "keys: was id, now id, name"),
+        site_changes.Change("added", "box", "object, with 3 fields inside"),
+        site_changes.Change("removed", "gone", "string"),
+        site_changes.Change("changed", "id", "type: was integer, now number; may be null now"),
+        site_changes.Change(
             "changed",
             "name",
             "limits: was at most 10 characters, now at most 20 characters; description is new: “How one is called.”",
         ),
     )
-    assert counts(changes) == "1 added, 1 removed, 3 changed"
-    assert compare(old, old) == ()
+    assert site_changes.counts(changes) == "1 added, 1 removed, 3 changed"
+    assert site_changes.compare(old, old) == ()
 
 
 def test_a_field_added_inside_of_an_old_one_is_told_with_its_path():
     old = view(box={"type": "array", "items": {"properties": {"a": {"type": "string"}}}})
     new = view(box={"type": "array", "items": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}})
-    assert compare(old, new) == (Change("added", "box[].b", "integer"),)
+    assert site_changes.compare(old, new) == (site_changes.Change("added", "box[].b", "integer"),)
 
 
 def test_two_versions_of_thousands_of_fields_are_compared_at_once():
     old = view(**{f"f{n}": {"type": "string"} for n in range(4000)})
     new = view(**{f"f{n}": {"type": "integer"} for n in range(2000, 6000)})
     begun = time.process_time()
-    changes = compare(old, new)
-    assert counts(changes) == "2,000 added, 2,000 removed, 2,000 changed"
+    changes = site_changes.compare(old, new)
+    assert site_changes.counts(changes) == "2,000 added, 2,000 removed, 2,000 changed"
     assert time.process_time() - begun < 5
 
 
@@ -176,15 +178,25 @@ def test_two_versions_of_thousands_of_fields_are_compared_at_once():
     [("users", "users"), ("user_events-2", "user_events-2"), ("Users", "users-"), ("con", "con-"), ("🐟", "")],
 )
 def test_pages_are_named_by_safe_characters(name, page):
-    found = page_name(name)
+    found = site_names.page_name(name)
     assert found == page or (found.startswith(page) and len(found) == len(page) + 12)
 
 
 def test_no_name_takes_the_page_of_another():
-    names = ["Users", "users", "USERS", "users-" + page_name("Users")[-12:], page_name("🐟"), "🐟", "a b", "a-b", "a_b"]
-    assert len({page_name(name) for name in names}) == len(names)
-    assert len({anchor(name) for name in names}) == len(names)
-    taken = Unlike()
+    names = [
+        "Users",
+        "users",
+        "USERS",
+        "users-" + site_names.page_name("Users")[-12:],
+        site_names.page_name("🐟"),
+        "🐟",
+        "a b",
+        "a-b",
+        "a_b",
+    ]
+    assert len({site_names.page_name(name) for name in names}) == len(names)
+    assert len({site_names.anchor(name) for name in names}) == len(names)
+    taken = site_names.Unlike()
     assert [taken.one("a", "b"), taken.one("a", "b"), taken.one("a", "b"), taken.one("b", "a")] == [
         "a",
         "b",

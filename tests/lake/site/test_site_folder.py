@@ -14,13 +14,12 @@ from site_demo import NOW
 
 from burler.errors import StorageError, UsageError
 from burler.lake import LakeWriter
-from burler.lake.site import build_site
-from burler.lake.site.output import MARKER, site_folder
 from burler.singer.messages import Schema
+from support.internals import lake_site, site_output
 
 
 def fill(out: Path, *pages: str, text: str = "new") -> int:
-    with site_folder(out) as folder:
+    with site_output.site_folder(out) as folder:
         for page in pages:
             folder.write(page, text.encode())
         return folder.publish()
@@ -35,7 +34,7 @@ def test_pages_of_the_last_time_that_are_no_more_are_removed_with_their_folders(
     assert fill(out, "index.html", "taps/a/index.html", "taps/b/index.html") == 3
     (out / "CNAME").write_text("docs.example.org")
     assert fill(out, "index.html", "taps/b/index.html", text="newer") == 2
-    assert files(out) == [MARKER, "CNAME", "index.html", "taps/b/index.html"]
+    assert files(out) == [site_output.MARKER, "CNAME", "index.html", "taps/b/index.html"]
     assert not (out / "taps" / "a").exists()
     assert (out / "index.html").read_text() == "newer"
 
@@ -89,17 +88,17 @@ def test_a_list_of_files_that_burler_did_not_write_ends_it(tmp_path, text):
     out = tmp_path / "site"
     out.mkdir()
     (tmp_path / "victim").write_text("mine")
-    (out / MARKER).write_text(text)
+    (out / site_output.MARKER).write_text(text)
     with pytest.raises(UsageError, match="is not as burler writes it"):
         fill(out, "index.html")
     assert (tmp_path / "victim").read_text() == "mine"
-    assert files(out) == [MARKER]
+    assert files(out) == [site_output.MARKER]
 
 
 def test_what_a_killed_run_left_is_cleared_and_its_pages_are_known(tmp_path):
     code = (
         "import os, pathlib, sys\n"
-        "from burler.lake.site.output import site_folder\n"
+        "from support.internals import site_output; site_folder = site_output.site_folder\n"
         "real = pathlib.Path.replace\n"
         "def replace(path, target):\n"
         "    if str(target).endswith('b.html'): os.kill(os.getpid(), 9)\n"
@@ -115,16 +114,16 @@ def test_what_a_killed_run_left_is_cleared_and_its_pages_are_known(tmp_path):
     assert not (tmp_path / "index.html").exists()
     assert list(tmp_path.glob(".burler-lake-site-new-*"))
     fill(tmp_path, "index.html")
-    assert files(tmp_path) == [MARKER, "index.html"]
+    assert files(tmp_path) == [site_output.MARKER, "index.html"]
     assert not list(tmp_path.glob(".burler-lake-site-new-*"))
 
 
 def test_an_error_on_the_way_leaves_the_old_site_as_it_was(tmp_path):
     fill(tmp_path, "index.html", "a.html", text="old")
-    with pytest.raises(RuntimeError), site_folder(tmp_path) as folder:
+    with pytest.raises(RuntimeError), site_output.site_folder(tmp_path) as folder:
         folder.write("index.html", b"new")
         raise RuntimeError
-    assert files(tmp_path) == [MARKER, "a.html", "index.html"]
+    assert files(tmp_path) == [site_output.MARKER, "a.html", "index.html"]
     assert (tmp_path / "index.html").read_text() == "old"
 
 
@@ -134,7 +133,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_site(tmp_path):
     code = (
         "import pathlib, resource, signal, sys\n"
         "from burler.errors import StorageError\n"
-        "from burler.lake.site.output import site_folder\n"
+        "from support.internals import site_output; site_folder = site_output.site_folder\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try:\n"
@@ -149,7 +148,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_site(tmp_path):
     )
     assert "index.html can't be written: File too large" in done.stdout
     assert (tmp_path / "index.html").read_text() == "old"
-    assert files(tmp_path) == [MARKER, "index.html"]
+    assert files(tmp_path) == [site_output.MARKER, "index.html"]
 
 
 def test_a_second_process_does_not_write_into_the_same_site(tmp_path):
@@ -175,7 +174,7 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path):
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a//b", "a/.hidden", "A.html", "", "a/../b", "ü.html"])
 def test_no_page_can_be_written_outside_or_hidden(tmp_path, path):
-    with pytest.raises(AssertionError), site_folder(tmp_path / "site") as folder:
+    with pytest.raises(AssertionError), site_output.site_folder(tmp_path / "site") as folder:
         folder.write(path, b"x")
     assert not list(tmp_path.glob("x*"))
 
@@ -185,11 +184,11 @@ def test_the_site_of_a_changed_lake_replaces_the_old_one(lake, tmp_path):
     for stream in ("first", "second"):
         with LakeWriter(lake.store, "tap-x", emit_state=lambda state: None) as writer:
             writer.schema(Schema(stream, {"type": "object"}, ()))
-        build_site(lake.store, out, url="x", now=NOW)
+        lake_site.build_site(lake.store, out, url="x", now=NOW)
     assert (out / "taps" / "tap-x" / "second.html").exists()
     for path in (lake.path / "raw" / "tap-x" / "first").rglob("*.json"):
         path.unlink()
     (lake.path / "raw" / "tap-x" / "catalogue.json").unlink()
-    build_site(lake.store, out, url="x", now=NOW)
+    lake_site.build_site(lake.store, out, url="x", now=NOW)
     assert not (out / "taps" / "tap-x" / "first.html").exists()
-    assert json.loads((out / MARKER).read_text())["made by"] == "burler lake docs"
+    assert json.loads((out / site_output.MARKER).read_text())["made by"] == "burler lake docs"

@@ -11,8 +11,8 @@ import pytest
 from site_demo import NOW, page
 
 from burler.lake import LakeWriter
-from burler.lake.site import build_site
 from burler.singer.messages import Schema
+from support.internals import lake_site
 
 STRANGE = (
     None,
@@ -76,7 +76,7 @@ def test_no_value_in_a_lakes_files_keeps_the_site_from_being_made(lake, tmp_path
         text = json.dumps(hurt(whole, chance))
         path.write_text(text)
         try:
-            built = build_site(lake.store, tmp_path / "site", url="./lake", now=NOW, samples=1)
+            built = lake_site.build_site(lake.store, tmp_path / "site", url="./lake", now=NOW, samples=1)
         except Exception as error:
             raise AssertionError(f"{name}: {text}") from error
         assert (built.taps >= 1, (tmp_path / "site" / "index.html").is_file()) == (True, True), text
@@ -92,5 +92,5 @@ def test_values_as_deep_as_json_gets_do_no_harm(lake, tmp_path):
     with LakeWriter(lake.store, "tap-x", emit_state=lambda state: None) as writer:
         writer.schema(Schema("users", schema))
         writer.records(page("users", [{"id": deep}], NOW))
-    built = build_site(lake.store, tmp_path / "site", url="./lake", now=NOW, samples=1)
+    built = lake_site.build_site(lake.store, tmp_path / "site", url="./lake", now=NOW, samples=1)
     assert built.problems == ()

@@ -10,10 +10,9 @@ import pytest
 from site_demo import page as rows_page
 from site_demo import write
 
-from burler.lake import LakeWriter, open_store
-from burler.lake.catalogue import read_singerlake
-from burler.lake.site import build_site
+from burler.lake import LakeWriter, open_store, read_singerlake
 from burler.singer.messages import Schema
+from support.internals import lake_site
 
 BOOKS = "taps/tap-library/books.html"
 NOW = dt.datetime(2024, 3, 18, 9, 30, tzinfo=dt.UTC)
@@ -275,7 +274,7 @@ def test_an_empty_lake_and_an_empty_name_have_a_page(lake, site_of):
 
 def test_the_same_lake_gives_the_same_bytes(demo, tmp_path):
     lake = demo.out.parent / "lake"
-    again = build_site(
+    again = lake_site.build_site(
         open_store(str(lake)), tmp_path / "again", url="./lake", now=NOW, samples=2, title="Town library"
     )
     files = {path.relative_to(demo.out): path.read_bytes() for path in demo.out.rglob("*") if path.is_file()}
@@ -288,10 +287,10 @@ def test_the_same_lake_gives_the_same_bytes(demo, tmp_path):
 
 
 def test_a_lake_that_is_no_folder_is_described_as_well(site_of):
-    from burler.lake.stores.memory import MemoryStore
+    from support.internals import memory_store
 
     class Held:
-        store = MemoryStore()
+        store = memory_store.MemoryStore()
 
     write(Held, rows=3)
     site = site_of(Held.store, url="memory://site-of-a-lake")

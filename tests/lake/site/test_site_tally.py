@@ -6,11 +6,8 @@ import datetime as dt
 
 import pytest
 
-from burler.lake.layout import file_name
-from burler.lake.site.plot import bytes_plot, files_plot, rows_plot
-from burler.lake.site.tally import Tally, series_of
-from burler.lake.site.words import age, clock, size
-from burler.lake.snapshot import DataFile, FileStats
+from burler.lake import DataFile, FileStats
+from support.internals import layout, site_plot, site_tally, site_words
 
 BEGIN = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 
@@ -18,18 +15,18 @@ BEGIN = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 def data_file(at, records=None, n=1, until=None):
     until = until or at
     stats = None if records is None else FileStats(records, records * 100, at.isoformat(), until.isoformat())
-    return DataFile(f"raw/t/s/H/{file_name('s', at, until, n)}", stats)
+    return DataFile(f"raw/t/s/H/{layout.file_name('s', at, until, n)}", stats)
 
 
 def tally_of(files):
-    tally = Tally()
+    tally = site_tally.Tally()
     for file in files:
         tally.add(file)
     return tally
 
 
 def series(*moments, records=1):
-    return series_of(tally_of(data_file(moment, records) for moment in moments))
+    return site_tally.series_of(tally_of(data_file(moment, records) for moment in moments))
 
 
 @pytest.mark.parametrize(
@@ -54,14 +51,14 @@ def test_the_unit_fits_the_time_that_is_covered(span, unit, count, last):
 
 def test_what_came_within_an_hour_is_no_series():
     assert series(BEGIN, BEGIN + dt.timedelta(minutes=30)) is None
-    assert series_of(Tally()) is None
+    assert site_tally.series_of(site_tally.Tally()) is None
 
 
 def test_the_first_and_the_last_year_there_is_do_no_harm():
     low, high = dt.datetime(1, 1, 1, tzinfo=dt.UTC), dt.datetime(9999, 12, 31, 23, tzinfo=dt.UTC)
     found = series(low, high)
     assert (found.unit, len(found.buckets)) == ("century", 100)
-    assert rows_plot(found) is not None
+    assert site_plot.rows_plot(found) is not None
 
 
 def test_counts_add_up_and_merge():
@@ -70,7 +67,7 @@ def test_counts_add_up_and_merge():
     one.merge(two)
     assert (one.files, one.counted, one.records, one.bytes, one.complete) == (4, 3, 12, 1200, False)
     assert (one.first, one.last) == (BEGIN - dt.timedelta(days=1), BEGIN + dt.timedelta(hours=2))
-    found = series_of(one)
+    found = site_tally.series_of(one)
     assert sum(bucket.records for bucket in found.buckets) == 12
     assert sum(bucket.files for bucket in found.buckets) == 4
 
@@ -78,7 +75,7 @@ def test_counts_add_up_and_merge():
 def test_the_rows_of_a_file_that_spans_many_days_count_evenly():
     """As of one that was compacted of the files of a quarter: two bars would say that nothing came for months."""
     begin = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
-    found = series_of(tally_of([data_file(begin, 8401, until=begin + dt.timedelta(days=84, seconds=-1))]))
+    found = site_tally.series_of(tally_of([data_file(begin, 8401, until=begin + dt.timedelta(days=84, seconds=-1))]))
     assert (found.unit, len(found.buckets)) == ("day", 84)
     assert {bucket.records for bucket in found.buckets} == {100, 101}
     assert sum(bucket.records for bucket in found.buckets) == 8401
@@ -93,7 +90,7 @@ def test_no_row_is_lost_or_counted_twice_whatever_the_unit(days):
     tally = tally_of(
         [data_file(BEGIN, 1_000_003, until=until), data_file(middle, 17, until=until), data_file(until, 5)]
     )
-    found = series_of(tally)
+    found = site_tally.series_of(tally)
     assert sum(bucket.records for bucket in found.buckets) == tally.records == 1_000_025
     assert sum(bucket.bytes for bucket in found.buckets) == tally.bytes
     assert sum(bucket.files for bucket in found.buckets) == found.buckets[-1].files == 3
@@ -101,7 +98,7 @@ def test_no_row_is_lost_or_counted_twice_whatever_the_unit(days):
 
 
 def test_a_span_that_begins_and_ends_within_a_day_shares_its_rows_by_hours():
-    found = series_of(
+    found = site_tally.series_of(
         tally_of(
             [data_file(BEGIN, 36, until=BEGIN + dt.timedelta(hours=35)), data_file(BEGIN - dt.timedelta(days=3), 1)]
         )
@@ -120,7 +117,7 @@ def test_statistics_that_end_before_they_begin_are_read_the_right_way_round():
     stats = FileStats(4, 4, last.isoformat(), first.isoformat())
     tally = tally_of([DataFile("raw/t/s/H/x.singer.gz", stats)])
     assert (tally.first, tally.last) == (first, last)
-    assert [bucket.records for bucket in series_of(tally).buckets] == [1, 1, 1, 1]
+    assert [bucket.records for bucket in site_tally.series_of(tally).buckets] == [1, 1, 1, 1]
 
 
 def test_a_file_that_is_not_named_as_one_counts_without_a_time():
@@ -129,8 +126,8 @@ def test_a_file_that_is_not_named_as_one_counts_without_a_time():
 
 
 def test_bars_stand_in_proportion_and_say_what_they_are():
-    found = series_of(tally_of([data_file(BEGIN, 50), data_file(BEGIN + dt.timedelta(hours=1), 100)]))
-    plot = rows_plot(found, [(1, "v2"), (1, "v3")])
+    found = site_tally.series_of(tally_of([data_file(BEGIN, 50), data_file(BEGIN + dt.timedelta(hours=1), 100)]))
+    plot = site_plot.rows_plot(found, [(1, "v2"), (1, "v3")])
     low, high = (float(bar.height.rstrip("%")) for bar in plot.bars)
     assert high / low == pytest.approx(2, rel=0.01)
     assert high <= 100
@@ -138,14 +135,14 @@ def test_bars_stand_in_proportion_and_say_what_they_are():
     assert [text for _, text in plot.ticks] == ["0", "50", "100"]
     assert plot.marks == (("50%", "start", "v2, v3"),)
     assert plot.summary.startswith("Rows per hour from 2024-01-01 12:00 to 2024-01-01 13:00: 150 in all, most at")
-    assert [text for _, text in bytes_plot(found).ticks] == ["0 bytes", "4 KiB", "8 KiB"]
-    assert files_plot(found).title == "Files per hour"
+    assert [text for _, text in site_plot.bytes_plot(found).ticks] == ["0 bytes", "4 KiB", "8 KiB"]
+    assert site_plot.files_plot(found).title == "Files per hour"
 
 
 def test_where_nothing_was_counted_there_is_no_plot_of_it():
-    found = series_of(tally_of([data_file(BEGIN), data_file(BEGIN + dt.timedelta(hours=1))]))
-    assert rows_plot(found) is None
-    assert files_plot(found) is not None
+    found = site_tally.series_of(tally_of([data_file(BEGIN), data_file(BEGIN + dt.timedelta(hours=1))]))
+    assert site_plot.rows_plot(found) is None
+    assert site_plot.files_plot(found) is not None
 
 
 @pytest.mark.parametrize(
@@ -162,7 +159,7 @@ def test_where_nothing_was_counted_there_is_no_plot_of_it():
     ],
 )
 def test_sizes(number, text):
-    assert size(number) == text
+    assert site_words.size(number) == text
 
 
 @pytest.mark.parametrize(
@@ -176,5 +173,5 @@ def test_sizes(number, text):
     ],
 )
 def test_ages(seconds, text):
-    assert age(BEGIN - dt.timedelta(seconds=seconds), BEGIN) == text
-    assert clock(dt.datetime(5, 1, 1, tzinfo=dt.UTC)) == "0005-01-01 00:00 UTC"
+    assert site_words.age(BEGIN - dt.timedelta(seconds=seconds), BEGIN) == text
+    assert site_words.clock(dt.datetime(5, 1, 1, tzinfo=dt.UTC)) == "0005-01-01 00:00 UTC"

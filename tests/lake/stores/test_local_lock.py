@@ -8,8 +8,7 @@ import pytest
 
 from burler.errors import StorageError
 from burler.lake import open_store
-from burler.lake.pace import Pace
-from burler.lake.stores.local_lock import GIVE_UP_SECONDS, flocked
+from support.internals import lake_pace, local_lock
 
 
 class Time:
@@ -36,18 +35,22 @@ def stopped(tmp_path):
 def test_a_stopped_process_is_waited_for_and_then_named(tmp_path, stopped, caplog):
     time = Time()
     caplog.set_level(logging.WARNING, "burler.lake")
-    lock = flocked(tmp_path / "manifest.json", pace=Pace(monotonic=time.monotonic, sleep=time.sleep))
+    lock = local_lock.flocked(
+        tmp_path / "manifest.json", pace=lake_pace.Pace(monotonic=time.monotonic, sleep=time.sleep)
+    )
     with pytest.raises(StorageError) as told, lock:
         pytest.fail("two at once")
     assert f"fuser {tmp_path / '.manifest.json.lock'}" in str(told.value)
-    assert GIVE_UP_SECONDS < time.now < GIVE_UP_SECONDS + 1
+    assert local_lock.GIVE_UP_SECONDS < time.now < local_lock.GIVE_UP_SECONDS + 1
     assert len(caplog.records) == 1
 
 
 def test_once_it_goes_on_the_others_do(tmp_path, stopped):
     time = Time()
     time.ends = lambda: time.now > 20 and fcntl.flock(stopped, fcntl.LOCK_UN)
-    with flocked(tmp_path / "manifest.json", pace=Pace(monotonic=time.monotonic, sleep=time.sleep)):
+    with local_lock.flocked(
+        tmp_path / "manifest.json", pace=lake_pace.Pace(monotonic=time.monotonic, sleep=time.sleep)
+    ):
         assert 20 < time.now < 21
 
 

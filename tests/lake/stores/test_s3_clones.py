@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from s3_lakes import PATH, Once, content, s3_lake
 
-from burler.lake.store import Conflict, probe
-from burler.lake.stores.objects import ObjectStore
+from burler.lake import probe
+from support.internals import lake_store, object_store
 
 
-def ignoring(store: ObjectStore, *, writes: bool = True, deletes: bool = True) -> None:
+def ignoring(store: object_store.ObjectStore, *, writes: bool = True, deletes: bool = True) -> None:
     """Make a store one that takes conditional requests and does not look at their condition."""
     bucket = store._calls()[0]
     put, delete = bucket.put, bucket.delete
@@ -31,9 +31,9 @@ def test_a_store_that_ignores_conditions_is_found_out(s3_server: Any) -> None:
     with pytest.raises(FileExistsError):
         store.create(PATH, b"2")
     new = store.replace(PATH, b"2", tag=tag)
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.replace(PATH, b"3", tag=tag)
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.delete(PATH, tag=tag)
     file = store.new_file("raw/t")
     with pytest.raises(FileExistsError):
@@ -58,7 +58,7 @@ def test_a_store_that_keeps_only_the_condition_of_creating(s3_server: Any, repla
     assert not probe(store) and s3_server.keys() == []
     tag = store.create(PATH, b"1")
     store.replace(PATH, b"2", tag=tag)
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.replace(PATH, b"3", tag=tag)
     assert content(store) == b"2"
 
@@ -79,7 +79,7 @@ def test_a_store_that_only_deletes_without_conditions(s3_server: Any, caplog: py
     assert "removes files without a condition" in caplog.text
     tag = store.create(PATH, b"1")
     new = store.replace(PATH, b"2", tag=tag)
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.delete(PATH, tag=tag)
     store.delete(PATH, tag=new)
     assert s3_server.keys() == []

@@ -11,15 +11,14 @@ import pytest
 from s3_lakes import PATH, s3_lake, s3_lake_of_small_parts
 from s3_server import clean_environment
 
-from burler.config.watched import clean
 from burler.errors import StorageError, UsageError
-from burler.lake.store import open_store, probe
-from burler.lake.stores.objects import ObjectStore
+from burler.lake import open_store, probe
 from burler.testing import canary
+from support.internals import config_watched, object_store
 
 
 @pytest.fixture
-def store(s3_server: Any, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+def store(s3_server: Any, monkeypatch: pytest.MonkeyPatch) -> object_store.ObjectStore:
     return s3_lake_of_small_parts(s3_server, monkeypatch)
 
 
@@ -46,7 +45,7 @@ def test_a_bucket_that_is_not_there(s3_server: Any) -> None:
         open_store("s3://no-such-bucket/lake", options=s3_server.options)
 
 
-def test_a_bucket_that_goes_away(s3_server: Any, store: ObjectStore) -> None:
+def test_a_bucket_that_goes_away(s3_server: Any, store: object_store.ObjectStore) -> None:
     tag = store.create(PATH, b"1")
     file = store.new_file("raw/t")
     names = s3_server.keys()
@@ -94,7 +93,7 @@ def test_no_credentials_at_all(s3_server: Any, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_address_where_nobody_answers(s3_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burler.lake.stores.objects.START_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(object_store, "START_PATIENCE_SECONDS", 0.2)
     options = {**s3_server.options, "endpoint_url": "http://127.0.0.1:9"}
     with pytest.raises(StorageError, match=r"can't be looked at: .*\n.*Is the store's address right"):
         open_store(s3_server.url("lake"), options=options)
@@ -106,7 +105,7 @@ def test_an_option_that_is_none(s3_server: Any) -> None:
 
 
 def test_secrets_do_not_show(s3_server: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burler.lake.stores.objects.START_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(object_store, "START_PATIENCE_SECONDS", 0.2)
     secret = canary("lake-secret")
     url = f"s3://AKIATEST:{secret}@bucket/lake"
     with pytest.raises(UsageError, match="has credentials in it") as caught:
@@ -116,7 +115,7 @@ def test_secrets_do_not_show(s3_server: Any, caplog: pytest.LogCaptureFixture, m
     with caplog.at_level(logging.DEBUG, "burler"), pytest.raises((UsageError, StorageError)) as other:
         open_store(s3_server.url("lake"), options=options)
     assert secret not in str(other.value) and secret not in caplog.text
-    assert secret not in clean(f"what a library may say of {secret}")
+    assert secret not in config_watched.clean(f"what a library may say of {secret}")
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,12 @@ import pytest
 from s3_lakes import BIG, CONFLICT, PATH, Backend, Once, content, s3_lake, s3_lake_of_small_parts
 
 from burler.errors import StorageError
-from burler.lake.pace import Pace
-from burler.lake.store import Conflict, OutcomeUnknown, probe
-from burler.lake.stores.objects import ObjectStore
+from burler.lake import probe
+from support.internals import lake_pace, lake_store, object_store
 
 
 @pytest.fixture
-def store(s3_server: Any, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+def store(s3_server: Any, monkeypatch: pytest.MonkeyPatch) -> object_store.ObjectStore:
     return s3_lake_of_small_parts(s3_server, monkeypatch)
 
 
@@ -32,7 +31,9 @@ TROUBLE = pytest.mark.parametrize("answers", TROUBLES.values(), ids=TROUBLES.key
 
 
 @TROUBLE
-def test_a_creation_is_known_to_have_happened(s3_server: Any, store: ObjectStore, answers: list[Any]) -> None:
+def test_a_creation_is_known_to_have_happened(
+    s3_server: Any, store: object_store.ObjectStore, answers: list[Any]
+) -> None:
     rule = Once("PUT", *answers)
     with s3_server.failing(rule):
         tag = store.create(PATH, b"mine")
@@ -42,7 +43,9 @@ def test_a_creation_is_known_to_have_happened(s3_server: Any, store: ObjectStore
 
 
 @TROUBLE
-def test_a_replacement_is_known_to_have_happened(s3_server: Any, store: ObjectStore, answers: list[Any]) -> None:
+def test_a_replacement_is_known_to_have_happened(
+    s3_server: Any, store: object_store.ObjectStore, answers: list[Any]
+) -> None:
     tag = store.create(PATH, b"old")
     rule = Once("PUT", *answers)
     with s3_server.failing(rule):
@@ -53,7 +56,9 @@ def test_a_replacement_is_known_to_have_happened(s3_server: Any, store: ObjectSt
 
 
 @TROUBLE
-def test_a_deletion_is_known_to_have_happened(s3_server: Any, store: ObjectStore, answers: list[Any]) -> None:
+def test_a_deletion_is_known_to_have_happened(
+    s3_server: Any, store: object_store.ObjectStore, answers: list[Any]
+) -> None:
     tag = store.create(PATH, b"old")
     rule = Once("DELETE", *answers)
     with s3_server.failing(rule):
@@ -63,7 +68,9 @@ def test_a_deletion_is_known_to_have_happened(s3_server: Any, store: ObjectStore
 
 @TROUBLE
 @pytest.mark.parametrize("size_bytes", [10, BIG])
-def test_a_data_file_is_published_once(s3_server: Any, store: ObjectStore, answers: list[Any], size_bytes: int) -> None:
+def test_a_data_file_is_published_once(
+    s3_server: Any, store: object_store.ObjectStore, answers: list[Any], size_bytes: int
+) -> None:
     file = store.new_file("raw/t/s/h")
     file.write(b"1" * size_bytes)
     rule = Once("POST", *answers, holding="?uploadId=") if size_bytes == BIG else Once("PUT", *answers)
@@ -74,7 +81,7 @@ def test_a_data_file_is_published_once(s3_server: Any, store: ObjectStore, answe
     assert s3_server.uploads() == []
 
 
-def test_a_request_is_lost_and_somebody_else_is_quicker(s3_server: Any, store: ObjectStore) -> None:
+def test_a_request_is_lost_and_somebody_else_is_quicker(s3_server: Any, store: object_store.ObjectStore) -> None:
     tag = store.create(PATH, b"old")
     asked_for: list[str] = []
 
@@ -85,24 +92,24 @@ def test_a_request_is_lost_and_somebody_else_is_quicker(s3_server: Any, store: O
         Backend(s3_server).put(f"lake/{PATH}", b"theirs")
         return "hang up"
 
-    with s3_server.failing(quicker), pytest.raises(Conflict):
+    with s3_server.failing(quicker), pytest.raises(lake_store.Conflict):
         store.replace(PATH, b"mine", tag=tag)
     assert asked_for and content(store) == b"theirs"
 
 
-def test_what_changes_just_before_it_is_deleted_stays(s3_server: Any, store: ObjectStore) -> None:
+def test_what_changes_just_before_it_is_deleted_stays(s3_server: Any, store: object_store.ObjectStore) -> None:
     tag = store.create(PATH, b"old")
 
     def quicker(asked: str) -> None:
         if asked.startswith("DELETE"):
             Backend(s3_server).put(f"lake/{PATH}", b"theirs")
 
-    with s3_server.failing(quicker), pytest.raises(Conflict):
+    with s3_server.failing(quicker), pytest.raises(lake_store.Conflict):
         store.delete(PATH, tag=tag)
     assert content(store) == b"theirs"
 
 
-def test_412_after_own_success_is_not_believed(s3_server: Any, store: ObjectStore) -> None:
+def test_412_after_own_success_is_not_believed(s3_server: Any, store: object_store.ObjectStore) -> None:
     """A proxy or a library asks again on its own: the store refuses what it has done already."""
     tag = store.create(PATH, b"old")
     bucket = store._calls()[0]
@@ -119,11 +126,11 @@ def test_412_after_own_success_is_not_believed(s3_server: Any, store: ObjectStor
     store.create("raw/other", b"1")
     file = store.new_file("raw/t")
     file.publish("raw/t/f")
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.replace(PATH, b"newer", tag=tag)
 
 
-def test_a_store_that_no_longer_answers(s3_server: Any, store: ObjectStore) -> None:
+def test_a_store_that_no_longer_answers(s3_server: Any, store: object_store.ObjectStore) -> None:
     impatient = s3_lake(s3_server, patience_seconds=0.2)
     assert probe(impatient)
     tag = impatient.create(PATH, b"old")
@@ -132,7 +139,7 @@ def test_a_store_that_no_longer_answers(s3_server: Any, store: ObjectStore) -> N
             lambda: impatient.create("raw/other", b"new"),
             lambda: impatient.replace(PATH, b"new", tag=tag),
         ):
-            with pytest.raises(OutcomeUnknown, match=r"nobody knows whether it was written") as caught:
+            with pytest.raises(lake_store.OutcomeUnknown, match=r"nobody knows whether it was written") as caught:
                 act()
             assert caught.value.exit_code == 1 and str(caught.value).startswith(store.url)
         with pytest.raises(StorageError, match="can't be read"):
@@ -142,19 +149,21 @@ def test_a_store_that_no_longer_answers(s3_server: Any, store: ObjectStore) -> N
     assert content(store) == b"old"
 
 
-def test_busy_for_good_is_no_unknown_outcome(s3_server: Any, store: ObjectStore) -> None:
+def test_busy_for_good_is_no_unknown_outcome(s3_server: Any, store: object_store.ObjectStore) -> None:
     impatient = s3_lake(s3_server, patience_seconds=0.2)
     assert probe(impatient)
     with s3_server.failing(lambda asked: (503, "SlowDown")), pytest.raises(StorageError) as caught:
         impatient.create(PATH, b"new")
-    assert not isinstance(caught.value, OutcomeUnknown)
+    assert not isinstance(caught.value, lake_store.OutcomeUnknown)
     assert store.read(PATH) is None
 
 
-def test_the_wait_is_said_once(s3_server: Any, store: ObjectStore, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_wait_is_said_once(
+    s3_server: Any, store: object_store.ObjectStore, caplog: pytest.LogCaptureFixture
+) -> None:
     now = [0.0]
     asking = store._calls()[2]
-    asking.pace = Pace(monotonic=lambda: now[0], sleep=lambda _seconds: now.__setitem__(0, now[0] + 15))
+    asking.pace = lake_pace.Pace(monotonic=lambda: now[0], sleep=lambda _seconds: now.__setitem__(0, now[0] + 15))
     with caplog.at_level(logging.WARNING), s3_server.failing(Once("GET", *[(503, "ServiceUnavailable")] * 5)):
         assert store.read(PATH) is None
     assert [r.getMessage() for r in caplog.records] == [
@@ -162,7 +171,9 @@ def test_the_wait_is_said_once(s3_server: Any, store: ObjectStore, caplog: pytes
     ]
 
 
-def test_a_lake_is_whole_although_the_network_is_not(s3_server: Any, store: ObjectStore, lake: Any) -> None:
+def test_a_lake_is_whole_although_the_network_is_not(
+    s3_server: Any, store: object_store.ObjectStore, lake: Any
+) -> None:
     lake.store = store
     answers = itertools.cycle([None, "answer is lost", None, CONFLICT, None, None, (503, "SlowDown"), None, "hang up"])
     with s3_server.failing(lambda asked: next(answers)), lake.writer(max_file_records=30) as writer:

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from s3_lakes import PATH, content, s3_lake, s3_lake_of_small_parts
 
-from burler.lake.store import probe
-from burler.lake.stores.objects import ObjectStore
-from burler.lake.swap import swap
+from burler.lake import probe
+from support.internals import lake_swap, object_store
 
 
 @pytest.fixture
-def store(s3_server: Any, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+def store(s3_server: Any, monkeypatch: pytest.MonkeyPatch) -> object_store.ObjectStore:
     return s3_lake_of_small_parts(s3_server, monkeypatch)
 
 
@@ -71,14 +70,14 @@ def test_of_eight_racing_changes_none_is_lost(s3_server: Any) -> None:
                 have = data.split() if data else []
                 return None if again and mine in have else b" ".join([*have, mine])
 
-            swap(stores[me], "raw/counter", change)
+            lake_swap.swap(stores[me], "raw/counter", change)
 
     together(8, count_up)
     have = (content(stores[0], "raw/counter") or b"").split()
     assert sorted(have) == sorted(b"%d.%d" % (me, number) for me in range(8) for number in range(6))
 
 
-def test_a_store_can_be_sent_to_another_process(s3_server: Any, store: ObjectStore) -> None:
+def test_a_store_can_be_sent_to_another_process(s3_server: Any, store: object_store.ObjectStore) -> None:
     store.create(PATH, b"1")
     again = pickle.loads(pickle.dumps(store))
     assert again.url == store.url and content(again) == b"1"
@@ -86,13 +85,13 @@ def test_a_store_can_be_sent_to_another_process(s3_server: Any, store: ObjectSto
     assert probe(again) and len(s3_server.requests) == before  # what is known of the store goes with it
 
 
-def _read_and_write(store: ObjectStore, answers: Any) -> None:
+def _read_and_write(store: object_store.ObjectStore, answers: Any) -> None:
     store.create("raw/child", b"2")
     answers.send(content(store))
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_connects_anew(s3_server: Any, store: ObjectStore) -> None:
+def test_a_forked_process_connects_anew(s3_server: Any, store: object_store.ObjectStore) -> None:
     store.create(PATH, b"1")
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()

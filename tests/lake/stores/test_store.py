@@ -16,14 +16,12 @@ import pytest
 
 from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import open_store
-from burler.lake.store import Conflict, OutcomeUnknown
-from burler.lake.stores.local import LocalStore
-from burler.lake.swap import swap
+from support.internals import lake_store, lake_swap, local_store
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> LocalStore:
-    return LocalStore(tmp_path / "lake")
+def store(tmp_path: Path) -> local_store.LocalStore:
+    return local_store.LocalStore(tmp_path / "lake")
 
 
 @contextlib.contextmanager
@@ -39,11 +37,11 @@ def nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-def hidden(store: LocalStore) -> list[Path]:
+def hidden(store: local_store.LocalStore) -> list[Path]:
     return list(Path(store.url).rglob(".tmp-*"))
 
 
-def test_read_create_replace_delete(store: LocalStore) -> None:
+def test_read_create_replace_delete(store: local_store.LocalStore) -> None:
     assert store.read("raw/a.json") is None
     tag = store.create("raw/a.json", b"1")
     blob = store.read("raw/a.json")
@@ -51,18 +49,18 @@ def test_read_create_replace_delete(store: LocalStore) -> None:
     assert (blob.data, blob.tag) == (b"1", tag)
     new = store.replace("raw/a.json", b"2", tag=tag)
     assert new != tag
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.replace("raw/a.json", b"3", tag=tag)
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.delete("raw/a.json", tag=tag)
     store.delete("raw/a.json", tag=new)
     assert store.read("raw/a.json") is None
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.replace("raw/a.json", b"3", tag=new)
     assert hidden(store) == []
 
 
-def test_create_is_exclusive_and_leaves_what_is_there(store: LocalStore) -> None:
+def test_create_is_exclusive_and_leaves_what_is_there(store: local_store.LocalStore) -> None:
     store.create("raw/a.json", b"1")
     with pytest.raises(FileExistsError):
         store.create("raw/a.json", b"2")
@@ -71,7 +69,7 @@ def test_create_is_exclusive_and_leaves_what_is_there(store: LocalStore) -> None
     assert hidden(store) == []
 
 
-def test_data_files_are_hidden_until_published_and_then_exclusive(store: LocalStore) -> None:
+def test_data_files_are_hidden_until_published_and_then_exclusive(store: local_store.LocalStore) -> None:
     one, two = store.new_file("raw/t/s/h"), store.new_file("raw/t/s/h")
     one.write(b"one")
     two.write(b"two")
@@ -90,7 +88,7 @@ def test_data_files_are_hidden_until_published_and_then_exclusive(store: LocalSt
     assert Path(store.locate("raw/t/s/h/f.singer")).read_bytes() == b"one"
 
 
-def test_discard_removes_what_was_written(store: LocalStore) -> None:
+def test_discard_removes_what_was_written(store: local_store.LocalStore) -> None:
     file = store.new_file("raw/t")
     file.write(b"x")
     assert len(hidden(store)) == 1
@@ -99,7 +97,7 @@ def test_discard_removes_what_was_written(store: LocalStore) -> None:
     assert hidden(store) == []
 
 
-def test_files_get_the_usual_rights(store: LocalStore) -> None:
+def test_files_get_the_usual_rights(store: local_store.LocalStore) -> None:
     umask = os.umask(0o022)
     try:
         store.create("raw/a.json", b"1")
@@ -108,7 +106,7 @@ def test_files_get_the_usual_rights(store: LocalStore) -> None:
     assert stat.S_IMODE(Path(store.locate("raw/a.json")).stat().st_mode) == 0o644
 
 
-def test_listing_leaves_hidden_things_out(store: LocalStore) -> None:
+def test_listing_leaves_hidden_things_out(store: local_store.LocalStore) -> None:
     for path in ("raw/b/x", "raw/a/x", "raw/.h/x", "raw/a/.h"):
         store.create(path, b"")
     assert list(store.walk("raw")) == ["raw/a/x", "raw/b/x"]
@@ -117,13 +115,13 @@ def test_listing_leaves_hidden_things_out(store: LocalStore) -> None:
     assert store.folders("nothing") == []
 
 
-def test_missing_file_is_said_so(store: LocalStore) -> None:
+def test_missing_file_is_said_so(store: local_store.LocalStore) -> None:
     with pytest.raises(FileNotFoundError):
         store.open("raw/none")
 
 
 @pytest.mark.parametrize("path", ["../x", "raw/../../x", "/etc/passwd", "raw//x", "raw/./x", "", "raw/\0"])
-def test_no_path_leads_out_of_the_lake(store: LocalStore, path: str) -> None:
+def test_no_path_leads_out_of_the_lake(store: local_store.LocalStore, path: str) -> None:
     with pytest.raises(LakeError, match="leads out of it"):
         store.read(path)
 
@@ -131,7 +129,7 @@ def test_no_path_leads_out_of_the_lake(store: LocalStore, path: str) -> None:
 def test_a_file_in_the_way_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "raw").write_text("not a folder")
-    store = LocalStore(tmp_path / "lake")
+    store = local_store.LocalStore(tmp_path / "lake")
     for act in (
         lambda: store.create("raw/t/a.json", b""),
         lambda: store.new_file("raw/t/s"),
@@ -146,13 +144,15 @@ def test_a_folder_without_rights_is_a_usage_error(tmp_path: Path) -> None:
     locked = tmp_path / "locked"
     locked.mkdir(mode=0o555)
     with nobody(), pytest.raises(UsageError, match=r"Check the owner and the rights") as caught:
-        LocalStore(locked).create("raw/a.json", b"")
+        local_store.LocalStore(locked).create("raw/a.json", b"")
     assert caught.value.exit_code == 2
     assert str(locked) in str(caught.value)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_leaves_nothing_behind(store: LocalStore, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_full_disk_leaves_nothing_behind(
+    store: local_store.LocalStore, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     tag = store.create("raw/a.json", b"old")
     real = os.write
 
@@ -173,7 +173,9 @@ def test_a_full_disk_leaves_nothing_behind(store: LocalStore, monkeypatch: pytes
     assert blob is not None and blob.data == b"old"
 
 
-def test_a_failed_sync_before_the_name_is_a_failure(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_sync_before_the_name_is_a_failure(
+    store: local_store.LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.create("raw/x.json", b"")
 
     def broken(fd: int) -> None:
@@ -182,13 +184,15 @@ def test_a_failed_sync_before_the_name_is_a_failure(store: LocalStore, monkeypat
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(StorageError) as caught:
         store.create("raw/a.json", b"1")
-    assert not isinstance(caught.value, OutcomeUnknown)
+    assert not isinstance(caught.value, lake_store.OutcomeUnknown)
     monkeypatch.undo()
     assert store.read("raw/a.json") is None
     assert hidden(store) == []
 
 
-def test_a_failed_sync_after_the_name_is_not_known(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_sync_after_the_name_is_not_known(
+    store: local_store.LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.create("raw/x.json", b"")
     real, calls = os.fsync, []
 
@@ -199,11 +203,11 @@ def test_a_failed_sync_after_the_name_is_not_known(store: LocalStore, monkeypatc
         real(fd)
 
     monkeypatch.setattr(os, "fsync", second_fails)
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(lake_store.OutcomeUnknown):
         store.create("raw/a.json", b"1")
 
 
-def test_content_and_folder_are_synced(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_and_folder_are_synced(store: local_store.LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     tag = store.create("raw/a.json", b"1")
     synced = []
     real = os.fsync
@@ -275,7 +279,7 @@ def _count_up(path: str, times: int) -> None:
         return str(int(data or b"0") + 1).encode()
 
     for _ in range(times):
-        swap(store, "raw/counter.json", plus_one)
+        lake_swap.swap(store, "raw/counter.json", plus_one)
 
 
 def test_of_racing_changes_none_is_lost(tmp_path: Path) -> None:
@@ -289,8 +293,8 @@ def test_of_racing_changes_none_is_lost(tmp_path: Path) -> None:
     assert (tmp_path / "raw" / "counter.json").read_bytes() == b"200"
 
 
-def test_a_change_gives_up_in_the_end(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burler.lake.swap._GIVE_UP_SECONDS", 0.05)
+def test_a_change_gives_up_in_the_end(store: local_store.LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lake_swap, "_GIVE_UP_SECONDS", 0.05)
 
     def overtaken(data: bytes | None, _again: bool) -> bytes:
         blob = store.read("raw/a.json")
@@ -302,10 +306,10 @@ def test_a_change_gives_up_in_the_end(store: LocalStore, monkeypatch: pytest.Mon
         return b"mine"
 
     with pytest.raises(StorageError, match="fewer writers"):
-        swap(store, "raw/a.json", overtaken)
+        lake_swap.swap(store, "raw/a.json", overtaken)
 
 
-def test_a_living_process_is_seen(store: LocalStore) -> None:
+def test_a_living_process_is_seen(store: local_store.LocalStore) -> None:
     lock = "raw/t/s/h/singerlake.lock"
     mine = store.hold(lock)
     assert mine.taken
@@ -329,7 +333,7 @@ def _hold_and_sleep(path: str, held: object) -> None:
     time.sleep(300)
 
 
-def test_a_killed_process_is_seen_at_once(store: LocalStore) -> None:
+def test_a_killed_process_is_seen_at_once(store: local_store.LocalStore) -> None:
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
     process = context.Process(target=_hold_and_sleep, args=(store.url, there))
@@ -343,7 +347,7 @@ def test_a_killed_process_is_seen_at_once(store: LocalStore) -> None:
     assert store.hold("raw/singerlake.lock").taken
 
 
-def test_a_forked_child_does_not_keep_its_parents_hold(store: LocalStore) -> None:
+def test_a_forked_child_does_not_keep_its_parents_hold(store: local_store.LocalStore) -> None:
     hold = store.hold("raw/singerlake.lock")
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
@@ -364,7 +368,7 @@ def _say_and_sleep(there: object) -> None:
     time.sleep(300)
 
 
-def test_a_file_that_goes_while_it_is_listed(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_goes_while_it_is_listed(store: local_store.LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b", "c"):
         store.create(f"raw/{name}", b"1")
     listing = store.files("raw")
@@ -373,7 +377,7 @@ def test_a_file_that_goes_while_it_is_listed(store: LocalStore, monkeypatch: pyt
     assert [file.path for file in listing] == ["raw/c"]
 
 
-def test_hidden_files_are_listed_for_those_who_clean(store: LocalStore) -> None:
+def test_hidden_files_are_listed_for_those_who_clean(store: local_store.LocalStore) -> None:
     store.replace("raw/a", b"2", tag=store.create("raw/a", b"1"))
     file = store.new_file("raw/t")
     found = [stored.path for stored in store.files("raw", hidden=True)]

@@ -10,10 +10,11 @@ from cloud_servers import PAGE, AzureServer, GcsServer, Server, azure_connection
 from s3_lakes import azure_lake, gcs_lake
 
 from burler.errors import MissingExtra, StorageError, UsageError
-from burler.lake.store import Conflict, open_store, probe
-from burler.lake.stores import azure, gcs
-from burler.lake.stores.objects import ObjectStore
+from burler.lake import open_store, probe
 from burler.testing import canary
+from support.internals import azure_store as azure
+from support.internals import gcs_store as gcs
+from support.internals import lake_store, object_store
 
 PATH = "raw/t/s/manifest.json"
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
@@ -21,7 +22,7 @@ CLOUDS = {"gcs": ("gcsfs", gcs_lake), "azure": ("adlfs", azure_lake)}
 
 
 @pytest.fixture(params=CLOUDS)
-def cloud(request: pytest.FixtureRequest) -> Iterator[tuple[ObjectStore, Server]]:
+def cloud(request: pytest.FixtureRequest) -> Iterator[tuple[object_store.ObjectStore, Server]]:
     package, lake = CLOUDS[request.param]
     pytest.importorskip(package)
     with lake() as (store, server):
@@ -29,7 +30,7 @@ def cloud(request: pytest.FixtureRequest) -> Iterator[tuple[ObjectStore, Server]
         yield store, server
 
 
-def content(store: ObjectStore, path: str = PATH) -> bytes | None:
+def content(store: object_store.ObjectStore, path: str = PATH) -> bytes | None:
     blob = store.read(path)
     return None if blob is None else blob.data
 
@@ -50,7 +51,7 @@ TROUBLE = pytest.mark.parametrize("answers", TROUBLES.values(), ids=TROUBLES.key
 
 
 @TROUBLE
-def test_writes_are_known_to_have_happened(cloud: tuple[ObjectStore, Server], answers: list[Any]) -> None:
+def test_writes_are_known_to_have_happened(cloud: tuple[object_store.ObjectStore, Server], answers: list[Any]) -> None:
     store, server = cloud
     for act, wanted in (
         (lambda: store.create(PATH, b"1"), b"1"),
@@ -64,18 +65,20 @@ def test_writes_are_known_to_have_happened(cloud: tuple[ObjectStore, Server], an
 
 
 @TROUBLE
-def test_removals_are_known_to_have_happened(cloud: tuple[ObjectStore, Server], answers: list[Any]) -> None:
+def test_removals_are_known_to_have_happened(
+    cloud: tuple[object_store.ObjectStore, Server], answers: list[Any]
+) -> None:
     store, server = cloud
     tag = store.create(PATH, b"1")
     rule = Once(("DELETE",), *answers)
     with server.failing(rule):
         store.delete(PATH, tag=tag)
     assert rule.answers == [] and store.read(PATH) is None
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.delete(PATH, tag=tag)
 
 
-def test_a_data_file_is_published_once(cloud: tuple[ObjectStore, Server]) -> None:
+def test_a_data_file_is_published_once(cloud: tuple[object_store.ObjectStore, Server]) -> None:
     store, server = cloud
     file = store.new_file("raw/t")
     file.write(b"rows")
@@ -88,7 +91,9 @@ def test_a_data_file_is_published_once(cloud: tuple[ObjectStore, Server]) -> Non
     assert list(store.walk("raw")) == ["raw/t/f"] and content(store, "raw/t/f") == b"rows"
 
 
-def test_a_big_data_file_goes_in_parts(cloud: tuple[ObjectStore, Server], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_big_data_file_goes_in_parts(
+    cloud: tuple[object_store.ObjectStore, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, server = cloud
     monkeypatch.setattr(gcs, "PART_BYTES", 1 << 20)
     data = bytes(range(256)) * (3 << 12) + b"end"
@@ -104,7 +109,7 @@ def test_a_big_data_file_goes_in_parts(cloud: tuple[ObjectStore, Server], monkey
         assert sum("upload_id=" in asked for asked in server.requests) >= 4
 
 
-def test_listings_of_many_pages(cloud: tuple[ObjectStore, Server]) -> None:
+def test_listings_of_many_pages(cloud: tuple[object_store.ObjectStore, Server]) -> None:
     store, server = cloud
     names = [f"raw/t/s{n:03}/f" for n in range(2 * PAGE + 7)]
     for name in names:
@@ -115,9 +120,9 @@ def test_listings_of_many_pages(cloud: tuple[ObjectStore, Server]) -> None:
     assert len(store.folders("raw/t")) == len(names)
 
 
-def test_a_store_that_ignores_conditions_is_found_out(cloud: tuple[ObjectStore, Server]) -> None:
+def test_a_store_that_ignores_conditions_is_found_out(cloud: tuple[object_store.ObjectStore, Server]) -> None:
     store, _ = cloud
-    fresh = ObjectStore(store.url, store._options, store._connect)
+    fresh = object_store.ObjectStore(store.url, store._options, store._connect)
     bucket = fresh._calls()[0]
     put, delete = bucket.put, bucket.delete
     bucket.put = lambda *args, **more: put(*args, **{**more, "condition": None})  # type: ignore[method-assign]
@@ -127,20 +132,20 @@ def test_a_store_that_ignores_conditions_is_found_out(cloud: tuple[ObjectStore, 
     with pytest.raises(FileExistsError):
         fresh.create(PATH, b"2")
     fresh.delete(PATH, tag=fresh.replace(PATH, b"2", tag=tag))
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         fresh.delete(PATH, tag=tag)
 
 
-def test_rights_and_buckets(cloud: tuple[ObjectStore, Server]) -> None:
+def test_rights_and_buckets(cloud: tuple[object_store.ObjectStore, Server]) -> None:
     store, server = cloud
     for answer, cure in (((403, "AuthorizationFailure"), "Do the credentials hold"), (None, "name of the bucket")):
-        wrong = ObjectStore(
+        wrong = object_store.ObjectStore(
             store.url if answer else store.url.replace("bucket", "none"), store._options, store._connect
         )
         with server.failing(lambda asked, answer=answer: answer), pytest.raises(UsageError, match=cure) as caught:
             wrong.check(must_exist=False)
         assert len(str(caught.value).splitlines()) <= 3 and str(caught.value).startswith(wrong.url)
-    gone = ObjectStore(store.url.replace("bucket", "none"), store._options, store._connect)
+    gone = object_store.ObjectStore(store.url.replace("bucket", "none"), store._options, store._connect)
     gone._held = store._held
     with pytest.raises(StorageError, match="name of the bucket"):
         gone.create(PATH, b"1")
@@ -164,7 +169,7 @@ def test_urls_open_the_right_store() -> None:
 
 def test_secrets_of_azure_do_not_show(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("adlfs")
-    monkeypatch.setattr("burler.lake.stores.objects.START_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(object_store, "START_PATIENCE_SECONDS", 0.2)
     secret = canary("azure-key")
     with caplog.at_level("DEBUG", "burler"), pytest.raises((StorageError, UsageError)) as caught:
         open_store("az://bucket/lake", options={"connection_string": azure_connection("http://127.0.0.1:9", secret)})

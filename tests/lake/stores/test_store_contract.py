@@ -12,11 +12,8 @@ import pytest
 from s3_lakes import azure_lake, gcs_lake, s3_lake
 
 from burler.errors import LakeError
-from burler.lake.store import Conflict, Store, open_store, probe
-from burler.lake.stores.local import LocalStore
-from burler.lake.stores.memory import MemoryStore
-from burler.lake.stores.objects import ObjectStore
-from burler.lake.stores.other import OtherBucket
+from burler.lake import Store, open_store, probe
+from support.internals import lake_store, local_store, memory_store, object_store, other_store
 
 BIG = 5 << 20
 # Azure's client hands its bodies over in a way that aiohttp warns of.
@@ -27,15 +24,17 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:Re
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     kind = request.param
     if kind == "local":
-        yield LocalStore(tmp_path / "lake")
+        yield local_store.LocalStore(tmp_path / "lake")
     elif kind == "memory":
-        yield MemoryStore()
+        yield memory_store.MemoryStore()
     elif kind == "s3":
         yield s3_lake(request.getfixturevalue("s3_server"), "some/lake")
     elif kind == "other":
         files = pytest.importorskip("fsspec.implementations.memory").MemoryFileSystem(skip_instance_cache=True)
         files.store, files.pseudo_dirs = {}, [""]
-        yield ObjectStore("other://host/some/lake", {}, lambda url, options: (OtherBucket(files), "some/lake"))
+        yield object_store.ObjectStore(
+            "other://host/some/lake", {}, lambda url, options: (other_store.OtherBucket(files), "some/lake")
+        )
     else:
         pytest.importorskip({"gcs": "gcsfs", "azure": "adlfs"}[kind])
         with (gcs_lake if kind == "gcs" else azure_lake)("some/lake") as (lake, _):
@@ -58,9 +57,9 @@ def test_small_files_change_by_compare_and_swap(store: Store) -> None:
     assert blob is not None and (blob.data, blob.tag) == (b"1", tag)
     new = store.replace("raw/a.json", b"2", tag=tag)
     assert new != tag and read(store, "raw/a.json") == b"2"
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.replace("raw/a.json", b"3", tag=tag)
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.delete("raw/a.json", tag=tag)
     assert read(store, "raw/a.json") == b"2"
     store.delete("raw/a.json", tag=new)
@@ -70,9 +69,9 @@ def test_small_files_change_by_compare_and_swap(store: Store) -> None:
 def test_what_is_gone_can_be_neither_replaced_nor_deleted(store: Store) -> None:
     tag = store.create("raw/a.json", b"1")
     store.delete("raw/a.json", tag=tag)
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.replace("raw/a.json", b"2", tag=tag)
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.delete("raw/a.json", tag=tag)
     assert store.read("raw/a.json") is None
 
@@ -89,7 +88,7 @@ def test_creation_is_exclusive(store: Store, content: bytes) -> None:
 def test_a_big_small_file_changes_by_compare_and_swap(store: Store) -> None:
     tag = store.create("raw/manifest.json", b"1" * BIG)
     new = store.replace("raw/manifest.json", b"2" * (4 * BIG), tag=tag)
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.replace("raw/manifest.json", b"3" * (4 * BIG), tag=tag)
     blob = store.read("raw/manifest.json")
     assert blob is not None and blob.tag == new and blob.data == b"2" * (4 * BIG)
@@ -199,11 +198,11 @@ def test_conditions_hold_and_nothing_stays_of_the_probe(store: Store) -> None:
 
 
 def test_stores_of_one_url_are_one_lake(store: Store) -> None:
-    if isinstance(store, MemoryStore):
+    if isinstance(store, memory_store.MemoryStore):
         store = open_store("memory://one-lake")
     store.create("raw/a", b"1")
     again = store
-    if isinstance(store, LocalStore | MemoryStore):
+    if isinstance(store, local_store.LocalStore | memory_store.MemoryStore):
         again = open_store(store.url, must_exist=True)
     elif not _is_other(store):
         again = pickle.loads(pickle.dumps(store))

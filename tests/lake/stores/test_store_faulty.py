@@ -15,16 +15,14 @@ from faulty_store import (
 )
 
 from burler.errors import StorageError
-from burler.lake.store import Conflict, OutcomeUnknown
-from burler.lake.stores.memory import MemoryStore
-from burler.lake.swap import swap
+from support.internals import lake_store, lake_swap, memory_store
 
 PATH = "raw/t/s/manifest.json"
 
 
 @pytest.fixture
 def store() -> FaultyStore:
-    return FaultyStore(MemoryStore())
+    return FaultyStore(memory_store.MemoryStore())
 
 
 def content(store: FaultyStore) -> bytes | None:
@@ -35,10 +33,10 @@ def content(store: FaultyStore) -> bytes | None:
 @pytest.mark.parametrize(
     ("what", "error", "written"),
     [
-        (CONFLICT_FOR_NOTHING, Conflict, False),
-        (LOST_REQUEST, OutcomeUnknown, False),
-        (LOST_REPLY, OutcomeUnknown, True),
-        (REFUSED_AFTER_SUCCESS, Conflict, True),
+        (CONFLICT_FOR_NOTHING, lake_store.Conflict, False),
+        (LOST_REQUEST, lake_store.OutcomeUnknown, False),
+        (LOST_REPLY, lake_store.OutcomeUnknown, True),
+        (REFUSED_AFTER_SUCCESS, lake_store.Conflict, True),
     ],
 )
 def test_a_replace_that_goes_wrong(store: FaultyStore, what: str, error: type[Exception], written: bool) -> None:
@@ -53,20 +51,20 @@ def test_a_replace_that_goes_wrong(store: FaultyStore, what: str, error: type[Ex
 def test_a_late_request_arrives_after_the_next_call(store: FaultyStore) -> None:
     tag = store.create(PATH, b"old")
     store.fail("replace", LATE)
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(lake_store.OutcomeUnknown):
         store.replace(PATH, b"late", tag=tag)
     store.read("raw/other")
     blob = store.read(PATH)
     assert blob is not None and blob.data == b"old"
     assert content(store) == b"late"
-    with pytest.raises(Conflict):
+    with pytest.raises(lake_store.Conflict):
         store.replace(PATH, b"new", tag=blob.tag)
 
 
 def test_a_late_request_whose_condition_is_gone_does_nothing(store: FaultyStore) -> None:
     tag = store.create(PATH, b"old")
     store.fail("replace", LATE)
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(lake_store.OutcomeUnknown):
         store.replace(PATH, b"late", tag=tag)
     store.replace(PATH, b"new", tag=tag)
     store.deliver()
@@ -75,7 +73,7 @@ def test_a_late_request_whose_condition_is_gone_does_nothing(store: FaultyStore)
 
 def test_a_file_that_is_published_and_refused(store: FaultyStore) -> None:
     for what, error, there in (
-        (LOST_REQUEST, OutcomeUnknown, False),
+        (LOST_REQUEST, lake_store.OutcomeUnknown, False),
         (REFUSED_AFTER_SUCCESS, FileExistsError, True),
     ):
         file = store.new_file("raw/t/s/h")
@@ -125,10 +123,10 @@ def test_a_change_is_made_once_whatever_goes_wrong(store: FaultyStore, what: str
         return (data or b"") + b" mine"
 
     store.fail("create", what)
-    swap(store, PATH, add)
+    lake_swap.swap(store, PATH, add)
     store.fail("replace", what)
-    swap(store, "raw/other.json", add)
-    swap(store, "raw/other.json", lambda data, again: None if again and data == b" mine x" else b" mine x")
+    lake_swap.swap(store, "raw/other.json", add)
+    lake_swap.swap(store, "raw/other.json", lambda data, again: None if again and data == b" mine x" else b" mine x")
     assert content(store) == b" mine"
     blob = store.inner.read("raw/other.json")
     assert blob is not None and blob.data == b" mine x"

@@ -9,12 +9,8 @@ import pytest
 from faulty_store import FaultyStore
 
 from burler.errors import StorageError
-from burler.lake.locking.lock import LockSettings
-from burler.lake.locking.locks import Locks
-from burler.lake.pace import LAST_SECONDS, Pace, briefly, patience_left
-from burler.lake.stores.memory import MemoryStore
-from burler.lake.stores.object_calls import Asking, Verdict
-from burler.lake.writing.parallel import LakeDriver
+from burler.lake import LakeDriver, LockSettings
+from support.internals import lake_locks, lake_pace, memory_store, object_calls
 
 STREAMS = 30
 
@@ -23,9 +19,9 @@ class Patience:
     """A store that notes how long each of its calls would be tried."""
 
     def __init__(self) -> None:
-        self.store = FaultyStore(MemoryStore())
+        self.store = FaultyStore(memory_store.MemoryStore())
         self.seconds: list[float] = []
-        self.store.before_call = lambda _call: self.seconds.append(patience_left())
+        self.store.before_call = lambda _call: self.seconds.append(lake_pace.patience_left())
 
 
 def test_after_a_failure_the_store_is_not_asked_once_a_lock(lake: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -41,7 +37,7 @@ def test_after_a_failure_the_store_is_not_asked_once_a_lock(lake: Any, caplog: p
     with caplog.at_level(logging.WARNING, logger="burler.lake"), pytest.raises(StorageError, match="gone"):
         writer.flush()
     assert 0 < len(seen.seconds) < 5
-    assert seen.seconds[-1] == LAST_SECONDS and patience_left() == float("inf")
+    assert seen.seconds[-1] == lake_pace.LAST_SECONDS and lake_pace.patience_left() == float("inf")
     given_up = [one.getMessage() for one in caplog.records if "grow" in one.getMessage()]
     assert len(given_up) == 2 and f"{STREAMS - 1} more locks" in given_up[1]
     assert lake.states == []
@@ -65,13 +61,13 @@ def test_a_driver_ends_soon_as_well(lake: Any) -> None:
         seen.seconds.clear()
         seen.store.fail("*", StorageError("gone"), times=-1)
         raise StorageError("mine")
-    assert seen.seconds == [LAST_SECONDS]
+    assert seen.seconds == [lake_pace.LAST_SECONDS]
 
 
 def test_one_lock_that_is_slow_to_renew_does_not_starve_the_others(lake: Any) -> None:
     for ttl_seconds, most in ((300.0, 10.0), (20.0, 2.0)):
         seen = Patience()
-        locks = Locks(
+        locks = lake_locks.Locks(
             seen.store, writer_id="me", settings=LockSettings(ttl_seconds), pace=lake.clock.pace(), heartbeat=False
         )
         for name in ("a", "b"):
@@ -93,8 +89,8 @@ def test_calls_of_an_object_store_are_tried_briefly_where_that_is_said() -> None
     def gone() -> None:
         raise ConnectionError("gone")
 
-    pace = Pace(sleep=sleep, monotonic=lambda: clock[0])
-    asking = Asking(lambda _error: Verdict.BUSY, patience_seconds=120, pace=pace)
+    pace = lake_pace.Pace(sleep=sleep, monotonic=lambda: clock[0])
+    asking = object_calls.Asking(lambda _error: object_calls.Verdict.BUSY, patience_seconds=120, pace=pace)
     took = []
     for seconds in (None, 10.0, 1000.0):
         clock[0] = 0.0
@@ -102,7 +98,7 @@ def test_calls_of_an_object_store_are_tried_briefly_where_that_is_said() -> None
             if seconds is None:
                 asking.ask("here", gone)
             else:
-                with briefly(seconds):
+                with lake_pace.briefly(seconds):
                     asking.ask("here", gone)
         took.append(clock[0])
     assert 120 <= took[0] < 130 and 10 <= took[1] < 20 and 120 <= took[2] < 130

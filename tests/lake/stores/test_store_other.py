@@ -12,8 +12,8 @@ import pytest
 from ftp_servers import ftp_server
 
 from burler.errors import StorageError, UsageError
-from burler.lake import care
-from burler.lake.store import Conflict, Store, open_store, probe
+from burler.lake import Store, open_store, probe
+from support.internals import care, lake_store, object_store
 
 pytest.importorskip("pyftpdlib")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -44,7 +44,7 @@ def test_files_are_written_read_listed_and_removed(store: Store, served: tuple[s
         store.create("raw/t/a.json", b"2")
     new = store.replace("raw/t/a.json", b"22", tag=tag)
     for act in (lambda: store.replace("raw/t/a.json", b"3", tag=tag), lambda: store.delete("raw/t/a.json", tag=tag)):
-        with pytest.raises(Conflict):
+        with pytest.raises(lake_store.Conflict):
             act()
     blob = store.read("raw/t/a.json")
     assert blob is not None and (blob.data, blob.tag) == (b"22", new)
@@ -75,7 +75,7 @@ def test_a_lake_that_is_not_there(store: Store, served: tuple[str, Path]) -> Non
 
 
 def test_a_server_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burler.lake.stores.objects.START_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(object_store, "START_PATIENCE_SECONDS", 0.2)
     with pytest.raises((StorageError, UsageError)) as caught:
         open_store("ftp://127.0.0.1:9/lake")
     assert "ftp://127.0.0.1:9/lake" in str(caught.value) and "--lake-options" not in str(caught.value)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from burler.errors import LockLost, MessageError, UsageError
 from burler.lake import LakeWriter, ingest, open_store, read_lines
-from burler.lake.canonical import schema_hash
+from support.internals import canonical
 
 SCHEMA = {
     "type": "SCHEMA",
@@ -167,7 +167,7 @@ def test_the_schema_is_hashed_as_it_was_sent(lake: Any) -> None:
         b'{"key_properties":[],"schema":{"properties":{"id":{"$ref":"#/d/x","maximum":9223372036854775807,'
         b'"multipleOf":1e-38,"type":["null","integer"]}}},"stream":"users","type":"SCHEMA"}'
     )
-    assert lake.load().schema_lines == {schema_hash(expected): expected}
+    assert lake.load().schema_lines == {canonical.schema_hash(expected): expected}
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_lines_across_blocks(lake: Any) -> None:
 
 @given(st.lists(st.integers(1, 400), max_size=8), st.booleans())
 def test_however_the_bytes_arrive(sizes: list[int], ended: bool) -> None:
-    from burler.target.reader import Reader
+    from support.internals import target_reader
 
     data = lines(SCHEMA, record(1), b"", record(2, version=3), state(1), record(3, more=1), {"type": "X"}, record(4))
     data = data if ended else data[:-1]
@@ -311,7 +311,7 @@ def test_however_the_bytes_arrive(sizes: list[int], ended: bool) -> None:
 
             return dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 
-    reader = Reader(Writer(), Clock(), lambda text: None, batch=lambda found: 0)
+    reader = target_reader.Reader(Writer(), Clock(), lambda text: None, batch=lambda found: 0)
     start = 0
     for size in sizes:
         if data[start : start + size]:

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from burler.errors import LakeError, LockLost, MessageError, UsageError
-from burler.lake import RollSettings, read_catalogue, read_singerlake
-from burler.lake.locking.lock import LockSettings, LockTimeout
-from burler.lake.writing.parallel import LakeDriver, PartWriter, WrittenFile
+from burler.lake import LakeDriver, LockSettings, PartWriter, RollSettings, WrittenFile, read_catalogue, read_singerlake
 from burler.singer.messages import ActivateVersion
+from support.internals import lake_lock
 
 
 @pytest.fixture
@@ -152,7 +151,7 @@ def test_two_drivers_of_one_stream_take_turns(lake: Any) -> None:
     first = LakeDriver(lake.store, lake.tap_id)
     first.begin(lake.schema())
     waiting = LakeDriver(lake.store, lake.tap_id, locks=LockSettings(timeout_seconds=0))
-    with pytest.raises(LockTimeout):
+    with pytest.raises(lake_lock.LockTimeout):
         waiting.begin(lake.schema())
     first.close()
     waiting.begin(lake.schema())
@@ -208,7 +207,7 @@ def test_the_worker_names_folders_as_the_lake_does(lake: Any) -> None:
 WORKER = """
 import datetime as dt, json, os, signal, sys
 from burler.lake import RollSettings, open_store
-from burler.lake.writing.parallel import PartWriter
+from burler.lake import PartWriter
 from burler.singer.messages import Records, Schema
 path, start, rows, fail = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "fail"
 writer = PartWriter(open_store(path), "tap-x", settings=RollSettings(max_file_records=100))

@@ -19,7 +19,7 @@ WRITER = """
 import datetime as dt, itertools, os, sys
 from burler.errors import BurlerError
 from burler.lake import LakeWriter, open_store
-from burler.lake.locking.lock import LockSettings
+from burler.lake import LockSettings
 from burler.singer.messages import Records, Schema, State
 path, variant, start, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 def out(state):

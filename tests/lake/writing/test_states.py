@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from burler.lake import LakeWriter, RollSettings, load, open_store, read_lines
 from burler.singer.messages import Records, Schema, State
-from burler.target.held import HeldStates
+from support.internals import target_held
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 STREAMS = ("a", "b", "c")
@@ -79,7 +79,7 @@ def test_an_interrupted_run_gives_no_state_for_what_is_lost(lake: Any) -> None:
 @given(st.data())
 def test_held_states_against_a_plain_model(data: st.DataObject) -> None:
     """The model keeps every STATE; what comes out must be the same."""
-    held, kept, open_files = HeldStates(), [], []
+    held, kept, open_files = target_held.HeldStates(), [], []
     for place in range(data.draw(st.integers(1, 40))):
         match data.draw(st.sampled_from(("begin", "end", "state", "release"))):
             case "begin":

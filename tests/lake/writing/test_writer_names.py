@@ -10,9 +10,7 @@ from s3_lakes import s3_lake
 
 from burler.errors import UsageError
 from burler.lake import ingest, read_lines, read_singerlake, schema_message, streams
-from burler.lake.canonical import base85_alias, other_spelling, schema_hash, schema_line
-from burler.lake.catalogue import encoding_of
-from burler.lake.stores.memory import MemoryStore
+from support.internals import canonical, catalogue, memory_store
 
 NAMES = [
     "../../../escape",
@@ -47,7 +45,7 @@ NAMES = [
 def any_lake(lake: Any, request: pytest.FixtureRequest) -> Any:
     """The same lake on each kind of store."""
     if request.param == "memory":
-        lake.store = MemoryStore()
+        lake.store = memory_store.MemoryStore()
     elif request.param == "s3":
         lake.store = s3_lake(request.getfixturevalue("s3_server"))
     return lake
@@ -66,7 +64,7 @@ def test_hostile_names_of_streams_stay_inside_and_come_back(any_lake: Any) -> No
     parts = {part for path in stored for part in path.split("/")}
     assert not parts & {"", ".", ".."}
     assert max(len(part.encode()) for part in parts) <= 255
-    if not isinstance(lake.store, MemoryStore) and lake.path.exists():
+    if not isinstance(lake.store, memory_store.MemoryStore) and lake.path.exists():
         assert sorted(path.name for path in lake.path.parent.iterdir()) == ["lake"]
         assert [path.name for path in lake.path.iterdir()] == ["raw"]
 
@@ -113,25 +111,25 @@ def test_a_lake_that_spells_hashes_as_the_text_does(any_lake: Any) -> None:
         "canonical": "burler-1",
         "encoding": "base85",
     }
-    assert encoding_of(lake.store) == "base85"
-    line = schema_line(lake.schema())
+    assert catalogue.encoding_of(lake.store) == "base85"
+    line = canonical.schema_line(lake.schema())
     (file,) = lake.load().files
-    assert file.hash == base85_alias(line)
+    assert file.hash == canonical.base85_alias(line)
     assert next(read_lines(lake.store, file.path))[:-1] == line
     with lake.writer() as writer:  # without being told again
         writer.schema(lake.schema())
         writer.records(lake.page("users", 2))
     assert lake.ids() == [1, 2]
-    assert lake.load().versions == {base85_alias(line): "v1"}
-    assert schema_message(lake.store, lake.load(), base85_alias(line)) == lake.schema()
+    assert lake.load().versions == {canonical.base85_alias(line): "v1"}
+    assert schema_message(lake.store, lake.load(), canonical.base85_alias(line)) == lake.schema()
     manifest = json.loads(lake.store.read("raw/tap-x/users/manifest.json").data)
-    assert manifest["schemas"][base85_alias(line)]["base85"] == base85_alias(line)
+    assert manifest["schemas"][canonical.base85_alias(line)]["base85"] == canonical.base85_alias(line)
 
 
 def test_schemas_without_data_are_known_by_the_lakes_own_spelling(lake: Any) -> None:
     with lake.writer(encoding="base85") as writer:
         writer.schema(lake.schema())
-    assert list(lake.load().versions) == [base85_alias(schema_line(lake.schema()))]
+    assert list(lake.load().versions) == [canonical.base85_alias(canonical.schema_line(lake.schema()))]
 
 
 def test_a_lake_keeps_the_spelling_it_was_made_with(lake: Any) -> None:
@@ -148,7 +146,7 @@ def test_where_singerlake_json_is_gone_the_folders_say_how_they_are_spelled(lake
         writer.schema(lake.schema())
         writer.records(lake.page("users", 1))
     (lake.path / "raw" / "singerlake.json").unlink()
-    assert encoding_of(lake.store) == "base85"
+    assert catalogue.encoding_of(lake.store) == "base85"
     with lake.writer() as writer:
         writer.schema(lake.schema())
         writer.records(lake.page("users", 2))
@@ -170,13 +168,13 @@ def test_an_unknown_spelling_is_named(lake: Any) -> None:
 @pytest.mark.parametrize("number", range(40))
 def test_each_spelling_leads_to_the_other(number: int) -> None:
     line = b"%d" % number
-    here, there = schema_hash(line), schema_hash(line, "base85")
-    assert (other_spelling(here), other_spelling(there)) == (there, here)
+    here, there = canonical.schema_hash(line), canonical.schema_hash(line, "base85")
+    assert (canonical.other_spelling(here), canonical.other_spelling(there)) == (there, here)
 
 
 @pytest.mark.parametrize("text", ["", "users", "zzzzzzzzzzz", "~~~~~~~~~~", "a b c d e f", "GkZ4VgVbUrW0", "\x00" * 10])
 def test_what_is_no_hash_has_no_other_spelling(text: str) -> None:
-    assert other_spelling(text) is None
+    assert canonical.other_spelling(text) is None
 
 
 def test_any_tap_writes_to_a_lake_of_base85(lake: Any, tmp_path: Any) -> None:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import burler
-from burler.runtime.away import Merge, Part, PartEnd, Planning, run_part
-from burler.sinks.memory import MemorySink
 from burler.testing import TapRun, without_times
+from support.internals import memory_sink, runtime_away
 
 
 @dataclass
@@ -20,7 +19,7 @@ class AwayRun:
 
     state: dict[str, Any] = field(default_factory=dict)
     messages: list[dict[str, Any]] = field(default_factory=list)
-    ends: list[PartEnd] = field(default_factory=list)
+    ends: list[runtime_away.PartEnd] = field(default_factory=list)
     errors: dict[str, BaseException] = field(default_factory=dict)
 
     def records(self, stream: str) -> list[dict[str, Any]]:
@@ -33,19 +32,21 @@ def run_away(
     *,
     state: dict[str, Any] | None = None,
     select: str | None = None,
-    order: Callable[[list[Part]], list[Part]] = list,
-    lost: Callable[[Part], bool] = lambda part: False,
+    order: Callable[[list[runtime_away.Part]], list[runtime_away.Part]] = list,
+    lost: Callable[[runtime_away.Part], bool] = lambda part: False,
 ) -> AwayRun:
     """All streams of a tap, part by part, in the order that ``order`` gives. ``lost``: nobody hears of these again."""
-    planning = Planning(tap, config or {}, state=state, select=select)
-    merge, run = Merge(planning.state), AwayRun()
+    planning = runtime_away.Planning(tap, config or {}, state=state, select=select)
+    merge, run = runtime_away.Merge(planning.state), AwayRun()
     for stream in planning.streams:
         parts = planning.parts(stream)
         begun = dict(planning.state)
         for part in order(parts):
-            sent: Part = pickle.loads(pickle.dumps(part))
-            sink = MemorySink()
-            end = run_part(tap, sent, config=config or {}, state=sent.state_for(begun), select=select, sink=sink)
+            sent: runtime_away.Part = pickle.loads(pickle.dumps(part))
+            sink = memory_sink.MemorySink()
+            end = runtime_away.run_part(
+                tap, sent, config=config or {}, state=sent.state_for(begun), select=select, sink=sink
+            )
             if lost(part):
                 merge.lost(part, "its worker is gone")
                 continue
@@ -58,10 +59,10 @@ def run_away(
     return run
 
 
-def shuffled(seed: int) -> Callable[[list[Part]], list[Part]]:
+def shuffled(seed: int) -> Callable[[list[runtime_away.Part]], list[runtime_away.Part]]:
     """Parts end in any order."""
 
-    def order(parts: list[Part]) -> list[Part]:
+    def order(parts: list[runtime_away.Part]) -> list[runtime_away.Part]:
         mixed = list(parts)
         random.Random(seed).shuffle(mixed)
         return mixed

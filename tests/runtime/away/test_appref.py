@@ -13,7 +13,7 @@ import pytest
 
 import burler
 from burler.errors import AppError, UsageError
-from burler.runtime.away import AppRef
+from support.internals import runtime_away
 
 TAP = """
 import threading
@@ -44,7 +44,7 @@ print([row["id"] for row in run_tap(ref.load()).records("rows")])
 """
 
 
-def elsewhere(ref: AppRef, folder: Path) -> str:
+def elsewhere(ref: runtime_away.AppRef, folder: Path) -> str:
     """What another process, which starts in another folder, gets of the tap."""
     sent = folder / "ref"
     sent.write_bytes(pickle.dumps(ref))
@@ -58,7 +58,7 @@ def elsewhere(ref: AppRef, folder: Path) -> str:
 def test_a_file_is_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "tap_sent.py").write_text(TAP)
     monkeypatch.chdir(tmp_path)
-    ref = AppRef.of("tap_sent.py")
+    ref = runtime_away.AppRef.of("tap_sent.py")
     assert ref.text == str(tmp_path / "tap_sent.py")
     assert elsewhere(ref, tmp_path) == "[1, 2]"
 
@@ -68,7 +68,7 @@ def test_a_tap_of_a_module_goes_by_its_name_with_the_folder_it_is_in(tmp_path: P
     monkeypatch.syspath_prepend(str(tmp_path))
     import tap_named  # type: ignore[import-not-found]
 
-    ref = AppRef.of(tap_named.tap)
+    ref = runtime_away.AppRef.of(tap_named.tap)
     assert (ref.text, ref.value) == ("tap_named:tap", b"")
     assert elsewhere(ref, tmp_path) == "[1, 2]"
 
@@ -77,7 +77,7 @@ def test_a_process_looks_for_new_modules_once(tmp_path: Path, monkeypatch: pytes
     """With pyspark's archive on the path of its imports that takes a tenth of a second, and each task loads the tap."""
     (tmp_path / "tap_often.py").write_text(TAP)
     looks: list[None] = []
-    ref = AppRef.of(tmp_path / "tap_often.py")
+    ref = runtime_away.AppRef.of(tmp_path / "tap_often.py")
     monkeypatch.setattr("importlib.invalidate_caches", lambda: looks.append(None))
     assert [ref.load().name for _ in range(3)] == ["tap-sent"] * 3
     assert len(looks) == 1
@@ -89,7 +89,8 @@ def test_a_tap_of_a_script_goes_by_value(tmp_path: Path):
     script = tmp_path / "script.py"
     send = """
     import pickle
-    from burler.runtime.away import AppRef
+    from support.internals import runtime_away
+    AppRef = runtime_away.AppRef
     ref = AppRef.of(tap)
     assert not ref.text
     pickle.dump(ref, open("sent", "wb"))
@@ -112,12 +113,12 @@ def test_a_function_that_holds_a_lock_is_refused_with_the_cure():
             return []
 
     with pytest.raises(UsageError, match=r"(?s)tap-held .*can't be sent.*lock.*Make it in the @tap\.client"):
-        AppRef.of(tap)
+        runtime_away.AppRef.of(tap)
 
 
 def test_what_is_no_app_is_said_at_once(tmp_path: Path):
     with pytest.raises(AppError, match="no file, module or installed tap"):
-        AppRef.of("tap_nowhere_at_all")
+        runtime_away.AppRef.of("tap_nowhere_at_all")
 
 
 def test_a_tap_can_be_pickled_after_it_was_used():

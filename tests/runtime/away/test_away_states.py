@@ -10,9 +10,8 @@ from awayruns import run_away, same_state, shuffled
 from parts import FIELDS, entry_of, given, key_of, marks, partitioned, row, state_of
 
 import burler
-from burler.runtime.away import merge_states, parts_of, run_part
-from burler.sinks.memory import MemorySink
 from burler.testing import run_tap
+from support.internals import memory_sink, runtime_away
 
 SOURCE = {"a": [1, 2, 3], "b": [10, 20], "c": []}
 MONTHS = {"a": [1, 2, 3], "b": [4, 5], "c": [6, 7]}
@@ -240,20 +239,23 @@ def test_a_part_that_is_lost_leaves_the_version_that_counts():
 
 def test_parts_states_and_ends_by_hand():
     tap, state = partitioned(SOURCE), state_of({"a": 3})
-    parts = parts_of(tap, "rows", config={}, state=state)
+    parts = runtime_away.parts_of(tap, "rows", config={}, state=state)
     assert [(part.partition, part.key, part.number, part.count) for part in parts] == [
         ({"account": name}, key_of(name), at, 3) for at, name in enumerate("abc")
     ]
-    ends = [run_part(tap, part, config={}, state=part.state_for(state), sink=MemorySink()) for part in parts]
+    ends = [
+        runtime_away.run_part(tap, part, config={}, state=part.state_for(state), sink=memory_sink.MemorySink())
+        for part in parts
+    ]
     assert [end.rows for end in ends] == [{"rows": 1}, {"rows": 2}, {"rows": 0}]
     assert ends[1].state == state_of({"b": 20})
-    assert merge_states(state, reversed(ends)) == run_tap(tap, state=state).result.state
+    assert runtime_away.merge_states(state, reversed(ends)) == run_tap(tap, state=state).result.state
     assert state == state_of({"a": 3}), "what was given is not changed"
 
 
 def test_a_part_is_told_its_own_entry_of_thousands_unless_functions_ask_for_the_state():
     state = state_of({str(n): n for n in range(1000)})
-    (part, *_others) = parts_of(partitioned({"7": [], "8": []}), "rows", config={}, state=state)
+    (part, *_others) = runtime_away.parts_of(partitioned({"7": [], "8": []}), "rows", config={}, state=state)
     assert marks(part.state_for(state)) == {"7": 7}
     asking = partitioned({"7": []}, lambda state, partition: [row("7", len(entry_of(state)["partitions"]))])
     away = equal(asking, state=state)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from burler.spark import export_options
+from support.internals import export_options
 
 
 @pytest.fixture

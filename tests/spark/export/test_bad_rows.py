@@ -56,7 +56,7 @@ def test_each_increment_has_its_own_limit_and_its_own_file(lake, run, tmp_path, 
 
 
 def test_a_commit_that_fails_takes_its_quarantine_back(lake, run, tmp_path, monkeypatch, both_ways):
-    from burler.spark.formats import delta_log
+    from support.internals import delta_log
 
     def refused(*args, **kwargs):
         raise OSError(28, "No space left on device")

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from burler.errors import UsageError
-from burler.spark import export, export_options
-from burler.spark.formats.opening import open_target, place_of
+from burler.spark import export
+from support.internals import export_options, opening
 
 pytestmark = pytest.mark.usefixtures("packages")
 
@@ -21,8 +21,8 @@ def content(spark, tmp_path):
     """The rows of a table, by the format's own reading."""
 
     def rows(kind, stream, *columns, out="out"):
-        place = place_of(kind, str(tmp_path / out), "tap-x", stream, "tap-x", stream)
-        target = open_target(kind, place, source=f"tap-x/{stream}", options={}, spark=lambda: spark)
+        place = opening.place_of(kind, str(tmp_path / out), "tap-x", stream, "tap-x", stream)
+        target = opening.open_target(kind, place, source=f"tap-x/{stream}", options={}, spark=lambda: spark)
         target.open()
         return sorted((tuple(row) for row in target.rows(spark).select(*columns).collect()), key=repr)
 

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from burler.spark import file_facts, rows
+from support.internals import file_facts
+from support.internals import spark_rows as rows
 
 pytestmark = pytest.mark.usefixtures("packages", "with_spark")
 

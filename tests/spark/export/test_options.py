@@ -7,10 +7,9 @@ import datetime as dt
 import pytest
 from click.testing import CliRunner
 
-from burler.cli.main import cli
 from burler.errors import UsageError
 from burler.spark import export
-from burler.spark.export_options import checked
+from support.internals import cli_main, export_options
 
 pytestmark = pytest.mark.usefixtures("packages")
 
@@ -65,11 +64,11 @@ def test_options_that_can_not_be(lake, tmp_path, option, value, words):
     ids=str,
 )
 def test_a_moment_may_be_said_in_many_ways(since):
-    assert checked(**{**SAID, "since": since}).since == dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+    assert export_options.checked(**{**SAID, "since": since}).since == dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 
 
 def burler(*arguments):
-    done = CliRunner().invoke(cli, ["export", *map(str, arguments)])
+    done = CliRunner().invoke(cli_main.cli, ["export", *map(str, arguments)])
     return done.exit_code, done.output, done.exception
 
 

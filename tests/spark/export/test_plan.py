@@ -6,11 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from burler.lake.store import open_store
-from burler.spark.export_options import ExportOptions
-from burler.spark.formats.base import TableState
-from burler.spark.lakefiles import load_stream
-from burler.spark.plan import decide
+from burler.lake import open_store
+from support.internals import export_options, formats_base, lakefiles, spark_plan
 
 pytestmark = pytest.mark.usefixtures("packages")
 
@@ -20,12 +17,12 @@ def planned(lake):
     """The plan for stream ``users``, and the table once it was carried out."""
 
     def go(state=None, generation=None, continues=None):
-        stream = load_stream(open_store(str(lake.root)), "tap-x", "users")
+        stream = lakefiles.load_stream(open_store(str(lake.root)), "tap-x", "users")
         if generation is not None:
             snapshot = replace(stream.snapshot, continues=continues or {})
             stream = replace(stream, generation=generation, snapshot=snapshot)
-        plan = decide(stream, state or TableState(), ExportOptions())
-        return plan, TableState(version=0, schema=plan.schema, numbers=plan.numbers)
+        plan = spark_plan.decide(stream, state or formats_base.TableState(), export_options.ExportOptions())
+        return plan, formats_base.TableState(version=0, schema=plan.schema, numbers=plan.numbers)
 
     return go
 

@@ -7,9 +7,8 @@ import contextlib
 from click.testing import CliRunner
 
 from burler import spark
-from burler.cli import progress as module
-from burler.cli.main import cli
-from burler.spark.under_way import line, noted, said
+from support.internals import cli_main, under_way
+from support.internals import cli_progress as module
 
 
 class Tracker:
@@ -40,37 +39,37 @@ class Session:
 
 
 def test_what_a_line_says():
-    assert line("t/s", 1_000_000, 0.25) == "t/s: about 250,000 of 1,000,000 rows"
-    assert line("t/s", 1_000_000, 0.0) == "t/s: 1,000,000 rows to read"
-    assert line("t/s", None, 0.5) == "t/s: 50% of Spark's tasks"
-    assert line("t/s", None, 0.0) == "t/s"
+    assert under_way.line("t/s", 1_000_000, 0.25) == "t/s: about 250,000 of 1,000,000 rows"
+    assert under_way.line("t/s", 1_000_000, 0.0) == "t/s: 1,000,000 rows to read"
+    assert under_way.line("t/s", None, 0.5) == "t/s: 50% of Spark's tasks"
+    assert under_way.line("t/s", None, 0.0) == "t/s"
 
 
 def test_it_is_told_while_a_stream_is_under_way():
-    with noted("t/s", 1000, Session()):
-        assert said() == "t/s: about 250 of 1,000 rows"
-    assert said() == ""
+    with under_way.noted("t/s", 1000, Session()):
+        assert under_way.said() == "t/s: about 250 of 1,000 rows"
+    assert under_way.said() == ""
 
 
 def test_the_one_that_began_last_is_told():
-    with noted("t/first", 5):
-        with noted("t/second", 7):
-            assert said() == "t/second: 7 rows to read"
-        assert said() == "t/first: 5 rows to read"
+    with under_way.noted("t/first", 5):
+        with under_way.noted("t/second", 7):
+            assert under_way.said() == "t/second: 7 rows to read"
+        assert under_way.said() == "t/first: 5 rows to read"
 
 
 def test_it_never_goes_back_where_a_job_follows_another(monkeypatch):
-    with noted("t/s", 1000, Session()):
-        said()
+    with under_way.noted("t/s", 1000, Session()):
+        under_way.said()
         monkeypatch.setattr(Tracker, "numCompletedTasks", 0)
-        assert said() == "t/s: about 250 of 1,000 rows"
+        assert under_way.said() == "t/s: about 250 of 1,000 rows"
 
 
 def test_without_spark_s_tracker_the_rows_are_told():
-    with noted("t/s", 1000, object()):
-        assert said() == "t/s: 1,000 rows to read"
-    with noted("t/s", 1000):
-        assert said() == "t/s: 1,000 rows to read"
+    with under_way.noted("t/s", 1000, object()):
+        assert under_way.said() == "t/s: 1,000 rows to read"
+    with under_way.noted("t/s", 1000):
+        assert under_way.said() == "t/s: 1,000 rows to read"
 
 
 def test_the_command_shows_it(monkeypatch):
@@ -78,11 +77,11 @@ def test_the_command_shows_it(monkeypatch):
 
     @contextlib.contextmanager
     def progress(told):
-        with noted("t/s", 1000):
+        with under_way.noted("t/s", 1000):
             shown.append(told())
             yield False
 
     monkeypatch.setattr(module, "progress", progress)
     monkeypatch.setattr(spark, "export", lambda *_args, **_more: [])
-    assert CliRunner().invoke(cli, ["export", "lake", "out"]).exit_code == 0
+    assert CliRunner().invoke(cli_main.cli, ["export", "lake", "out"]).exit_code == 0
     assert shown == ["t/s: 1,000 rows to read"]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from burler.errors import ExportError
-from burler.spark import export, export_options
+from burler.spark import export
+from support.internals import export_options
 
 pytestmark = pytest.mark.usefixtures("packages")
 

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from burler.lake.care.checking import check
-from burler.lake.store import open_store
+from burler.lake import open_store
 from burler.testing import run_tap
+from support.internals import care_checking
 
 PARTS, ROWS, SLOTS = 6, 400, 4
 TAP = """
@@ -151,13 +151,13 @@ class World:
             self.verdict.failures.append(f"the last run ended with {process.returncode}:\n{self._said()}")
             return self.verdict
         state = json.loads(self.state.read_text())
-        from burler.runtime.apps import load_app
+        from support.internals import apps
 
-        wanted = run_tap(load_app(str(self.app))).result.state
+        wanted = run_tap(apps.load_app(str(self.app))).result.state
         if without_version(state) != without_version(wanted):
             self.verdict.failures.append(f"the state is {state}; a local run has {wanted}")
         self._check_tables()
-        for finding in check(open_store(str(self.lake))).findings:
+        for finding in care_checking.check(open_store(str(self.lake))).findings:
             self.verdict.count(f"findings: {finding.kind}")
             if finding.kind not in ("orphan", "temporary"):
                 self.verdict.failures.append(f"lake check: {finding}")

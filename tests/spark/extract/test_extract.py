@@ -16,18 +16,12 @@ from extracted import PARTS, app, committed, rows_of, same_rows
 
 import burler
 from burler.errors import ExportError, LockLost, StorageError, UsageError
-from burler.lake.care.checking import check
-from burler.lake.store import open_store
-from burler.lake.writing.parallel import LakeDriver
-from burler.runtime.apps import load_app
-from burler.runtime.away import AppRef, Planning, parts_of
-from burler.settings import Settings
+from burler.lake import LakeDriver, open_store
 from burler.singer.messages import Schema
-from burler.spark import export, table
-from burler.spark.extraction import extract
-from burler.spark.extraction.tasks import PartTask, Target, work
-from burler.spark.remote import task_slots
+from burler.spark import export, extract, table
 from burler.testing import run_tap
+from support import internals
+from support.internals import apps, care_checking, extraction_tasks, runtime_away, spark_remote
 
 SECRET = "hush-7f3a"
 CONFIG = {"token": SECRET}
@@ -46,7 +40,7 @@ def states_equal(one: Any, other: Any) -> bool:
 
 def test_rows_and_state_are_those_of_a_local_run(spark: Any, tmp_path: Path):
     path, lake = app(tmp_path, PARTS, "tap_parts_one"), tmp_path / "lake"
-    local = run_tap(load_app(str(path)), CONFIG)
+    local = run_tap(apps.load_app(str(path)), CONFIG)
     states: list[dict[str, Any]] = []
     done = extract(spark, path, lake, config=CONFIG, emit=states.append)
     assert done.errors == {}
@@ -62,8 +56,8 @@ def test_rows_and_state_are_those_of_a_local_run(spark: Any, tmp_path: Path):
 
     again = extract(spark, path, lake, config=CONFIG, state=done.state)
     assert again.rows["rows"] == 3, "each partition goes on where it was"
-    assert states_equal(again.state, run_tap(load_app(str(path)), CONFIG, state=done.state).result.state)
-    assert not list(check(open_store(str(lake))).findings)
+    assert states_equal(again.state, run_tap(apps.load_app(str(path)), CONFIG, state=done.state).result.state)
+    assert not list(care_checking.check(open_store(str(lake))).findings)
 
 
 def test_a_state_is_out_only_once_its_rows_are_in_the_manifest(spark: Any, tmp_path: Path):
@@ -101,7 +95,7 @@ def test_tasks_run_side_by_side(spark: Any, tmp_path: Path):
         yield {"begun": begun, "ended": time.time()}
     """
     lake = tmp_path / "lake"
-    assert task_slots(spark) == 2
+    assert spark_remote.task_slots(spark) == 2
     extract(spark, app(tmp_path, source, "tap_waits"), lake)
     one, other = rows_of(lake, "tap-waits", "rows")
     assert max(one["begun"], other["begun"]) < min(one["ended"], other["ended"])
@@ -184,9 +178,15 @@ def test_what_fails_says_how_and_does_not_stop_the_others(spark: Any, tmp_path: 
 
 
 def test_a_task_shows_no_secret_and_spark_no_task(spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
-    ref = AppRef.of(app(tmp_path, PARTS, "tap_parts_shown"))
-    (part, *_) = parts_of(ref.load(), "rows", config=CONFIG)
-    task = PartTask(ref, part, Target("lake", "tap-parts", Settings()), CONFIG, state={"x": SECRET})
+    ref = runtime_away.AppRef.of(app(tmp_path, PARTS, "tap_parts_shown"))
+    (part, *_) = runtime_away.parts_of(ref.load(), "rows", config=CONFIG)
+    task = extraction_tasks.PartTask(
+        ref,
+        part,
+        extraction_tasks.Target("lake", "tap-parts", internals.settings.Settings()),
+        CONFIG,
+        state={"x": SECRET},
+    )
     assert SECRET not in repr(task)
     frame = spark.range(0, 1, 1, 1).mapInArrow(lambda batches, config=CONFIG: batches, "result binary")
     frame.explain(True)
@@ -195,7 +195,7 @@ def test_a_task_shows_no_secret_and_spark_no_task(spark: Any, tmp_path: Path, ca
 
 def test_another_process_that_holds_the_lock_is_said(spark: Any, tmp_path: Path):
     path, lake = app(tmp_path, PARTS, "tap_parts_locked"), tmp_path / "lake"
-    tap = load_app(str(path))
+    tap = apps.load_app(str(path))
     schema = next(m for m in run_tap(tap, CONFIG, schemas_only=True).messages if m["stream"] == "plain")
     with LakeDriver(open_store(str(lake)), "tap-parts") as driver:
         driver.begin(Schema("plain", schema["schema"], tuple(schema["key_properties"])))
@@ -209,20 +209,24 @@ def test_another_process_that_holds_the_lock_is_said(spark: Any, tmp_path: Path)
 def test_of_two_attempts_at_a_task_one_is_committed(tmp_path: Path):
     """What Spark does with a slow task or a dead worker: both write, the first one's result arrives."""
     path, lake = app(tmp_path, PARTS, "tap_parts_twice"), tmp_path / "lake"
-    ref, settings = AppRef.of(path), Settings()
-    planning = Planning(ref.load(), CONFIG, select="rows")
+    ref, settings = runtime_away.AppRef.of(path), internals.settings.Settings()
+    planning = runtime_away.Planning(ref.load(), CONFIG, select="rows")
     part = planning.parts("rows")[0]
-    task = pickle.dumps(PartTask(ref, part, Target(str(lake), "tap-parts", settings), CONFIG, select="rows"))
+    task = pickle.dumps(
+        extraction_tasks.PartTask(
+            ref, part, extraction_tasks.Target(str(lake), "tap-parts", settings), CONFIG, select="rows"
+        )
+    )
     with LakeDriver(open_store(str(lake)), "tap-parts") as driver:
         (schema,) = planning.schemas("rows")
         driver.begin(schema)
-        one, other = pickle.loads(work(task)), pickle.loads(work(task))
+        one, other = pickle.loads(extraction_tasks.work(task)), pickle.loads(extraction_tasks.work(task))
         driver.commit(one.files)
         driver.commit(one.files)
     planning.close()
     assert {file.name for file in one.files}.isdisjoint(file.name for file in other.files)
     assert [row["id"] for row in rows_of(lake, "tap-parts", "rows")] == list(range(1, 40))
-    assert [finding.kind for finding in check(open_store(str(lake))).findings] == ["orphan"]
+    assert [finding.kind for finding in care_checking.check(open_store(str(lake))).findings] == ["orphan"]
 
 
 STOPPED = """

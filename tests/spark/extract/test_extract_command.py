@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from extracted import PARTS, app, committed, rows_of
 
-from burler.cli.main import cli
-from burler.cli.process import click_exit
+from support.internals import cli_main, cli_process
 
 FOREIGN = """
 import json
@@ -62,7 +61,7 @@ def config(tmp_path: Path) -> str:
 
 
 def burler(*args: Any) -> int:
-    return click_exit(cli, [str(one) for one in args], "burler")
+    return cli_process.click_exit(cli_main.cli, [str(one) for one in args], "burler")
 
 
 def states(text: str) -> list[dict[str, Any]]:
@@ -72,7 +71,7 @@ def states(text: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What commands would show of how far they are, as their work ends."""
-    from burler.cli import progress as module
+    from support.internals import cli_progress as module
 
     ends: list[str] = []
 

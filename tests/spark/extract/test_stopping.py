@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from extracted import app
 
-from burler.runtime.signals import Stopper
-from burler.spark.extraction import extract
+from burler.spark import extract
+from support.internals import signals
 
 HANGS = """
 import os, time
@@ -46,7 +46,7 @@ def wait_for(done: Callable[[], bool], seconds: float = 60.0) -> None:
 @pytest.mark.parametrize("kind", ["app", "command"])
 def test_what_runs_is_interrupted(spark: Any, tmp_path: Path, kind: str):
     """Else it would keep its slot, go on asking the source, and write into a lake that another run has by now."""
-    begun, stopper = tmp_path / "begun", Stopper()
+    begun, stopper = tmp_path / "begun", signals.Stopper()
     given: dict[str, Any] = {"app": app(tmp_path, HANGS % str(begun), "tap_hangs")}
     if kind == "command":
         command = tmp_path / "tap-hangs"

@@ -43,7 +43,7 @@ def format(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """The format that ``pytest.mark.parametrize(..., indirect=True)`` names."""
     from format_places import Format
 
-    from burler.spark.formats.opening import place_of
+    from support.internals import opening
 
     kind = request.param
     out = tmp_path / "out é +x"
@@ -52,17 +52,17 @@ def format(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
 
         server, database = request.getfixturevalue("server"), request.getfixturevalue("database")
         url = f"postgresql://burler@127.0.0.1:{server.port}/{database}"
-        place = place_of("jdbc", url, "tap-x", "things", "tap-x", "things")
+        place = opening.place_of("jdbc", url, "tap-x", "things", "tap-x", "things")
         yield Format("jdbc", place, {"password": pgserver.PASSWORD}, out, lambda text: server.ask(text, database))
         return
     if kind == "rest":
         from iceberg_rest import rest_catalog
 
         out.mkdir()
-        place = place_of("iceberg", str(out), "tap-x", "things", "tap-x", "things")
+        place = opening.place_of("iceberg", str(out), "tap-x", "things", "tap-x", "things")
         with rest_catalog(f"sqlite:///{tmp_path}/rest.db", f"file://{out}", "rest-token-4711") as url:
             yield Format("iceberg", place, {"type": "rest", "uri": url, "token": "rest-token-4711"}, out)
         return
     # Readers here may be slower than many publications.
     options = {"keep_versions": "1000"} if kind == "parquet" else {}
-    yield Format(kind, place_of(kind, str(out), "tap-x", "things", "tap-x", "things"), options, out)
+    yield Format(kind, opening.place_of(kind, str(out), "tap-x", "things", "tap-x", "things"), options, out)

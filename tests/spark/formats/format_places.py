@@ -19,6 +19,6 @@ class Format:
     ask: Callable[[str], list[tuple]] | None = field(default=None, repr=False)
 
     def target(self, spark: Any = None, source: str = "tap-x/things") -> Any:
-        from burler.spark.formats.opening import open_target
+        from support.internals import opening
 
-        return open_target(self.kind, self.place, source=source, options=self.options, spark=lambda: spark)
+        return opening.open_target(self.kind, self.place, source=source, options=self.options, spark=lambda: spark)

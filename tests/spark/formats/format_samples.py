@@ -7,35 +7,24 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from burler.columns.kinds import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    STRING,
-    TIMESTAMP,
-    DecimalOf,
-    ListOf,
-    MapOf,
-    StructOf,
-)
-from burler.spark.formats.base import Change
+from support.internals import column_kinds, formats_base
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, 123456, tzinfo=dt.UTC)
-COLUMNS = StructOf((("id", BIGINT), ("at", TIMESTAMP), ("text", STRING)))
-WIDE = StructOf(
+COLUMNS = column_kinds.StructOf(
+    (("id", column_kinds.BIGINT), ("at", column_kinds.TIMESTAMP), ("text", column_kinds.STRING))
+)
+WIDE = column_kinds.StructOf(
     (
         *COLUMNS.fields,
-        ("amount", DecimalOf(9)),
-        ("share", DOUBLE),
-        ("flag", BOOLEAN),
-        ("day", DATE),
-        ("blob", BINARY),
-        ("tags", ListOf(STRING)),
-        ("place", StructOf((("x", BIGINT), ("name", STRING)))),
-        ("more", MapOf(BIGINT)),
-        ("a.b c", STRING),
+        ("amount", column_kinds.DecimalOf(9)),
+        ("share", column_kinds.DOUBLE),
+        ("flag", column_kinds.BOOLEAN),
+        ("day", column_kinds.DATE),
+        ("blob", column_kinds.BINARY),
+        ("tags", column_kinds.ListOf(column_kinds.STRING)),
+        ("place", column_kinds.StructOf((("x", column_kinds.BIGINT), ("name", column_kinds.STRING)))),
+        ("more", column_kinds.MapOf(column_kinds.BIGINT)),
+        ("a.b c", column_kinds.STRING),
     )
 )
 FULL_ROW = {
@@ -54,31 +43,31 @@ FULL_ROW = {
 }
 
 
-def change(kind: Any, columns: StructOf = COLUMNS, **more: Any) -> Change:
+def change(kind: Any, columns: column_kinds.StructOf = COLUMNS, **more: Any) -> formats_base.Change:
     """A change with the schema that the columns have, keys ``id`` and order ``at``."""
-    from burler.spark.types import spark_schema
+    from burler.spark import spark_schema
 
     more.setdefault("numbers", {"burler:g": 1})
     if kind == "merge":
         more.setdefault("keys", ("id",))
         more.setdefault("newer", ("at",))
-    return Change(kind, columns, spark_schema(columns).jsonValue(), **more)
+    return formats_base.Change(kind, columns, spark_schema(columns).jsonValue(), **more)
 
 
-def arrow(rows: list[Mapping[str, Any]], columns: StructOf = COLUMNS) -> Any:
+def arrow(rows: list[Mapping[str, Any]], columns: column_kinds.StructOf = COLUMNS) -> Any:
     """An Arrow table of the rows; what a row lacks is null."""
     import pyarrow as pa
 
-    from burler.spark.types import arrow_schema
+    from burler.spark import arrow_schema
 
     lists = {name: [row.get(name) for row in rows] for name, _ in columns.fields}
     schema = arrow_schema(columns)
     return pa.table([pa.array(lists[field.name], field.type) for field in schema], schema=schema)
 
 
-def frame(spark: Any, rows: list[Mapping[str, Any]], columns: StructOf = COLUMNS) -> Any:
+def frame(spark: Any, rows: list[Mapping[str, Any]], columns: column_kinds.StructOf = COLUMNS) -> Any:
     """The same as a DataFrame."""
-    from burler.spark.types import spark_schema
+    from burler.spark import spark_schema
 
     return spark.createDataFrame(
         [tuple(row.get(name) for name, _ in columns.fields) for row in rows], spark_schema(columns)

@@ -129,17 +129,17 @@ def main(arguments: list[str] | None = None) -> int:
 def _format(name: str, folder: Path, server: Any) -> Any:
     from format_places import Format
 
-    from burler.spark.formats.opening import place_of
+    from support.internals import opening
 
     if server is None:
         # A reader here may be slower than many publications.
         options = {"keep_versions": "100000"} if name == "parquet" else {}
-        return Format(name, place_of(name, str(folder), "tap-x", "things", "tap-x", "things"), options, folder)
+        return Format(name, opening.place_of(name, str(folder), "tap-x", "things", "tap-x", "things"), options, folder)
     import pgserver
 
     database = server.new_database()
     url = f"postgresql://burler@127.0.0.1:{server.port}/{database}"
-    place = place_of("jdbc", url, "", "", "tap-x", "things")
+    place = opening.place_of("jdbc", url, "", "", "tap-x", "things")
     return Format("jdbc", place, {"password": pgserver.PASSWORD}, folder, lambda text: server.ask(text, database))
 
 

@@ -27,8 +27,7 @@ def main(said: dict[str, Any]) -> None:
     limit (bytes of a file that the disk takes), rounds, rows."""
     from format_samples import arrow, change, row
 
-    from burler.spark.formats import pointer
-    from burler.spark.formats.opening import open_target
+    from support.internals import opening, pointer
 
     def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -37,7 +36,7 @@ def main(said: dict[str, Any]) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (said["limit"], said["limit"]))
     for _ in range(said.get("rounds", 1)):
-        target = open_target(
+        target = opening.open_target(
             said["kind"], said["place"], source="tap-x/things", options=said["options"], spark=lambda: None
         )
         before = target.open()

@@ -10,12 +10,12 @@ from format_names import ALL, FILES, LOCAL, PARTITIONED, WITH_ARROW
 from format_readers import reader
 from format_samples import COLUMNS, FULL_ROW, NOON, WIDE, arrow, change, frame, read, row
 
-from burler.columns.kinds import DOUBLE, STRING, StructOf
 from burler.errors import ExportError
+from support.internals import column_kinds
 
 every = pytest.mark.parametrize("format", ALL, indirect=True)
 without_spark = pytest.mark.parametrize("format", LOCAL, indirect=True)
-GROWN = StructOf((*COLUMNS.fields, ("new one", STRING)))
+GROWN = column_kinds.StructOf((*COLUMNS.fields, ("new one", column_kinds.STRING)))
 
 
 def test_names_stand_for_every_format_once() -> None:
@@ -101,7 +101,7 @@ def test_merge_keeps_the_newer_row_of_each_key(format: Any, spark: Any) -> None:
 @without_spark
 def test_keys_of_zeros_are_one(format: Any, spark: Any) -> None:
     """0.0 and -0.0 are equal, in Spark as in SQL."""
-    columns = StructOf((("n", DOUBLE), ("text", STRING)))
+    columns = column_kinds.StructOf((("n", column_kinds.DOUBLE), ("text", column_kinds.STRING)))
     for kind, number, text in (("replace", 0.0, "a"), ("merge", -0.0, "b")):
         target = format.target(spark)
         target.open()

@@ -10,16 +10,15 @@ import pytest
 from format_names import ALL
 from format_samples import COLUMNS, arrow, change, frame, read, row
 
-from burler.columns.kinds import BIGINT, STRING, FieldType, ListOf, MapOf, StructOf
 from burler.errors import ExportError
-from burler.spark.formats.opening import open_target, place_of
+from support.internals import column_kinds, opening
 
 assert "rest" in ALL  # the contract's tests run against a REST catalog as well
 
 
 def iceberg(out: Path, **options: str) -> Any:
-    place = place_of("iceberg", str(out), "tap-x", "things", "tap-x", "things")
-    return open_target("iceberg", place, source="tap-x/things", options=options, spark=lambda: None)
+    place = opening.place_of("iceberg", str(out), "tap-x", "things", "tap-x", "things")
+    return opening.open_target("iceberg", place, source="tap-x/things", options=options, spark=lambda: None)
 
 
 def test_rows_and_numbers_are_one_commit(spark: Any, tmp_path: Path) -> None:
@@ -87,15 +86,17 @@ def test_warehouse_in_an_object_store(tmp_path: Path, packages: None) -> None:
 @pytest.mark.parametrize(
     ("named", "other"),
     [
-        ("a.b", StructOf((("b", BIGINT),))),
-        ("a.element", ListOf(STRING)),
-        ("a.element.b", ListOf(StructOf((("b", BIGINT),)))),
-        ("a.key", MapOf(BIGINT)),
-        ("a.value", MapOf(BIGINT)),
+        ("a.b", column_kinds.StructOf((("b", column_kinds.BIGINT),))),
+        ("a.element", column_kinds.ListOf(column_kinds.STRING)),
+        ("a.element.b", column_kinds.ListOf(column_kinds.StructOf((("b", column_kinds.BIGINT),)))),
+        ("a.key", column_kinds.MapOf(column_kinds.BIGINT)),
+        ("a.value", column_kinds.MapOf(column_kinds.BIGINT)),
     ],
 )
-def test_a_name_that_is_the_path_of_another_field(tmp_path: Path, packages: None, named: str, other: FieldType) -> None:
-    columns = StructOf((*COLUMNS.fields, ("a", other), (named, STRING)))
+def test_a_name_that_is_the_path_of_another_field(
+    tmp_path: Path, packages: None, named: str, other: column_kinds.FieldType
+) -> None:
+    columns = column_kinds.StructOf((*COLUMNS.fields, ("a", other), (named, column_kinds.STRING)))
     target = iceberg(tmp_path)
     target.open()
 
@@ -103,7 +104,7 @@ def test_a_name_that_is_the_path_of_another_field(tmp_path: Path, packages: None
         target.publish(arrow([row(1)], columns), change("replace", columns))
 
     assert "Rename or deselect" in str(caught.value)
-    apart = StructOf((*COLUMNS.fields, ("a", other), (f"{named}_", STRING)))
+    apart = column_kinds.StructOf((*COLUMNS.fields, ("a", other), (f"{named}_", column_kinds.STRING)))
     assert target.publish(arrow([row(1)], apart), change("replace", apart)).rows_written == 1
 
 

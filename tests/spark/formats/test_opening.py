@@ -12,8 +12,7 @@ from format_names import FILES
 from format_samples import arrow, change, row
 
 from burler.errors import ExportError, UsageError
-from burler.spark.formats.databases import short_name, split_place
-from burler.spark.formats.opening import check_format, open_target, place_of
+from support.internals import databases, opening
 
 
 @pytest.mark.parametrize(
@@ -31,34 +30,36 @@ from burler.spark.formats.opening import check_format, open_target, place_of
 )
 def test_nonsense_is_refused_first(kind: str, options: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        check_format(kind, options)
+        opening.check_format(kind, options)
     with pytest.raises(UsageError, match=said):
-        open_target(kind, "/x/y/z", source="y/z", options=options, spark=lambda: pytest.fail("Spark was asked for"))
+        opening.open_target(
+            kind, "/x/y/z", source="y/z", options=options, spark=lambda: pytest.fail("Spark was asked for")
+        )
 
 
 def test_files_lie_in_folders_named_as_in_the_lake() -> None:
-    assert place_of("delta", "/out", "tap%2Fx", "a%20b", "tap/x", "a b") == "/out/tap~2Fx/a~20b"
-    assert place_of("orc", "out", "t", "s", "t", "s") == str(Path("out/t/s").absolute())
+    assert opening.place_of("delta", "/out", "tap%2Fx", "a%20b", "tap/x", "a b") == "/out/tap~2Fx/a~20b"
+    assert opening.place_of("orc", "out", "t", "s", "t", "s") == str(Path("out/t/s").absolute())
     with pytest.raises(UsageError, match="mounted file system"):
-        place_of("delta", "s3://bucket/tables", "t", "s", "t", "s")
+        opening.place_of("delta", "s3://bucket/tables", "t", "s", "t", "s")
 
 
 def test_places_in_databases_hold_names_and_no_password() -> None:
-    place = place_of("jdbc", "postgresql://me@host:1/db?sslmode=require", "", "", "tap/x", "a #table= b")
-    assert split_place(place) == ("postgresql://me@host:1/db?sslmode=require", "tap/x", "a #table= b")
+    place = opening.place_of("jdbc", "postgresql://me@host:1/db?sslmode=require", "", "", "tap/x", "a #table= b")
+    assert databases.split_place(place) == ("postgresql://me@host:1/db?sslmode=require", "tap/x", "a #table= b")
     for url in ("postgresql://me:hunter22@host/db", "jdbc:postgresql://host/db?password=hunter22"):
         with pytest.raises(UsageError, match="PGPASSWORD") as caught:
-            place_of("jdbc", url, "", "", "t", "s")
+            opening.place_of("jdbc", url, "", "", "t", "s")
         assert "hunter22" not in str(caught.value)
     with pytest.raises(UsageError, match="URL of a database"):
-        place_of("jdbc", "/some/folder", "", "", "t", "s")
+        opening.place_of("jdbc", "/some/folder", "", "", "t", "s")
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_folder_of_another_format_stays_untouched(kind: str, tmp_path: Path, packages: None) -> None:
     def target(kind: str) -> Any:
-        place = place_of(kind, str(tmp_path), "t", "s", "t", "s")
-        return open_target(kind, place, source="t/s", options={}, spark=lambda: None)
+        place = opening.place_of(kind, str(tmp_path), "t", "s", "t", "s")
+        return opening.open_target(kind, place, source="t/s", options={}, spark=lambda: None)
 
     first = target(kind)
     first.open()
@@ -72,15 +73,15 @@ def test_folder_of_another_format_stays_untouched(kind: str, tmp_path: Path, pac
 
 
 def test_long_names_stay_apart() -> None:
-    one, other = short_name("é" * 60 + "1"), short_name("é" * 60 + "2")
+    one, other = databases.short_name("é" * 60 + "1"), databases.short_name("é" * 60 + "2")
     assert one != other
     assert all(len(name.encode()) <= 63 for name in (one, other))
-    assert short_name("plain") == "plain"
+    assert databases.short_name("plain") == "plain"
 
 
 def test_asking_for_a_format_loads_no_other() -> None:
     code = (
-        "import sys; from burler.spark.formats.opening import open_target, place_of\n"
+        "import sys; from support.internals import opening; open_target, place_of = opening.open_target, opening.place_of\n"
         "place = place_of('parquet', '/o', 't', 's', 't', 's')\n"
         "t = open_target('parquet', place, source='t/s', options={}, spark=None)\n"
         "heavy = {'pyspark', 'pyarrow', 'deltalake', 'pyiceberg', 'psycopg'} & set(sys.modules)\n"

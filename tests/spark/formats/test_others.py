@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from format_samples import COLUMNS, NOON, WIDE, change, frame, read, row
 
-from burler.columns.kinds import BINARY, STRING, StructOf
 from burler.errors import ExportError
 from burler.spark import table
-from burler.spark.formats.opening import open_target, place_of
+from support.internals import column_kinds, opening
 
 
 def files_target(kind: str, out: Path, spark: Any, **options: str) -> Any:
-    place = place_of(kind, str(out), "t", "s", "t", "s")
-    target = open_target(kind, place, source="t/s", options=options, spark=lambda: spark)
+    place = opening.place_of(kind, str(out), "t", "s", "t", "s")
+    target = opening.open_target(kind, place, source="t/s", options=options, spark=lambda: spark)
     target.open()
     return target
 
@@ -28,7 +27,7 @@ def test_pointer_is_enough_for_duckdb(spark: Any, tmp_path: Path) -> None:
 
     target = files_target("parquet", tmp_path, spark)
     target.publish(frame(spark, [row(1, "a")]), change("replace"))
-    grown = StructOf((*COLUMNS.fields, ("more", STRING)))
+    grown = column_kinds.StructOf((*COLUMNS.fields, ("more", column_kinds.STRING)))
     files_target("parquet", tmp_path, spark).publish(frame(spark, [row(2, more="m")], grown), change("append", grown))
     place = tmp_path / "t" / "s"
     latest = json.loads((place / "_latest.json").read_text())
@@ -63,7 +62,7 @@ def test_csv_keeps_null_and_empty_text_apart(spark: Any, tmp_path: Path) -> None
     target = files_target("csv", tmp_path, spark, multiLine="true")
     target.publish(frame(spark, rows[:2]), change("replace"))
     target = files_target("csv", tmp_path, spark, multiLine="true")
-    grown = StructOf((*COLUMNS.fields, ("more", STRING)))
+    grown = column_kinds.StructOf((*COLUMNS.fields, ("more", column_kinds.STRING)))
     target.publish(frame(spark, [{**one, "more": "m"} for one in rows[2:]], grown), change("append", grown))
     found = read(table(spark, tmp_path / "t" / "s"))
     assert [{name: one[name] for name in ("id", "at", "text")} for one in found] == rows
@@ -73,7 +72,7 @@ def test_csv_keeps_null_and_empty_text_apart(spark: Any, tmp_path: Path) -> None
 def test_csv_is_flat(spark: Any, tmp_path: Path) -> None:
     target = files_target("csv", tmp_path, spark)
     with pytest.raises(ExportError, match=r"format 'csv' refuses these rows.*tags"):
-        columns = StructOf(tuple(one for one in WIDE.fields if one[1] != BINARY))
+        columns = column_kinds.StructOf(tuple(one for one in WIDE.fields if one[1] != column_kinds.BINARY))
         target.publish(frame(spark, [row(1)], columns), change("replace", columns))
     assert not (tmp_path / "t").exists()
 
@@ -96,9 +95,9 @@ def test_times_are_cut_nowhere(spark: Any, tmp_path: Path) -> None:
 def test_another_database_by_sparks_writer(spark: Any, tmp_path: Path) -> None:
     """Derby, whose driver Spark brings. Each publication is the whole table."""
     url = f"jdbc:derby:{tmp_path}/derby;create=true"
-    place = place_of("jdbc", url, "", "", "tap-x", "my things")
+    place = opening.place_of("jdbc", url, "", "", "tap-x", "my things")
     for rows in ([row(1, "a"), row(2, "b")], [row(3, "c")]):
-        target = open_target("jdbc", place, source="tap-x/my things", options={}, spark=lambda: spark)
+        target = opening.open_target("jdbc", place, source="tap-x/my things", options={}, spark=lambda: spark)
         assert target.open().version is None
         assert not target.appends_arrow
         assert target.publish(frame(spark, rows), change("replace")).rows_written == len(rows)
@@ -107,8 +106,8 @@ def test_another_database_by_sparks_writer(spark: Any, tmp_path: Path) -> None:
 
 
 def test_database_without_a_driver(spark: Any) -> None:
-    place = place_of("jdbc", "jdbc:nodb://host/db", "", "", "t", "s")
-    target = open_target("jdbc", place, source="t/s", options={"password": "hunter2222"}, spark=lambda: spark)
+    place = opening.place_of("jdbc", "jdbc:nodb://host/db", "", "", "t", "s")
+    target = opening.open_target("jdbc", place, source="t/s", options={"password": "hunter2222"}, spark=lambda: spark)
     target.open()
     with pytest.raises(ExportError, match="No suitable driver") as caught:
         target.publish(frame(spark, [row(1)]), change("replace"))

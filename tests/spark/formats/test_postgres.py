@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from format_samples import COLUMNS, NOON, WIDE, arrow, change, frame, read, row
 
-from burler.columns.kinds import BIGINT, DOUBLE, STRING, DecimalOf, ListOf, StructOf
 from burler.errors import ExportError, UsageError
-from burler.spark.formats.opening import open_target, place_of
+from support.internals import column_kinds, opening
 
 
 class Database:
@@ -27,9 +26,9 @@ class Database:
     def target(self, stream: str = "things", tap: str = "tap-x", **options: str) -> Any:
         import pgserver
 
-        place = place_of("jdbc", self.url, "", "", tap, stream)
+        place = opening.place_of("jdbc", self.url, "", "", tap, stream)
         options = {"password": pgserver.PASSWORD, **options}
-        target = open_target("jdbc", place, source=f"{tap}/{stream}", options=options, spark=lambda: None)
+        target = opening.open_target("jdbc", place, source=f"{tap}/{stream}", options=options, spark=lambda: None)
         target.open()
         return target
 
@@ -55,8 +54,18 @@ def pg(server: Any, database: str) -> Database:
 
 
 def test_psql_sees_types_and_values(pg: Database, packages: None) -> None:
-    columns = StructOf(
-        (*WIDE.fields, ("nested", ListOf(StructOf((("d", DecimalOf(2)), ("f", DOUBLE), ("s", STRING))))))
+    columns = column_kinds.StructOf(
+        (
+            *WIDE.fields,
+            (
+                "nested",
+                column_kinds.ListOf(
+                    column_kinds.StructOf(
+                        (("d", column_kinds.DecimalOf(2)), ("f", column_kinds.DOUBLE), ("s", column_kinds.STRING))
+                    )
+                ),
+            ),
+        )
     )
     nested = [{"d": Decimal("12345678901234567890.12"), "f": 0.1, "s": 'q"\\é'}, None]
     full = {
@@ -102,13 +111,12 @@ def test_frames_go_by_copy_from_the_tasks(pg: Database, spark: Any) -> None:
 
 def test_a_task_that_runs_twice_loads_once(pg: Database, spark: Any) -> None:
     """As a speculative attempt does, or one whose answer was lost."""
-    from burler.spark.formats.postgres_load import Load
-    from burler.spark.formats.postgres_table import _settings
+    from support.internals import postgres_load, postgres_table
 
     target, made = pg.target(), change("replace")
     stage = '"tap-x"."_burler_stage_0123"'
     with target._staged(stage, made) as connection:
-        load = pickle.loads(pickle.dumps(Load(_settings(connection), stage, COLUMNS)))
+        load = pickle.loads(pickle.dumps(postgres_load.Load(postgres_table._settings(connection), stage, COLUMNS)))
         for _ in range(2):
             [report] = load(iter(arrow([row(1), row(2)]).to_batches()))
             assert report.to_pylist()[0]["error"] is None
@@ -118,11 +126,11 @@ def test_a_task_that_runs_twice_loads_once(pg: Database, spark: Any) -> None:
 def test_no_password_is_ever_shown(pg: Database, spark: Any, caplog: Any) -> None:
     import pgserver
 
-    from burler.spark.formats.postgres_load import Load
+    from support.internals import postgres_load
 
     target = pg.target()
     assert pgserver.PASSWORD not in repr(target) + target.place
-    assert pgserver.PASSWORD not in repr(Load({"password": pgserver.PASSWORD}, "s", COLUMNS))
+    assert pgserver.PASSWORD not in repr(postgres_load.Load({"password": pgserver.PASSWORD}, "s", COLUMNS))
     with pytest.raises(ExportError) as caught:
         pg.target(password="wrong-password-42")
     assert "password authentication failed" in str(caught.value)
@@ -134,9 +142,18 @@ def test_no_password_is_ever_shown(pg: Database, spark: Any, caplog: Any) -> Non
 
 def test_columns_widen_and_grow(pg: Database, spark: Any) -> None:
     """A column that became wider keeps its values, in the same transaction as the new rows."""
-    narrow = StructOf((("id", BIGINT), ("amount", BIGINT), ("note", BIGINT)))
+    narrow = column_kinds.StructOf(
+        (("id", column_kinds.BIGINT), ("amount", column_kinds.BIGINT), ("note", column_kinds.BIGINT))
+    )
     pg.target().publish(arrow([{"id": 1, "amount": 2**62, "note": 7}], narrow), change("replace", narrow))
-    wide = StructOf((("id", BIGINT), ("amount", DecimalOf(2)), ("note", STRING), ("new", STRING)))
+    wide = column_kinds.StructOf(
+        (
+            ("id", column_kinds.BIGINT),
+            ("amount", column_kinds.DecimalOf(2)),
+            ("note", column_kinds.STRING),
+            ("new", column_kinds.STRING),
+        )
+    )
     given = {"id": 2, "amount": Decimal("0.25"), "note": "n", "new": "x"}
     pg.target().publish(arrow([given], wide), change("append", wide))
     assert pg.ask('select id, amount, note, new from "tap-x".things order by id') == [
@@ -150,7 +167,9 @@ def test_replacement_keeps_rights_and_views(pg: Database, spark: Any) -> None:
     pg.execute("create role reader_of_things")
     pg.execute('grant select on "tap-x".things to reader_of_things')
     pg.execute('create view seen as select id, text from "tap-x".things')
-    columns = StructOf((("text", STRING), ("id", BIGINT), ("other", STRING)))
+    columns = column_kinds.StructOf(
+        (("text", column_kinds.STRING), ("id", column_kinds.BIGINT), ("other", column_kinds.STRING))
+    )
     pg.target().publish(arrow([{"id": 2, "text": "b"}], columns), change("replace", columns))
     assert pg.ask("select * from seen") == [(2, "b")]
     assert pg.ask("select has_table_privilege('reader_of_things', '\"tap-x\".things', 'select')") == [(True,)]
@@ -161,7 +180,14 @@ def test_replacement_keeps_rights_and_views(pg: Database, spark: Any) -> None:
 
 def test_names_are_kept_and_long_ones_stay_apart(pg: Database, spark: Any) -> None:
     long = ["x" * 70 + end for end in "ab"]
-    columns = StructOf((("Id", BIGINT), ('q"% %s', STRING), ("select", STRING), *((name, STRING) for name in long)))
+    columns = column_kinds.StructOf(
+        (
+            ("Id", column_kinds.BIGINT),
+            ('q"% %s', column_kinds.STRING),
+            ("select", column_kinds.STRING),
+            *((name, column_kinds.STRING) for name in long),
+        )
+    )
     given = {"Id": 1, 'q"% %s': "1", "select": "2", long[0]: "3", long[1]: "4"}
     for kind in ("replace", "append", "merge"):
         made = change(kind, columns, **({"keys": ("Id",), "newer": ("select",)} if kind == "merge" else {}))
@@ -174,7 +200,7 @@ def test_names_are_kept_and_long_ones_stay_apart(pg: Database, spark: Any) -> No
 
 def test_texts_are_compared_by_bytes(pg: Database, spark: Any) -> None:
     """Like Spark, whatever the database's language says of "a" and "B"."""
-    columns = StructOf((("id", BIGINT), ("at", STRING)))
+    columns = column_kinds.StructOf((("id", column_kinds.BIGINT), ("at", column_kinds.STRING)))
     pg.target().publish(arrow([{"id": 1, "at": "a"}], columns), change("replace", columns))
     pg.execute('alter table "tap-x".things alter at type text collate "en_US.utf8"' if pg.ask(
         "select 1 from pg_collation where collname = 'en_US.utf8'") else 'select 1')  # fmt: skip
@@ -183,7 +209,7 @@ def test_texts_are_compared_by_bytes(pg: Database, spark: Any) -> None:
 
 
 def test_a_nul_character_is_told_with_its_column(pg: Database, spark: Any) -> None:
-    nested = StructOf((("id", BIGINT), ("tags", ListOf(STRING))))
+    nested = column_kinds.StructOf((("id", column_kinds.BIGINT), ("tags", column_kinds.ListOf(column_kinds.STRING))))
     for rows, columns, name in (([row(1, "a\0b")], COLUMNS, "text"), ([{"id": 1, "tags": ["\0"]}], nested, "tags")):
         for given in (arrow(rows, columns), frame(spark, rows, columns)):
             with pytest.raises(ExportError, match=f"column '{name}' holds a text with the character NUL"):
@@ -227,7 +253,9 @@ def test_streams_that_are_called_as_our_own_tables(pg: Database, packages: None)
 def test_a_view_in_the_way_of_a_new_type_is_named(pg: Database, spark: Any) -> None:
     pg.target().publish(arrow([row(1)]), change("replace"))
     pg.execute('create view seen as select at from "tap-x".things')
-    changed = StructOf(tuple((name, STRING if name == "at" else kind) for name, kind in COLUMNS.fields))
+    changed = column_kinds.StructOf(
+        tuple((name, column_kinds.STRING if name == "at" else kind) for name, kind in COLUMNS.fields)
+    )
     with pytest.raises(ExportError, match="A view, or something else, is made on a column"):
         pg.target().publish(arrow([{**row(1), "at": "x"}], changed), change("replace", changed))
 
@@ -249,7 +277,7 @@ def test_a_user_who_may_not(pg: Database, packages: None) -> None:
 
 
 def test_nobody_answers(packages: None) -> None:
-    place = place_of("jdbc", "postgresql://127.0.0.1:1/db", "", "", "t", "s")
-    target = open_target("jdbc", place, source="t/s", options={}, spark=lambda: None)
+    place = opening.place_of("jdbc", "postgresql://127.0.0.1:1/db", "", "", "t", "s")
+    target = opening.open_target("jdbc", place, source="t/s", options={}, spark=lambda: None)
     with pytest.raises(ExportError, match="connection"):
         target.open()

@@ -107,7 +107,8 @@ def test_every_value_comes_back_equal(
 ) -> None:
     import pgserver
 
-    from burler.spark import export, export_run
+    from burler.spark import export
+    from support.internals import export_run
 
     if engine == "spark":
         monkeypatch.setattr(export_run, "fits", lambda *args: False)

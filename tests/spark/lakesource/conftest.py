@@ -14,10 +14,10 @@ Read = Callable[..., list[dict[str, Any]]]
 @pytest.fixture
 def plan(packages: None) -> Callable[..., list[Any]]:
     """The tasks of a batch read with these options, each as an executor gets it."""
-    from burler.spark.lakesource import DefaultSource
+    from support.internals import lakesource
 
     def planned(path: Any, *, as_loaded: Any = None, **options: Any) -> list[Any]:
-        source = DefaultSource({"path": str(path), **{name: str(value) for name, value in options.items()}})
+        source = lakesource.DefaultSource({"path": str(path), **{name: str(value) for name, value in options.items()}})
         reader = source.reader(source.schema() if as_loaded is None else as_loaded)
         parts = [pickle.loads(pickle.dumps(part)) for part in reader.partitions()]
         return [part.value for part in parts if part.value is not None]
@@ -28,9 +28,14 @@ def plan(packages: None) -> Callable[..., list[Any]]:
 @pytest.fixture
 def rows(plan: Any) -> Read:
     """The rows of a batch read as dicts, in the order of the tasks."""
-    from burler.spark.lakesource.rows import read_task
+    from support.internals import lakesource_rows
 
     def read(path: Any, **options: Any) -> list[dict[str, Any]]:
-        return [row for task in plan(path, **options) for batch in read_task(task) for row in batch.to_pylist()]
+        return [
+            row
+            for task in plan(path, **options)
+            for batch in lakesource_rows.read_task(task)
+            for row in batch.to_pylist()
+        ]
 
     return read

@@ -8,9 +8,8 @@ import json
 import pytest
 
 from burler.errors import ExportError, LakeError, UsageError
-from burler.lake.replay.plan import Asked, choose
-from burler.lake.replay.replay import Replay
-from burler.lake.store import open_store
+from burler.lake import open_store
+from support.internals import replay_plan, replaying
 
 NUMBER = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": ["null", "number"]}}}
 MORE = {
@@ -24,9 +23,9 @@ def replayed(lake, stream="users"):
     """The rows that a target holds that obeys what ``burler lake read`` prints."""
     lines: list[bytes] = []
     store = open_store(str(lake.root))
-    replay = Replay(
+    replay = replaying.Replay(
         store,
-        choose(store, Asked(streams=(stream,))),
+        replay_plan.choose(store, replay_plan.Asked(streams=(stream,))),
         state=None,
         write=lines.append,
         flush=lambda: None,
@@ -153,10 +152,10 @@ def test_a_stream_field_of_our_name_asks_for_fields(lake, rows):
 
 
 def test_a_schema_that_grew_after_the_plan_is_no_loss_in_silence(lake, plan, rows):
-    from burler.spark.lakesource import DefaultSource
+    from support.internals import lakesource
 
     lake.commit("users", [{"id": 1, "name": "x"}])
-    before = DefaultSource({"path": str(lake.root)}).schema()
+    before = lakesource.DefaultSource({"path": str(lake.root)}).schema()
     lake.commit("users", [{"id": 2, "name": "y", "at": None}], schema=MORE)
     with pytest.raises(ExportError, match=r"new field 'at'"):
         plan(lake.root, as_loaded=before)

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from extracted import PARTS, app, rows_of
 
-from burler.cli.main import cli
-from burler.cli.process import click_exit
 from burler.errors import UsageError
-from burler.spark.land import lake_of, land
+from burler.spark import land
+from support.internals import cli_main, cli_process, spark_land
 
 CONFIG = {"token": "x"}
 
@@ -60,7 +59,7 @@ def test_the_sink_of_a_run(spark: Any, tmp_path: Path, capfd: pytest.CaptureFixt
 
     def run(*more: Any) -> int:
         args = ["run", path, "-c", config, "--select", "rows", "--sink", f"spark:{out}", *more]
-        return click_exit(cli, [str(one) for one in args], "burler")
+        return cli_process.click_exit(cli_main.cli, [str(one) for one in args], "burler")
 
     assert run() == 0
     state = [json.loads(line) for line in capfd.readouterr().out.splitlines()][-1]
@@ -79,7 +78,7 @@ def test_a_table_that_can_not_be_made_ends_a_run_with_1(spark: Any, tmp_path: Pa
     out.mkdir()
     (out / "tap-parts").write_text("in the way")
     args = ["run", path, "-c", config, "--select", "rows", "--sink", f"spark:{out}"]
-    assert click_exit(cli, [str(one) for one in args], "burler") == 1
+    assert cli_process.click_exit(cli_main.cli, [str(one) for one in args], "burler") == 1
     assert json.loads(capfd.readouterr().out.splitlines()[-1])["value"]["bookmarks"]["rows"]
     assert "The rows are in the lake and their STATE is out" in caplog.text
 
@@ -95,16 +94,16 @@ def test_a_table_that_can_not_be_made_ends_a_run_with_1(spark: Any, tmp_path: Pa
 )
 def test_what_does_not_go_together(tmp_path: Path, caplog: Any, sink: str, more: list[str], says: str):
     path = app(tmp_path, PARTS, "tap_parts_refused")
-    assert click_exit(cli, ["run", str(path), "--sink", sink, *more], "burler") == 2
+    assert cli_process.click_exit(cli_main.cli, ["run", str(path), "--sink", sink, *more], "burler") == 2
     assert says in caplog.text
 
 
 def test_where_the_lake_is():
-    assert lake_of("out/", None) == "out/_lake"
-    assert lake_of("out", "s3://x/lake") == "s3://x/lake"
-    assert lake_of("out", None, kind="csv") == "out/_lake"
+    assert spark_land.lake_of("out/", None) == "out/_lake"
+    assert spark_land.lake_of("out", "s3://x/lake") == "s3://x/lake"
+    assert spark_land.lake_of("out", None, kind="csv") == "out/_lake"
     with pytest.raises(UsageError, match="say where the lake is to be"):
-        lake_of("jdbc:postgresql://host/db", None, kind="jdbc")
+        spark_land.lake_of("jdbc:postgresql://host/db", None, kind="jdbc")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def rows(project, table):
 
 def rounds(count):
     """Runs over a lake that grows; each must hold just what came so far."""
-    from burler.spark.pipelines import write_project
+    from support.internals import pipelines
 
     spec = importlib.util.spec_from_file_location("lakes", Path(__file__).parents[1] / "conftest.py")
     module = importlib.util.module_from_spec(spec)
@@ -69,7 +69,7 @@ def rounds(count):
             latest |= {one["id"]: one["name"] for one in batch}
             history += len(batch)
             if not project.exists():
-                write_project(str(lake.root), project)
+                pipelines.write_project(str(lake.root), project)
             done = spark_pipelines(project, "run")
             assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
             assert len(rows(project, "tap_x_users_rows")) == history

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from burler.errors import StorageError, UsageError
-from burler.spark.pipelines import Active, active_version, project, write_project
+from support.internals import pipelines
+from support.internals import pipelines_project as project
 
 _spec = importlib.util.spec_from_file_location("pipelines_running", Path(__file__).with_name("running.py"))
 running = importlib.util.module_from_spec(_spec)
@@ -23,7 +24,7 @@ def test_spark_takes_the_project_as_it_is(lake, tmp_path, packages):
     """A dry run, in which Spark looks at every table, its source and its columns; ``running.py`` runs it, often."""
     lake.commit("log", [{"id": 1, "name": "x"}], keys=())
     lake.commit("full", [{"id": 1, "name": "old"}], version=1, activate=1, bookmarks=("name",))
-    write_project(str(lake.root), tmp_path / "project")
+    pipelines.write_project(str(lake.root), tmp_path / "project")
 
     done = running.spark_pipelines(tmp_path / "project", "dry-run")
 
@@ -36,7 +37,7 @@ def test_names_of_any_kind_become_tables_and_the_code_stays_code(lake, tmp_path)
     for name in odd:
         lake.commit(name, [{"id": 1, "name": "a"}])
 
-    written = write_project(str(lake.root), tmp_path / "project")
+    written = pipelines.write_project(str(lake.root), tmp_path / "project")
 
     codes = [path for path in written if path.suffix == ".py"]
     assert len({path.stem.lower() for path in codes}) == len(codes) == len(odd)
@@ -54,7 +55,7 @@ def test_columns_of_any_name_can_be_keys_and_order(lake, tmp_path):
     row = {"the `key`": 1, "up.dated": "x"}
     lake.commit("s", [row], schema=schema, keys=("the `key`",), bookmarks=("up.dated",))
 
-    (code,) = [path for path in write_project(str(lake.root), tmp_path / "project") if path.suffix == ".py"]
+    (code,) = [path for path in pipelines.write_project(str(lake.root), tmp_path / "project") if path.suffix == ".py"]
 
     assert "partitionBy('`the ``key```')" in code.read_text()
     assert "f.col('`up.dated`').desc_nulls_last()" in code.read_text()
@@ -65,8 +66,8 @@ def test_the_active_version_is_the_last_one_in_the_lake(lake):
     lake.commit("full", [{"id": 1}], version=7, activate=7)
     lake.commit("full", [{"id": 2}], version=9)
 
-    assert active_version(str(lake.root), tap="tap-x", stream="plain") is None
-    assert active_version(str(lake.root), tap="tap-x", stream="full") == Active(7, 1)
+    assert pipelines.active_version(str(lake.root), tap="tap-x", stream="plain") is None
+    assert pipelines.active_version(str(lake.root), tap="tap-x", stream="full") == pipelines.Active(7, 1)
 
 
 def test_nothing_is_replaced(lake, tmp_path):
@@ -75,11 +76,11 @@ def test_nothing_is_replaced(lake, tmp_path):
     (tmp_path / "mine" / "file").write_text("mine")
 
     with pytest.raises(UsageError, match="nothing is replaced"):
-        write_project(str(lake.root), tmp_path / "mine")
+        pipelines.write_project(str(lake.root), tmp_path / "mine")
 
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["file"]
     (tmp_path / "empty").mkdir()
-    assert all(path.is_file() for path in write_project(str(lake.root), tmp_path / "empty"))
+    assert all(path.is_file() for path in pipelines.write_project(str(lake.root), tmp_path / "empty"))
 
 
 def test_a_write_that_fails_leaves_nothing(lake, tmp_path, monkeypatch):
@@ -95,7 +96,7 @@ def test_a_write_that_fails_leaves_nothing(lake, tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "write_text", full)
 
     with pytest.raises(StorageError, match="No space left"):
-        write_project(str(lake.root), tmp_path / "project")
+        pipelines.write_project(str(lake.root), tmp_path / "project")
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lake"]
 

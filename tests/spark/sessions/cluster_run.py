@@ -17,7 +17,8 @@ from pathlib import Path
 
 EXPORT = """
 import json, sys
-from burler.spark import export, export_options, session
+from burler.spark import export, session
+from support.internals import export_options
 export_options.SMALL_ROWS = 0
 spark = session("cluster", {"spark.driver.memory": "1g", "spark.executor.memory": "512m"}, master=sys.argv[1])
 results = export(spark, sys.argv[2], sys.argv[3])

@@ -14,14 +14,16 @@ from pathlib import Path
 import pytest
 
 from burler.errors import StorageError, UsageError
-from burler.spark import archive, launch, training
-from burler.spark.java import Java, find_java
+from burler.spark import Java, find_java
+from support.internals import spark_archive as archive
+from support.internals import spark_launch as launch
+from support.internals import training
 
 GATEWAY = """
 import json, sys
 from pathlib import Path
-from burler.spark import archive, jvm, launch
-from burler.spark.java import find_java
+from support.internals import jvm, spark_archive as archive, spark_launch as launch
+from burler.spark import find_java
 
 java, home = find_java(), launch.spark_home()
 found = archive.usable(java, home, jvm.class_path(home, {}))

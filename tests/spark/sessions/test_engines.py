@@ -12,14 +12,17 @@ import sys
 
 import pytest
 
-from burler.spark import export, export_options
+from burler.spark import export
+from support.internals import export_options
 from tests.spark.conftest import Lake
 from tests.spark.extract.extracted import PARTS, app
 
 EXPORT = """
 import json, sys
-from burler.spark import export, export_options, extract, remote, session, upsert
-from burler.spark.session import existing_session
+from burler.spark import export, extract, session, upsert
+from support.internals import export_options, spark_remote as remote
+from support.internals import spark_session
+existing_session = spark_session.existing_session
 
 export_options.SMALL_ROWS = 0  # the engine is to do all of it
 kind, out, conf, lakes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[6:]

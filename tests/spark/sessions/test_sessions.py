@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from burler.errors import UsageError
-from burler.spark import export, export_options, jvm, launch, remote
+from burler.spark import Java, export
 from burler.spark import session as get_session
-from burler.spark.confs import JOB_CONFS, job_confs
-from burler.spark.java import Java
-from burler.spark.session import default_confs
+from support import internals
+from support.internals import export_options, jvm, spark_session
+from support.internals import spark_launch as launch
+from support.internals import spark_remote as remote
 
 session_module = sys.modules["burler.spark.session"]
 
@@ -30,7 +31,7 @@ ODD = {
 
 ENDED_BY = """
 import os, sys
-from burler.spark import sail
+from support.internals import sail
 print(sail.server(), next(iter(sail._running.values()))[0].pid, flush=True)
 os.kill(os.getpid(), 9)
 """
@@ -42,7 +43,7 @@ os.kill(os.getpid(), 9)
 @pytest.fixture
 def odd(spark):
     """The session as somebody else has set it up."""
-    before = {key: spark.conf.get(key, None) for key in JOB_CONFS}
+    before = {key: spark.conf.get(key, None) for key in internals.confs.JOB_CONFS}
     for key, value in ODD.items():
         spark.conf.set(key, value)
     spark.conf.unset("spark.sql.legacy.timeParserPolicy")
@@ -52,7 +53,7 @@ def odd(spark):
 
 
 def told(spark):
-    return {key: spark.conf.get(key, None) for key in JOB_CONFS}
+    return {key: spark.conf.get(key, None) for key in internals.confs.JOB_CONFS}
 
 
 def test_somebodys_session_is_used_as_it_is_and_has_its_confs_back(odd, lake, tmp_path, monkeypatch):
@@ -73,16 +74,16 @@ def test_confs_come_back_when_the_last_of_two_jobs_ends_and_after_an_error(odd):
     entered, leave = threading.Event(), threading.Event()
 
     def other():
-        with job_confs(odd):
+        with internals.confs.job_confs(odd):
             entered.set()
             leave.wait(30)
 
     thread = threading.Thread(target=other)
-    with pytest.raises(ZeroDivisionError), job_confs(odd):
+    with pytest.raises(ZeroDivisionError), internals.confs.job_confs(odd):
         thread.start()
         assert entered.wait(30)
         raise ZeroDivisionError
-    assert told(odd) == dict(JOB_CONFS), "the other job still needs them"
+    assert told(odd) == dict(internals.confs.JOB_CONFS), "the other job still needs them"
     leave.set()
     thread.join()
 
@@ -106,11 +107,11 @@ class Shut:
 
 
 def test_a_session_that_lets_nothing_be_set_serves_where_it_is_right_already():
-    with job_confs(Shut(spark_sql_session_timeZone="UTC")):
+    with internals.confs.job_confs(Shut(spark_sql_session_timeZone="UTC")):
         pass
     with (
         pytest.raises(UsageError, match=r"timeZone=Asia/Tokyo.*CONFIG_NOT_AVAILABLE.*UTC"),
-        job_confs(Shut(spark_sql_session_timeZone="Asia/Tokyo")),
+        internals.confs.job_confs(Shut(spark_sql_session_timeZone="Asia/Tokyo")),
     ):
         pass
 
@@ -213,11 +214,11 @@ def test_confs_of_a_file_and_of_spark_submits_arguments_are_read(tmp_path, monke
     [("local[3]", "6"), ("local", "2"), ("local[2,4]", "4"), ("local-cluster[2,3,1024]", "12")],
 )
 def test_a_local_master_has_twice_as_many_shuffle_partitions_as_slots(master, partitions):
-    assert default_confs(master)["spark.sql.shuffle.partitions"] == partitions
+    assert spark_session.default_confs(master)["spark.sql.shuffle.partitions"] == partitions
 
 
 def test_a_clusters_own_addresses_and_partitions_stay(tmp_path):
-    confs = default_confs("spark://host:7077")
+    confs = spark_session.default_confs("spark://host:7077")
 
     assert not {"spark.driver.host", "spark.driver.bindAddress", "spark.sql.shuffle.partitions"} & set(confs)
 
@@ -228,7 +229,7 @@ def test_the_driver_takes_a_quarter_of_the_memory_within_limits(monkeypatch, gig
     monkeypatch.setattr(session_module.os, "sysconf", sizes.__getitem__)
     monkeypatch.setattr(session_module.Path, "read_text", lambda *_a, **_k: "max")
 
-    assert default_confs("local[1]")["spark.driver.memory"] == f"{mib}m"
+    assert spark_session.default_confs("local[1]")["spark.driver.memory"] == f"{mib}m"
 
 
 def test_memory_and_folders_of_settings_reach_the_jvm(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 from fake_taps import write_tap
 
 from burler.errors import UsageError
-from burler.spark.source.command import CONFIG, Running, find
+from support.internals import source_command
 
 SECRET = "hunter2-hunter2"
 
@@ -49,8 +49,8 @@ def test_words_are_split_as_a_shell_does_and_no_shell_runs_them(tmp_path):
     program = tmp_path / "a program"
     program.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
     program.chmod(0o700)
-    command = find(f"'{program}' 'two words' $HOME '; touch x' \"a b\"")
-    with Running(command, files={}, config={}) as tap:
+    command = source_command.find(f"'{program}' 'two words' $HOME '; touch x' \"a b\"")
+    with source_command.Running(command, files={}, config={}) as tap:
         assert b"".join(tap.blocks()).decode().splitlines() == ["two words", "$HOME", "; touch x", "a b"]
         assert tap.end() == 0
 
@@ -62,17 +62,21 @@ def test_words_are_split_as_a_shell_does_and_no_shell_runs_them(tmp_path):
 )
 def test_what_names_no_program_is_refused(text, said):
     with pytest.raises(UsageError, match=said):
-        find(text)
+        source_command.find(text)
 
 
 def test_a_program_beside_this_python_is_found_without_a_path(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    assert find("python --version").words[0] == str(Path(sys.executable).parent / "python")
+    assert source_command.find("python --version").words[0] == str(Path(sys.executable).parent / "python")
 
 
 def test_files_are_private_and_gone_at_the_end(temporary, tmp_path):
-    command = find(f"{sys.executable} -c 'import sys, time; print(sys.argv[1:], flush=True); time.sleep(60)'")
-    with Running(command, files={CONFIG: {"password": SECRET}}, config={"password": SECRET}) as tap:
+    command = source_command.find(
+        f"{sys.executable} -c 'import sys, time; print(sys.argv[1:], flush=True); time.sleep(60)'"
+    )
+    with source_command.Running(
+        command, files={source_command.CONFIG: {"password": SECRET}}, config={"password": SECRET}
+    ) as tap:
         given = next(tap.blocks()).decode()
         path = Path(given.split("'")[3])
         assert path.read_text() == f'{{"password":"{SECRET}"}}'
@@ -83,7 +87,9 @@ def test_files_are_private_and_gone_at_the_end(temporary, tmp_path):
 
 def test_the_end_of_stderr_is_told_without_secrets():
     body = f"import sys; [print('line', n, '{SECRET}', file=sys.stderr) for n in range(100)]; sys.exit(3)"
-    with Running(find(f'{sys.executable} -c "{body}"'), files={}, config={"password": SECRET}) as tap:
+    with source_command.Running(
+        source_command.find(f'{sys.executable} -c "{body}"'), files={}, config={"password": SECRET}
+    ) as tap:
         assert list(tap.blocks()) == []
         assert tap.end() == 3
         assert tap.last_words().startswith("line 88 *** | line 89 ***")
@@ -91,14 +97,14 @@ def test_the_end_of_stderr_is_told_without_secrets():
 
 
 def test_a_signal_shows_in_the_code():
-    with Running(find("sh -c 'kill -SEGV $$'"), files={}, config={}) as tap:
+    with source_command.Running(source_command.find("sh -c 'kill -SEGV $$'"), files={}, config={}) as tap:
         assert list(tap.blocks()) == []
         assert tap.end() == 128 + signal.SIGSEGV
 
 
 def test_a_tap_that_nobody_reads_any_more_is_ended(tmp_path):
     body = "schema()\nn = 0\nwhile True:\n    n += 1\n    record(id=n)\n"
-    with Running(find(write_tap(tmp_path, body)), files={}, config={}) as tap:
+    with source_command.Running(source_command.find(write_tap(tmp_path, body)), files={}, config={}) as tap:
         next(tap.blocks())
         until(lambda: (tmp_path / "asked.json").exists())
         pid = int((tmp_path / "asked.json").read_text().rpartition(": ")[2].rstrip("}"))
@@ -110,7 +116,8 @@ WORKER = """\
 import sys, time
 import tempfile
 tempfile.tempdir = sys.argv[2]
-from burler.spark.source.command import Running, find
+from support.internals import source_command
+Running, find = source_command.Running, source_command.find
 with Running(find(sys.argv[1]), files={"--config": {"password": "hunter2-hunter2"}}, config={}) as tap:
     for block in tap.blocks():
         print(block.decode(), flush=True)
@@ -140,7 +147,7 @@ def test_a_tap_that_ignores_sigterm_is_killed(tmp_path, monkeypatch):
     body = (
         "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(os.getpid(), flush=True)\ntime.sleep(600)"
     )
-    with Running(find(write_tap(tmp_path, body)), files={}, config={}) as tap:
+    with source_command.Running(source_command.find(write_tap(tmp_path, body)), files={}, config={}) as tap:
         pid = int(next(tap.blocks()))
     assert not is_alive(pid)
 
@@ -149,7 +156,7 @@ def test_taps_do_not_see_what_spark_tells_its_workers(monkeypatch):
     monkeypatch.setenv("PYTHON_WORKER_FACTORY_SECRET", SECRET)
     monkeypatch.setenv("PYTHONPATH", f"/x/pyspark.zip{os.pathsep}/mine{os.pathsep}/x/py4j-0.10.9-src.zip")
     monkeypatch.setenv("MINE", "kept")
-    with Running(find("env"), files={}, config={}) as tap:
+    with source_command.Running(source_command.find("env"), files={}, config={}) as tap:
         seen = b"".join(tap.blocks()).decode().splitlines()
     assert "MINE=kept" in seen
     assert "PYTHONPATH=/mine" in seen

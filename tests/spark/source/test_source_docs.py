@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from burler.spark.source.options import NAMES
+from support.internals import source_options
 
 PAGE = Path(__file__).parents[3] / "docs" / "spark-sources.md"
 
@@ -22,4 +22,4 @@ def test_snippets_run_in_order(spark):
 
 def test_every_option_stands_in_the_table():
     table = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(table) == sorted(NAMES)
+    assert sorted(table) == sorted(source_options.NAMES)

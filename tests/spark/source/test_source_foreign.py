@@ -7,10 +7,9 @@ import copy
 import pytest
 from fake_taps import CATALOG, entry, write_tap
 
-from burler.columns.kinds import BIGINT, DOUBLE, STRING, TIMESTAMP
 from burler.errors import CatalogError
-from burler.spark.source import foreign
-from burler.spark.source.command import find
+from support.internals import column_kinds, source_command
+from support.internals import source_foreign as foreign
 
 
 def selected(wire, stream="users", *patterns, chosen=False):
@@ -34,7 +33,13 @@ def test_the_catalog_goes_back_as_it_came_but_for_the_selection():
     assert all(node["selected"] is True for node in users["schema"]["properties"].values())
     assert others["metadata"][0]["metadata"]["selected"] is False
     assert "selected" not in others
-    assert [kind for _, kind in declared.columns.fields] == [BIGINT, STRING, DOUBLE, TIMESTAMP, STRING]
+    assert [kind for _, kind in declared.columns.fields] == [
+        column_kinds.BIGINT,
+        column_kinds.STRING,
+        column_kinds.DOUBLE,
+        column_kinds.TIMESTAMP,
+        column_kinds.STRING,
+    ]
     assert (declared.stream, declared.keys) == ("users", ("id",))
 
 
@@ -107,9 +112,11 @@ def test_names_that_differ_in_case_alone_are_two_columns():
 
 
 def test_a_tap_is_asked_once_for_its_catalog_and_its_flags(tmp_path):
-    found, flags = foreign.look(find(write_tap(tmp_path, flags=("--catalog", "--properties"))), {"a": 1}, None)
+    found, flags = foreign.look(
+        source_command.find(write_tap(tmp_path, flags=("--catalog", "--properties"))), {"a": 1}, None
+    )
     assert (found, flags) == (CATALOG, ("--catalog", "--properties"))
-    command = find(write_tap(tmp_path, flags=("--properties",), discover_code=9))
+    command = source_command.find(write_tap(tmp_path, flags=("--properties",), discover_code=9))
     assert foreign.look(command, None, CATALOG) == (CATALOG, ("--properties",))  # no discovery where one is given
     with pytest.raises(CatalogError, match="--discover ended with code 9"):
         foreign.look(command, None, None)
@@ -117,9 +124,9 @@ def test_a_tap_is_asked_once_for_its_catalog_and_its_flags(tmp_path):
 
 def test_a_tap_that_discovers_garbage_is_told(tmp_path):
     with pytest.raises(CatalogError, match=r"printed no catalog but: \[\s+1,"):
-        foreign.discover(find(write_tap(tmp_path, catalog=[1, 2])), None)
+        foreign.discover(source_command.find(write_tap(tmp_path, catalog=[1, 2])), None)
     with pytest.raises(CatalogError, match="printed no catalog but: nothing"):
-        foreign.discover(find("true"), None)
+        foreign.discover(source_command.find("true"), None)
 
 
 def test_a_schema_without_columns_is_told():

@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from fake_taps import CATALOG, SCHEMA, entry
 
-from burler.columns.types import arrow_schema, record_type
 from burler.errors import BadRecordError, BurlerError, StreamError
-from burler.spark.source import foreign
-from burler.spark.source.messages import StreamRows
+from support.internals import column_types, source_messages
+from support.internals import source_foreign as foreign
 
 
 class Said(list):
@@ -25,13 +24,15 @@ def rows_of(messages, *fields, schema=None, drop_unknown=False, said=None, block
     """The rows that messages (dicts, or lines as bytes) give, cut into blocks of any size."""
     wire = CATALOG if schema is None else {"streams": [entry(schema=schema)]}
     _, declared = foreign.select(wire, "users", fields, chosen=False, source="command 'tap-fake'")
-    reader = StreamRows(declared, drop_unknown=drop_unknown, warn=(said if said is not None else Said()).append)
+    reader = source_messages.StreamRows(
+        declared, drop_unknown=drop_unknown, warn=(said if said is not None else Said()).append
+    )
     text = b"".join(one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in messages)
     batches = []
     for start in range(0, len(text), block):
         batches += reader.take(text[start : start + block])
     batches += reader.finish()
-    assert all(batch.schema == arrow_schema(declared.record) for batch in batches)
+    assert all(batch.schema == column_types.arrow_schema(declared.record) for batch in batches)
     return [row for batch in batches for row in batch.to_pylist()], reader
 
 
@@ -186,7 +187,7 @@ def test_batch_files_of_columns(tmp_path, plain):
     shape = {"type": "object", "properties": properties}
     table = pa.Table.from_pylist(
         [{"id": n, "name": f"n{n}", "price": n / 4, **({} if plain else {"anything": f'"{n}"'})} for n in range(5000)],
-        schema=arrow_schema(record_type(shape)),
+        schema=column_types.arrow_schema(column_types.record_type(shape)),
     )
     pq.write_table(table, tmp_path / "a.parquet")
     rows, _ = rows_of([schema(properties), batch(tmp_path / "a.parquet", format="parquet")], schema=shape)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from burler.errors import ConfigError, UsageError
-from burler.spark.source.options import parse
+from support.internals import source_options
 
 APP = {"app": "tap_x:tap"}
 
@@ -15,7 +15,7 @@ APP = {"app": "tap_x:tap"}
 def test_names_ignore_case_and_values_become_types(tmp_path):
     state = tmp_path / "state.json"
     state.write_text('{"bookmarks": {}}')
-    options = parse(
+    options = source_options.parse(
         {"App": "tap_x:tap", "STREAM": " users ", "Fields": "id, address.*,,!name", "limit": "3", "state": str(state)}
         | {"Catalog": '{"streams": []}', "pushDown": "TRUE", "Partitions": "no", "unknown_FIELDS": "drop"}
     )
@@ -44,17 +44,19 @@ def test_names_ignore_case_and_values_become_types(tmp_path):
 )
 def test_each_mistake_is_one_error_with_its_cure(options, said):
     with pytest.raises(UsageError, match=said) as told:
-        parse(options)
+        source_options.parse(options)
     assert len(str(told.value).splitlines()) == 1
 
 
 def test_a_config_that_is_no_json_is_not_quoted():
-    options = parse({**APP, "config": '{"password": "hunter2hunter2"'})
+    options = source_options.parse({**APP, "config": '{"password": "hunter2hunter2"'})
     with pytest.raises(ConfigError) as told:
         options.config_text()
     assert "hunter2" not in str(told.value)
-    assert "hunter2" not in repr(parse({**APP, "config": json.dumps({"password": "hunter2hunter2"})}))
+    assert "hunter2" not in repr(source_options.parse({**APP, "config": json.dumps({"password": "hunter2hunter2"})}))
 
 
 def test_what_spark_adds_to_tables_is_no_option():
-    assert parse({**APP, "option.app": "tap_x:tap", "owner": "me", "provider": "burler"}).app == "tap_x:tap"
+    assert (
+        source_options.parse({**APP, "option.app": "tap_x:tap", "owner": "me", "provider": "burler"}).app == "tap_x:tap"
+    )

@@ -32,7 +32,7 @@ import threading
 import beside
 import burler
 from burler.spark import session
-from burler.spark.source import read
+from burler.spark import read
 
 tap = burler.tap("tap-script")
 WORDS = ["a", "b", "c"]

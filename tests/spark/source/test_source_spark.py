@@ -13,10 +13,10 @@ import apps
 import pytest
 from fake_taps import GOOD, asked, write_tap
 
-import burler.spark.source
 from burler.errors import UsageError
-from burler.spark.source import read, reference
+from burler.spark import read, reference
 from burler.testing import canary, run_tap
+from support.internals import spark_source
 
 TAP = """\
 import burler
@@ -132,8 +132,8 @@ def test_names_are_found_by_spark_itself():
 
     import pyspark_burler
 
-    assert pyspark_burler.DefaultSource is burler.spark.source.DefaultSource
-    assert pickle.loads(pickle.dumps(burler.spark.source.DefaultSource)) is burler.spark.source.DefaultSource
+    assert pyspark_burler.DefaultSource is spark_source.DefaultSource
+    assert pickle.loads(pickle.dumps(spark_source.DefaultSource)) is spark_source.DefaultSource
     assert pyspark_burler.DefaultSource.name() == "burler"
 
 

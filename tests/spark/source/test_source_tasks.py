@@ -17,21 +17,19 @@ import pytest
 from fake_taps import GOOD, asked, write_tap
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from burler.columns.values import parse_moment
 from burler.errors import BurlerError, CatalogError, StreamError, UsageError
-from burler.spark.source.options import parse
-from burler.spark.source.planning import find_stream
-from burler.spark.source.pushdown import narrowed
-from burler.spark.source.sending import reference
-from burler.spark.source.tasks import Outcome, run_task
+from burler.spark import reference
 from burler.testing import canary, run_tap
+from support.internals import column_values, pushdown, source_options, source_planning, source_tasks
 
 APP = reference(apps.tap)
 
 
 def found(**options):
-    return find_stream(
-        parse({name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()})
+    return source_planning.find_stream(
+        source_options.parse(
+            {name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()}
+        )
     )
 
 
@@ -41,7 +39,7 @@ def tasks_of(**options):
 
 
 def rows_of(**options):
-    batches = [batch for task in tasks_of(**options) for batch in run_task(task)]
+    batches = [batch for task in tasks_of(**options) for batch in source_tasks.run_task(task)]
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -55,7 +53,7 @@ def expected(row):
     return {
         **row,
         "price": Decimal(str(row["price"])),
-        "at": None if row["at"] is None else parse_moment(row["at"])[0],
+        "at": None if row["at"] is None else column_values.parse_moment(row["at"])[0],
         "counts": list(row["counts"].items()),
         "anything": text,
     }
@@ -73,7 +71,7 @@ def test_every_batch_has_the_schema_that_spark_makes_of_the_columns():
     for stream in ("everything", "parts"):
         one = found(app=APP, stream=stream)
         wanted = to_arrow_schema(one.declared.spark(), timezone="UTC")
-        batches = [batch for task in one.tasks() for batch in run_task(task)]
+        batches = [batch for task in one.tasks() for batch in source_tasks.run_task(task)]
         assert batches
         assert all(batch.schema.equals(wanted, check_metadata=True) for batch in batches)
 
@@ -81,11 +79,13 @@ def test_every_batch_has_the_schema_that_spark_makes_of_the_columns():
 def test_partitions_are_tasks_and_a_limit_is_of_all_of_them():
     tasks = tasks_of(app=APP, stream="parts")
     assert [work.part.partition for task in tasks for work in task.work] == [{"account": letter} for letter in "abcd"]
-    assert [sum(batch.num_rows for batch in run_task(task)) for task in tasks] == [8] * 4
+    assert [sum(batch.num_rows for batch in source_tasks.run_task(task)) for task in tasks] == [8] * 4
     (limited,) = tasks_of(app=APP, stream="parts", limit="10")
-    assert [row["account"] for batch in run_task(limited) for row in batch.to_pylist()] == ["a"] * 8 + ["b"] * 2
+    assert [row["account"] for batch in source_tasks.run_task(limited) for row in batch.to_pylist()] == ["a"] * 8 + [
+        "b"
+    ] * 2
     (one,) = tasks_of(app=APP, stream="parts", partitions="false")
-    assert sum(batch.num_rows for batch in run_task(one)) == 32
+    assert sum(batch.num_rows for batch in source_tasks.run_task(one)) == 32
 
 
 def test_fields_are_selection_and_columns():
@@ -107,14 +107,14 @@ def test_a_substream_comes_without_its_parent():
 
 def test_a_limit_ends_a_source_that_would_go_on():
     (task,) = tasks_of(app=APP, stream="slow", limit="15000")
-    rows = run_task(task)
+    rows = source_tasks.run_task(task)
     assert sum(batch.num_rows for batch in rows) == 15_000
     assert not [thread for thread in threading.enumerate() if thread.name == "burler-extract"]
 
 
 def test_a_reader_that_goes_away_ends_the_run():
     (task,) = tasks_of(app=APP, stream="slow")
-    rows = run_task(task)
+    rows = source_tasks.run_task(task)
     next(rows)
     rows.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "burler-extract"]
@@ -158,7 +158,7 @@ def test_a_config_file_is_read_on_the_driver(tmp_path):
     path.write_text('{"rows": 4}')
     tasks = tasks_of(app=APP, stream="everything", config=str(path))
     path.unlink()
-    assert sum(batch.num_rows for task in tasks for batch in run_task(task)) == 4
+    assert sum(batch.num_rows for task in tasks for batch in source_tasks.run_task(task)) == 4
 
 
 # ---- commands -----------------------------------------------------------------------------------------------------
@@ -168,8 +168,8 @@ def test_a_commands_rows_and_what_it_was_given(tmp_path):
     (task,) = tasks_of(
         exec=write_tap(tmp_path), stream="users", config={"rows": 3}, state={"a": 1}, fields="name,anything"
     )
-    outcome = Outcome()
-    rows = [row for batch in run_task(task, outcome) for row in batch.to_pylist()]
+    outcome = source_tasks.Outcome()
+    rows = [row for batch in source_tasks.run_task(task, outcome) for row in batch.to_pylist()]
     assert rows == [
         {"id": 0, "name": "n0", "anything": "text"},
         {"id": 1, "name": "n1", "anything": "[1]"},
@@ -181,21 +181,21 @@ def test_a_commands_rows_and_what_it_was_given(tmp_path):
     assert [stream["stream"] for stream in given["catalogs"][0]["streams"] if stream.get("selected")] == ["users"]
     assert not any(Path(word).exists() for word in given["argv"] if not word.startswith("--"))
     (again,) = found(exec=write_tap(tmp_path), stream="users").tasks({"b": 2})
-    outcome = Outcome()
-    assert list(run_task(again, outcome))
+    outcome = source_tasks.Outcome()
+    assert list(source_tasks.run_task(again, outcome))
     assert outcome.state["was"] == {"b": 2}
 
 
 def test_a_tap_of_the_first_years_gets_properties(tmp_path):
     (task,) = tasks_of(exec=write_tap(tmp_path, flags=("--properties",)), stream="users")
-    assert sum(batch.num_rows for batch in run_task(task)) == 5
+    assert sum(batch.num_rows for batch in source_tasks.run_task(task)) == 5
     assert asked(tmp_path)["catalogs"][0]["streams"][1]["schema"]["selected"] is True
 
 
 def test_a_limit_ends_the_tap(tmp_path):
     body = "schema()\nn = 0\nwhile True:\n    n += 1\n    record(id=n)\n"
     (task,) = tasks_of(exec=write_tap(tmp_path, body), stream="users", limit="7", fields="name")
-    assert [row["id"] for batch in run_task(task) for row in batch.to_pylist()] == [1, 2, 3, 4, 5, 6, 7]
+    assert [row["id"] for batch in source_tasks.run_task(task) for row in batch.to_pylist()] == [1, 2, 3, 4, 5, 6, 7]
     with pytest.raises(ProcessLookupError):
         __import__("os").kill(asked(tmp_path)["pid"], 0)
 
@@ -223,7 +223,7 @@ def test_a_limit_ends_the_tap(tmp_path):
 def test_broken_taps_are_told_in_one_line(tmp_path, body, said):
     (task,) = tasks_of(exec=write_tap(tmp_path, body), stream="users", config={"password": canary("tap")})
     with pytest.raises(StreamError) as told:
-        list(run_task(task))
+        list(source_tasks.run_task(task))
     assert str(told.value).startswith("stream 'users': ")
     assert said in str(told.value)
     assert len(str(told.value).splitlines()) == 1
@@ -232,8 +232,8 @@ def test_broken_taps_are_told_in_one_line(tmp_path, body, said):
 def test_a_tap_with_nothing_new_may_send_a_state_alone(tmp_path):
     command = write_tap(tmp_path, "write(type='STATE', value=STATE)")
     (task,) = tasks_of(exec=command, stream="users", state={"bookmarks": {}})
-    outcome = Outcome()
-    assert list(run_task(task, outcome)) == []
+    outcome = source_tasks.Outcome()
+    assert list(source_tasks.run_task(task, outcome)) == []
     assert outcome.state == {"bookmarks": {}}
 
 
@@ -317,13 +317,13 @@ NOON = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
 )
 def test_filters_choose_partitions_and_the_start(filters, accounts, start):
     one = found(app=APP, stream="parts")
-    narrow = one.narrowed_by(narrowed(filters, one.declared.replication_key))
+    narrow = one.narrowed_by(pushdown.narrowed(filters, one.declared.replication_key))
     assert [work.part.partition["account"] for task in narrow.tasks() for work in task.work] == list(accounts)
     assert (narrow.config or {}).get("start_date") == start
 
 
 def test_a_start_is_told_only_where_nothing_can_be_lost_by_it(tmp_path):
-    after = narrowed([GreaterThan("at", NOON)], "at")
+    after = pushdown.narrowed([GreaterThan("at", NOON)], "at")
     late = found(app=APP, stream="parts", config={"start_date": "2025-01-01T00:00:00Z"})
     assert late.narrowed_by(after).config["start_date"] == "2025-01-01T00:00:00Z"
     for one in (

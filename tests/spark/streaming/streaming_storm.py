@@ -38,8 +38,7 @@ def newest(upto: int) -> dict[int, int]:
 
 def drive(folder: Path, once: bool) -> None:
     """The driver: a session, and the query until it ends or is killed."""
-    from burler.spark import session
-    from burler.spark.streaming.upsert import upsert
+    from burler.spark import session, upsert
 
     conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.driver.memory": "1g"}
     spark = session("storm", conf, master="local[2]")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from burler.errors import BurlerError, ExportError, StreamError, UsageError
-from burler.spark.streaming import appstream
+from support.internals import appstream
 
 
 def state_of(offset):
@@ -308,7 +308,8 @@ def test_an_older_pyspark_is_refused(app_query, upto, monkeypatch):
 
 _DRIVER = """
 import json, sys, time
-from burler.spark.streaming.appstream import stream_reader, stream_schema
+from support.internals import appstream
+stream_reader, stream_schema = appstream.stream_reader, appstream.stream_schema
 given = json.loads(sys.argv[1])
 reader = stream_reader(given, stream_schema(given))
 at = reader.initialOffset()

@@ -8,10 +8,8 @@ import time
 import pytest
 
 from burler.errors import ExportError, LakeError, StateError, UsageError
-from burler.lake.care.compacting import compact
-from burler.lake.care.rebuilding import rebuild
-from burler.lake.care.vacuuming import vacuum
-from burler.lake.store import open_store
+from burler.lake import open_store
+from support.internals import compacting, rebuilding, vacuuming
 
 MORE = {
     "type": "object",
@@ -87,7 +85,7 @@ def test_the_same_range_gives_the_same_rows_after_compaction(lake, query):
     end = one.latest(start)
     before = one.rows(start, end)
     assert [row["id"] for row in before] == ids([3, 4])
-    compact(open_store(str(lake.root)))
+    compacting.compact(open_store(str(lake.root)))
     assert len(lake.manifest("users")["files"]) == 1
     assert query(lake.root).rows(start, end) == before
     fill(lake, [7])
@@ -101,8 +99,8 @@ def test_after_vacuum_a_range_is_whole_or_an_error(lake, query):
     start, middle = one.initial(), one.latest(one.initial())
     end = one.latest(middle)
     store = open_store(str(lake.root))
-    compact(store)
-    vacuum(store, older_than_seconds=0, yes=True, now=lambda: time.time() + 10)
+    compacting.compact(store)
+    vacuuming.vacuum(store, older_than_seconds=0, yes=True, now=lambda: time.time() + 10)
     assert query(lake.root).ids(start, end) == ids(range(1, 5))
     for cut in ((start, middle), (middle, end)):
         with pytest.raises(LakeError, match=r'(?s)users.*"behind", "again"'):
@@ -120,7 +118,7 @@ def test_a_rebuilt_manifest_is_gone_on_with(lake, query):
     document = lake.manifest("users")
     fill(lake, [5])
     lake.save("users", document)  # a file that no manifest names, for rebuild to take in
-    rebuild(open_store(str(lake.root)))
+    rebuilding.rebuild(open_store(str(lake.root)))
     assert lake.manifest("users")["generation"] != json.loads(end)["generation"]
     assert query(lake.root).ids(middle, end) == ids([3, 4])
     fill(lake, [6])
@@ -134,7 +132,7 @@ def test_another_manifest_is_an_error_or_all_of_it_comes_again(lake, query):
     lake.manifest_path("users").unlink()
     with pytest.raises(LakeError, match="rebuild"):
         query(lake.root).latest(end)
-    rebuild(open_store(str(lake.root)))
+    rebuilding.rebuild(open_store(str(lake.root)))
     with pytest.raises(UsageError, match=r"made anew[\s\S]*again"):
         query(lake.root).latest(end)
     again = query(lake.root, behind="again")

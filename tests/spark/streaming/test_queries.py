@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from burler.lake.care.compacting import compact
-from burler.lake.reading.pages import read as lake_rows
-from burler.lake.store import open_store
-from burler.spark.streaming.upsert import upsert
+from burler.lake import open_store
+from burler.lake import read as lake_rows
+from burler.spark import upsert
+from support.internals import compacting
 
 KEYED = {"type": "object", "properties": {"id": {"type": "integer"}, "n": {"type": "integer"}}}
 
@@ -89,7 +89,7 @@ def test_a_lake_streams_into_a_table_through_restarts(lake, run, table, tmp_path
         lake.commit("users", [{"id": row, "n": at * 10 + row} for row in range(3)], schema=KEYED)
     assert run("singerlake", lake.root, maxFilesPerTrigger=2, poll_seconds=0.1) == [(0, 6), (1, 6)]
     assert table() == ({0: 30, 1: 31, 2: 32}, 3, 1)
-    compact(open_store(str(lake.root)))
+    compacting.compact(open_store(str(lake.root)))
     lake.commit("users", [{"id": 2, "n": 99}], schema=KEYED)
     forget_the_last_batch(tmp_path / "checkpoint")
     assert run("singerlake", lake.root, poll_seconds=0.1) == [(1, 6), (2, 1)] or table()[2] == 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from burler.errors import ExportError, UsageError
-from burler.spark.streaming import upsert as module
-from burler.spark.streaming.upsert import upsert
+from burler.spark import upsert
+from support.internals import spark_upsert as module
 
 
 @pytest.fixture

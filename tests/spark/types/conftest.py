@@ -31,37 +31,33 @@ class Read:
 @pytest.fixture
 def read_stream(spark: Any, lake: Any, tmp_path: Path) -> Any:
     """Reads a stream of the lake as ``burler.spark.export`` does."""
-    from burler.lake.store import open_store
-    from burler.spark.confs import job_confs
-    from burler.spark.lakefiles import load_stream
-    from burler.spark.quarantine import read_bad
-    from burler.spark.readoptions import ReadOptions
-    from burler.spark.readrows import Flagged, read_rows
-    from burler.spark.united import unite_stream
+    from burler.lake import open_store
+    from support import internals
+    from support.internals import confs, lakefiles, quarantine, readoptions, readrows
 
     def read(stream: str = "s", *, as_json: tuple[str, ...] = (), watch: Any = None, **options: Any) -> Read:
         from pyspark.sql import functions as f
 
         store = open_store(str(lake.root), must_exist=True)
-        found = load_stream(store, lake.tap_id, stream)
-        chosen, files, second = ReadOptions(**options), list(found.files), []
-        with job_confs(spark):
+        found = lakefiles.load_stream(store, lake.tap_id, stream)
+        chosen, files, second = readoptions.ReadOptions(**options), list(found.files), []
+        with confs.job_confs(spark):
             while True:
-                united = unite_stream(stream, found.versions, chosen)
+                united = internals.united.unite_stream(stream, found.versions, chosen)
                 try:
                     place = {"store": store, "stream": stream, "staging": tmp_path / "staging"}
-                    made = read_rows(spark, files, united, options=chosen, watch=watch, **place)
+                    made = readrows.read_rows(spark, files, united, options=chosen, watch=watch, **place)
                     frame = made.frame.withColumns({name: f.to_json(f.col(name)) for name in as_json})
                     rows = frame.toArrow().to_pylist()
                     report = made.verify()
                     break
-                except Flagged as flagged:
+                except readrows.Flagged as flagged:
                     assert flagged.files or flagged.as_text
                     ranks = {file.rank for file in flagged.files}
                     second += [file.name for file in flagged.files]
                     files = [replace(file, clean=file.clean and file.rank not in ranks) for file in files]
                     chosen = replace(chosen, as_text=chosen.as_text | flagged.as_text)
-        bad = list(read_bad(report.bad)) if report.bad else []
+        bad = list(quarantine.read_bad(report.bad)) if report.bad else []
         assert len(bad) == report.quarantined
         assert len(rows) == report.rows
         return Read(rows, report, bad, united, second)

@@ -13,7 +13,7 @@ from decimal import Decimal
 import pytest
 
 from burler.errors import LakeError
-from burler.lake.clean import CleanCheck
+from burler.lake import CleanCheck
 
 BAD = "quarantined"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burler.spark.quarantine import bad_row, publish, write_bad
+from support.internals import quarantine
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "table-types.md").read_text(encoding="utf-8")
 
@@ -23,13 +23,13 @@ def test_the_snippet_runs():
 def test_a_quarantined_row_is_written_as_the_page_shows(tmp_path):
     (shown,) = re.findall(r"```json\n(.*?)\n```", PAGE, re.DOTALL)
     wanted = json.loads(shown)
-    row = bad_row(
+    row = quarantine.bad_row(
         wanted["file"], wanted["line"], (wanted["field"],), wanted["value"], wanted["wanted"], wanted["record"].encode()
     )
-    write_bad([row], tmp_path / "staging" / "bad.jsonl")
-    write_bad([row], tmp_path / "staging" / "bad.jsonl")
+    quarantine.write_bad([row], tmp_path / "staging" / "bad.jsonl")
+    quarantine.write_bad([row], tmp_path / "staging" / "bad.jsonl")
 
-    place = publish(
+    place = quarantine.publish(
         tmp_path / "staging" / "bad.jsonl", tmp_path / "q", tap_id="tap-shop", stream="orders", export_id="e1"
     )
 

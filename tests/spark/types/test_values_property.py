@@ -15,7 +15,7 @@ from decimal import Context, Decimal
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from burler.lake.clean import CleanCheck
+from burler.lake import CleanCheck
 
 BAD = "quarantined"
 TIME = {"type": ["null", "string"], "format": "date-time"}

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import Any, TypedDict, assert_type
 
 import burler
-from burler import FULL_TABLE, Children, EveryN, JsonPage, Strategy
-from burler.context import StreamRun
+from burler import FULL_TABLE, Children, EveryN, JsonPage, Strategy, StreamRun
 from burler.http import Client, Cursor
 
 

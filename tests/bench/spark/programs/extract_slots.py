@@ -32,7 +32,7 @@ def rows(partition):
 def main(slots: int, partitions: int, seconds: float) -> None:
     """Extract twice in one session."""
     from burler import spark
-    from burler.spark.extraction import extract
+    from burler.spark import extract
 
     with tempfile.TemporaryDirectory() as folder:
         app = Path(folder) / "tap_waiting.py"
