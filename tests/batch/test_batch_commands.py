@@ -191,8 +191,8 @@ def _handles(pid: int, number: int) -> bool:
 
 def test_a_signal_behind_the_last_line_leaves_the_exit_code_as_it_is() -> None:
     code = (
-        "import os, signal\nfrom burler.cli.batches import piped\n"
-        "with piped('expand'):\n    pass\n"
+        "import os, signal\nfrom support.internals import cli_batches\n"
+        "with cli_batches.piped('expand'):\n    pass\n"
         "os.kill(os.getpid(), signal.SIGTERM)\nprint('to the end')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)

@@ -10,6 +10,7 @@ import pytest
 from tapprocess import SMALL, Ended, burler, python, shell, write_tap
 
 import burler as package
+from support.internals import MODULES
 
 SCRIPT = SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n"
 
@@ -233,7 +234,8 @@ def test_help_loads_little(tmp_path: Path):
     loaded = _loaded(tmp_path, "--help")
     assert not loaded & HEAVY
     ours = {name for name in loaded if name.startswith("burler.")}
-    for layer in ("burler.runtime.sync", "burler.runtime.run", "burler.pipeline", "burler.lake", "burler.spark"):
+    inner = [MODULES[name] for name in ("sync", "runs", "shape", "pull")]
+    for layer in (*inner, "burler.lake", "burler.spark"):
         assert not {name for name in ours if name.startswith(layer)}, layer
 
 

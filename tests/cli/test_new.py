@@ -333,7 +333,8 @@ def test_secrets_and_rows_stay_out_of_the_repository(made: dict[str, Path], tmp_
     git = shutil.which("git")
     assert git, "the tests need git"
     project = Path(shutil.copytree(made["rest"], tmp_path / "p"))
-    rows = f"{batch_config.DEFAULT_ROOT}/tap-crm--contacts-0123456789ab-00001.jsonl"  # what --batch leaves where it was run
+    # what --batch leaves where it was run
+    rows = f"{batch_config.DEFAULT_ROOT}/tap-crm--contacts-0123456789ab-00001.jsonl"
     (project / batch_config.DEFAULT_ROOT).mkdir()
     for name in ("config.json", "state.json", rows):
         (project / name).write_text("{}")

@@ -105,10 +105,8 @@ def test_every_key_is_explained():
 
 
 def test_the_limits_are_those_of_the_code():
-    assert (
-        f"some {report_series.POINTS} points a stream (fewer from {report_series.TOTAL_POINTS // report_series.POINTS} streams on)"
-        in PAGE
-    )
+    points, fewer_from = report_series.POINTS, report_series.TOTAL_POINTS // report_series.POINTS
+    assert f"some {points} points a stream (fewer from {fewer_from} streams on)" in PAGE
     assert f"{run_report.FAILURES:,} errors and the count of the rest" in PAGE
     assert f"more than {report_text.SHOWN} streams" in PAGE
 

@@ -18,7 +18,7 @@ from burler.testing import FakeClock, run_tap
 from support import internals
 from support.internals import acknowledging, sessions
 
-LOGGER = "burler.runtime.acknowledging"
+LOGGER = acknowledging.logger.name
 
 
 def state(bookmark: Any, position: dict[str, Any] | None = None) -> dict[str, Any]:

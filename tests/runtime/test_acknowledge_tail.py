@@ -18,7 +18,7 @@ from taps import make
 from burler.testing import FakeClock
 from support.internals import acknowledging, sessions, settings
 
-LOGGER = "burler.runtime.acknowledging"
+LOGGER = acknowledging.logger.name
 CLIENT = object()
 
 

@@ -17,7 +17,7 @@ import burler
 from burler.testing import FakeClock, run_tap
 from support.internals import acknowledging
 
-LOGGER = "burler.runtime.acknowledging"
+LOGGER = acknowledging.logger.name
 CLIENT = object()
 
 

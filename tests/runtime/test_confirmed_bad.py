@@ -14,7 +14,7 @@ from confirming import LATER, Looking, message, state
 from burler.testing import FakeClock
 from support import internals
 
-LOGGER = "burler.runtime.confirmed"
+LOGGER = internals.confirmed.logger.name
 
 
 @pytest.fixture(params=[False, True], ids=["full", "touched"])

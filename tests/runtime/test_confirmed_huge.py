@@ -13,7 +13,7 @@ from confirming import Looking, message, state
 
 from support.internals import confirmed, confirmed_lines
 
-LOGGER = "burler.runtime.confirmed"
+LOGGER = confirmed.logger.name
 ROW = json.dumps({"type": "RECORD", "stream": "a", "record": {"id": 1, "at": 5}}) + "\n"
 ROWS = ROW * (20_000_000 // len(ROW))
 WITH_WORD = json.dumps({"type": "RECORD", "stream": "a", "record": {"bookmarks": "x" * 100}}) + "\n"

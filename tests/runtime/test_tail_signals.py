@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from tapprocess import PYTHON, environment, messages_of, write_tap
 
+from support.internals import MODULES
+
 POLLED = """
 import sys, time, burler
 tap = burler.tap("tap-x")
@@ -153,7 +155,7 @@ OWN = POLLED + "\nif __name__ == '__main__':\n    tap.cli()\n"
 def hung_up_early(folder: Path, command: str, module: str, *args: str) -> subprocess.Popen[bytes]:
     """A tap's process that gets a SIGHUP when it begins to import a module."""
     write_tap(folder, OWN)
-    (folder / "sitecustomize.py").write_text(HANGS_UP.format(module=module))
+    (folder / "sitecustomize.py").write_text(HANGS_UP.format(module=MODULES[module]))
     (folder / "config.json").write_text(json.dumps({"new_record_polling_interval_ms": 100, "tail": "tail" in args}))
     return subprocess.Popen(
         [PYTHON, *COMMANDS[command], "--config", "config.json", *(arg for arg in args if arg != "tail")],
@@ -167,7 +169,7 @@ def hung_up_early(folder: Path, command: str, module: str, *args: str) -> subpro
 @pytest.mark.parametrize("how", ["--tail", "tail"], ids=["flag", "config"])
 @pytest.mark.parametrize(
     ("command", "module"),
-    [("burler", "burler.context"), ("burler", "burler.cli.running"), ("own", "burler.cli.singer_flags")],
+    [("burler", "context"), ("burler", "cli_running"), ("own", "singer_flags")],
 )
 def test_a_hangup_while_a_tail_begins_is_seen_to_once_it_runs(tmp_path, command, module, how):
     process = hung_up_early(tmp_path, command, module, how)
@@ -186,7 +188,7 @@ def test_a_hangup_while_a_tail_begins_is_seen_to_once_it_runs(tmp_path, command,
 
 @pytest.mark.parametrize("args", [[], ["--test"], ["tail", "--test"], ["--discover"]])
 def test_what_is_no_tail_ends_by_a_hangup_while_it_begins(tmp_path, args):
-    process = hung_up_early(tmp_path, "own", "burler.cli.singer_flags", *args)
+    process = hung_up_early(tmp_path, "own", "singer_flags", *args)
     out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (-signal.SIGHUP, b""), said
 

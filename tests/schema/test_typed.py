@@ -457,9 +457,9 @@ def test_what_is_typed():
 
 def test_pydantic_is_not_loaded_for_others():
     code = (
-        "import sys, dataclasses, burler.schema.typed_source as t\n"
+        "import sys, dataclasses, burler.schema\n"
         "@dataclasses.dataclass\nclass A:\n    x: int\n"
-        "t.typed(A).load(where='w', config={})\n"
+        "burler.schema.typed(A).load(where='w', config={})\n"
         "print(*({'pydantic', 'attrs', 'attr'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

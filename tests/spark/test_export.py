@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
-import importlib
 
 import pytest
 
 from burler.errors import ExportError, LakeError, UsageError
 from burler.spark import export, table
-from support.internals import export_options
+from support.internals import export_options, export_run
 
 pytestmark = pytest.mark.usefixtures("packages")
 
@@ -416,8 +415,7 @@ def test_a_version_that_goes_back_drops_the_rows_before_it(lake, run, read):
 
 
 def test_a_value_that_nobody_thought_of_ends_its_own_stream_only(lake, tmp_path, monkeypatch):
-    module = importlib.import_module("burler.spark.export_run")
-    real = module.decide
+    real = export_run.decide
 
     def broken(stream, *rest):
         if stream.stream == "a":
@@ -426,7 +424,7 @@ def test_a_value_that_nobody_thought_of_ends_its_own_stream_only(lake, tmp_path,
 
     lake.register("a", {"type": "object", "properties": {"id": {"type": "integer"}}})
     lake.register("b", {"type": "object", "properties": {"id": {"type": "integer"}}})
-    monkeypatch.setattr(module, "decide", broken)
+    monkeypatch.setattr(export_run, "decide", broken)
     ended = []
     with pytest.raises(ExportError, match="stream 'a': OverflowError: too large"):
         export(None, str(lake.root), str(tmp_path / "out"), on_progress=ended.append)

@@ -37,10 +37,8 @@ print(json.dumps([results[0].rows_written, table(spark, results[0].table).count(
 
 KILLED_BEFORE_COMMIT = """
 import json, os, signal, sys
-import burler.spark.export
-from burler.spark import session
-from support.internals import export_options
-from support.internals import delta_log
+from burler.spark import export, session
+from support.internals import delta_log, export_options
 
 def commit(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -49,7 +47,7 @@ delta_log.create = delta_log.write = commit
 export_options.SMALL_ROWS = 0
 spark = session(conf=json.loads(sys.argv[3]), master="local[1]")
 print(spark.sparkContext._jvm.ProcessHandle.current().pid(), flush=True)
-burler.spark.export(spark, sys.argv[1], sys.argv[2])
+export(spark, sys.argv[1], sys.argv[2])
 """
 
 

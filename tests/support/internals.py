@@ -47,6 +47,7 @@ MODULES = {
     "batch_writer": "burler.batch.writer",
     "batch_config": "burler.batch_config",
     "cli_about": "burler.cli.about",
+    "cli_batches": "burler.cli.batches",
     "cli_batch_clean": "burler.cli.batch_clean",
     "cli_common": "burler.cli.common",
     "completing": "burler.cli.completing",

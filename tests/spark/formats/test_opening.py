@@ -81,9 +81,9 @@ def test_long_names_stay_apart() -> None:
 
 def test_asking_for_a_format_loads_no_other() -> None:
     code = (
-        "import sys; from support.internals import opening; open_target, place_of = opening.open_target, opening.place_of\n"
-        "place = place_of('parquet', '/o', 't', 's', 't', 's')\n"
-        "t = open_target('parquet', place, source='t/s', options={}, spark=None)\n"
+        "import sys; from support.internals import opening\n"
+        "place = opening.place_of('parquet', '/o', 't', 's', 't', 's')\n"
+        "t = opening.open_target('parquet', place, source='t/s', options={}, spark=None)\n"
         "heavy = {'pyspark', 'pyarrow', 'deltalake', 'pyiceberg', 'psycopg'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

@@ -15,9 +15,9 @@ import pytest
 
 from burler.errors import StorageError, UsageError
 from burler.spark import Java, find_java
+from support.internals import MODULES, training
 from support.internals import spark_archive as archive
 from support.internals import spark_launch as launch
-from support.internals import training
 
 GATEWAY = """
 import json, sys
@@ -283,7 +283,7 @@ def test_the_first_export_leaves_a_training_behind_and_only_one(cache, trainings
     training.offer()
 
     ((command, options),) = trainings
-    assert command[1:] == ["-m", "burler.spark.training"]
+    assert command[1:] == ["-m", MODULES["training"]]
     assert options["start_new_session"]
     assert {options[name] for name in ("stdin", "stdout", "stderr")} == {subprocess.DEVNULL}
 
