@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import pickle
 import subprocess
@@ -37,6 +38,16 @@ def test_all_is_what_is_there(package):
     assert list(package.__all__) == sorted(package.__all__, key=lambda name: (not name.isupper(), name))
     with pytest.raises(AttributeError, match="no_such_name"):
         package.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["messages", "catalog"])
+def test_two_modules_of_singer_are_public(name):
+    """What they hold of burler.singer's names is the same thing."""
+    module = importlib.import_module(f"burler.singer.{name}")
+    own = {key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+    both = own & set(burler.singer.__all__)
+    assert both >= {"messages": {"Schema", "State"}, "catalog": {"Catalog", "CatalogEntry"}}[name]
+    assert all(getattr(burler.singer, key) is getattr(module, key) for key in both)
 
 
 LAZY = sorted(path.parent for path in ROOT.rglob("__init__.py") if "= lazy_names(" in path.read_text())
