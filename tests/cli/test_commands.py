@@ -234,7 +234,7 @@ def test_help_loads_little(tmp_path: Path):
     loaded = _loaded(tmp_path, "--help")
     assert not loaded & HEAVY
     ours = {name for name in loaded if name.startswith("burler.")}
-    inner = [MODULES[name] for name in ("sync", "runs", "shape", "pull")]
+    inner = [MODULES[name] for name in ("sync", "runtime_run", "shape", "pull")]
     for layer in (*inner, "burler.lake", "burler.spark"):
         assert not {name for name in ours if name.startswith(layer)}, layer
 
