@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 import burler.testing
+import support.cli
 from burler.errors import BurlerError
 from burler.testing import canaries_in
 from support.internals import canaries, context, log_settings, settings
@@ -179,6 +180,7 @@ class SecretSearch:
         """Look at what passes through some functions."""
         self._wrap(subprocess.Popen, "communicate", lambda given, self_, *_a: self._outputs("a process", given))
         self._wrap(pytest.CaptureFixture, "readouterr", lambda given, *_a: self._outputs("output", given))
+        self._wrap(support.cli, "burler", lambda given, *_a: self._outputs("a command", given[1:]))
         self._wrap(burler.testing, "run_tap", lambda given, *_a: self._run(given))
         self._wrap(BurlerError, "__init__", lambda _given, error, *_a: self.look("an error", Exception.__str__(error)))
         self._wrap(pytest.LogCaptureFixture, "clear", None, before=lambda log: self.look("the log", log.text))

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
+from support import cli
 from support.internals import cli_lake_care, cli_lake_tables, cli_sizes, findings
 
 LINES = (
@@ -27,9 +28,8 @@ LINES = (
 )
 
 
-def burler(*args: Any, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "burler", "lake", *map(str, args)]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+def burler(*args: Any, stdin: str = "") -> cli.Ended:
+    return cli.burler("lake", *args, stdin=stdin.encode())
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def lake(tmp_path: Path) -> Path:
     path = tmp_path / "lake"
     text = "\n".join(LINES) + "\n"
     done = burler("write", path, "--tap-id", "tap-x", "--max-file-records", 2, stdin=text)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     return path
 
 
@@ -47,73 +47,73 @@ def files(lake: Path) -> list[Path]:
 
 def test_ls_shows_a_table_and_json(lake: Path) -> None:
     done = burler("ls", lake, "--files")
-    assert done.returncode == 0
-    head, columns, users, *named = done.stdout.splitlines()
+    assert done.code == 0
+    head, columns, users, *named = done.text.splitlines()
     assert head.startswith("tap-x")
     assert columns.split() == ["stream", "version", "files", "rows", "bytes", "newest", "time_extracted"]
     assert users.split() == ["users", "3", "6", "975", "bytes", "2024-05-01T00:00:05Z"]
     assert [line.split()[0] for line in named] == [path.relative_to(lake).as_posix() for path in files(lake)]
 
-    stream = json.loads(burler("ls", lake, "--json", "--stream", "users").stdout)["taps"][0]["streams"][0]
+    stream = json.loads(burler("ls", lake, "--json", "--stream", "users").text)["taps"][0]["streams"][0]
     assert (stream["stream"], stream["records"], len(stream["all_files"])) == ("users", 6, 3)
     next(lake.rglob("manifest.json")).write_text("{")
     done = burler("ls", lake)
-    assert done.returncode == 1
-    assert "manifest.json is broken" in done.stdout
+    assert done.code == 1
+    assert "manifest.json is broken" in done.text
 
 
 def test_check_names_what_is_wrong_and_the_cure(lake: Path) -> None:
-    assert burler("check", lake).stdout == "0 findings in 1 stream, 3 files (3 read to the end).\n"
+    assert burler("check", lake).text == "0 findings in 1 stream, 3 files (3 read to the end).\n"
     bad = files(lake)[0]
     bad.write_bytes(bad.read_bytes()[:-9])
 
     done = burler("check", lake, "--jobs", 2)
 
-    assert done.returncode == 1
-    assert f"torn: {bad.relative_to(lake)}\n" in done.stdout
-    assert "  cure: Restore it from a copy." in done.stdout
+    assert done.code == 1
+    assert f"torn: {bad.relative_to(lake)}\n" in done.text
+    assert "  cure: Restore it from a copy." in done.text
     assert "Traceback" not in done.stderr
     done = burler("check", lake, "--fast", "--json")
-    assert (done.returncode, [one["kind"] for one in json.loads(done.stdout)["findings"]]) == (1, ["torn"])
+    assert (done.code, [one["kind"] for one in json.loads(done.text)["findings"]]) == (1, ["torn"])
 
 
 def test_rebuild_names_what_it_leaves_out(lake: Path) -> None:
     for path in lake.rglob("*.json"):
         path.unlink()
     done = burler("rebuild", lake)
-    assert (done.returncode, done.stdout) == (0, "tap-x/users: 3 files, 6 rows, 1 schema version, 0 left out\n")
+    assert (done.code, done.text) == (0, "tap-x/users: 3 files, 6 rows, 1 schema version, 0 left out\n")
     assert (lake / "raw/singerlake.json").exists()
     assert (lake / "raw/tap-x/catalogue.json").exists()
 
     bad = files(lake)[0]
     bad.write_bytes(b"")
     done = burler("rebuild", lake, "--tap", "tap-x")
-    assert done.returncode == 1
-    assert done.stdout.startswith("tap-x/users: 2 files, 4 rows, 1 schema version; 0 files taken in, 1 left out\n")
-    assert str(bad) in done.stdout
+    assert done.code == 1
+    assert done.text.startswith("tap-x/users: 2 files, 4 rows, 1 schema version; 0 files taken in, 1 left out\n")
+    assert str(bad) in done.text
 
 
 def test_compact_then_vacuum(lake: Path) -> None:
     done = burler("compact", lake)
-    assert (done.returncode, done.stdout) == (0, "tap-x/users: 3 files (725 bytes) became 1\n")
-    assert burler("compact", lake).stdout == "Nothing to put together.\n"
+    assert (done.code, done.text) == (0, "tap-x/users: 3 files (725 bytes) became 1\n")
+    assert burler("compact", lake).text == "Nothing to put together.\n"
     before = files(lake)
 
     done = burler("vacuum", lake, "--older-than", "0")
 
-    assert done.returncode == 0
-    assert done.stdout.count("would remove raw/") == 3
-    assert done.stdout.rstrip().endswith("Nothing was removed: add --yes.")
+    assert done.code == 0
+    assert done.text.count("would remove raw/") == 3
+    assert done.text.rstrip().endswith("Nothing was removed: add --yes.")
     assert files(lake) == before
-    assert burler("vacuum", lake, "--yes").stdout == "0 files, 0 bytes.\n"
-    assert burler("vacuum", lake, "--older-than", "0", "--yes").stdout.count("removed raw/") == 3
+    assert burler("vacuum", lake, "--yes").text == "0 files, 0 bytes.\n"
+    assert burler("vacuum", lake, "--older-than", "0", "--yes").text.count("removed raw/") == 3
     assert len(files(lake)) == 1
 
 
 def test_an_age_needs_a_unit(lake: Path) -> None:
     for command in ("vacuum", "compact"):
         done = burler(command, lake, "--older-than", "7")
-        assert done.returncode == 2
+        assert done.code == 2
         assert "'7' has no unit" in done.stderr
     assert len(files(lake)) == 3
 
@@ -122,20 +122,20 @@ def test_describe_prints_and_changes(lake: Path) -> None:
     done = burler(
         "describe", lake, "--tap", "tap-x", "--owner", "crm team", "--status-link", "https://jobs.example.com"
     )
-    assert done.returncode == 0
-    lines = dict(line.split(None, 1) for line in done.stdout.splitlines()[1:])
+    assert done.code == 0
+    lines = dict(line.split(None, 1) for line in done.text.splitlines()[1:])
     assert lines["owner"] == "crm team"
     assert lines["log"] == "https://jobs.example.com"
     assert lines["status"].startswith("complete, ")
     done = burler("describe", lake, "--tap", "tap-z")
-    assert done.returncode == 2
+    assert done.code == 2
     assert "It has: tap-x" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["ls", "check", "rebuild", "compact", "vacuum", "describe"])
 def test_a_lake_that_is_not_there_is_not_made(tmp_path: Path, command: str) -> None:
     done = burler(command, tmp_path / "nope", *(["--tap", "x"] if command == "describe" else []))
-    assert done.returncode == 2
+    assert done.code == 2
     assert "no lake" in done.stderr
     assert not (tmp_path / "nope").exists()
 
@@ -153,10 +153,10 @@ def test_the_docs_name_every_finding_and_command() -> None:
 
 
 def test_sizes_have_units(lake: Path) -> None:
-    assert burler("compact", lake, "--below-bytes", "1 kB").returncode == 0
+    assert burler("compact", lake, "--below-bytes", "1 kB").code == 0
     for given in ("1.5 XB", "0", "-1", "9 TiBs", "1e9", "99999999999TB"):
         done = burler("compact", lake, "--below-bytes", given)
-        assert done.returncode == 2
+        assert done.code == 2
         assert "is no size" in done.stderr and "64MiB" in done.stderr
     convert = cli_sizes.SizeType().convert
     assert [convert(text, None, None) for text in ("7", "1_000", "64MiB", "500kb", "1.5 KiB", "2GB")] == [
@@ -174,11 +174,11 @@ def test_an_age_shorter_than_a_read_is_warned_of(lake: Path) -> None:
 def test_a_link_must_be_an_address(lake: Path) -> None:
     for given in ("notaurl", "javascript:alert(1)", "https://", "http:// a"):
         done = burler("describe", lake, "--tap", "tap-x", "--documentation", given)
-        assert (done.returncode, done.stdout) == (2, "")
+        assert (done.code, done.text) == (2, "")
         assert "is no address of a page" in done.stderr
     done = burler("describe", lake, "--tap", "tap-x", "--documentation", "https://wiki.example.com/x")
-    assert done.returncode == 0 and "https://wiki.example.com/x" in done.stdout
-    assert burler("describe", lake, "--tap", "tap-x", "--documentation", "").returncode == 0
+    assert done.code == 0 and "https://wiki.example.com/x" in done.text
+    assert burler("describe", lake, "--tap", "tap-x", "--documentation", "").code == 0
 
 
 def test_texts_of_others_are_one_harmless_line() -> None:
@@ -197,10 +197,10 @@ def test_sizes_and_ages_in_words() -> None:
 
 def test_names_in_errors_do_nothing_to_the_terminal(lake: Path) -> None:
     text = "\n".join(LINES).replace("users", "a\\u001b[31mred\\u0007\\u009b") + "\n"
-    assert burler("write", lake, "--tap-id", "tap-x", stdin=text).returncode == 0
+    assert burler("write", lake, "--tap-id", "tap-x", stdin=text).code == 0
     for command in ("read", "check"):
         done = burler(command, lake, "--stream", "nope")
-        assert done.returncode == 2
+        assert done.code == 2
         assert "a\\x1b[31mred\\x07\\x9b, users" in done.stderr
         assert done.stderr.replace("\n", "").isprintable()
 
@@ -223,7 +223,7 @@ def test_a_report_that_cannot_be_printed_is_an_error(lake: Path, command: tuple[
 
 def test_the_work_is_done_although_nobody_can_read_of_it(lake: Path) -> None:
     text = "\n".join(LINES).replace("users", "orders") + "\n"
-    assert burler("write", lake, "--tap-id", "tap-x", "--max-file-records", 2, stdin=text).returncode == 0
+    assert burler("write", lake, "--tap-id", "tap-x", "--max-file-records", 2, stdin=text).code == 0
     for path in lake.rglob("manifest.json"):
         path.unlink()
     for command in ("rebuild", "compact"):
@@ -232,7 +232,7 @@ def test_the_work_is_done_although_nobody_can_read_of_it(lake: Path) -> None:
             assert (
                 subprocess.run(line, stdout=full, stderr=subprocess.DEVNULL, timeout=120, check=False).returncode == 1
             )
-    found = json.loads(burler("ls", lake, "--json").stdout)["taps"][0]["streams"]
+    found = json.loads(burler("ls", lake, "--json").text)["taps"][0]["streams"]
     assert [(one["stream"], one["manifest"], one["files"]) for one in found] == [
         ("orders", True, 1),
         ("users", True, 1),

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 import singer
-from tapprocess import PYTHON, burler, environment, messages_of, shell
+from tapprocess import PYTHON, environment, messages_of, shell
+
+from support.cli import burler
 
 ROWS = 3_000
 FILES = 12

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tapprocess import PYTHON, SMALL, burler, environment, shell, write_tap
+from tapprocess import PYTHON, SMALL, environment, shell, write_tap
 
 from burler.lake import load, open_store, read_lines, read_singerlake
 from burler.testing import canary
+from support.cli import burler
 
 SCHEMA = {
     "type": "SCHEMA",

@@ -1,0 +1,192 @@
+"""The command line in a test: ``code, out, err = burler("run", "tap_x.py", cwd=folder)``, in this process.
+
+``burler_process`` takes the same and gives the same from a process of its own: for what is said of processes, as
+signals, exit by the interpreter, or which modules are loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from support import internals
+
+PYTHON = sys.executable
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment, less what would change a tap's config; every warning is an error."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("TAP_", "BURLER_", "LOGGING_"))}
+    kept.pop("PYTHONUNBUFFERED", None)
+    return {**kept, "PYTHONWARNINGS": "error", **more}
+
+
+_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (?=[A-Z]+ )", re.MULTILINE)
+
+
+def without_times(log: str) -> str:
+    """A log without the times that its lines begin with."""
+    return _TIME.sub("", log)
+
+
+class Ended(NamedTuple):
+    """How a command ended; ``stderr`` is without the times of its log lines."""
+
+    code: int
+    stdout: bytes
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        """stdout as text."""
+        return self.stdout.decode()
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """stdout as messages; fails on anything that is no whole line of JSON."""
+        return messages_of(self.stdout)
+
+    def lines(self, level: str) -> list[str]:
+        """The lines of stderr of one level, without it."""
+        return [line.partition(" ")[2] for line in self.stderr.splitlines() if line.startswith(level + " ")]
+
+    def one_critical(self) -> str:
+        """The one CRITICAL message, with the lines that belong to it: at most three, and no traceback."""
+        assert "Traceback" not in self.stderr, self.stderr
+        assert len(self.lines("CRITICAL")) == 1, self.stderr
+        text = self.stderr[self.stderr.index("CRITICAL ") :].strip()
+        text = re.split(r"\n(?=(?:INFO|WARNING|ERROR|CRITICAL) )", text)[0]
+        assert len(text.splitlines()) <= 3, text
+        return text
+
+
+def messages_of(stdout: bytes) -> list[dict[str, Any]]:
+    """Whole lines of JSON, each a message."""
+    assert not stdout or stdout.endswith(b"\n"), f"a torn line: {stdout[-200:]!r}"
+    found = [json.loads(line) for line in stdout.split(b"\n")[:-1]]
+    assert all(isinstance(message, dict) and "type" in message for message in found)
+    return found
+
+
+def burler(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: bytes = b"", **env: str) -> Ended:
+    """``burler ...`` in this process, with stdin, stdout and stderr of its own.
+
+    ``timeout`` is there for the sake of ``burler_process``. Modules that the command loads from ``cwd`` are forgotten.
+    """
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        files[0].write(stdin)
+        files[0].seek(0)
+        stack.enter_context(_as_it_was())
+        stack.enter_context(contextlib.chdir(cwd or Path.cwd()))
+        os.environ.clear()
+        os.environ.update(environment(**env))
+        with _streams(files):
+            internals.logs.configure()
+            code = internals.cli_process.click_exit(internals.cli_main.cli, [str(arg) for arg in args], "burler")
+        outputs = []
+        for file in files[1:]:
+            file.seek(0)
+            outputs.append(file.read())
+    return Ended(code, outputs[0], without_times(outputs[1].decode()))
+
+
+def burler_process(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: bytes = b"", **env: str) -> Ended:
+    """``python -m burler ...`` to its end."""
+    return python("-m", "burler", *args, cwd=cwd, timeout=timeout, stdin=stdin, **env)
+
+
+def python(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: bytes = b"", **env: str) -> Ended:
+    """Python to its end."""
+    done = subprocess.run(
+        [PYTHON, *map(str, args)],
+        cwd=cwd,
+        env=environment(**env),
+        input=stdin,
+        capture_output=True,
+        timeout=timeout,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, without_times(done.stderr.decode()))
+
+
+def shell(command: str, cwd: Path, timeout: float = 60, **env: str) -> Ended:
+    """A line of bash; ``$BURLER`` is the command. Its code is that of the first program of the pipe."""
+    done = subprocess.run(
+        ["bash", "-c", command + "\nexit ${PIPESTATUS[0]}"],
+        cwd=cwd,
+        env=environment(BURLER=f"{PYTHON} -m burler", **env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=timeout,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, without_times(done.stderr.decode()))
+
+
+@contextlib.contextmanager
+def _streams(files: list[Any]) -> Iterator[None]:
+    """File descriptors 0 to 2 are these files."""
+    saved = [os.dup(fd) for fd in range(3)]
+    python_has = sys.stdin, sys.stdout, sys.stderr
+    for file in python_has[1:]:
+        file.flush()
+    try:
+        for fd, file in enumerate(files):
+            os.dup2(file.fileno(), fd)
+        sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb", closefd=False))
+        sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False))
+        sys.stderr = io.TextIOWrapper(os.fdopen(2, "wb", closefd=False), write_through=True)
+        try:
+            yield
+        finally:
+            for own in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, ValueError):
+                    own.flush()
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = python_has
+        for fd, copy in enumerate(saved):
+            os.dup2(copy, fd)
+            os.close(copy)
+
+
+@contextlib.contextmanager
+def _as_it_was() -> Iterator[None]:
+    """What a command changes of its process is put back: environment, modules, path, signals, log, hooks."""
+    variables, path, modules = dict(os.environ), list(sys.path), set(sys.modules)
+    folder = os.fspath(tempfile.gettempdir())
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    loggers = [logging.getLogger(name) for name in (None, "burler", "burler.cli")]
+    logged = [(log, list(log.handlers), log.level, log.propagate) for log in loggers]
+    hooks, shown = (sys.excepthook, threading.excepthook), warnings.showwarning
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(variables)
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            if str(getattr(sys.modules[name], "__file__", "") or "").startswith(folder):
+                del sys.modules[name]
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        for log, its_handlers, level, propagate in logged:
+            log.handlers[:] = its_handlers
+            log.setLevel(level)
+            log.propagate = propagate
+        sys.excepthook, threading.excepthook = hooks
+        warnings.showwarning = shown
