@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from burler.batch import read
 from burler.errors import CatalogError, ConfigError, UsageError
 from burler.singer.messages import Records, Schema
 from burler.testing import FakeClock, TapRun, run_tap
-from support import internals
+from support import cli, internals
 from support.internals import memory_sink, runtime_run, sinks_base, sinks_open
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": ["string", "null"]}}}
@@ -272,28 +269,27 @@ def a():
 """
 
 
-def command(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+def command(folder: Path, *args: str, **env: str) -> cli.Ended:
     (folder / "tap_cli.py").write_text(TAP)
-    words = [sys.executable, "-m", "burler", "run", "tap_cli.py", *args]
-    return subprocess.run(words, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, timeout=60)
+    return cli.burler("run", "tap_cli.py", *args, cwd=folder, **env)
 
 
 def test_one_word_on_the_command_line_is_enough(tmp_path: Path):
     done = command(tmp_path, "--batch")
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    lines = [json.loads(line) for line in done.text.splitlines()]
     (batch,) = (line for line in lines if line["type"] == "BATCH")
     path = Path(batch["manifest"][0].removeprefix("file://"))
-    assert done.returncode == 0 and path.parent == tmp_path / "batches"
+    assert done.code == 0 and path.parent == tmp_path / "batches"
     assert path.read_text() == '{"id":0}\n{"id":1}\n{"id":2}\n'
 
 
 def test_the_environment_may_hold_the_config_and_the_command_line_wins(tmp_path: Path):
     said = json.dumps({"storage": {"root": str(tmp_path / "there")}})
     done = command(tmp_path, "--config", "ENV", TAP_CLI_BATCH_CONFIG=said)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     assert len(list((tmp_path / "there").iterdir())) == 1
     off = command(tmp_path, "--config", "ENV", "--no-batch", TAP_CLI_BATCH_CONFIG=said)
-    assert '"BATCH"' not in off.stdout and off.stdout.count('"RECORD"') == 3
+    assert '"BATCH"' not in off.text and off.text.count('"RECORD"') == 3
 
 
 @pytest.mark.parametrize(
@@ -306,19 +302,19 @@ def test_the_environment_may_hold_the_config_and_the_command_line_wins(tmp_path:
 )
 def test_what_is_wrong_shows_before_the_first_message(tmp_path: Path, said: Any):
     done = command(tmp_path, "--config", "ENV", TAP_CLI_BATCH_CONFIG=json.dumps(said))
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert (done.code, done.text) == (2, ""), done.stderr
     assert done.stderr.count("CRITICAL") == 1
 
 
 def test_a_look_at_a_few_rows_says_that_no_files_are_made(tmp_path: Path):
     done = command(tmp_path, "--batch", "--limit", "1")
-    assert done.stdout.count('"RECORD"') == 1 and "no files are made" in done.stderr
+    assert done.text.count('"RECORD"') == 1 and "no files are made" in done.stderr
     assert not (tmp_path / "batches").exists()
 
 
 def test_files_beside_a_lake_are_told_to_be_of_no_effect(tmp_path: Path):
     done = command(tmp_path, "--batch", "--sink", "lake:lake")
-    assert done.returncode == 0 and "BATCH: without effect" in done.stderr
+    assert done.code == 0 and "BATCH: without effect" in done.stderr
     assert not (tmp_path / "batches").exists()
 
 

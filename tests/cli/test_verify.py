@@ -15,6 +15,8 @@ import time
 import pytest
 from terminals import Terminal
 
+from support.cli import burler
+
 TAP = """
 import burler
 
@@ -44,10 +46,10 @@ def project(tmp_path):
     return tmp_path
 
 
-def verify(folder, *words, given=b"", **more):
-    """The finished process."""
-    command = [sys.executable, "-m", "burler", "verify", *words]
-    return subprocess.run(command, cwd=folder, input=given, capture_output=True, check=False, **more)
+def verify(folder, *words, given=b""):
+    """The command to its end, as a process would have ended."""
+    code, out, err = burler("verify", *words, cwd=folder, stdin=given)
+    return subprocess.CompletedProcess(words, code, out, err.encode())
 
 
 def codes(done):

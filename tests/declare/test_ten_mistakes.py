@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from support.cli import burler
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mistakes.md"
 MISTAKES = re.findall(
@@ -36,12 +36,10 @@ def test_the_ten_typical_mistakes_are_there():
 @pytest.mark.parametrize(("title", "code", "text"), MISTAKES, ids=[mistake[0] for mistake in MISTAKES])
 def test_a_mistake_is_answered_as_the_docs_say(tmp_path, title, code, text):
     (tmp_path / "tap_crm.py").write_text(code, encoding="utf-8")
-    command = [sys.executable, "-m", "burler", "discover", "tap_crm.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    # Time and level in front of the message are the log's; the folder is a temporary one.
-    said = done.stderr.partition("Z CRITICAL ")[2].replace(str(tmp_path.resolve()), "/path/to")
+    code, out, err = burler("discover", "tap_crm.py", cwd=tmp_path)
+    assert (code, out) == (2, b"")
+    # The level in front of the message is the log's; the folder is a temporary one.
+    said = err.partition("CRITICAL ")[2].replace(str(tmp_path.resolve()), "/path/to")
     assert said == text
     assert "Traceback" not in said
 

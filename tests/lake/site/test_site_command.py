@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from site_demo import write
 from site_reading import make_site
 
+from support.cli import burler, burler_process
+
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "lake-site.md"
 
 
 def run(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "burler", "lake", "docs", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=120,
-        check=False,
-    )
+    return burler("lake", "docs", *arguments, **environment)
 
 
 def test_the_command_makes_a_site_and_tells_where(lake, tmp_path: Path):
     write(lake)
     out = tmp_path / "site"
     done = run(lake.path, out, "--title", "My lake", SOURCE_DATE_EPOCH="1710754200")
-    assert (done.returncode, done.stdout) == (0, f"{out}/index.html: 1 tap, 1 stream; the site has 8 files\n")
+    assert (done.code, done.text) == (0, f"{out}/index.html: 1 tap, 1 stream; the site has 8 files\n")
     assert "2024-03-18 09:30 UTC</time>; ages count from then" in (out / "index.html").read_text()
     lake.manifest_path().write_text("{")
     done = run(lake.path, out)
-    assert done.returncode == 1
+    assert done.code == 1
     assert "WARNING tap-x/users: raw/tap-x/users/manifest.json is broken" in done.stderr
 
 
@@ -59,22 +51,22 @@ def test_wrong_use_ends_with_exit_code_2(lake, tmp_path, arguments, said):
     write(lake)
     places = {"lake": lake.path, "none": tmp_path / "none", "out": tmp_path / "out"}
     done = run(*(argument.format(**places) for argument in arguments))
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert (done.code, said in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "out").exists()
 
 
 def test_a_time_that_is_none_ends_with_exit_code_2(lake, tmp_path):
     write(lake)
     done = run(lake.path, tmp_path / "out", SOURCE_DATE_EPOCH="yesterday")
-    assert (done.returncode, "SOURCE_DATE_EPOCH is 'yesterday'" in done.stderr) == (2, True)
+    assert (done.code, "SOURCE_DATE_EPOCH is 'yesterday'" in done.stderr) == (2, True)
 
 
 def test_without_jinja2_it_says_what_to_install(lake, tmp_path):
     write(lake)
     (tmp_path / "blocked" / "jinja2").mkdir(parents=True)
     (tmp_path / "blocked" / "jinja2" / "__init__.py").write_text("raise ModuleNotFoundError(name='jinja2')")
-    done = run(lake.path, tmp_path / "out", PYTHONPATH=str(tmp_path / "blocked"))
-    assert done.returncode == 2
+    done = burler_process("lake", "docs", lake.path, tmp_path / "out", PYTHONPATH=str(tmp_path / "blocked"))
+    assert done.code == 2
     assert "docs-site" in done.stderr
     assert not (tmp_path / "out" / "index.html").exists()
 
