@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from csv_reference import HOSTILE
 
 from burler.singer.messages import Batch
 from support.internals import batch_config, csv_write, decoders
-
-sys.path.append(str(Path(__file__).parents[1] / "sql"))
 
 SCHEMA = {
     "properties": {
@@ -72,12 +69,12 @@ def check(found: list[tuple]) -> None:
 
 @pytest.fixture(scope="module")
 def server():
-    import pgserver
+    from support import postgres
 
     try:
-        block = pgserver.running()
+        block = postgres.shared()
         started = block.__enter__()
-    except pgserver.Missing as missing:
+    except postgres.Missing as missing:
         pytest.skip(str(missing))
     yield started
     block.__exit__(None, None, None)

@@ -4,9 +4,9 @@ tap that makes a RECORD of each row, in wall seconds.
     python tests/bench/passthrough_bench.py             # 2,000,000 rows, 3 rounds
     python tests/bench/passthrough_bench.py --rows 200000
 
-It starts a server of its own (``tests/sql/pgserver.py``), so PostgreSQL's programs must be on the machine. Wall seconds
-of whole processes, start-up included, since the server works beside them; candidates take turns, those that make
-RECORDs have one. What the files hold is compared with PostgreSQL's own JSON before anything is timed. The bar:
+It starts a server of its own (``tests/support/postgres.py``), so PostgreSQL's programs must be on the machine. Wall
+seconds of whole processes, start-up included, since the server works beside them; candidates take turns, those that
+make RECORDs have one. What the files hold is compared with PostgreSQL's own JSON before anything is timed. The bar:
 pass-through takes at most 1.2 times as long as plain ``COPY`` into a file.
 """
 
@@ -29,7 +29,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
-sys.path.append(str(HERE.parent / "sql"))
+sys.path.append(str(HERE.parent))
 if str(HERE) not in sys.path:
     sys.path.append(str(HERE))
 
@@ -141,10 +141,11 @@ class Bench:
 @contextlib.contextmanager
 def prepared(rows: int) -> Iterator[Bench]:
     """A server with the table, and a small one in a schema of its own."""
-    import pgserver
     from sql_bench import _COLUMNS
 
-    with pgserver.running() as server, tempfile.TemporaryDirectory() as folder:
+    from support import postgres
+
+    with postgres.running() as server, tempfile.TemporaryDirectory() as folder:
         server.execute("create schema few")
         for name, count in (("standard", rows), ("few.standard", min(rows, 10_000))):
             server.execute(

@@ -4,9 +4,9 @@ meltanolabs-tap-postgres.
     python tests/bench/sql_bench.py                     # 2,000,000 rows, 3 rounds
     python tests/bench/sql_bench.py --rows 200000 --no-peers
 
-It starts a server of its own (``tests/sql/pgserver.py``), so PostgreSQL's programs must be on the machine. Wall seconds
-of whole processes, since the server works beside them; candidates take turns. The output is compared with PostgreSQL's
-own JSON before anything is timed, and the rows of each timed run are counted.
+It starts a server of its own (``tests/support/postgres.py``), so PostgreSQL's programs must be on the machine. Wall
+seconds of whole processes, since the server works beside them; candidates take turns. The output is compared with
+PostgreSQL's own JSON before anything is timed, and the rows of each timed run are counted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any
 import environments
 
 HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "sql"))
+sys.path.append(str(HERE.parent))
 
 TABLES = ("standard", "with_json")
 _COLUMNS = """
@@ -186,9 +186,9 @@ class Bench:
 @contextlib.contextmanager
 def prepared(rows: int) -> Iterator[Bench]:
     """A server with the tables, full and small."""
-    import pgserver
+    from support import postgres
 
-    with pgserver.running() as server, tempfile.TemporaryDirectory() as folder:
+    with postgres.running() as server, tempfile.TemporaryDirectory() as folder:
         for table in TABLES:
             columns = _COLUMNS + (f", {_NESTED}" if table == "with_json" else "")
             for name, count in ((table, rows), (f"{table}_few", 10_000), (f"{table}_part", max(1, rows // 20))):

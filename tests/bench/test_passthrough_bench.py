@@ -12,7 +12,6 @@ HERE = Path(__file__).parent
 @pytest.fixture
 def bench_module(monkeypatch):
     monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.syspath_prepend(str(HERE.parent / "sql"))
     spec = importlib.util.spec_from_file_location("passthrough_bench", HERE / "passthrough_bench.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "passthrough_bench", module)
@@ -21,12 +20,13 @@ def bench_module(monkeypatch):
 
 
 def test_the_benchmark_runs_on_a_few_rows_and_compares_them(bench_module, monkeypatch):
-    import pgserver
     import psycopg
 
+    from support import postgres
+
     try:
-        pgserver.programs()
-    except pgserver.Missing as missing:
+        postgres.programs()
+    except postgres.Missing as missing:
         pytest.skip(str(missing))
     with bench_module.prepared(500) as bench:
         assert bench_module.compare(bench) == 500

@@ -12,7 +12,6 @@ HERE = Path(__file__).parent
 @pytest.fixture
 def sql_bench(monkeypatch):
     monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.syspath_prepend(str(HERE.parent / "sql"))
     spec = importlib.util.spec_from_file_location("sql_bench", HERE / "sql_bench.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "sql_bench", module)
@@ -21,11 +20,11 @@ def sql_bench(monkeypatch):
 
 
 def test_the_benchmark_runs_on_a_few_rows_and_compares_them(sql_bench, monkeypatch):
-    import pgserver
+    from support import postgres
 
     try:
-        pgserver.programs()
-    except pgserver.Missing as missing:
+        postgres.programs()
+    except postgres.Missing as missing:
         pytest.skip(str(missing))
     with sql_bench.prepared(2000) as bench:
         for table in sql_bench.TABLES:

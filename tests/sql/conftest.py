@@ -15,12 +15,12 @@ if _HERE not in sys.path:
 @pytest.fixture(scope="session")
 def server():
     """The server. Without PostgreSQL on the machine the tests that ask for it are skipped."""
-    import pgserver
+    from support import postgres
 
     try:
-        block = pgserver.running()
+        block = postgres.shared()
         started = block.__enter__()
-    except pgserver.Missing as missing:
+    except postgres.Missing as missing:
         pytest.skip(str(missing))
     yield started
     block.__exit__(None, None, None)

@@ -7,19 +7,19 @@ import time
 from urllib.parse import quote
 
 import pytest
-from pgserver import PASSWORD
 from shops import rows_of, table_tap
 
 import burler
 from burler.errors import SqlError
 from burler.testing import canary, run_tap
+from support import postgres
 
 
 def error_of(url, **more):
     with pytest.raises(SqlError) as caught:
         rows_of(url, "public.t", **more)
     said = str(caught.value)
-    assert PASSWORD not in said
+    assert postgres.PASSWORD not in said
     assert len(said.splitlines()) <= 3
     return said
 
@@ -231,7 +231,7 @@ def test_a_lost_connection_is_one_error_and_the_next_run_goes_on(pg, adbc):
     (error,) = out.result.errors.values()
     assert isinstance(error, SqlError)
     assert "terminat" in str(error) or "closed the connection" in str(error) or "lost" in str(error)
-    assert PASSWORD not in str(error)
+    assert postgres.PASSWORD not in str(error)
     got = out.records("public.t")
     assert 0 < len(got) < 150_000
     bookmark = out.states[-1]["bookmarks"]["public.t"]["id"]
@@ -340,7 +340,7 @@ def test_no_secret_is_in_any_log_line(pg, adbc, caplog):
     caplog.set_level(logging.DEBUG)
     pg.execute("create table t (id int, k timestamp)", "insert into t values (1, 'infinity')")
     run_tap(table_tap(pg.url, adbc=adbc))
-    assert PASSWORD not in caplog.text
+    assert postgres.PASSWORD not in caplog.text
 
 
 @pytest.mark.parametrize("slashes", ["///", "////"])

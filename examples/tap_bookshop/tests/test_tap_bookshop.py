@@ -1,6 +1,5 @@
 """tap_bookshop as its users run it, on SQLite and on PostgreSQL: what arrives, what comes again, what is dropped."""
 
-import importlib.util
 import json
 import os
 import re
@@ -13,27 +12,19 @@ import pytest
 
 import tap_bookshop
 from burler.testing import run_tap
+from support import postgres
 from tap_bookshop import shop
 
 FOLDER = Path(tap_bookshop.__file__).parent
 ROOT = FOLDER.parents[1]
 
 
-def _server_module():
-    """The PostgreSQL server that the tests of burler.sql have."""
-    spec = importlib.util.spec_from_file_location("pgserver", ROOT / "tests" / "sql" / "pgserver.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def server():
-    pgserver = _server_module()
     try:
-        block = pgserver.running()
+        block = postgres.shared()
         started = block.__enter__()
-    except pgserver.Missing as missing:
+    except postgres.Missing as missing:
         pytest.skip(str(missing))
     yield started
     block.__exit__(None, None, None)

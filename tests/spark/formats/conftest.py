@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 _HERE = Path(__file__).parent
-for _folder in (str(_HERE), str(_HERE.parents[1] / "sql")):
-    if _folder not in sys.path:
-        sys.path.append(_folder)
+if str(_HERE) not in sys.path:
+    sys.path.append(str(_HERE))
 
 
 @pytest.fixture(scope="session")
@@ -20,12 +19,12 @@ def server() -> Iterator[Any]:
     """A PostgreSQL server. In CI it must be there."""
     import os
 
-    import pgserver
+    from support import postgres
 
     try:
-        block = pgserver.running()
+        block = postgres.shared()
         started = block.__enter__()
-    except pgserver.Missing as missing:
+    except postgres.Missing as missing:
         if os.environ.get("CI", "").lower() == "true":
             pytest.fail(f"CI must run the PostgreSQL tests: {missing}")
         pytest.skip(str(missing))
@@ -48,12 +47,12 @@ def format(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     kind = request.param
     out = tmp_path / "out é +x"
     if kind == "postgres":
-        import pgserver
+        from support import postgres
 
         server, database = request.getfixturevalue("server"), request.getfixturevalue("database")
         url = f"postgresql://burler@127.0.0.1:{server.port}/{database}"
         place = opening.place_of("jdbc", url, "tap-x", "things", "tap-x", "things")
-        yield Format("jdbc", place, {"password": pgserver.PASSWORD}, out, lambda text: server.ask(text, database))
+        yield Format("jdbc", place, {"password": postgres.PASSWORD}, out, lambda text: server.ask(text, database))
         return
     if kind == "rest":
         from iceberg_rest import rest_catalog

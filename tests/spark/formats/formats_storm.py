@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-for _folder in (HERE, HERE.parents[1] / "sql"):
+for _folder in (HERE, HERE.parents[1]):
     sys.path.append(str(_folder))
 
 ROWS = 50
@@ -104,8 +104,9 @@ def _killed(format: Any, seconds: float) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit code 1 if anything was wrong."""
-    import pgserver
     from format_names import FILES
+
+    from support import postgres
 
     sys.path.append(str(HERE.parents[2]))
     parser = argparse.ArgumentParser(description=__doc__)
@@ -119,7 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
         with contextlib.ExitStack() as stack:
             folder = Path(tempfile.mkdtemp(prefix="burler-storm-"))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            server = stack.enter_context(pgserver.running()) if name == "postgres" else None
+            server = stack.enter_context(postgres.running()) if name == "postgres" else None
             faults += storm(_format(name, folder, server), said.rounds, dice)
     for fault in faults:
         print(fault)
@@ -135,12 +136,12 @@ def _format(name: str, folder: Path, server: Any) -> Any:
         # A reader here may be slower than many publications.
         options = {"keep_versions": "100000"} if name == "parquet" else {}
         return Format(name, opening.place_of(name, str(folder), "tap-x", "things", "tap-x", "things"), options, folder)
-    import pgserver
+    from support import postgres
 
     database = server.new_database()
     url = f"postgresql://burler@127.0.0.1:{server.port}/{database}"
     place = opening.place_of("jdbc", url, "", "", "tap-x", "things")
-    return Format("jdbc", place, {"password": pgserver.PASSWORD}, folder, lambda text: server.ask(text, database))
+    return Format("jdbc", place, {"password": postgres.PASSWORD}, folder, lambda text: server.ask(text, database))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ def test_snippets_run_in_order(
     lake: Any, tmp_path: Path, monkeypatch: Any, spark: Any, server: Any, database: str, capsys: Any
 ) -> None:
     import duckdb
-    import pgserver
+
+    from support import postgres
 
     lake.tap_id = "tap-shop"
     rows = [
@@ -29,7 +30,7 @@ def test_snippets_run_in_order(
     ]
     lake.commit("orders", rows, schema=SCHEMA, bookmarks=("updated_at",))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PGPASSWORD", pgserver.PASSWORD)
+    monkeypatch.setenv("PGPASSWORD", postgres.PASSWORD)
     url = f"postgresql://burler@127.0.0.1:{server.port}/{database}"
     found = re.findall(r"```(python|sql)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert [kind for kind, _ in found].count("sql") == 1

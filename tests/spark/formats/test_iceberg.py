@@ -44,11 +44,11 @@ def test_rows_and_numbers_are_one_commit(spark: Any, tmp_path: Path) -> None:
 
 def test_catalog_in_postgresql(server: Any, database: str, tmp_path: Path) -> None:
     """Tables of several taps in one namespace of one's own; the password shows nowhere."""
-    import pgserver
+    from support import postgres
 
     options = {
         "type": "sql",
-        "uri": f"postgresql+psycopg://burler:{pgserver.PASSWORD}@127.0.0.1:{server.port}/{database}",
+        "uri": f"postgresql+psycopg://burler:{postgres.PASSWORD}@127.0.0.1:{server.port}/{database}",
         "warehouse": f"file://{tmp_path}/warehouse",
         "namespace": "raw",
         "catalog": "shared",
@@ -58,12 +58,12 @@ def test_catalog_in_postgresql(server: Any, database: str, tmp_path: Path) -> No
         assert dict(target.open().numbers) == ({} if number == 1 else {"n": 1})
         target.publish(arrow([row(number)]), change("append", numbers={"n": number}))
     assert target.place == "shared.raw.things"
-    assert pgserver.PASSWORD not in repr(target)
+    assert postgres.PASSWORD not in repr(target)
     assert server.ask("select table_namespace, table_name from iceberg_tables", database) == [("raw", "things")]
     wrong = iceberg(tmp_path / "out", **{**options, "uri": options["uri"].replace("burler:", "nobody:")})
     with pytest.raises(ExportError, match="can't be") as caught:
         wrong.open()
-    assert pgserver.PASSWORD not in str(caught.value)
+    assert postgres.PASSWORD not in str(caught.value)
 
 
 def test_token_that_the_server_refuses(tmp_path: Path, packages: None) -> None:

@@ -24,10 +24,10 @@ class Database:
         self.url = f"postgresql://burler@127.0.0.1:{server.port}/{name}"
 
     def target(self, stream: str = "things", tap: str = "tap-x", **options: str) -> Any:
-        import pgserver
+        from support import postgres
 
         place = opening.place_of("jdbc", self.url, "", "", tap, stream)
-        options = {"password": pgserver.PASSWORD, **options}
+        options = {"password": postgres.PASSWORD, **options}
         target = opening.open_target("jdbc", place, source=f"{tap}/{stream}", options=options, spark=lambda: None)
         target.open()
         return target
@@ -41,10 +41,10 @@ class Database:
 
     def psql(self, statement: str) -> str:
         """What PostgreSQL's own client shows."""
-        import pgserver
+        from support import postgres
 
-        environment = {**os.environ, "PGPASSWORD": pgserver.PASSWORD, "PGTZ": "UTC"}
-        command = [str(pgserver.programs() / "psql"), "-XAt", "-d", self.url, "-c", statement]
+        environment = {**os.environ, "PGPASSWORD": postgres.PASSWORD, "PGTZ": "UTC"}
+        command = [str(postgres.programs() / "psql"), "-XAt", "-d", self.url, "-c", statement]
         return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -124,13 +124,12 @@ def test_a_task_that_runs_twice_loads_once(pg: Database, spark: Any) -> None:
 
 
 def test_no_password_is_ever_shown(pg: Database, spark: Any, caplog: Any) -> None:
-    import pgserver
-
+    from support import postgres
     from support.internals import postgres_load
 
     target = pg.target()
-    assert pgserver.PASSWORD not in repr(target) + target.place
-    assert pgserver.PASSWORD not in repr(postgres_load.Load({"password": pgserver.PASSWORD}, "s", COLUMNS))
+    assert postgres.PASSWORD not in repr(target) + target.place
+    assert postgres.PASSWORD not in repr(postgres_load.Load({"password": postgres.PASSWORD}, "s", COLUMNS))
     with pytest.raises(ExportError) as caught:
         pg.target(password="wrong-password-42")
     assert "password authentication failed" in str(caught.value)

@@ -81,7 +81,7 @@ def rows(client, stream):
 @pytest.fixture(scope="module")
 def exported_values(server: Any, tmp_path_factory: Any) -> tuple[str, Path]:
     """A database with the values, and a lake that a tap filled from it."""
-    import pgserver
+    from support import postgres
 
     database = server.new_database()
     columns = ", ".join(f'"{name}" {name}' for name in VALUES)
@@ -97,7 +97,7 @@ def exported_values(server: Any, tmp_path_factory: Any) -> tuple[str, Path]:
     run = [sys.executable, "-m", "burler", "run", "tap_shop.py", "--config", "config.json", "--sink", "lake:lake"]
     done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert pgserver.PASSWORD not in done.stderr
+    assert postgres.PASSWORD not in done.stderr
     return database, folder / "lake"
 
 
@@ -105,16 +105,15 @@ def exported_values(server: Any, tmp_path_factory: Any) -> tuple[str, Path]:
 def test_every_value_comes_back_equal(
     engine: str, exported_values: tuple[str, Path], server: Any, spark: Any, monkeypatch: Any
 ) -> None:
-    import pgserver
-
     from burler.spark import export
+    from support import postgres
     from support.internals import export_run
 
     if engine == "spark":
         monkeypatch.setattr(export_run, "fits", lambda *args: False)
     database, lake = exported_values
     url = f"postgresql://burler@127.0.0.1:{server.port}/{database}"
-    options = {"password": pgserver.PASSWORD, "schema": f"back {engine}"}
+    options = {"password": postgres.PASSWORD, "schema": f"back {engine}"}
     [result] = export(spark, str(lake), url, format="jdbc", options=options)
     count = server.ask("select count(*) from public.source", database)[0][0]
     assert result.rows_read == result.rows_written == count

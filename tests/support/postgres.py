@@ -1,23 +1,35 @@
-"""A PostgreSQL server of its own for a run of tests: in a folder that goes with it, on a port that the system chose."""
+"""A PostgreSQL server for a run of tests: in a folder that goes with it, on a port that the system chose.
+
+``shared()`` is one for all processes that run tests (pytest-xdist): the first one starts it, and it ends once the last
+one has left or has died. ``running()`` is a server for one block.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import itertools
+import json
 import os
 import pwd
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from burler.testing import canary
 
-PASSWORD = canary("postgres-password")
+PASSWORD = ""
+"""Of the superuser ``burler``, once this process has a server."""
 _START_SECONDS = 30
+_NUMBERS = itertools.count(1)
+_RUN = "PYTEST_XDIST_TESTRUNUID"
 
 
 class Missing(Exception):
@@ -27,14 +39,14 @@ class Missing(Exception):
 class Server:
     """A running server: ``url(database)`` for a superuser with a password over TCP."""
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder = folder
+    def __init__(self, port: int, password: str) -> None:
+        global PASSWORD
         self.port = port
-        self._count = 0
+        self.password = PASSWORD = password
 
-    def url(self, database: str = "postgres", *, user: str = "burler", password: str = PASSWORD) -> str:
+    def url(self, database: str = "postgres", *, user: str = "burler", password: str | None = None) -> str:
         """The URL of a database."""
-        return f"postgresql://{user}:{password}@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://{user}:{password or self.password}@127.0.0.1:{self.port}/{database}"
 
     def execute(self, *statements: str, database: str = "postgres") -> None:
         """Run statements, each for itself."""
@@ -54,8 +66,7 @@ class Server:
 
     def new_database(self) -> str:
         """The name of an empty database."""
-        self._count += 1
-        name = f"t{os.getpid()}_{self._count}"
+        name = f"t{os.getpid()}_{next(_NUMBERS)}"
         self.execute(f"create database {name} template template0")
         return name
 
@@ -87,6 +98,78 @@ def _as_whom() -> dict[str, str | int | list[int]]:
 
 
 @contextlib.contextmanager
+def shared() -> Iterator[Server]:
+    """The server of this run of tests; one of its own where tests run in one process.
+
+    Raises:
+        Missing: PostgreSQL's programs are not here.
+    """
+    run = os.environ.get(_RUN)
+    if run is None:
+        with running() as server:
+            yield server
+        return
+    programs(), _as_whom()
+    folder = Path(tempfile.gettempdir()) / f"burler-postgres-{os.getuid()}-{run}"
+    canary("postgres-password")  # what this process writes is searched for secrets from now on
+    with _joined(folder) as where:
+        yield Server(**where)
+
+
+@contextlib.contextmanager
+def _joined(folder: Path) -> Iterator[dict[str, Any]]:
+    """Who uses the server holds a shared lock on ``users``; whoever comes first starts it."""
+    while True:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            try:
+                one_at_a_time = stack.enter_context(open(folder / "starting", "a"))
+                users = stack.enter_context(open(folder / "users", "a"))
+            except FileNotFoundError:
+                continue
+            fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
+            fcntl.flock(users, fcntl.LOCK_SH)
+            if not _is_at(folder / "users", users.fileno()):
+                continue  # it ended just now
+            if not (folder / "server.json").exists():
+                _start_keeper(folder)
+            fcntl.flock(one_at_a_time, fcntl.LOCK_UN)
+            yield json.loads((folder / "server.json").read_text())
+            return
+
+
+def _is_at(path: Path, fd: int) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_ino == os.fstat(fd).st_ino
+    return False
+
+
+def _start_keeper(folder: Path) -> None:
+    """Another process has the server, so that it outlives whoever came first."""
+    log = folder / "log"
+    command = [sys.executable, "-m", "support.postgres", str(folder)]
+    opened = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    opened += [(os.POSIX_SPAWN_OPEN, fd, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) for fd in (1, 2)]
+    keeper = os.posix_spawn(sys.executable, command, os.environ, file_actions=opened, setsid=True)
+    until = time.monotonic() + 2 * _START_SECONDS
+    while not (folder / "server.json").exists():
+        if os.waitpid(keeper, os.WNOHANG)[0] or time.monotonic() > until:
+            raise RuntimeError(f"PostgreSQL does not start: {log.read_text()[-1000:]}")
+        time.sleep(0.05)
+
+
+def keep(folder: Path) -> None:
+    """Run a server until nobody uses it any more, however its users ended."""
+    with running() as server, open(folder / "users", "a") as users:
+        made = folder / "server.json.new"
+        made.touch(mode=0o600)
+        made.write_text(json.dumps({"port": server.port, "password": server.password}))
+        made.rename(folder / "server.json")
+        fcntl.flock(users, fcntl.LOCK_EX)
+        shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
 def running() -> Iterator[Server]:
     """A server that ends with the block.
 
@@ -98,8 +181,8 @@ def running() -> Iterator[Server]:
     try:
         if whom:
             os.chown(folder, whom["user"], whom["group"])
-        secret = folder / "password"
-        secret.write_text(PASSWORD)
+        secret, password = folder / "password", canary("postgres-password")
+        secret.write_text(password)
         secret.chmod(0o644)
         data, log = folder / "data", folder / "log"
         made = [bin_folder / "initdb", "-D", data, "-U", "burler", "-A", "scram-sha-256", "--pwfile", secret]
@@ -109,14 +192,15 @@ def running() -> Iterator[Server]:
         for _ in range(5):
             port = _free_port()
             options = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder}
-            options |= {"fsync": "off", "max_connections": 60, "shared_buffers": "64MB", "timezone": "America/New_York"}
+            options |= {"fsync": "off", "shared_buffers": "64MB", "timezone": "America/New_York"}
+            options["max_connections"] = 200  # of all processes that run tests
             said = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
             with log.open("wb") as out:
                 process = subprocess.Popen(
                     [bin_folder / "postgres", "-D", data, *said],
                     stdout=out, stderr=out, cwd=folder, env=environment, **whom,
                 )  # fmt: skip
-            server = Server(folder, port)
+            server = Server(port, password)
             try:
                 if _is_up(server, process):
                     yield server
@@ -154,3 +238,7 @@ def _end(process: subprocess.Popen) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+if __name__ == "__main__":
+    keep(Path(sys.argv[1]))
