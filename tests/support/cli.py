@@ -42,12 +42,19 @@ def without_times(log: str) -> str:
     return _TIME.sub("", log)
 
 
-class Ended(NamedTuple):
-    """How a command ended; ``stderr`` is without the times of its log lines."""
-
+class _Outcome(NamedTuple):
     code: int
     stdout: bytes
     stderr: str
+
+
+class Ended(_Outcome):
+    """How a command ended; ``stderr`` is without the times of its log lines."""
+
+    __slots__ = ()
+
+    def __new__(cls, code: int, stdout: bytes, stderr: str) -> Ended:
+        return super().__new__(cls, code, stdout, without_times(stderr))
 
     @property
     def text(self) -> str:
@@ -101,7 +108,7 @@ def burler(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: byte
         for file in files[1:]:
             file.seek(0)
             outputs.append(file.read())
-    return Ended(code, outputs[0], without_times(outputs[1].decode()))
+    return Ended(code, outputs[0], outputs[1].decode())
 
 
 def burler_process(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: bytes = b"", **env: str) -> Ended:
@@ -120,7 +127,7 @@ def python(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: byte
         timeout=timeout,
         check=False,
     )
-    return Ended(done.returncode, done.stdout, without_times(done.stderr.decode()))
+    return Ended(done.returncode, done.stdout, done.stderr.decode())
 
 
 def shell(command: str, cwd: Path, timeout: float = 60, **env: str) -> Ended:
@@ -134,7 +141,7 @@ def shell(command: str, cwd: Path, timeout: float = 60, **env: str) -> Ended:
         timeout=timeout,
         check=False,
     )
-    return Ended(done.returncode, done.stdout, without_times(done.stderr.decode()))
+    return Ended(done.returncode, done.stdout, done.stderr.decode())
 
 
 @contextlib.contextmanager
