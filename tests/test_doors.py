@@ -16,7 +16,7 @@ import pytest
 import burler
 from support.internals import MODULES
 
-MOST = 337
+MOST = 331
 """How many inner modules tests may reach. This number only falls; the aim is 25."""
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -161,13 +161,14 @@ def test_public_names_are_open(source):
 
 
 def test_the_list_only_shrinks():
-    assert len(MODULES) <= MOST, f"tests reach {len(MODULES)} inner modules, {MOST} at most; the aim is 25"
-    assert len(MODULES) == MOST, f"write {len(MODULES)} as MOST in tests/test_doors.py: the list only shrinks"
+    """Two names may stand for one module: where two were merged, tests go on as they are."""
+    count = len(set(MODULES.values()))
+    assert count <= MOST, f"tests reach {count} inner modules, {MOST} at most; the aim is 25"
+    assert count == MOST, f"write {count} as MOST in tests/test_doors.py: the list only shrinks"
 
 
 def test_the_list_names_what_is_there_and_what_is_used():
     assert sorted(set(MODULES.values()) - INNER) == [], "public, or not there"
-    assert len(set(MODULES.values())) == len(MODULES), "one module, one name"
     words = set()
     for path in FILES:
         source = path.read_text(encoding="utf-8")

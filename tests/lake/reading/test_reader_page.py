@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.internals import cli_lake_read, replay_plan, replaying
+from support.internals import cli_main, replay_plan, replaying
+
+READ = cli_main.cli.commands["lake"].commands["read"]
 
 PAGE = (Path(__file__).parents[3] / "docs" / "lake-reading.md").read_text(encoding="utf-8")
 
@@ -35,12 +37,12 @@ def test_the_snippet_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
 
 
 def test_every_option_is_there_and_every_command_can_be_typed() -> None:
-    for parameter in cli_lake_read.read.params:
+    for parameter in READ.params:
         for name in parameter.opts:
             if name.startswith("--"):
                 assert f"`{name}" in PAGE, name
     typed = re.findall(r"^    burler lake read (.*?)(?: [|>].*)?$", PAGE, re.MULTILINE)
     assert len(typed) > 6
     for line in typed:
-        with cli_lake_read.read.make_context("read", shlex.split(line)) as context:
+        with READ.make_context("read", shlex.split(line)) as context:
             assert context.params["url"] == "./lake"

@@ -81,12 +81,12 @@ def test_the_snippet_of_the_docs_makes_a_site(capsys):
 
 
 def test_every_option_stands_in_the_docs():
-    from support.internals import cli_lake_docs
+    from support.internals import cli_main
 
     text = DOCS.read_text()
     assert [
         name
-        for option in cli_lake_docs.docs.params
+        for option in cli_main.cli.commands["lake"].commands["docs"].params
         for name in option.opts
         if name.startswith("--") and name not in text
     ] == []

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from burler.lake import open_store
-from support.internals import care_checking
+from support.internals import care
 
 HOSTS = ("127.0.0.2", "127.0.0.3")
 TAP = """
@@ -127,7 +127,7 @@ def main() -> int:
         rows = rows_of(lake, "tap-slow", "rows")
         attempts = {row["attempt"] for row in rows if 20 <= row["id"] < 30}
         names = [one for one in committed(lake, "tap-slow", "rows") if one["type"] == "RECORD"]
-        findings = [str(one) for one in care_checking.check(open_store(str(lake))).findings]
+        findings = [str(one) for one in care.check(open_store(str(lake))).findings]
         sys.stderr.write(json.dumps({"rows": len(rows), "attempts": sorted(attempts), "findings": findings}) + "\n")
         right = (
             done.errors == {}

@@ -26,7 +26,7 @@ from typing import Any
 
 from burler.lake import open_store
 from burler.testing import run_tap
-from support.internals import care_checking
+from support.internals import care
 
 PARTS, ROWS, SLOTS = 6, 400, 4
 TAP = """
@@ -157,7 +157,7 @@ class World:
         if without_version(state) != without_version(wanted):
             self.verdict.failures.append(f"the state is {state}; a local run has {wanted}")
         self._check_tables()
-        for finding in care_checking.check(open_store(str(self.lake))).findings:
+        for finding in care.check(open_store(str(self.lake))).findings:
             self.verdict.count(f"findings: {finding.kind}")
             if finding.kind not in ("orphan", "temporary"):
                 self.verdict.failures.append(f"lake check: {finding}")

@@ -21,7 +21,7 @@ from burler.singer.messages import Schema
 from burler.spark import export, extract, table
 from burler.testing import run_tap
 from support import internals
-from support.internals import apps, care_checking, extraction_tasks, runtime_away, spark_remote
+from support.internals import apps, care, extraction_tasks, runtime_away, spark_remote
 
 SECRET = "hush-7f3a"
 CONFIG = {"token": SECRET}
@@ -57,7 +57,7 @@ def test_rows_and_state_are_those_of_a_local_run(spark: Any, tmp_path: Path):
     again = extract(spark, path, lake, config=CONFIG, state=done.state)
     assert again.rows["rows"] == 3, "each partition goes on where it was"
     assert states_equal(again.state, run_tap(apps.load_app(str(path)), CONFIG, state=done.state).result.state)
-    assert not list(care_checking.check(open_store(str(lake))).findings)
+    assert not list(care.check(open_store(str(lake))).findings)
 
 
 def test_a_state_is_out_only_once_its_rows_are_in_the_manifest(spark: Any, tmp_path: Path):
@@ -226,7 +226,7 @@ def test_of_two_attempts_at_a_task_one_is_committed(tmp_path: Path):
     planning.close()
     assert {file.name for file in one.files}.isdisjoint(file.name for file in other.files)
     assert [row["id"] for row in rows_of(lake, "tap-parts", "rows")] == list(range(1, 40))
-    assert [finding.kind for finding in care_checking.check(open_store(str(lake))).findings] == ["orphan"]
+    assert [finding.kind for finding in care.check(open_store(str(lake))).findings] == ["orphan"]
 
 
 STOPPED = """

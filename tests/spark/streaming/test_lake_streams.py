@@ -9,7 +9,7 @@ import pytest
 
 from burler.errors import ExportError, LakeError, StateError, UsageError
 from burler.lake import open_store
-from support.internals import compacting, rebuilding, vacuuming
+from support.internals import care, compacting
 
 MORE = {
     "type": "object",
@@ -100,7 +100,7 @@ def test_after_vacuum_a_range_is_whole_or_an_error(lake, query):
     end = one.latest(middle)
     store = open_store(str(lake.root))
     compacting.compact(store)
-    vacuuming.vacuum(store, older_than_seconds=0, yes=True, now=lambda: time.time() + 10)
+    care.vacuum(store, older_than_seconds=0, yes=True, now=lambda: time.time() + 10)
     assert query(lake.root).ids(start, end) == ids(range(1, 5))
     for cut in ((start, middle), (middle, end)):
         with pytest.raises(LakeError, match=r'(?s)users.*"behind", "again"'):
@@ -118,7 +118,7 @@ def test_a_rebuilt_manifest_is_gone_on_with(lake, query):
     document = lake.manifest("users")
     fill(lake, [5])
     lake.save("users", document)  # a file that no manifest names, for rebuild to take in
-    rebuilding.rebuild(open_store(str(lake.root)))
+    care.rebuild(open_store(str(lake.root)))
     assert lake.manifest("users")["generation"] != json.loads(end)["generation"]
     assert query(lake.root).ids(middle, end) == ids([3, 4])
     fill(lake, [6])
@@ -132,7 +132,7 @@ def test_another_manifest_is_an_error_or_all_of_it_comes_again(lake, query):
     lake.manifest_path("users").unlink()
     with pytest.raises(LakeError, match="rebuild"):
         query(lake.root).latest(end)
-    rebuilding.rebuild(open_store(str(lake.root)))
+    care.rebuild(open_store(str(lake.root)))
     with pytest.raises(UsageError, match=r"made anew[\s\S]*again"):
         query(lake.root).latest(end)
     again = query(lake.root, behind="again")
