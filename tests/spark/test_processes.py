@@ -87,6 +87,7 @@ def test_without_java_the_bundled_one_serves_and_nothing_is_said_on_stderr(lake,
     lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 1, "name": "c"}])
 
     environ = {"PATH": path_without_java(tmp_path / "bin"), "HOME": str(tmp_path)}
+    environ["PYTHONPATH"] = os.environ["PYTHONPATH"]  # of the tests' own
     done = python(COUNT_ROWS, lake.root, tmp_path / "out", QUICK, env=environ)
 
     assert done.returncode == 0, done.stderr

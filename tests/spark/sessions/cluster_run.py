@@ -49,7 +49,8 @@ def main():
     spec.loader.exec_module(module)
     import pyspark
 
-    os.environ.setdefault("PYTHONPATH", str(Path(module.__file__).parents[2]))
+    where = [str(Path(module.__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(where)
     with tempfile.TemporaryDirectory() as folder:
         lake = module.Lake(Path(folder) / "lake")
         for number in range(4):
