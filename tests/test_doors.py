@@ -16,11 +16,11 @@ import pytest
 import burler
 from support.internals import MODULES
 
-MOST = 331
+MOST = 329
 """How many inner modules tests may reach. This number only falls; the aim is 25."""
 
 ROOT = Path(__file__).resolve().parents[1]
-_PACKAGES = "http graphql soap sql files patterns batch lake spark verify spec config schema singer"
+_PACKAGES = "http graphql soap sql files patterns batch lake lake.care spark verify spec config schema singer"
 PUBLIC = {
     "burler",
     *(f"burler.{name}" for name in [*_PACKAGES.split(), "testing", "errors", "singer.messages", "singer.catalog"]),

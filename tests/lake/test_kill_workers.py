@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from burler.errors import LockLost
-from burler.lake import LakeDriver, LockSettings, WrittenFile, load, open_store, read_lines
+from burler.lake import LakeDriver, LockSettings, WrittenFile, care, load, open_store, read_lines
 from burler.singer.messages import Schema
-from support.internals import care, manifest
+from support.internals import manifest
 
 SCHEMA = Schema("s", {"properties": {"id": {"type": "integer"}}})
 FILE_ROWS = 4

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from burler.lake import open_store, read_lines
-from support.internals import care, export_options, formats_base, lakefiles, spark_plan
+from burler.lake import care, open_store, read_lines
+from support.internals import export_options, formats_base, lakefiles, spark_plan
 
 pytestmark = pytest.mark.usefixtures("packages")
 DAY = 86_400.0

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from burler.lake import open_store
+from burler.lake import care, open_store
 from burler.spark import export, table
-from support.internals import care
 
 SAME = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 TEXT = {"type": ["null", "string"]}

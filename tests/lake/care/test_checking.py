@@ -14,7 +14,8 @@ import pytest
 from care_lakes import TEXT, document, fill, later, put, save
 
 from burler.errors import UsageError
-from support.internals import care, examining, findings, lock_file
+from burler.lake import care
+from support.internals import examining, findings, lock_file
 
 
 def kinds(lake: Any, **options: Any) -> list[str]:

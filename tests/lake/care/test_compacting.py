@@ -10,8 +10,9 @@ import pytest
 from care_lakes import document, fill, later, lines, put, save
 
 from burler.errors import StorageError, UsageError
+from burler.lake import care
 from burler.singer.messages import ActivateVersion
-from support.internals import care, lake_store, manifest
+from support.internals import lake_store, manifest
 
 
 def shape(lake: Any, stream: str = "users") -> list[int | None]:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from care_lakes import TEXT, document, fill, put
 
-from burler.lake import streams
-from support.internals import care, layout, replay_plan, replaying
+from burler.lake import care, streams
+from support.internals import layout, replay_plan, replaying
 
 LONG_TAP = "tap-" + "x" * 300
 

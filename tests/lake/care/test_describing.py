@@ -9,7 +9,7 @@ import pytest
 from care_lakes import fill
 
 from burler.errors import LakeError, UsageError
-from support.internals import care
+from burler.lake import care
 
 
 def test_notes_are_changed_one_by_one_and_printed(lake: Any) -> None:

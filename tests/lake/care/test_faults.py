@@ -11,7 +11,8 @@ from care_lakes import fill, later
 from faulty_store import FAULTS, WRITES, FaultyStore
 
 from burler.errors import BurlerError, StorageError
-from support.internals import care, memory_store
+from burler.lake import care
+from support.internals import memory_store
 
 DEEDS = {
     "compact": care.compact,

@@ -8,7 +8,7 @@ import pytest
 from care_lakes import fill
 
 from burler.errors import UsageError
-from support.internals import care
+from burler.lake import care
 
 
 class Closed:

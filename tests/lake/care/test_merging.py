@@ -11,8 +11,7 @@ import pytest
 from care_lakes import document, fill, save
 
 from burler.errors import LakeError
-from burler.lake import DataFile
-from support.internals import care
+from burler.lake import DataFile, care
 from support.internals import care_merging as merging
 
 PLAIN = b'{"type":"RECORD","stream":"users","record":{"id":1},"time_extracted":"2024-01-02T12:01:00.000000Z"}'

@@ -10,8 +10,7 @@ import pytest
 from care_lakes import document, fill, later, lines, save
 
 from burler.errors import BurlerError
-from burler.lake import open_store, read
-from support.internals import care
+from burler.lake import care, open_store, read
 
 DEEP = "[" * 100_000
 

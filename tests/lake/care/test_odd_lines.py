@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from care_lakes import document, fill, lines
 
-from burler.lake import schema_message
-from support.internals import care, envelope, lake_measure
+from burler.lake import care, schema_message
+from support.internals import envelope, lake_measure
 
 HALVES = ({"id": 2, "name": "\ud800"}, {"id": 3, "\udfff": ["\ud83d\ude00 \ud83d", {"a": "\udc00"}]})
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from care_lakes import fill, later
 
-from burler.lake import open_store
-from support.internals import care, lock_file
+from burler.lake import care, open_store
+from support.internals import lock_file
 
 KINDS = ("memory", "s3")
 

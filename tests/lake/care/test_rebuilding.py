@@ -13,8 +13,8 @@ import pytest
 from care_lakes import document, fill, lines, put, save
 
 from burler.errors import LakeError, LockLost
-from burler.lake import FileStats
-from support.internals import care, layout, manifest
+from burler.lake import FileStats, care
+from support.internals import layout, manifest
 
 ORDERS = "orders%20of%2Fus"
 KEPT = ("records", "bytes", "first", "last", "clean", "activate_version", "versions", "stored_bytes")

@@ -11,8 +11,7 @@ from typing import Any
 
 from care_lakes import put
 
-from burler.lake import open_store
-from support.internals import care
+from burler.lake import care, open_store
 
 ROWS = 120
 

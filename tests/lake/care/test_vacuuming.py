@@ -17,8 +17,8 @@ from care_lakes import DAY, document, fill, later, lines, put
 from faulty_store import FaultyStore
 
 from burler.errors import LockLost, StorageError, UsageError
-from burler.lake import FileStats, LakeDriver, PartWriter
-from support.internals import care, layout, lock_file, manifest
+from burler.lake import FileStats, LakeDriver, PartWriter, care
+from support.internals import layout, lock_file, manifest
 
 TIME = "2024-01-02T12:00:00.000000Z"
 

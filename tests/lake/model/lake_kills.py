@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from burler.errors import StorageError
-from burler.lake import LakeWriter, LockSettings, RollSettings, open_store
+from burler.lake import LakeWriter, LockSettings, RollSettings, care, open_store
 from burler.singer.messages import Schema, State
-from support.internals import care
 
 CALLS = ("write", "fsync", "link", "replace", "unlink", "mkdir")
 FLUSHES = 2

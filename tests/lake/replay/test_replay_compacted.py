@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from burler.lake import LakeWriter, RollSettings
+from burler.lake import LakeWriter, RollSettings, care
 from burler.singer.messages import Schema, parse_line, record_prefix_suffix
-from support.internals import care, memory_store, replay_plan, replaying
+from support.internals import memory_store, replay_plan, replaying
 
 TEXT = {"type": "string"}
 

@@ -12,8 +12,8 @@ import pytest
 from ftp_servers import ftp_server
 
 from burler.errors import StorageError, UsageError
-from burler.lake import Store, open_store, probe
-from support.internals import care, lake_store, object_store
+from burler.lake import Store, care, open_store, probe
+from support.internals import lake_store, object_store
 
 pytest.importorskip("pyftpdlib")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from burler.lake import open_store
-from support.internals import care
+from burler.lake import care, open_store
 
 HOSTS = ("127.0.0.2", "127.0.0.3")
 TAP = """

@@ -24,9 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from burler.lake import open_store
+from burler.lake import care, open_store
 from burler.testing import run_tap
-from support.internals import care
 
 PARTS, ROWS, SLOTS = 6, 400, 4
 TAP = """

@@ -16,12 +16,12 @@ from extracted import PARTS, app, committed, rows_of, same_rows
 
 import burler
 from burler.errors import ExportError, LockLost, StorageError, UsageError
-from burler.lake import LakeDriver, open_store
+from burler.lake import LakeDriver, care, open_store
 from burler.singer.messages import Schema
 from burler.spark import export, extract, table
 from burler.testing import run_tap
 from support import internals
-from support.internals import apps, care, extraction_tasks, runtime_away, spark_remote
+from support.internals import apps, extraction_tasks, runtime_away, spark_remote
 
 SECRET = "hush-7f3a"
 CONFIG = {"token": SECRET}

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from burler.errors import ExportError, LakeError, StateError, UsageError
-from burler.lake import open_store
-from support.internals import care, compacting
+from burler.lake import care, open_store
+from support.internals import compacting
 
 MORE = {
     "type": "object",
