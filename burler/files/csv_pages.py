@@ -58,11 +58,10 @@ class Table:
                 f"  {self.delimiter_option.format(other)} tells them apart."
             )
         if fields:
-            there = ", ".join(repr(name[:40]) for name in names[:6])
+            # Without a header they are a row.
+            there = f" Columns: {', '.join(repr(name[:40]) for name in names[:6])}." if log_settings.values else ""
             cure = f"Has the file a header? {self.header_option} names columns." if delimiter else ""
-            raise FileError(
-                f"file '{file}': none of its columns is a field of the stream. Columns: {there}.\n  {cure}".rstrip()
-            )
+            raise FileError(f"file '{file}': none of its columns is a field of the stream.{there}\n  {cure}".rstrip())
 
 
 def csv_batches(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from burler.config.watched import clean
 from burler.errors import CredentialsError, HttpError, NoAnswerError, NotFoundError
 from burler.http.masking import mask_text, mask_url
+from burler.log_settings import log_settings
 
 if TYPE_CHECKING:
     import requests
@@ -74,7 +75,9 @@ class Failed:
         """
         tries = f", after {attempts} tries" if attempts > 1 else ""
         lines = [f"{self.method} {self.url}: {self.fact}{tries}{more}."]
-        if self.body:
+        # With a good status they may be rows; a page for people has none.
+        is_for_people = not 200 <= (self.status or 0) < 300 or self.body.lstrip()[:1] == "<"
+        if self.body and (log_settings.values or is_for_people):
             lines.append(f"It says: {_glimpse(self.body)}")
         lines.append(cure or self.cure)
         return self._kind()(

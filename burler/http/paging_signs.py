@@ -55,13 +55,19 @@ _PAGE = re.compile(r"(current|this)?page(number|no|num|index)?|number")
 _ROWS = "results?|items|records|rows|elements|hits|entries|matches|objects|resources"
 _TOTAL = re.compile(
     rf"total(number)?(of)?(count|size|{_ROWS})(count)?|(records|results|rows|hits)total|({_ROWS})filtered"
-    rf"|(nb|numberof)({_ROWS})|numfound|odatacount"
+    rf"|(nb|numberof)({_ROWS})|numfound|odatacount|filter(ed)?(count|total)"
 )
-_FILTERED = re.compile(rf"({_ROWS})filtered")  # beside it other totals count what was not asked for, too
-# A field 'total' may be a sum of money. It counts rows beside the size of a page; else around the rows or under a name
-# for such things, unless it stands in an object that is a thing of its own, or speaks of money.
+_FILTERED = re.compile(
+    rf"({_ROWS})filtered|filter(ed)?(count|total)"
+)  # beside it other totals count what was not asked for, too
+# Totals in other objects count other things: facets, what was not read yet. A field 'total' may be a sum of money. It
+# counts rows beside the size of a page; else unless it stands in an object that is a thing of its own, or speaks of
+# money.
 _SIZES = re.compile(r"(page)?(size|limit)|perpage|itemsperpage|maxresults|offset|skip|start(at|index)?|page|count")
-_BESIDE = re.compile(r"meta(data)?|pag(es?|er|ing|ination|einfo(rmation)?)|hits|info|cursor|list|results?|response")
+_BESIDE = re.compile(
+    r"(search|response|result)?(meta(data)?|info)|pag(es?|er|ing|ination|e(info(rmation)?|context|details?))|hits|cursor|list"
+    r"|results?|response|links?|total"
+)
 _OF_A_THING = re.compile(
     r"id|uuid|guid|name|title|number|email|(sub|net|gross)total|.*(currency|price|amount|tax(es)?|vat|discount|costs?|balance)"
 )
@@ -72,7 +78,7 @@ _OTHER = re.compile(
 
 _HEADER = "header:"
 _OF_HEADERS = re.compile(r"x-((ms|wp|pagination)-)?", re.IGNORECASE)  # what stands before such a name
-_RANGE = re.compile(r"\s*(?!bytes\b)[\w-]+\s+\d+-(\d+)/(\d+)\s*", re.IGNORECASE)
+_RANGE = re.compile(r"\s*(?:(?!bytes\b)[\w-]+\s+)?\d+-(\d+)/(\d+)\s*", re.IGNORECASE)  # PostgREST names no unit
 _TRUTHS = {"true": True, "false": False}
 _MOST_BYTES = 10_000  # of what is looked into beside the rows
 _MOST_LETTERS = 60
@@ -99,6 +105,11 @@ class Sign:
     def is_null(self) -> bool:
         """Whether it is null in place of the rows."""
         return self.value is None
+
+    @property
+    def is_least(self) -> bool:
+        """Whether there are at least so many rows in all."""
+        return isinstance(self.value, dict) and self.value.get("relation") == "gte"
 
     @property
     def header(self) -> str:
@@ -181,7 +192,8 @@ class ListRead:
         self._page: int | None = None  # rows of the last reply; None: not counted
         self._page_before: int | None = None
         self._most = 0  # of those before the last one
-        self._before = _rows_before(first, {plain(name.rpartition(".")[2]) for name in params})
+        self._bytes: tuple[int, int, int] = (0, 0, 0)  # of the last reply's rows, those before it, and the most
+        self._before = rows_before(first, {plain(name.rpartition(".")[2]) for name in params})
         self._named = (total,) if isinstance(total, str) else total
         self._totals: dict[Place, Sign] = {}
 
@@ -205,6 +217,13 @@ class ListRead:
         if count or self._totals or reply.is_counted:
             self._page = rows_in_lists(reply) if guessed else rows_in(reply)
         self.rows = None if self.rows is None or self._page is None else self.rows + self._page
+        bytes_now = reply.size_at(reply.records_path) if reply.is_page else 0
+        self._bytes = bytes_now, self._bytes[0], max(self._bytes[2], bytes_now)
+
+    @property
+    def last(self) -> int | None:
+        """So many rows came with the last reply; None: not counted."""
+        return self._page
 
     @property
     def shrinks(self) -> bool:
@@ -249,7 +268,9 @@ class ListRead:
                 yield sign
         # Some sources write an empty list so, others a failure. Behind a page that is not full it is merely the end.
         full = self._most if self.pages > 2 else max(self._most, size or 0)
-        if null and self.pages > 1 and not reached and (self._page_before is None or self._page_before >= full):
+        _now, bytes_before, most_bytes = self._bytes
+        is_full = bytes_before >= 0.8 * most_bytes if self._page_before is None else self._page_before >= full
+        if null and self.pages > 1 and not reached and is_full:
             yield Sign(reply.records_path, None)
 
     def _totals_in(self, reply: Reply) -> list[Sign]:
@@ -320,7 +341,7 @@ def _lists_in(reply: Reply) -> list[Place]:
     ]
 
 
-def _rows_before(request: Request, params: Collection[str]) -> int | None:
+def rows_before(request: Request, params: Collection[str] = ()) -> int | None:
     """How many rows of the list a request leaves out at its beginning; None: not known."""
     before = 0
     for name, value in _asked(request):
@@ -333,6 +354,12 @@ def _rows_before(request: Request, params: Collection[str]) -> int | None:
         elif value and (word in params or _CURSOR_NAMES.fullmatch(word) or _MIDDLE.fullmatch(word)):
             return None
     return before
+
+
+def offset_in(url: str) -> int | None:
+    """How many rows an address leaves out; None where it does not say."""
+    found = ((plain(name), value) for name, value in parse_qsl(url.partition("?")[2]))
+    return next((int(value) for word, value in found if word in OFFSET_NAMES and _is_place(word, value)), None)
 
 
 def _is_place(word: str, value: str) -> bool:
@@ -430,7 +457,9 @@ def _total(word: str, value: Any, fields: Mapping[str, Any], box: Place, way: Pl
     Args:
         fields: those beside it, and itself. box: where they stand. way: where the rows do.
     """
+    more = 0
     if isinstance(value, dict) and word == "total":  # {"value": 238, "relation": "eq"}
+        more = int(value.get("relation") == "gte")  # counted up to there: there are more
         value = value.get("value")
     if (
         isinstance(value, bool)
@@ -443,12 +472,12 @@ def _total(word: str, value: Any, fields: Mapping[str, Any], box: Place, way: Pl
     words = [plain(name) for name in fields]
     if not _FILTERED.fullmatch(word) and any(map(_FILTERED.fullmatch, words)):
         return None
-    if word != "total":
-        return int(value)
     in_header = any(name.startswith(_HEADER) for name in (*box, *fields))
-    around = box == way[: len(box)] or bool(_BESIDE.fullmatch(plain(box[-1])))
-    counts = in_header or any(map(_SIZES.fullmatch, words)) or (around and not any(map(_OF_A_THING.fullmatch, words)))
-    return int(value) if counts else None
+    inner = (name for place, name in enumerate(box) if way[: place + 1] != box[: place + 1])
+    if not in_header and not all(_BESIDE.fullmatch(plain(name)) for name in inner):
+        return None
+    counts = word != "total" or in_header or any(map(_SIZES.fullmatch, words))
+    return int(value) + more if counts or not any(map(_OF_A_THING.fullmatch, words)) else None
 
 
 def _read(value: Any) -> Any:

@@ -210,7 +210,7 @@ class _Sending(Exchange):
             if reply.status_code == 403 and self._limited(reply):
                 return replace(failed, passing=True, cure=fails.LIMITED)
             return replace(failed, cure=cure or failed.cure)
-        if reply.status_code == 206 and "Range" not in reply.request.headers:
+        if reply.status_code == 206 and "Range" not in reply.request.headers and not _is_of_rows(reply):
             return fails.of_reply(reply, _PART, "bad body", fails.SOURCE_FAILS)
         return self._checked(reply)
 
@@ -253,3 +253,9 @@ class _Sending(Exchange):
 def _led(history: Sequence[requests.Response]) -> str:
     """How a request came to an address that nobody wrote."""
     return f", where a redirect from {mask_url(history[0].url)} led" if history else ""
+
+
+def _is_of_rows(reply: requests.Response) -> bool:
+    """Whether a 206 is a page of a list, not a part of a body: some servers answer so, and say which rows they are."""
+    unit = reply.headers.get("Content-Range", "bytes").strip().lower()
+    return not unit.startswith("bytes")

@@ -15,6 +15,7 @@ import enum
 import logging
 import re
 import threading
+import time
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ from burler.http.paging_signs import (
     Sign,
     asks_for_one,
     is_count_or_page,
+    offset_in,
+    rows_before,
     rows_in,
     rows_place,
     signs_in,
@@ -62,6 +65,7 @@ _NOTHING = (b"", b"null", b'""', b"false", b"[]", b"{}")
 _SIMILAR = 0.8  # 'nxt' and 'next' are; 'text' and 'next' are not
 _MOST_FORMS = 1000
 _MOST_OF_A_FORM = 10  # endpoints; there may be one for each of a thousand parents
+_AGAIN_SECONDS = 3600  # in a tail
 _OUTSIDE: dict[int, Any] = {}  # what was said outside of runs
 _MOST = 10_000  # lists of one call that are not read to their end
 _OBJECTS = re.compile(rb"\[\s*[{\[]")
@@ -80,6 +84,14 @@ def judge_end(source: Any, request: Request, paginator: Paginator, reply: Reply,
     """
     inner = paginator._inner if isinstance(paginator, UntilEmpty) else paginator
     run = running()
+    status = reply.response.status_code
+    if status >= 400 and read.pages and status not in getattr(inner, "end_statuses", ()):
+        why = f"the page that the last one led to answered {status}, which allow_statuses lets pass"
+        if _is_new(source, request, ("status", str(status))):
+            cure = f"If such a page is the end, say end_statuses=({status},) of your paginator; else let it be an error"
+            logger.warning("%s: %s, and %s. %s", _named(request), _pages(read.pages), why, cure)
+        _tell_run(request, why)
+        return
     may_stop = run is not None and not isinstance(inner, (SinglePage, *_OURS))
     if run is not None and may_stop and not _is_judged(run):
         return
@@ -95,7 +107,8 @@ def judge_end(source: Any, request: Request, paginator: Paginator, reply: Reply,
     if left is _Left.NOTHING_NEW:
         return
     if read.pages == 1 and path is not None and reply.is_page and not ended and not (sign and sign.is_null):
-        _of_a_place(source, request, reply, inner, sign, read)
+        if _of_a_place(source, request, reply, inner, sign, read):
+            _tell_run(request, f"nothing stands at '{_dotted(path_of(path))}', and rows came")
     elif sign is not None and _is_new(source, request, ("", *sign.place)):
         said_so = _says(sign, reply, read), _cure(sign, read, counts=isinstance(inner, PageNumber | Offset))
         logger.warning("%s: %s, though %s. %s", _named(request), _pages(read.pages), *said_so)
@@ -132,6 +145,31 @@ class _List:
         self.read = ListRead(request)
         self.way: Place = ()
         self.unread: _Unread | None = None
+        self.asked: _Unread | None = None  # what was unread when the request was sent that is on its way
+        self.parts: list[tuple[int, int, int | None]] = []
+
+    def note_part(self, request: Request, sign: Sign | None) -> None:
+        """Where a reply began, by the number of rows before it, and where the next one does, as the reply says."""
+        begin, count = rows_before(request), self.read.last
+        if begin is None or count is None or len(self.parts) >= _MOST:
+            return
+        following = None
+        if sign is not None and sign.names_a_page:
+            size = size_asked(request)
+            following = offset_in(sign.url) or (begin + count if size is not None and count < size else None)
+        self.parts.append((begin, count, following))
+
+    @property
+    def hole(self) -> tuple[int, int] | None:
+        """Rows that were passed over: where the source said that the next page begins, and where the next one began
+        that was read. Sources count from 0 or from 1."""
+        begins = {begin for begin, _count, _following in self.parts}
+        for _begin, _count, following in self.parts:
+            if following is not None and not begins & {following, following + 1}:
+                behind = [begin for begin, count, _following in self.parts if begin > following and count]
+                if behind:
+                    return following, min(behind)
+        return None
 
 
 class Unfollowed:
@@ -148,6 +186,8 @@ class Unfollowed:
         for one in dict.fromkeys(self.lists.values()):
             if one.unread is not None:
                 _tell_unread(one.source, one.request, one.unread)
+            elif one.hole is not None:
+                _tell_hole(one)
         run = running()
         if run is None or run._unchanged or not (run._in_block or run.replication_method == FULL_TABLE):
             return
@@ -186,7 +226,7 @@ def asked(source: Any, request: Request) -> None:
 def _goes_on(unfollowed: Unfollowed, key: Key) -> _List | None:
     found = unfollowed.lists.get(key)
     if found is not None:
-        found.unread = None
+        found.asked, found.unread = found.unread, None
     return found
 
 
@@ -201,6 +241,10 @@ def answered(source: Any, request: Request, response: requests.Response, records
         return
     if response.status_code == 304 and len(_of(run).unchanged) < _MOST:
         _of(run).unchanged.append((source, request))
+    if response.status_code >= 400 and Unfollowed in run._at_end:  # allowed by the author: no page has come
+        known = _of(run).lists.get(_key(joined(source.base_url, request.path)))
+        if known is not None:
+            known.unread = known.asked
     reply = Reply(response)
     if not _is_judged(run) or not reply.is_page or reply.content[:64].lstrip()[:1] not in (b"[", b"{"):
         return
@@ -235,6 +279,7 @@ def note(run: StreamRun, source: Any, request: Request, reply: Reply, *, guessed
     found.read.add(reply, count=True, guessed=guessed)
     signs = found.read.more(reply, size=size_asked(request))
     sign = next((one for one in signs if _leads_on(one, run, request, reply, found.read)), None)
+    found.note_part(request, sign)
     if sign is None:
         return
     left = _left(run, reply)
@@ -312,6 +357,16 @@ def _key(url: str) -> Key:
     return parts.netloc.rpartition("@")[2], parts.path
 
 
+def _tell_hole(one: _List) -> None:
+    """The author counted what he had asked for, and not what came."""
+    expected, begun = one.hole or (0, 0)
+    why = f"the source said that a page begins at row {expected:,}, and the next that was asked for began at {begun:,}"
+    if _is_new(one.source, one.request, ("hole",)):
+        cure = "Count the rows that came, or read it with client.pages or client.rows"
+        logger.warning("%s: %s. %s", _named(one.request), why, cure)
+    _tell_run(one.request, why)
+
+
 def _tell_unread(source: Any, request: Request, unread: _Unread) -> None:
     """A function has come to its end, and nobody has asked for what is left of a list."""
     if _is_new(source, request, ("requests", *unread.sign.place)):
@@ -368,7 +423,7 @@ def _came(sign: Sign, reply: Reply, read: ListRead) -> str:
     if rows is None:
         return ""
     if sign.total is not None:
-        return f"{rows:,} of {sign.total:,} rows came"
+        return f"{rows:,} of {sign.total:,} rows{' or more' if sign.is_least else ''} came"
     return f"{rows:,} row{'' if rows == 1 else 's'} came"
 
 
@@ -376,8 +431,8 @@ def _cure(sign: Sign, read: ListRead, *, counts: bool = False) -> str:
     """What the author can do. ``counts``: the paginator goes on until a page is empty, so it did not miss the next."""
     if sign.is_null:
         return (
-            "Some sources write an empty list so, others a failure. Say what names the end: size=, total_pages=, "
-            "total= or more= of your paginator"
+            "Some sources write an empty list so, others a failure. Say what else names the end: size=, total_pages= "
+            "or total= of PageNumber and Offset, more= of Cursor"
         )
     if read.pages == 1 and not counts:
         return f"Say paginator={_paginator(sign)}, or paginator=burler.http.SinglePage() if it is all"
@@ -396,11 +451,19 @@ def _paginator(sign: Sign) -> str:
         return "burler.http.LinkHeader()"
     if header and sign.names_a_page and len(sign.place) == 1:
         return f"burler.http.Cursor('header:{sign.header}', param='{'page' if 'page' in header else '...'}')"
-    return f"burler.http.NextUrl('{_dotted(sign.place)}')" if sign.url and isinstance(sign.value, str) else "..."
+    if sign.url and isinstance(sign.value, str):
+        place = (
+            clean(repr(list(sign.place)))[:100]
+            if any("." in name for name in sign.place)
+            else f"'{_dotted(sign.place)}'"
+        )
+        return f"burler.http.NextUrl({place})"
+    return "..."
 
 
-def _of_a_place(source: Any, request: Request, reply: Reply, inner: Any, sign: Sign | None, read: ListRead) -> None:
-    """The paginator looks at one place of the reply, and it names no page.
+def _of_a_place(source: Any, request: Request, reply: Reply, inner: Any, sign: Sign | None, read: ListRead) -> bool:
+    """The paginator looks at one place of the reply, and it names no page. Gives whether that is surely a mistake: the
+    place is one of a row, and there are rows without it.
 
     A place that is not there may be misspelt, or the source leaves it out behind its last page. It is a warning where
     something else names more pages or has nearly its name, or where there are rows, and something beside the place
@@ -410,14 +473,16 @@ def _of_a_place(source: Any, request: Request, reply: Reply, inner: Any, sign: S
     own = path if isinstance(path, str) else ".".join(path)
     missing, there, way = _looked_for(path, reply)
     if not missing and sign is None:
-        return
+        return False
+    of_a_row = not _is_header(path) and any(name.removeprefix("-").isdecimal() for name in path_of(path))
+    is_mistake = bool(missing) and of_a_row and rows_in(reply) != 0
     others = [name for name in there if "prev" not in name.lower()]
     similar = next(iter(difflib.get_close_matches(missing, others, n=1, cutoff=_SIMILAR)), "") if missing else ""
     near = bool(similar) and there[similar]
     could_be = rows_in(reply) != 0 and any(
         _could_be(name, reply.find((*way, name)), url=isinstance(inner, NextUrl)) for name in there if way and name
     )
-    level = logging.WARNING if sign or near or could_be else logging.INFO
+    level = logging.WARNING if sign or near or could_be or is_mistake else logging.INFO
     if _is_new(source, request, (own, str(level), *list(there)[:10])):
         names = clean(", ".join(f"'{name:.40}'" for name in list(there)[:10])) or "none"
         logger.log(
@@ -429,6 +494,7 @@ def _of_a_place(source: Any, request: Request, reply: Reply, inner: Any, sign: S
             names,
             "" if sign is None else f". {'. '.join(filter(None, (_came(sign, reply, read), _cure(sign, read))))}",
         )
+    return is_mistake
 
 
 def _looked_for(path: Any, reply: Reply) -> tuple[str, dict[str, bool], Place]:
@@ -472,27 +538,32 @@ def _dotted(place: Place) -> str:
 
 
 def _is_new(source: Any, request: Request, form: tuple[str, ...]) -> bool:
-    """Whether this was not said yet of an endpoint of a client in this run. Without a name for it, paths with numbers
-    in them are alike."""
+    """Whether this was not said of an endpoint of a client in this run of a stream, or long ago. Without a name for it,
+    paths with numbers in them are alike."""
     run = running()
+    form = ("" if run is None else run.name, *form)
+    now = time.monotonic()
     client = getattr(source, "owner", None) or getattr(source, "session", source)  # others of its settings share it
     told = _told_of(client, _OUTSIDE if run is None else run._told)
     endpoint = request.endpoint or re.sub(r"[^/]*\d[^/]*", "*", request.path.partition("?")[0])
     if form not in told and len(told) >= _MOST_FORMS:
         return False
-    endpoints = told.setdefault(form, set())
-    if endpoint in endpoints or len(endpoints) >= _MOST_OF_A_FORM:
-        return False
-    endpoints.add(endpoint)
-    return True
+    endpoints = told.setdefault(form, {})
+    if endpoint in endpoints:
+        is_new = now - endpoints[endpoint] >= _AGAIN_SECONDS
+    else:
+        is_new = len(endpoints) < _MOST_OF_A_FORM
+    if is_new:
+        endpoints[endpoint] = now
+    return is_new
 
 
-def _told_of(owner: Any, told: dict[int, Any]) -> dict[tuple[str, ...], set[str]]:
+def _told_of(owner: Any, told: dict[int, Any]) -> dict[tuple[str, ...], dict[str, float]]:
     """What was said of a client. It goes with the client: another one may get its number."""
     number = id(owner)
     if number not in told:
         with contextlib.suppress(TypeError):  # some objects can't be watched
             weakref.finalize(owner, told.pop, number, None).atexit = False
         told[number] = {}
-    found: dict[tuple[str, ...], set[str]] = told[number]
+    found: dict[tuple[str, ...], dict[str, float]] = told[number]
     return found

@@ -254,6 +254,7 @@ def test_a_file_that_is_whole_is_none(box, text):
     assert len(rows(box["whole.csv"])) == 1
 
 
+@pytest.mark.usefixtures("values_in_logs")
 @pytest.mark.parametrize(
     ("text", "place"),
     [
@@ -276,6 +277,7 @@ def test_a_quote_that_stands_where_none_may_is_an_error(box, text, place, block_
     assert "quotechar=None" in said and "strict_quotes=False" in said
 
 
+@pytest.mark.usefixtures("values_in_logs")
 def test_a_stray_quote_far_from_its_end_is_found(box):
     rows_between = "".join(f'{i},"some, ""text"""\n' for i in range(3, 40_000))
     box.put("a.csv", f'id,name\n1,"a\nb"\n2,"it opens here\n{rows_between}')
@@ -283,6 +285,7 @@ def test_a_stray_quote_far_from_its_end_is_found(box):
     assert "line 4, near " in said and '2,"it opens here' in said, said
 
 
+@pytest.mark.usefixtures("values_in_logs")
 def test_quotes_anywhere_where_the_author_says_so(box):
     box.put("a.csv", 'id,name\n1,5" disk\n2,"a"b "c"\n3,"d""e\nf" g\n4,h\n')
     assert [row["name"] for row in rows(box["a.csv"], csv=Csv(strict_quotes=False))] == [

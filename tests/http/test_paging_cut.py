@@ -51,6 +51,7 @@ def said(caplog):
         ({"X-Next-Page": "2"}, "'X-Next-Page' says that there are more"),
         ({"X-Has-More": "true"}, "'X-Has-More' says that there are more"),
         ({"Content-Range": "items 0-99/238"}, "'Content-Range' says that there are more"),
+        ({"Content-Range": "0-99/238"}, "'Content-Range' says that there are more"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
@@ -209,6 +210,12 @@ def test_other_names_of_a_further_page(serve, caplog, headers, beside, place):
         ({}, {"id": 7, "total": 238}),
         ({}, {"number": "A-7", "total": 238}),
         ({}, {"costs": {"total": 238}}),
+        ({}, {"facets": {"brand": {"total_count": 238}}}),
+        ({}, {"meta": {"unread": {"total_count": 238}, "total_count": 100}}),
+        ({}, {"owner": {"repos": {"total_count": 238}}}),
+        ({}, {"stats": {"total_rows": 238}}),
+        ({}, {"meta": {"total_count": 238, "filter_count": 100}}),
+        ({}, {"hits": {"total": {"value": 100, "relation": "eq"}}}),
         ({}, {"recordsTotal": 238, "recordsFiltered": 100}),
         ({}, {"LastEvaluatedKey": None}),
         ({}, {"LastEvaluatedKey": {}}),
@@ -243,6 +250,78 @@ def run_full_table(serve, answer, **options):
 def test_a_total_by_itself_keeps_a_full_table_open(serve):
     assert not run_full_table(serve, shop(beside=lambda page: {"total": 238}))
     assert run_full_table(serve, shop(beside=lambda page: {"total": 238}), paginator=PageNumber())
+
+
+def test_a_total_that_was_counted_up_to_a_limit_is_not_reached_there(serve, caplog):
+    """Elasticsearch counts up to 10,000 unless it is told otherwise."""
+    total = {"hits": {"total": {"value": 100, "relation": "gte"}}}
+    assert not run_full_table(serve, shop(beside=lambda page: total))
+    assert "'hits.total' of the reply says that there are more: 100 of 101 rows or more came" in caplog.text
+    assert run_full_table(serve, shop(beside=lambda page: total), paginator=PageNumber())
+
+
+@pytest.mark.parametrize("unit", ["", "items "])
+def test_a_page_may_come_with_206_where_it_names_its_rows(serve, caplog, unit):
+    """PostgREST answers so where it counts."""
+
+    def answer(asked):
+        begin = int(asked.query.get("offset", 0))
+        rows = ROWS[begin : begin + 100]
+        range_ = {"Content-Range": f"{unit}{begin}-{begin + len(rows) - 1}/238"}
+        return 206 if begin + 100 < len(ROWS) else 200, range_, {"data": rows}
+
+    assert not run_full_table(serve, answer)
+    assert "the header 'Content-Range' says that there are more" in caplog.text
+    assert run_full_table(serve, answer, paginator=Offset(100))
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_an_error_that_is_allowed_is_no_end_where_a_page_led_there(serve, caplog, by_hand):
+    """A token of the next page that is no longer good; else the table is closed behind its first page."""
+    answers = {None: (200, {}, {"data": ROWS[:100], "next": "/orders?page=2"})}
+    tap = burler.tap("tap-shop")
+    server = serve(lambda asked: answers.get(asked.query.get("page"), (410, {}, {"error": "expired"})))
+    tap.client(lambda config: client_of(server))
+
+    @tap.sync("orders", key_properties="id", schema=SCHEMA)
+    def orders(client):
+        if not by_hand:
+            yield from client.pages("/orders", records_path="data", paginator=NextUrl("next"), allow_statuses=(410,))
+            return
+        page = client.json("/orders")
+        while page.get("data"):
+            yield page["data"]
+            page = client.json(page["next"], allow_statuses=(410,))
+
+    out = run_tap(tap)
+    assert len(out.records("orders")) == 100
+    assert out.types.count("ACTIVATE_VERSION") == 1  # it opens the table
+    assert "No ACTIVATE_VERSION of orders follows" in caplog.text
+
+
+def test_a_status_that_the_paginator_takes_for_the_end_is_one(serve, caplog):
+    def answer(asked):
+        page = int(asked.query.get("page", 1))
+        return {"data": ROWS[100 * page - 100 : 100 * page]} if page < 4 else (404, {}, {})
+
+    assert run_full_table(serve, answer, paginator=PageNumber(end_statuses=(404,)))
+    assert warnings_of(caplog) == []
+
+
+@pytest.mark.parametrize("place", ["items.-1.id", "data.-1.number"])
+def test_a_cursor_that_no_row_has_closes_no_full_table(serve, caplog, place):
+    assert not run_full_table(serve, shop(beside=lambda page: {"page": page}), paginator=Cursor(place))
+    assert "GET /orders: one page; nothing at" in caplog.text
+
+
+def test_each_stream_on_an_endpoint_is_told_of_its_own_cut(serve, caplog):
+    server = serve(shop(lambda page: {"X-Total-Count": "238"}))
+    tap = burler.tap("tap-shop")
+    tap.client(lambda config: client_of(server))
+    for name in ("orders", "others"):
+        tap.sync(name, key_properties="id", schema=SCHEMA)(lambda client: client.pages("/orders"))
+    run_tap(tap)
+    assert caplog.text.count("GET /orders: one page was read, though") == 2
 
 
 # Pages whose rows are null
@@ -301,6 +380,7 @@ def test_null_beside_an_error_is_no_empty_table(serve, caplog, error, paginator,
         (PageNumber(), (100,), {"total": 100}),
         (PageNumber(), (100,), {"has_more": False}),
         (Cursor("next"), (100,), {"total_count": 100}),
+        (Cursor("next"), (100, 38), {}),
         (PageNumber(), (), {}),
     ],
 )

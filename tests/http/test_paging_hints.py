@@ -41,7 +41,8 @@ def test_more_pages_than_the_usual_paginator_sees_are_told(serve, caplog, beside
     told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(told) == 1
     assert f"GET /things: one page was read, though '{names}' of the reply says that there are more" in told[0]
-    assert (f"Say paginator=burler.http.NextUrl('{names}'), or" in told[0]) == ("http://x/2" in str(beside))
+    place = f"['{names}']" if names.startswith("@") else f"'{names}'"  # a name with a dot in it
+    assert (f"Say paginator=burler.http.NextUrl({place}), or" in told[0]) == ("http://x/2" in str(beside))
     assert "http://" not in told[0]
     caplog.clear()
     assert len(list(getattr(client, asked)("/others", paginator=SinglePage()))) == 1

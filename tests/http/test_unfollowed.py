@@ -199,6 +199,38 @@ def test_a_304_taken_by_hand_closes_no_full_table(serve, caplog):
     assert is_whole(out) and warnings_of(caplog) == []
 
 
+@pytest.mark.parametrize("link", ["skip", "token"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_who_counts_what_was_asked_for_and_not_what_came_is_told(serve, caplog, link, first):
+    """The source gives 25 rows at the most, and each reply names the next page."""
+
+    def answer(asked):
+        begin = int(asked.query.get("skip", first)) - first
+        following = begin + 25 + first
+        rows = ROWS[begin : begin + 25]
+        more = f"/orders?limit=100&skip={following}" if link == "skip" else f"/orders?token={following}"
+        return {"data": rows, "next": more if following <= len(ROWS) else None}
+
+    def read(step):
+        def orders(client):
+            skip = first
+            while rows := client.json("/orders", params={"limit": 100, "skip": skip})["data"]:
+                yield rows
+                skip += step or len(rows)
+
+        return orders
+
+    out = orders_of(serve, answer, read(100))
+    assert not is_whole(out)
+    assert (
+        f"a page begins at row {25 + (first if link == 'skip' else 0)}, and the next that was asked for began at"
+        in (caplog.text)
+    )
+    caplog.clear()
+    out = orders_of(serve, answer, read(0))
+    assert is_whole(out) and warnings_of(caplog) == []
+
+
 # Runs that go on from a bookmark
 
 TIMED = {"properties": {"id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}
