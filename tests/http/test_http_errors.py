@@ -43,7 +43,7 @@ def error_of(reply, path="/a", *, method="GET", base="", options=None, **asked):
         (401, CredentialsError, "No credentials were seen: the client has no token="),
         (403, CredentialsError, "If it wants none, this address may not ask"),
         (404, NotFoundError, "allow_statuses=(404,)"),
-        (410, NotFoundError, "gone for good"),
+        (410, NotFoundError, "It is gone; say allow_statuses=(410,) if that may be"),
         (429, HttpError, "requests_per_second"),
         (500, HttpError, "The source fails; run again later"),
         (418, HttpError, ""),
