@@ -30,8 +30,8 @@ _CURES = {
     406: "Look at the header Accept: the source has no such form.",
     407: "The proxy wants credentials: put them into proxies=, or HTTPS_PROXY.",
     409: "The source is busy with something that excludes this; try later.",
-    410: "It is gone; say allow_statuses=(410,) if that may be. If it is a page whose token has expired, retry_sync_on=\n"
-    "burler.errors.NotFoundError begins the stream once more.",
+    410: "It is gone; say allow_statuses=(410,) if that may be. If it is a page whose token has expired, "
+    "retry_sync_on=burler.errors.NotFoundError begins the stream once more.",
     413: "The body is too big for the source.",
     414: "The URL is too long: ask for less at once.",
     415: "Look at the header Content-Type of the body.",
