@@ -296,7 +296,13 @@ class BookmarkTracker:
         if self._kinds.kind == DATE:
             day = self._signpost.astimezone(dt.UTC).date() - dt.timedelta(days=1 if self._exclusive else 0)
             return self._kinds.mark(day.isoformat())
-        return self._kinds.mark(times.spelled_like(times.from_datetime(self._signpost) or "", self._greatest.value))
+        like = self._greatest.value
+        shown, moment = key_text(like), self._signpost
+        if shown is not None:  # what changes within a unit of the source's clock may be stamped with its beginning
+            thousandths = isinstance(like, dt.datetime) and like.microsecond % 1000 == 0
+            unit = 1_000_000 if "." not in shown else 1000 if thousandths else 1
+            moment = moment.replace(microsecond=moment.microsecond // unit * unit)
+        return self._kinds.mark(times.spelled_like(times.from_datetime(moment) or "", shown))
 
     def _check_signpost(self, value: Any) -> None:
         if self._signpost is not None and self._kinds.kind not in (DATE_TIME, DATE):
