@@ -7,6 +7,9 @@ import re
 from typing import Any
 
 _EPOCH, _SECOND = dt.datetime(1970, 1, 1, tzinfo=dt.UTC), dt.timedelta(seconds=1)
+_FIRST = dt.datetime.min.replace(tzinfo=dt.UTC)
+_UNITS = [_SECOND / 10**6, _SECOND / 1000, _SECOND, 60 * _SECOND]
+_UTC = ("Z", "z", "+00:00", "-00:00")
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -66,6 +69,9 @@ def written(value: Any, form: str) -> str:
     """A date-time or date in a form of ``strftime``, in UTC. ``%3f`` gives milliseconds and ``%s`` seconds since 1970
     there. What the form has no room for is cut: the text lies before the moment, never after it.
 
+    As text, ``05Z`` comes after ``05.400Z``. Where the text would be greater than the value's own, it says one unit
+    less (``04Z``), which is less as text and as a moment.
+
     Raises:
         ValueError: the value is neither.
     """
@@ -77,6 +83,15 @@ def written(value: Any, form: str) -> str:
         raise ValueError(f"{value!r:.60} is no date-time and no date")
     body, _, fraction = canonical[:-1].partition(".")
     moment = dt.datetime.fromisoformat(f"{body}.{fraction[:6].ljust(6, '0')}+00:00")
+    asked = _in_form(moment, form)
+    # Two texts can be compared if they have one layout: the day, what stands behind it, and the zone.
+    if asked <= text or asked[:11] != text[:11] or not text.endswith(_UTC):
+        return asked
+    earlier = (_in_form(moment - step, form) for step in _UNITS if moment - _FIRST >= step)
+    return next((one for one in earlier if one <= text), asked)
+
+
+def _in_form(moment: dt.datetime, form: str) -> str:
     own = {"%3f": f"{moment.microsecond // 1000:03}", "%s": str((moment - _EPOCH) // _SECOND), "%%": "%%"}
     return moment.strftime(re.sub(r"%(3f|s|%)", lambda found: own[found[0]], form))
 

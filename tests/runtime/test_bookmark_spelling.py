@@ -101,6 +101,17 @@ def test_a_state_of_before_is_read_as_it_is():
     assert saved(run_tap(tap_on(source), state=moment)) == FIVE
 
 
+@pytest.mark.parametrize("order", ["asc", "none"])
+def test_a_lower_spelling_of_the_rows_replaces_that_of_the_state(order):
+    source = TextSource(FIVE)
+    source.ask = lambda since: source.rows  # it compares moments
+    old = {"bookmarks": {"rows": {"at": "2026-01-01T00:00:05Z"}}}
+    assert saved(run_tap(tap_on(source, order=order), state=old)) == FIVE
+    source.rows = [{"id": 1, "at": "2026-01-01T00:00:05Z"}]
+    new = {"bookmarks": {"rows": {"at": FIVE}}}
+    assert saved(run_tap(tap_on(source, order=order), state=new)) == FIVE
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -184,6 +195,28 @@ def test_a_signpost_is_spelled_as_the_rows_are():
     assert abs(dt.datetime.fromisoformat(at) - dt.datetime.now(dt.UTC)) < dt.timedelta(minutes=10)
 
 
+@pytest.mark.parametrize("zone", ["Z", "+00:00"])
+def test_a_signpost_over_whole_seconds_is_a_whole_second(zone):
+    """A row that changes after the read is stamped with the beginning of its second."""
+    source = TextSource(f"2999-01-01T00:00:00{zone}")
+    tap = tap_on(source, signpost=True)
+    began = dt.datetime.now(dt.UTC)
+    at = saved(run_tap(tap))
+    assert len(at) == len(f"2999-01-01T00:00:00{zone}") and at.endswith(zone)
+    assert abs(dt.datetime.fromisoformat(at) - began) < dt.timedelta(minutes=10)
+    source.rows.append({"id": 2, "at": at})  # as it is written all through that second
+    assert [row["id"] for row in run_tap(tap, state={"bookmarks": {"rows": {"at": at}}}).records("rows")] == [2, 1]
+
+
+@pytest.mark.parametrize(("microsecond", "unit"), [(0, 1_000_000), (400_000, 1000), (400_001, 1)])
+def test_a_signpost_over_datetimes_counts_in_their_unit(microsecond, unit):
+    tap = burler.tap("tap-x")
+    ahead = dt.datetime(2999, 1, 1, 0, 0, 0, microsecond, tzinfo=dt.UTC)
+    tap.sync("rows", replication_key="at", signpost=True, schema=SCHEMA)(lambda: [{"id": 1, "at": ahead}])
+    at = dt.datetime.fromisoformat(saved(run_tap(tap)))
+    assert at.microsecond % unit == 0 and abs(at - dt.datetime.now(dt.UTC)) < dt.timedelta(minutes=10)
+
+
 def test_a_post_transform_changes_nothing_of_it():
     tap = tap_on(TextSource(FOUR, FIVE))
     tap.post_transform("rows")(lambda record: {**record, "id": record["id"] + 10})
@@ -203,6 +236,18 @@ def test_rising_partitions_keep_it():
         yield {"id": partition["day"], "at": f"2026-01-0{partition['day']}T00:00:00.000Z"}
 
     assert saved(run_tap(tap)) == "2026-01-02T00:00:00.000Z"
+
+
+@pytest.mark.parametrize("spelled", [[FIVE, "2026-01-01T00:00:05Z"], ["2026-01-01T00:00:05Z", FIVE]])
+def test_of_rising_partitions_that_end_at_one_moment_the_lower_spelling_is_kept(spelled):
+    tap = burler.tap("tap-x")
+    tap.partitions("rows", order="asc")(lambda: [{"n": n} for n in range(2)])
+
+    @tap.sync("rows", key_properties="id", replication_key="at", schema=SCHEMA)
+    def rows(partition):
+        yield {"id": partition["n"], "at": spelled[partition["n"]]}
+
+    assert saved(run_tap(tap)) == FIVE
 
 
 def test_a_parent_is_held_at_its_own_spelling():
@@ -265,6 +310,65 @@ def test_a_source_is_asked_in_the_form_that_it_wants(form, asked):
     source.ask = lambda since: source.asked.append(since) or []
     run_tap(tap, state=first.result.state)
     assert source.asked[-1] == asked
+
+
+@pytest.mark.parametrize(
+    ("last", "later"), [("5.4009", "5.4009"), ("5.9999999", "5.9999999"), ("5.400", "5.400"), ("5", "5.001")]
+)
+@pytest.mark.parametrize("form", ["%S.%3f", "%S.%f", "%S.%3f+00:00", "%S", "%S+00:00"])
+def test_the_question_never_passes_the_bookmark(form, last, later):
+    """Digits are cut and not rounded: a source that compares moments gives the row at the bookmark."""
+    source = TextSource(f"2026-01-01T00:00:0{last}Z")
+    tap = tap_on(source, bookmark_format=f"%Y-%m-%dT%H:%M:{form}")
+    state = run_tap(tap).result.state
+    source.rows.append({"id": 2, "at": f"2026-01-01T00:00:0{later}Z"})
+    assert {row["id"] for row in run_tap(tap, state=state).records("rows")} == {1, 2}
+    asked = source.asked[-1].removesuffix("+00:00")
+    assert dt.datetime.fromisoformat(asked) <= dt.datetime.fromisoformat(f"2026-01-01T00:00:0{last}")
+
+
+@pytest.mark.parametrize(
+    ("last", "form", "asked"),
+    [
+        ("01.6000200Z", "%S.%fZ", "01.600019Z"),
+        ("01.6000200Z", "%S.%f0Z", "01.6000200Z"),  # as many digits as the source writes: nothing is lost nor doubled
+        ("01.6000200Z", "%S.%3fZ", "01.599Z"),
+        ("01.600020Z", "%S.%3fZ", "01.599Z"),
+        ("01.600Z", "%S.%3fZ", "01.600Z"),
+        ("01.6Z", "%S.%3fZ", "01.600Z"),
+        ("01.000Z", "%SZ", "00Z"),
+        ("01Z", "%SZ", "01Z"),
+        ("01.6Z", "%S", "01"),
+        ("01.6Z", "%S+00:00", "01+00:00"),
+        ("01.6+00:00", "%S.%3f+00:00", "01.599+00:00"),
+        ("01.6Z", "00Z", "00Z"),
+        ("00.000Z", "00Z", "00Z of the minute before"),
+    ],
+)
+def test_a_question_that_sorts_after_the_bookmark_is_one_unit_less(last, form, asked):
+    """As text ``01Z`` comes after ``01.6Z``: the source would give no row of that second."""
+    source = TextSource(f"2026-01-01T00:46:{last}")
+    tap = tap_on(source, bookmark_format=f"%Y-%m-%dT%H:%M:{form}")
+    first = run_tap(tap)
+    assert saved(first) == source.rows[0]["at"]
+    assert [row["id"] for row in run_tap(tap, state=first.result.state).records("rows")] == [1]
+    minute = "45" if "before" in asked else "46"
+    assert source.asked[-1] == f"2026-01-01T00:{minute}:{asked.split()[0]}" <= source.rows[0]["at"]
+
+
+def test_a_question_in_another_layout_than_the_bookmarks_is_cut_alone():
+    for last, form, asked in (
+        ("2026-01-01 00:00:05.400Z", "%Y-%m-%dT%H:%M:%SZ", "2026-01-01T00:00:05Z"),
+        ("2026-01-01T12:00:05.400-02:00", "%Y-%m-%dT%H:%M:%SZ", "2026-01-01T14:00:05Z"),
+        ("2026-01-31T00:00:05.400Z", "%d.%m.%Y", "31.01.2026"),
+        ("2026-01-01T00:00:05.4009Z", "%s%3f", "1767225605400"),
+        ("2026-01-01T00:00:05.9999999Z", "%s%3f", "1767225605999"),
+    ):
+        source = TextSource(last)
+        tap = tap_on(source, bookmark_format=form)
+        source.ask = lambda since, source=source: source.asked.append(since) or source.rows
+        run_tap(tap, state=run_tap(tap).result.state)
+        assert source.asked == [None, asked]
 
 
 def test_the_form_holds_for_start_date_days_and_windows():
