@@ -167,6 +167,11 @@ class BookmarkWatch:
                 self._unordered = True  # texts of which some look like numbers: who knows how the source sorts them
                 return []
             words = f"the replication key '{self.key}' changes its kind, so values can't be compared"
+            if self.kind == "time" and all(isinstance(values[at], str) for at in odd):
+                words = (
+                    f"of the values of the replication key '{self.key}' some are date-times, others are text that is "
+                    "none, so they can't be compared"
+                )
             self._say_lines("B321", words, [lines[at] for at in odd])
             left = set(odd)
             there[:] = [at for at in there if at not in left]

@@ -228,7 +228,10 @@ def test_rows_of_another_kind_are_told_and_left_out():
     messages = (plain, row(1, day(1)), row(2, "0000-00-00 00:00:00"), row(3, day(3)), state(a=day(3)))
     one = finding("B321", *messages)
     assert (one.places, one.count) == (("line 3",), 1)
+    assert "some are date-times, others are text that is none" in one.message and "kind" not in one.message
     assert codes(*messages) == ["B321"]
+    mixed = schema(fields={"id": {"type": "integer"}, "at": {"type": ["string", "integer"]}})
+    assert "changes its kind" in finding("B321", mixed, row(1, day(1)), row(2, 7), state(a=day(1))).message
 
 
 def test_what_the_last_state_lost():
