@@ -18,6 +18,8 @@ from burler.words import counted
 logger = logging.getLogger(__name__)
 
 _MOST_SHOWN = 5
+_FORMS = {"date-time": "2026-03-01T10:00:00+01:00, with a T and a zone", "date": "2026-03-01"}
+_TIME = re.compile(r"\((date-time|date)\)$")
 
 
 class BadRows:
@@ -108,7 +110,17 @@ class BadRows:
     def _sentence(self, row: Mapping[str, Any], misfit: Misfit) -> str:
         which = ", ".join(f"{name}={_glimpse(row.get(name))}" for name in self._keys) or "without key properties"
         found = "is missing" if misfit.value is MISSING else f"is {describe(misfit.value)}"
-        return f"stream '{self._stream}', row {which}: field '{misfit.path}' {found}; the schema wants {misfit.wants}"
+        form = _FORMS.get(_time_of(misfit) or "")
+        if form is not None and found == "is a string":
+            found = f"is text that is no {_time_of(misfit)}"
+        wants = f"{misfit.wants}, such as {form}" if form is not None else misfit.wants
+        return f"stream '{self._stream}', row {which}: field '{misfit.path}' {found}; the schema wants {wants}"
+
+
+def _time_of(misfit: Misfit) -> str | None:
+    """ "date-time" or "date", where the schema wants one, and the value is text."""
+    found = _TIME.search(misfit.wants) if isinstance(misfit.value, str) else None
+    return found[1] if found is not None else None
 
 
 def _cure(misfit: Misfit) -> str:
@@ -123,6 +135,8 @@ def _cure(misfit: Misfit) -> str:
     if not_finite(value):
         return "JSON has no form for it; the setting 'on_nan': 'null' makes it null where the field may be null."
     hint = _time_hint(value) if "date-time" in wants else ""
+    if _time_of(misfit) is not None or (hint and isinstance(value, dt.datetime)):
+        return f"{hint}Mend the value in the sync function."  # text is no cure: as a bookmark it has another order
     return f"{hint}Mend the value in the sync function, or widen the field's type in the schema."
 
 
@@ -136,7 +150,7 @@ def _time_hint(value: Any) -> str:
     try:
         moment = dt.datetime.fromisoformat(value)
     except ValueError:
-        return "That is no date-time that exists (RFC 3339: 2024-01-02T03:04:05Z); for no value, give None. "
+        return "For no value, give None. "
     if len(value) <= len("2024-01-02"):
         return "That is a date: the schema may say format 'date', or the value a time and a zone. "
     return f"A date-time needs its zone: {form}" if moment.tzinfo is None else ""

@@ -118,7 +118,7 @@ def test_the_first_row_moves_no_bookmark():
         ({"n": "x"}, "n", "a string", "number"),
         ({"must": True}, "must", "a boolean", "string"),
         ({"must": None}, "must", "None", "string"),
-        ({"at": "2024-01-01"}, "at", "a string", "date-time"),
+        ({"at": "2024-01-01"}, "at", "text that is no date-time", "with a T and a zone"),
         ({"o": {"p": "x"}}, "o.p", "a string", "integer"),
         ({"o": [1]}, "o", "list", "object"),
         ({"l": [{"q": 1}, {"q": "x"}]}, "l[1].q", "a string", "integer"),

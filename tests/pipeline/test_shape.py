@@ -435,12 +435,11 @@ def test_an_error_names_stream_row_path_kind_and_what_was_wanted():
     assert isinstance(page.error, BadRecordError) and page.error.stream == "s"
     text = str(page.error)
     assert text.splitlines()[0] == (
-        f"stream 's', row id=7, k={repr('x' * 100)[:40]}: field 'list[1].at' is a string; "
-        "the schema wants string (date-time)."
+        f"stream 's', row id=7, k={repr('x' * 100)[:40]}: field 'list[1].at' is text that is no date-time; "
+        "the schema wants string (date-time), such as 2026-03-01T10:00:00+01:00, with a T and a zone."
     )
     assert text.splitlines()[1] == (
-        "  That is no date-time that exists (RFC 3339: 2024-01-02T03:04:05Z); for no value, give None. Mend the value "
-        "in the sync function, or widen the field's type in the schema. --log-values shows the value."
+        "  For no value, give None. Mend the value in the sync function. --log-values shows the value."
     )
     assert len(text.splitlines()) == 2
 
@@ -470,6 +469,18 @@ def test_a_null_key_is_told_what_to_do_about_keys(page, on_bad_record):
 
 
 @pytest.mark.parametrize(
+    "value", ["2026-03-01 10:00:00", "2026-03-01", "2026-02-30T10:00:00Z", "01.03.2026", dt.datetime(2026, 3, 1)]
+)
+def test_a_time_that_does_not_fit_is_not_to_become_text(value):
+    """A key that is text is compared as text."""
+    _, page, _ = lines({"properties": {"at": {"type": "string", "format": "date-time"}}}, [{"at": value}])
+    said = str(page.error)
+    assert "Mend the value in the sync function." in said and "widen" not in said
+    assert str(value) not in said.replace("such as 2026-03-01T10:00:00+01:00", "")
+    assert isinstance(value, dt.datetime) or "such as 2026-03-01T10:00:00+01:00, with a T and a zone." in said
+
+
+@pytest.mark.parametrize(
     ("schema", "value", "says"),
     [
         (INTEGER, None, "field 'a' is None; the schema wants integer."),
@@ -492,6 +503,13 @@ def test_a_null_key_is_told_what_to_do_about_keys(page, on_bad_record):
         ({"anyOf": [INTEGER, BOOLEAN]}, "x", "is a string; the schema wants integer or boolean."),
         ({"anyOf": [INTEGER, {"const": 1}]}, "x", "is a string; the schema wants one of 2 schemas."),
         ({"type": "any"}, 1, "the schema wants any."),
+        (
+            {"type": "string", "format": "date"},
+            "1 May",
+            "field 'a' is text that is no date; the schema wants string (date), such as 2026-03-01.",
+        ),
+        ({"type": ["string", "integer"], "format": "date-time"}, "", "field 'a' is an empty string; the schema wants"),
+        ({"type": "string", "format": "date-time"}, 1.5, "is a number; the schema wants string (date-time)."),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isascii() else type(value).__name__,
 )
