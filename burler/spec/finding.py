@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,10 @@ class Findings:
         if place is not None and len(places) < PLACES and place not in places:
             places = (*places, place)
         self._found[key] = dataclasses.replace(before, places=places, count=before.count + count)
+
+    def withdraw(self, codes: Collection[str], stream: str) -> None:
+        """Take back what was said of a stream: it follows from something that is told."""
+        self._found = {key: one for key, one in self._found.items() if key[0] not in codes or key[1] != stream}
 
     def __repr__(self) -> str:
         return f"Findings({list(self._found.values())!r})"

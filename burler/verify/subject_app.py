@@ -17,7 +17,7 @@ from burler.config.secrets import secret_values
 from burler.context import running
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
-from burler.errors import BurlerError
+from burler.errors import BurlerError, UnsortedStreamError
 from burler.runtime import logs
 from burler.runtime.apps import load_app
 from burler.runtime.collector import calm_collector
@@ -274,6 +274,8 @@ def _tell_failures(findings: Findings, run: str, errors: Mapping[str, BaseExcept
         where = "" if at is None else f" at {at}"
         told = " ".join(logs.short(error).split())
         findings.add("P609", f"{run}: the stream failed{where}: {told}", stream=stream, place=run)
+        if isinstance(error, UnsortedStreamError):  # for which burler takes the bookmark back to where the run began
+            findings.withdraw(("B304", "B316"), stream)
 
 
 def _rows_of(requests: RequestWatch, check: MessageCheck) -> dict[str, int]:

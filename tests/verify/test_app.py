@@ -133,6 +133,16 @@ def test_a_failing_stream_is_told_and_resumed_runs_are_left_out():
     assert found.unchecked["B312"] == "the first run failed"
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_that_an_order_error_takes_the_bookmark_back_is_no_fault_of_its_own(first):
+    def unsorted(bookmark):
+        return [*ROWS[:20], ROWS[5], *ROWS[20:]] if first or bookmark is not None else ROWS
+
+    found = verify_tap(make_tap(read=unsorted))
+    assert codes(found) == {"P609"}
+    assert "'at' went from '2024-05-10T00:00:00Z' back" in found.findings[0].message
+
+
 def test_max_records_ends_a_run_and_says_what_was_not_looked_at():
     many = [{"id": n, "at": f"2024-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"} for n in range(50_000)]
 
