@@ -123,6 +123,7 @@ def test_fields_that_are_not_declared_are_left_out_and_counted():
     assert plan.remarks() == []
 
 
+@pytest.mark.usefixtures("values_in_logs")
 @pytest.mark.parametrize(
     ("row", "said"),
     [

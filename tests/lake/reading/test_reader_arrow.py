@@ -139,6 +139,7 @@ def test_columns_and_times_narrow_it(lake: Any, caplog: pytest.LogCaptureFixture
     assert not caplog.records  # what nobody asked for is not missed
 
 
+@pytest.mark.usefixtures("values_in_logs")
 def test_a_value_that_its_column_cannot_hold_is_named() -> None:
     store = lake_of({"id": {"type": "integer"}}, [b'{"id":1}', b'{"id":"no number"}'])
     with pytest.raises(LakeError, match=r"s-2024.*stream 's': field 'id': \"no number\" can't be held") as caught:
