@@ -111,7 +111,7 @@ def test_rows_that_nobody_counted_are_told(tmp_path: Path) -> None:
     message = {"type": "BATCH", "stream": "users", "encoding": {"format": "jsonl", "compression": "none"}}
     code, _, err = run("expand", given=lines(SCHEMA, {**message, "manifest": [url]}))
     assert code == 0
-    assert err == (
+    assert err.partition(" ")[2] == (
         f"INFO expand: 2 rows of 1 BATCH message; rows not counted: 1 file without file_stats ({url}), where a cut at "
         "a line end is not seen\n"
     )

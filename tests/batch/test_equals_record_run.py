@@ -191,6 +191,7 @@ def test_digits_of_a_second_beyond_the_sixth_are_cut_in_columns_and_counted(tmp_
     check(pair)
 
 
+@pytest.mark.usefixtures("values_in_logs")
 @formats
 @pytest.mark.parametrize(
     ("field", "value"),

@@ -417,10 +417,10 @@ KEYED = {"properties": {"id": {"type": "integer"}, "of": {"type": "string"}, "n"
 @pytest.mark.parametrize(
     ("keys", "row", "start"),
     [
-        (("id",), '{"n":1.5,"id":3,"of":"x"}', "stream 's', row id=3: field 'n': '1.5' can't"),
+        (("id",), '{"n":1.5,"id":3,"of":"x"}', "stream 's', row id=3: field 'n': a value can't"),
         (("of", "id"), '{"n":1.5,"id":3,"of":"x\\ny"}', "stream 's', row of=\"x\\ny\", id=3: field 'n'"),
-        (("id",), '{"n":1.5}', "stream 's': field 'n': '1.5' can't"),
-        ((), '{"n":1.5,"id":3}', "stream 's': field 'n': '1.5' can't"),
+        (("id",), '{"n":1.5}', "stream 's': field 'n': a value can't"),
+        ((), '{"n":1.5,"id":3}', "stream 's': field 'n': a value can't"),
         (("id",), '{"n":1.5,"id":3', "stream 's': a row can't be read"),
     ],
     ids=["a key", "two", "none there", "no key", "no row"],
