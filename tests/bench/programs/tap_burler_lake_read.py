@@ -16,9 +16,10 @@ import burler.lake
 def main(work: str, rows: int) -> None:
     """Read all of it; the rows are let go at once, or shown where they are compared."""
     if work == "readlines":
-        from support.internals import cli_main
+        from burler.__main__ import main as command
 
-        cli_main.main(["lake", "read", str(given.lake())])
+        sys.argv[1:] = ["lake", "read", str(given.lake())]
+        command()
     reading = burler.lake.read(str(given.lake()))
     read = 0
     if work == "readpages":
