@@ -72,7 +72,7 @@ test-jsonschema2: $(WITH_2)
 	@.venv-dist/bin/python -m pip --disable-pip-version-check install -q build twine uv
 
 test-extras: $(VENV)/.for-test .venv-dist/bin/twine
-	@PATH="$(abspath .venv-dist)/bin:$$PATH" $(RUN) tests/packaging/extras.py $(ARGS)
+	@PYTHONPATH="$(abspath tests)" PATH="$(abspath .venv-dist)/bin:$$PATH" $(RUN) tests/packaging/extras.py $(ARGS)
 
 dist: .venv-dist/bin/twine
 	rm -rf dist
