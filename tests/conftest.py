@@ -13,6 +13,7 @@ import sys
 import zlib
 from pathlib import Path
 
+import hypothesis
 import msgspec
 import pytest
 
@@ -85,6 +86,13 @@ def values_in_logs(monkeypatch):
     log_settings.log_settings.values = True
 
 
+# A push looks at some examples, the same each time; `make nightly` (--hypothesis-profile=nightly) at many, others each
+# night. A busy machine is no reason to fail.
+_QUIET = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("push", max_examples=60, derandomize=True, **_QUIET)
+hypothesis.settings.register_profile("nightly", max_examples=600, print_blob=True, **_QUIET)
+hypothesis.settings.load_profile("push")
+
 # No test trains an archive of Spark's classes behind the others' backs; those of the archive turn it on themselves, and
 # .ci/run makes one for all.
 os.environ.setdefault("BURLER_SPARK_ARCHIVE", "off")
@@ -117,6 +125,13 @@ def pytest_collection_modifyitems(config, items):
         return next((at for at, begin in enumerate(_LONG) if path.startswith(begin)), len(_LONG))
 
     items.sort(key=place)
+
+
+def pytest_report_collectionfinish(config, items):
+    """What a push leaves to the night."""
+    if config.option.markexpr == "not nightly":
+        return "tests marked 'nightly' run in make nightly; of each property 60 examples run here, 600 there"
+    return None
 
 
 def _is_ci() -> bool:

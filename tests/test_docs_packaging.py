@@ -47,7 +47,6 @@ def clone(tmp_path):
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(_setuptools() < 77, reason="building wheels needs setuptools 77 or newer: pip install setuptools")
 def test_the_page_on_packaging_does_what_it_says(tmp_path, borrowed, clone):
     work = tmp_path / "work"

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from burler.config import mask
@@ -190,7 +190,6 @@ def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 PATTERNS = st.recursive(st.sampled_from(ATOMS), larger, max_leaves=8)
 
 
-@settings(max_examples=500, deadline=None)
 @given(PATTERNS, st.sampled_from(["{}", "^{}", "{}$", "^{}$"]), st.lists(st.text(LETTERS, max_size=8), min_size=3))
 def test_re2_says_what_python_says(pattern, around, texts):
     expression = regex.Expression(around.format(pattern))
@@ -232,7 +231,6 @@ def repeated(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.recursive(st.sampled_from(PIECES), repeated, max_leaves=8),
     st.sampled_from(["{}", "^{}", "{}$", "^{}$", "^{}x", r"{}x$"]),

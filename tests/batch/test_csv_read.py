@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.errors import BatchError, MissingExtra
@@ -409,7 +409,6 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
         rows("id,name\n1,a\n", TWO)
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.text(alphabet='ab,"\n', max_size=30), st.text(alphabet='",\n\r a', max_size=6), st.integers(1, 40))
 def test_any_text_is_read_as_python_reads_it_or_refused(text, end, block):
     before = csv_cut._BLOCK_BYTES

@@ -21,7 +21,7 @@ OPTIONS = [
     {"delimiter": ";", "null": "NULL", "header": False},
     {"header": False},
 ]
-quick = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(suppress_health_check=list(HealthCheck))
 
 
 def written(schema, lines, count, options, compression=None):
@@ -59,7 +59,7 @@ def test_rows_come_back_as_they_were(table, options, compression):
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_single_column_comes_back_too(kind, data):
     schema = {"properties": {"only": KINDS[kind][0]}}

@@ -9,7 +9,7 @@ import random
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.errors import BatchError
@@ -163,7 +163,6 @@ def test_pages_are_cut_where_lines_end(monkeypatch, size):
     assert lines(b'{"a":1}\r\n\r\n' + long + b"{}\n{}") == b'{"a":1}\n' + long + b"{}\n{}\n"
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(
         st.dictionaries(

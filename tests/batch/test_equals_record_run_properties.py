@@ -89,7 +89,7 @@ def as_given(pages: list[tuple[str, list[dict[str, Any]]]]) -> list[Any]:
 
 @pytest.mark.parametrize("encoding", FORMATS, ids="-".join)
 @given(pages=PAGES, size=st.integers(1, 9), at_once=st.integers(1, 5))
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_whatever_fits_is_alike(encoding, pages, size, at_once):
     with tempfile.TemporaryDirectory() as folder:
         check(

@@ -383,7 +383,6 @@ print(count, int(most[1]) // 1024)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_big_file_takes_little_memory(tmp_path: Path, processes: int) -> None:
     """300 MB of JSON lines in 80 MB."""

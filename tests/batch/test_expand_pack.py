@@ -280,7 +280,7 @@ def states(lines: bytes) -> list[tuple[Any, dict[str, int]]]:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS, ids="-".join)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(steps=STEPS, versioned=st.booleans(), batch_size=st.integers(1, 5))
 def test_expand_of_pack_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,

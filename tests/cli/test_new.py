@@ -507,7 +507,6 @@ def _can_build() -> bool:
         return False
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not _can_build(), reason="building wheels needs setuptools 77 or newer: pip install setuptools")
 def test_wheels_of_burler_and_of_a_tap(tmp_path: Path) -> None:
     """burler as a wheel in a fresh environment makes a tap; that is built and installed; its command runs."""

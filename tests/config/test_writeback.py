@@ -387,7 +387,6 @@ def test_kill_9_leaves_a_whole_file(tmp_path):
     assert held(tmp_path / "c.json")["token"] > 0
 
 
-@pytest.mark.slow
 def test_kill_9_leaves_a_whole_file_for_long(tmp_path):
     saver(("storm", tmp_path / "c.json", 200, 2))
     assert held(tmp_path / "c.json")["token"] > 0

@@ -28,7 +28,7 @@ def same(one, two):
 
 
 @given(st.lists(st.tuples(CONFIGS, INDENTS), min_size=1, max_size=3), st.lists(CONFIGS, min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_saved_is_what_is_loaded(files, steps):
     with tempfile.TemporaryDirectory() as folder:
         paths = []
@@ -52,7 +52,6 @@ def test_what_is_saved_is_what_is_loaded(files, steps):
     INDENTS,
     st.lists(st.tuples(st.lists(KEYS, min_size=1, max_size=3), VALUES | st.just(config_edit.GONE)), max_size=3),
 )
-@settings(max_examples=200, deadline=None)
 def test_an_edit_of_text_is_the_edit_of_the_value(content, indent, edits):
     changes = {}
     for path, value in edits:

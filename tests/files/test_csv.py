@@ -309,7 +309,6 @@ def test_what_was_noted_of_files_counts_when_quotes_are_allowed_anywhere(box):
 QUOTED = st.lists(st.text(st.sampled_from('ab""",\n\r\\'), max_size=12), max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
 @given(QUOTED, st.booleans(), st.booleans())
 def test_quotes_are_the_same_in_pieces_and_as_a_whole(pieces, is_doubled, is_strict):
     """The quick look at a file on its way, held against the one that goes from field to field."""
@@ -372,7 +371,7 @@ def test_options_that_can_not_be(options):
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=12), st.sampled_from([1, 7, 64]), st.booleans())
 def test_whatever_python_writes_comes_out_again(table, block, all_quoted):
     sink = io.StringIO()

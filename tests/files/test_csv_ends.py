@@ -7,7 +7,7 @@ import io
 
 import pytest
 from filebox import error, ids, rows, tap_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.errors import DeclarationError
@@ -58,7 +58,6 @@ def test_values_that_end_as_they_should_where_an_escape_is_declared(box, text, o
 CELLS = st.text(st.sampled_from('ab"\\,\n é'), max_size=6)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5), st.integers(0, 60))
 def test_what_is_whole_passes_and_what_is_cut_in_its_last_value_does_not(table, cut):
     sink = io.StringIO()

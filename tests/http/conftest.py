@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture
 def serve():
     """Starts servers that answer with a function of the test; they end with it."""
-    from pageserver import serving
+    from support.servers import serving
 
     with contextlib.ExitStack() as servers:
         yield lambda answer: servers.enter_context(serving(answer))

@@ -14,12 +14,12 @@ import pytest
 import requests
 import responses
 from clocks import Clock
-from pageserver import serving
 
 import burler
 from burler.errors import DeclarationError, HttpError
 from burler.http import Client, oauth2_client_credentials
 from burler.testing import canary, run_tap
+from support.servers import serving
 
 TOKEN, ONE, TWO, PASSWORD, QUERY = map(canary, ("token", "one", "two", "password", "query"))
 

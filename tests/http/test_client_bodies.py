@@ -19,11 +19,11 @@ import responses
 import urllib3
 from clocks import Clock
 from faultserver import MIB, FaultServer
-from pageserver import serving
 
 from burler.errors import HttpError, NoAnswerError, NotFoundError, StorageError
 from burler.http import Client
 from support.internals import http_body, http_downloading
+from support.servers import serving
 
 
 def got(body, headers=None, **options):

@@ -8,12 +8,12 @@ import socket
 import pytest
 import requests
 from clocks import Clock
-from pageserver import serving
 
 from burler.errors import CredentialsError, HttpError
 from burler.http import Auth, Client, api_key, mask_url
 from burler.testing import canary
 from support.internals import http_body, http_exchange, http_prepared
+from support.servers import serving
 
 TOKEN, KEY = canary("redirects"), canary("redirects-key")
 

@@ -6,12 +6,12 @@ import logging
 
 import pytest
 import requests
-from pageserver import serving
 
 from burler.errors import HttpError, PagingError
 from burler.http import Client, NextUrl, Offset, mask_url
 from burler.testing import canary
 from support.internals import config_secrets, config_watched, http_masking
+from support.servers import serving
 
 KEY, PASSWORD = canary("given"), "hunter2-pw"  # a word that no part of a URL is masked for
 

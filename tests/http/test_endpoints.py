@@ -15,7 +15,6 @@ from decimal import Decimal
 
 import pytest
 import requests
-from pageserver import serving
 
 import burler
 from burler import JsonPage
@@ -23,6 +22,7 @@ from burler.errors import DeclarationError, HttpError, NotFoundError, PagingErro
 from burler.http import Client, Cursor, NextUrl, PageNumber, endpoints
 from burler.testing import run_tap
 from support.internals import endpoint_methods
+from support.servers import serving
 
 
 @endpoints(

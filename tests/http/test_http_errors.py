@@ -11,13 +11,13 @@ import traceback
 
 import pytest
 from clocks import Clock
-from pageserver import serving
 
 import burler
 from burler.errors import CredentialsError, HttpError, NoAnswerError, NotFoundError
 from burler.http import Client, mask_url
 from burler.testing import canary, run_tap
 from support.internals import config_watched, http_masking
+from support.servers import serving
 
 SECRET = canary("http-errors")
 

@@ -6,11 +6,11 @@ import threading
 
 import pytest
 from clocks import START, Clock
-from pageserver import serving
 
 from burler.errors import HttpError
 from burler.http import Client
 from support.internals import http_limits, http_origins, http_waits, limit_headers
+from support.servers import serving
 
 
 def times_of(limiter, count, threads=1):

@@ -6,9 +6,9 @@ import inspect
 import typing
 
 import pytest
-from pageserver import serving
 
 from burler.http import Client, Cursor, LinkHeader, NextUrl, Offset, PageNumber, UntilEmpty, endpoints
+from support.servers import serving
 
 client = Client("https://api.example.com")
 

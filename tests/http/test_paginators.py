@@ -6,11 +6,11 @@ from decimal import Decimal
 
 import pytest
 import requests
-from pageserver import client_of, warnings_of
 
 from burler.errors import NotFoundError, PagingError
 from burler.http import Client, Cursor, LinkHeader, NextUrl, Offset, PageNumber, Reply, Request, SinglePage, UntilEmpty
 from burler.testing import canary
+from support.servers import client_of, warnings_of
 
 ROWS = [{"id": number} for number in range(1, 8)]
 

@@ -7,7 +7,6 @@ import weakref
 import pytest
 import requests
 import responses
-from pageserver import client_of
 
 import burler
 from burler import JsonPage
@@ -15,6 +14,7 @@ from burler.errors import HttpError, NotFoundError, NotModified, PagingError, So
 from burler.http import Client, Cursor, NextUrl, Offset, PageNumber, Request
 from burler.testing import canary, run_tap
 from support.internals import http_paging
+from support.servers import client_of
 
 SCHEMA = {"properties": {"id": {"type": "integer"}, "total": {"type": "number"}}}
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import logging
 
 import pytest
-from pageserver import client_of, warnings_of
 
 import burler
 from burler.http import Cursor, LinkHeader, NextUrl, Offset, PageNumber, SinglePage, UntilEmpty
 from burler.testing import bind_stream, run_tap, verify_tap
+from support.servers import client_of, warnings_of
 
 ROWS = [{"id": number} for number in range(238)]
 SCHEMA = {"properties": {"id": {"type": "integer"}}}

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from pageserver import serving
 
 from burler import http
 from burler.testing import canary
+from support.servers import serving
 
 DOCS = Path(__file__).parents[2] / "docs"
 PUBLIC = ("LinkHeader", "NextUrl", "Cursor", "PageNumber", "Offset", "UntilEmpty", "SinglePage")

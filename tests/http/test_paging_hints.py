@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
-from pageserver import client_of, warnings_of
 
 from burler.http import Cursor, LinkHeader, NextUrl, SinglePage
+from support.servers import client_of, warnings_of
 
 
 @pytest.mark.parametrize(

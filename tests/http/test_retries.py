@@ -10,11 +10,11 @@ from email.utils import formatdate
 import backoff
 import pytest
 from clocks import START, Clock
-from pageserver import serving
 
 from burler.errors import HttpError, NoAnswerError
 from burler.http import Client
 from support.internals import http_waits
+from support.servers import serving
 
 
 class Replies:

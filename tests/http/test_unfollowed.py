@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 import pytest
-from pageserver import client_of, warnings_of
 
 import burler
 from burler.http import Cursor, SinglePage
 from burler.patterns import cursor_pages, pages
 from burler.testing import run_tap
+from support.servers import client_of, warnings_of
 
 ROWS = [{"id": number} for number in range(238)]
 SCHEMA = {"properties": {"id": {"type": "integer"}}}

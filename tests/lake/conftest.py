@@ -24,7 +24,7 @@ from support.internals import lake_pace
 __all__ = ["s3_process_server", "s3_server"]
 
 WRITER_KEYWORDS = ("writer_id", "compression", "encoding", "locks", "tail", "should_stop", "pace")
-settings.register_profile("as long as it takes", deadline=None)
+settings.register_profile("as long as it takes")
 settings.load_profile("as long as it takes")
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)

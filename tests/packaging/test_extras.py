@@ -27,7 +27,6 @@ def test_each_extra_is_tried_and_its_absence_as_well():
     assert {extra for lacks in LACKS.values() for extra in lacks} == set(extras) - set(FOR_DEVELOPERS) - silent
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("extra", SOME, ids=lambda extra: extra or "none")
 def test_an_install_works_and_says_what_it_lacks(extra, tmp_path, wheel, version):
     programs = environment(tmp_path / "env", wheel, *([extra] if extra else []))

@@ -26,7 +26,6 @@ def test_the_table_of_extras_is_whole():
     assert sorted(named) == sorted({"none", *project["optional-dependencies"]} - set(FOR_DEVELOPERS))
 
 
-@pytest.mark.slow
 def test_an_install_out_of_the_clone(tmp_path, wheel):
     packages, work = tmp_path / "packages", tmp_path / "work"
     packages.mkdir(), work.mkdir()

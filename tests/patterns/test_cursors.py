@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sources import FIELDS, Noting, lost_from_any_state, tap_of
 
@@ -128,7 +128,6 @@ def test_a_kept_cursor_belongs_to_the_circle_and_the_error_says_where_it_stands(
     assert "stream_state" not in str(failed.value)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 30), st.integers(1, 30))
 def test_no_circle_goes_unseen(before, around):
     asked = []

@@ -73,7 +73,6 @@ def test_keys_are_those_of_the_stream_or_those_given():
         changed_only(running(), [])
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.tuples(st.integers(1, 2), st.sampled_from("abc")), max_size=6), max_size=6))
 def test_of_rows_that_share_a_key_a_target_ends_with_the_last(listings):
     run, target = Runs(), {}

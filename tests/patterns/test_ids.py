@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sources import Noting, lost_from_any_state, running, tap_of
 
@@ -18,7 +18,6 @@ def ends(found):
     return [(ids.first, ids.last) for ids in found]
 
 
-@settings(deadline=None)
 @given(st.integers(-50, 50), st.integers(-50, 200), st.integers(1, 60))
 def test_ranges_hold_each_key_once(first, last, size):
     found = ends(id_ranges(None, size, start=first, last=last))

@@ -112,7 +112,7 @@ sources = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(patterns, sources, st.sampled_from([1, 2, 3, 5, 1000]))
 def test_no_row_is_lost_by_a_run_that_goes_on_from_any_state(pattern, source, page):
     function, keep, options = pattern
@@ -125,7 +125,6 @@ def test_no_row_is_lost_by_a_run_that_goes_on_from_any_state(pattern, source, pa
     assert lost == set()
 
 
-@settings(max_examples=200, deadline=None)
 @given(patterns.filter(lambda pattern: pattern[1] is not None), sources, st.integers(0, 60))
 def test_no_row_is_lost_when_what_stood_at_any_yield_is_all_that_was_saved(pattern, source, stops_at):
     """Without an engine: it takes the state as it stands when the function has just yielded something."""
@@ -156,7 +155,7 @@ class NotFoundYet(Exception):
     """The source says: try again."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(patterns, sources, st.sampled_from([1, 3, 1000]))
 def test_a_retry_brings_what_is_missing(pattern, source, page):
     function, keep, options = pattern
@@ -177,7 +176,6 @@ def test_a_retry_brings_what_is_missing(pattern, source, page):
     assert {row["id"] for row in out.records("rows")} == set(range(len(source.hours)))
 
 
-@settings(max_examples=80, deadline=None)
 @given(patterns, sources, st.sets(st.integers(0, 24), max_size=3), st.sampled_from([1, 2, 5, 1000]))
 def test_what_a_substream_failed_to_give_comes_with_the_next_run(pattern, source, fails, page):
     function, keep, options = pattern
@@ -227,7 +225,7 @@ def months_at_a_time(fails, workers, today="2024-09-15"):
     return tap
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sets(st.integers(0, 7), max_size=3), st.integers(1, 3))
 def test_months_that_fail_come_again_and_leave_nothing_behind_in_the_state(fails, workers):
     assert lost_from_any_state(months_at_a_time(fails, workers), months_at_a_time((), 1), set(range(8))) == set()
@@ -236,7 +234,7 @@ def test_months_that_fail_come_again_and_leave_nothing_behind_in_the_state(fails
     assert later.states[-1]["bookmarks"] == {"rows": {"at": ROWS[-1]["at"]}}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sources, sources, st.sampled_from([pattern for pattern in PATTERNS if pattern[0] is not newest]))
 def test_accounts_as_partitions_each_go_on_where_they_were(one, other, pattern):
     function, keep, options = pattern

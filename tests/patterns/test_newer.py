@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sources import lost_from_any_state, running, tap_of
 
@@ -44,7 +44,6 @@ written = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(written, written)
 def test_digits_of_a_second_count_as_far_as_they_go(bookmark, value):
     def exactly(text):
@@ -157,7 +156,6 @@ class Moving:
 SEQ = {"type": "object", "properties": {"id": {"type": "integer"}, "code": {}, "seq": {"type": "integer"}}}
 
 
-@settings(deadline=None)
 @given(st.permutations(range(12)), st.lists(st.integers(0, 11), max_size=5), st.none() | st.integers(0, 11))
 def test_every_change_arrives_whatever_is_killed_in_between(order, changes, fails_at):
     source = Moving(order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sources import tap_of
 
@@ -87,7 +87,6 @@ class Table:
         return self.rows[offset : offset + min(size, self.most)]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 50), st.integers(1, 60), st.integers(1, 60))
 def test_offsets_bring_each_row_once_though_the_source_gives_fewer_at_a_time(count, size, most):
     table = Table(count, most)

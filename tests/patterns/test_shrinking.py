@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sources import NOW, Noting, lost_from_any_state, now, running, tap_of
 
@@ -58,7 +58,6 @@ minutes = st.lists(st.integers(0, 10 * 24 * 60 - 1), unique=True, max_size=60)
 sizes = st.sampled_from(["day", "week", "month", HOUR, DAY, 7 * DAY, dt.timedelta(hours=7, seconds=1), 100 * DAY])
 
 
-@settings(deadline=None)
 @given(minutes, st.integers(2, 10), sizes, st.sampled_from(["raises", "cuts", "breaks off"]))
 def test_all_rows_come_once_however_often_a_window_shrinks(minutes, most, size, says):
     shop = Shop(minutes, most, says=says)
@@ -76,7 +75,6 @@ class Span:
         self.start_at, self.end_at = dt.datetime.fromisoformat(start), dt.datetime.fromisoformat(end)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(2, 4))
 def test_windows_of_days_shrink_to_a_day(days, most):
     per_day = {day: [i for i, other in enumerate(days) if other == day][: most - 1] for day in days}

@@ -35,7 +35,6 @@ def covered_once(parts, begin, end):
     return all(start < to for start, to in parts) and edges[-1] == end and [a for a, _ in parts] == edges[:-1]
 
 
-@settings(deadline=None)
 @given(
     moments,
     st.timedeltas(dt.timedelta(0), dt.timedelta(days=400)),
@@ -51,7 +50,6 @@ def test_calendar_units_cover_time_once_in_any_zone(begin, length, unit, zone):
         assert after > before or before - after <= dt.timedelta(days=1), "a unit ends where the day changes"
 
 
-@settings(deadline=None)
 @given(moments, st.timedeltas(dt.timedelta(0), dt.timedelta(days=99)), st.timedeltas(dt.timedelta(hours=1)))
 def test_lengths_cover_time_once(begin, length, size):
     parts = list(spans.spans(begin, begin + length, UTC.ends(size)))
@@ -59,7 +57,6 @@ def test_lengths_cover_time_once(begin, length, size):
     assert all(to - start == size for start, to in parts[:-1])
 
 
-@settings(deadline=None)
 @given(days, st.integers(0, 900), st.sampled_from(spans.UNITS) | st.integers(1, 50).map(lambda n: dt.timedelta(days=n)))
 def test_days_are_covered_once(begin, length, size):
     end = begin + dt.timedelta(days=length)

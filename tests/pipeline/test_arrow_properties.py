@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -19,9 +18,7 @@ pytest.importorskip("pyarrow")
 sys.path.append(str(Path(__file__).resolve().parent))
 from arrow_pages import pages
 
-SLOW = settings(
-    max_examples=600, derandomize=os.environ.get("CI") == "true", deadline=None, suppress_health_check=list(HealthCheck)
-)
+SLOW = settings(suppress_health_check=list(HealthCheck))
 PREFIX, SUFFIX = b'{"type":"RECORD","stream":"caf\xc3\xa9","record":', b"}\n"
 
 

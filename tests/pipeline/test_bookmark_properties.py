@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.errors import UnsortedStreamError
@@ -129,7 +129,6 @@ def tracker_of(setup):
     return it, Slow(setup["initial"], **options), textual
 
 
-@settings(max_examples=300, deadline=None)
 @given(setup=made, events=st.lists(event, max_size=12), ends=st.booleans())
 def test_the_bookmark_is_what_the_rules_say(setup, events, ends):
     it, slow, textual = tracker_of(setup)
@@ -183,7 +182,6 @@ def test_the_bookmark_is_what_the_rules_say(setup, events, ends):
     assert wanted is None or rank(it.greatest, textual) == rank(wanted, textual)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     kind=st.sampled_from(sorted(KINDS)),
     source=st.lists(numbers, min_size=1, max_size=40),

@@ -211,7 +211,7 @@ def spaces_of(seed, choices):
     return lambda: chance.choice(choices) if seed else ""
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(cases(), st.integers(0, 3), st.booleans())
 @example(
     ({"properties": {"id": {"type": "integer"}, "a": {"type": "number"}}}, [{"id": 1, "a": Decimal("1E5")}], KEYED),

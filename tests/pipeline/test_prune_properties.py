@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -223,9 +222,7 @@ UNION = {
 }
 
 
-@settings(
-    max_examples=200, derandomize=os.environ.get("CI") == "true", deadline=None, suppress_health_check=list(HealthCheck)
-)
+@settings(suppress_health_check=list(HealthCheck))
 @given(case=cases())
 @example(case=(OPEN, [{"id": 1, "o": {"a": 1, "more": 2}, "other": 3}], {("properties", "other"): {"selected": False}}))
 @example(case=(OPEN, [{"id": 1, "o": {"a": 1}}], {("properties", "id"): {"selected": False}}))

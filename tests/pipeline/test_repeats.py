@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support import internals
@@ -382,7 +382,6 @@ FORTH_AND_BACK = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
 @example(
     rounds=[([[{**one, "text": "a"} for one in page] for page in pages], whole) for pages, whole in FORTH_AND_BACK],
     keeps="top",
@@ -425,7 +424,6 @@ VALUES = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.data(), st.sampled_from(VALUES))
 def test_the_greatest_keys_are_those_that_a_bookmark_takes_for_the_greatest(data, values):
     keys = data.draw(st.lists(st.one_of(values, st.none(), st.just(msgspec.UNSET)), max_size=20))
@@ -447,7 +445,6 @@ def test_keys_without_an_order_are_no_boundary(keys):
     assert repeats_top.texts([*keys, Decimal("NaN")])[-1] is None
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.integers(0, 10**6).map(lambda i: {"id": i, "text": 'a"},\\\n' * (i % 3)}), min_size=1, max_size=40),
     st.data(),

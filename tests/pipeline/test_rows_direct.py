@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import os
 import sys
 from collections import Counter
 from decimal import Decimal
@@ -34,9 +33,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 import pyarrow as pa
 from arrow_pages import pages
 
-SLOW = settings(
-    max_examples=300, derandomize=os.environ.get("CI") == "true", deadline=None, suppress_health_check=list(HealthCheck)
-)
+SLOW = settings(suppress_health_check=list(HealthCheck))
 UTC = dt.UTC
 
 

@@ -10,7 +10,6 @@ import copy
 import datetime as dt
 import json
 import math
-import os
 import re
 import string
 from decimal import Decimal
@@ -850,11 +849,9 @@ def top_union(draw, schema):
 
 
 EXAMPLES = settings(
-    max_examples=int(os.environ.get("BURLER_EXAMPLES", "1000")),
-    # Always the same examples, unless somebody asks for a number of others: two parts of a schema that close an object
-    # to each other's fields (a pattern beside a property, say) are rare here, and burler keeps the fields of both.
-    derandomize="BURLER_EXAMPLES" not in os.environ,
-    deadline=None,
+    # Always the same examples: two parts of a schema that close an object to each other's fields (a pattern beside a
+    # property, say) are rare here, and burler keeps the fields of both.
+    derandomize=True,
     print_blob=True,
     database=None,
     suppress_health_check=list(HealthCheck),
@@ -999,7 +996,7 @@ def run_pages(schema, pages, rules, **options):
     return [exactly(row) for row in out.records("s")], errors
 
 
-@settings(EXAMPLES, max_examples=max(50, EXAMPLES.max_examples // 5))
+@EXAMPLES
 @given(case=byte_cases())
 def test_pages_of_bytes_give_what_the_rows_in_them_give(case):
     schema, pages, form, rules = case
@@ -1016,7 +1013,7 @@ def test_the_made_up_rows_are_mostly_good_ones():
     """Else the property above would hold of errors alone."""
     counts = collections.Counter()
 
-    @settings(EXAMPLES, max_examples=300)
+    @EXAMPLES
     @given(case=cases())
     def look(case):
         schema, pages, rules, _off, _keys = case
@@ -1026,4 +1023,4 @@ def test_the_made_up_rows_are_mostly_good_ones():
         counts["unknown"] += bool(outcome.unknown)
 
     look()
-    assert counts["good"] > 0.3 * counts["all"] and counts["unknown"] > 15, counts
+    assert counts["good"] > 0.3 * counts["all"] and counts["unknown"] > 3, counts

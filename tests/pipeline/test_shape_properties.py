@@ -7,7 +7,6 @@ import copy
 import datetime as dt
 import enum
 import json
-import os
 import uuid
 from collections import OrderedDict
 from decimal import Decimal
@@ -245,9 +244,7 @@ def parse(lines):
     ]
 
 
-SLOW = settings(
-    max_examples=500, derandomize=os.environ.get("CI") == "true", deadline=None, suppress_health_check=list(HealthCheck)
-)
+SLOW = settings(suppress_health_check=list(HealthCheck))
 
 
 @SLOW

@@ -114,7 +114,7 @@ class Asked:
         return bool(self.said) and all(said for _, said in self.said)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_what_is_vouched_for_is_clean(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(sorted(NODES)), min_size=1, max_size=4, unique=True))

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from taps import ids, make
 
@@ -244,7 +244,6 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(steps=STEPS, first=st.none() | st.integers(0, 12))
 def test_never_ahead_never_back_and_never_behind(tmp_path_factory: Any, steps: Any, first: int | None):
     """Against a slow model: the STATEs of the run in a list, and the place of the last one that was told."""

@@ -212,7 +212,7 @@ ENTRIES = st.dictionaries(st.sampled_from("ab"), st.none() | st.fixed_dictionari
 CHANGES = st.fixed_dictionaries({"bookmarks": ENTRIES})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(changes=st.lists(CHANGES, min_size=1, max_size=12), cuts=st.lists(st.integers(0, 400), max_size=8))
 def test_touched_states_add_up_wherever_the_looks_fall(
     tmp_path_factory: Any, changes: list[dict[str, Any]], cuts: list[int]

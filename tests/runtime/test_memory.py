@@ -9,7 +9,6 @@ import pytest
 from memorytaps import BIG, SMALL, Case
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", memorytaps.CASES, ids=str)
 def test_peak_memory_does_not_grow_with_the_rows(tmp_path: Path, case: Case):
     if case.kind == "arrow":
@@ -25,7 +24,6 @@ def test_peak_memory_does_not_grow_with_the_rows(tmp_path: Path, case: Case):
         assert second <= 60, (first, second)
 
 
-@pytest.mark.slow
 def test_the_figures_show_a_tap_that_keeps_its_rows(tmp_path: Path):
     """A measurement that always said "flat" would prove nothing."""
     case = Case("kept", SMALL, 1000)
@@ -33,7 +31,6 @@ def test_the_figures_show_a_tap_that_keeps_its_rows(tmp_path: Path):
     assert second > first + 80
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dicts", "lists"])
 def test_big_rows_are_few_at_a_time(tmp_path: Path, kind: str):
     """Also the first page, of which nothing is known: with 1 MB rows a hundred of them would be a hundred megabytes."""

@@ -121,7 +121,7 @@ def out_before(run: TapRun, position: int) -> tuple[set[int], set[int]]:
     return both[0], both[1]
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(programs)
 def test_no_state_is_ahead_of_the_rows(program: Program):
     config = {"page_max_rows": program.page, "page_max_age_seconds": program.age}

@@ -6,7 +6,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import burler
@@ -110,7 +110,6 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-@settings(max_examples=400, deadline=None)
 @given(pages())
 def test_the_fast_path_gives_the_hook_what_the_exact_path_gives(page: tuple[dict[str, Any], list[dict[str, Any]]]):
     schema, rows = page
@@ -129,7 +128,6 @@ def test_the_fast_path_gives_the_hook_what_the_exact_path_gives(page: tuple[dict
     assert shaper.unknown.counts == exact.unknown.counts
 
 
-@settings(max_examples=150, deadline=None)
 @given(pages())
 def test_a_hook_that_changes_nothing_changes_nothing(page: tuple[dict[str, Any], list[dict[str, Any]]]):
     schema, rows = page

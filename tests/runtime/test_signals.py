@@ -204,7 +204,6 @@ def rows():
 """
 
 
-@pytest.mark.slow
 def test_a_reader_that_takes_nothing_ends_the_process_after_ten_seconds(started: Any, tmp_path: Path):
     """Three at once: nobody reads; the reader is stopped; nobody reads a pipe that does not block."""
     never = started(FOREVER)

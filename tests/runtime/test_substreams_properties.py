@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
@@ -16,13 +15,7 @@ from hypothesis import strategies as st
 from burler.testing import run_tap
 
 RANDOM = st.randoms(use_true_random=False)
-# The same cases each time; with BURLER_RANDOM set, others and more.
-THOROUGH = settings(
-    max_examples=100 if "BURLER_RANDOM" not in os.environ else 500,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    derandomize="BURLER_RANDOM" not in os.environ,
-)
+THOROUGH = settings(suppress_health_check=list(HealthCheck))
 
 
 def family(rng: random.Random, **fixed: Any) -> Line:

@@ -186,7 +186,7 @@ def test_nothing_is_lost_wherever_a_run_breaks(shape: Shape, kind: str, page: in
     assert hit == steps if kind != "bad" else hit == len(all_rows())
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     shape=st.builds(
         Shape,
@@ -216,7 +216,7 @@ SELECTIONS = [
 ]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     runs=st.lists(
         st.tuples(

@@ -455,7 +455,7 @@ def test_a_further_try_of_a_round_gives_no_boundary_row_twice():
 # ---- random sources ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     grown=st.lists(st.lists(st.integers(0, 2), max_size=5), min_size=2, max_size=5),
     kind=st.sampled_from(KINDS),
@@ -481,7 +481,7 @@ def test_all_rounds_together_give_each_row_of_a_growing_source_once(grown, kind,
     assert sorted(map(json.dumps, out)) == sorted(map(json.dumps, rows))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     changes=st.lists(
         st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), max_size=4), min_size=2, max_size=6

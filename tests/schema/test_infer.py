@@ -14,7 +14,7 @@ from decimal import Decimal
 
 import jsonschema
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from burler.errors import DataError, DeclarationError
@@ -329,13 +329,11 @@ def _holds_decimal(value):
 
 
 @given(RECORDS, st.integers(1, 4))
-@settings(max_examples=200, deadline=None)
 def test_every_record_fits_its_schema(records, map_keys):
     assert_fits(records, infer_schema(records, map_keys=map_keys))
 
 
 @given(RECORDS, st.randoms(use_true_random=False), st.integers(1, 4))
-@settings(max_examples=150, deadline=None)
 def test_order_does_not_matter(records, random, map_keys):
     shuffled = list(records)
     random.shuffle(shuffled)
@@ -343,7 +341,6 @@ def test_order_does_not_matter(records, random, map_keys):
 
 
 @given(RECORDS, RECORDS, st.integers(1, 4))
-@settings(max_examples=150, deadline=None)
 def test_merging_two_inferences_equals_inferring_both(left, right, map_keys):
     one, two = Inference(map_keys=map_keys), Inference(map_keys=map_keys)
     one.add_all(left)
@@ -387,7 +384,6 @@ def test_inferences_of_other_rules_are_not_merged():
         st.datetimes(timezones=st.timezones()).map(lambda moment: moment.isoformat()),
     )
 )
-@settings(max_examples=1000, deadline=None)
 def test_a_date_time_is_what_shaping_takes_for_one(text):
     assert infer_formats.is_date_time(text) == (times.canonical_text(text) is not None)
 
@@ -520,7 +516,6 @@ class Dribble(io.RawIOBase):
 
 
 @given(RECORDS, st.sampled_from(["lines", "array", "pretty", "documents"]), st.integers(1, 9), st.booleans())
-@settings(max_examples=200, deadline=None)
 def test_documents_come_out_as_they_went_in_whatever_the_blocks(records, form, size, zipped):
     records = json.loads(json.dumps(records, default=str))
     text = {

@@ -79,9 +79,7 @@ VALUES = st.recursive(
     ),
     max_leaves=5,
 )
-SLOW = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 # ---- the slow resolver -----------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import copy
 
 import jsonschema
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.internals import simplify
@@ -47,7 +47,6 @@ VALUES = st.recursive(
 
 
 @given(SCHEMAS, st.lists(VALUES, min_size=1, max_size=5))
-@settings(max_examples=500, deadline=None)
 def test_the_same_values_are_valid(schema, values):
     before = copy.deepcopy(schema)
     simple = simplify.simplify(schema)
@@ -91,7 +90,6 @@ NOT_ALONE = st.recursive(
 
 @given(NOT_ALONE, st.lists(VALUES, min_size=1, max_size=8))
 @example({"not": {"anyOf": [{"oneOf": [{}, {}]}]}}, [None, 1])
-@settings(max_examples=2000, deadline=None)
 def test_no_value_is_lost(schema, values):
     """Where branches are counted (oneOf) or turned round (not), a part that takes more makes the whole take less."""
     simple = jsonschema.Draft4Validator(simplify.simplify(schema))
@@ -200,7 +198,6 @@ OBJECTS = st.builds(
 
 
 @given(st.lists(OBJECTS, min_size=1, max_size=3), st.dictionaries(st.sampled_from("ab"), VALUES))
-@settings(max_examples=500, deadline=None)
 def test_a_union_at_the_top_takes_what_its_branches_take(branches, value):
     union = {"anyOf": branches}
     made = simplify.as_object(simplify.simplify(union))

@@ -134,7 +134,7 @@ def plain(state: dict[str, Any]) -> str:
     return json.dumps({**out, **({"bookmarks": marks} if marks else {})}, sort_keys=True)
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(before=STATES, states=st.lists(STATES, min_size=1, max_size=5), known=st.booleans())
 def test_merged_in_order_they_give_the_whole_at_every_moment(before: Any, states: list[Any], known: bool):
     changes = written(*states, before=before)

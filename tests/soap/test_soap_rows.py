@@ -320,7 +320,7 @@ def made(tree):
 
 
 @given(TREES)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_service_sends_is_a_row_or_none(crm, tree):
     """No shape of an answer breaks the reader: what does not fit, the shape stage says with the field's name."""
     kind = crm.types.get_type("{urn:crm:types}Contact")

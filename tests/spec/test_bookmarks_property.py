@@ -1,6 +1,6 @@
 """STATEs and rows in any order: B302 and B303 are told just where a row comes behind a STATE that has passed it."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from said import codes, row, schema, state
 
@@ -19,7 +19,6 @@ def as_at(number, form):
     return form.format(number + 1)
 
 
-@settings(max_examples=300, deadline=None)
 @given(MESSAGES, FORMS, st.one_of(st.none(), st.integers(0, 9)))
 def test_rows_behind_a_state(messages, forms, begun):
     fields = {"id": {"type": "integer"}, "at": {"type": "string"}}
@@ -37,7 +36,6 @@ def test_rows_behind_a_state(messages, forms, begun):
     assert bool({"B302", "B303"} & set(told)) == lost
 
 
-@settings(max_examples=200, deadline=None)
 @given(MESSAGES, st.sampled_from([(1704067200, 86400), (1704067200000, 86400000)]), st.booleans())
 def test_times_as_numbers_and_as_text_are_the_same(messages, epoch, rows_are_numbers):
     """Rows have numbers and STATEs text, or the other way round."""

@@ -13,7 +13,7 @@ from burler.errors import DeclarationError
 from burler.spec import RULES, Findings, check_catalog
 from support.internals import documents_json, rules_catalog, spec_catalog
 
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 VOCABULARY = """
     streams stream tap_stream_id stream_alias schema key_properties replication_key replication_method metadata
     is_view breadcrumb properties items anyOf oneOf allOf not if type $ref #/properties/a # enum required pattern format
@@ -155,7 +155,7 @@ NODES = st.recursive(
 )
 
 
-@settings(QUICK, max_examples=250)
+@settings(QUICK)
 @given(NODES)
 def test_what_jsonschema_refuses_is_found_and_nothing_else(node):
     """Its meta-schema of draft 4 is the judge."""

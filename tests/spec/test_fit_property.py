@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from support.internals import spec_fit
 
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 NAMES = ["a", "b", "c.d"]
 SCALARS = ["null", "boolean", "integer", "number", "string"]
 TYPES = [*SCALARS, "array", "object"]

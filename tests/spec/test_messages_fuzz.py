@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from burler.spec import RULES, Findings, Limits, MessageCheck, check_messages
 from support.internals import verify_facts
 
-QUICK = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 NOW = dt.datetime(2024, 6, 1, tzinfo=dt.UTC)
 VOCABULARY = """
     a b id at updated_at bookmarks currently_syncing partitions context progress_markers replication_key version

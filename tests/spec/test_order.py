@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.internals import spec_order
@@ -22,7 +22,6 @@ def slow(values):
     return "same" if rises and falls else "asc" if rises else "desc" if falls else "none", flips
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.lists(st.integers(0, 30), max_size=6))
 def test_order_does_not_depend_on_pages(values, cuts):
     order = spec_order.OrderMap()

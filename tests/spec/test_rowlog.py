@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.internals import rowlog
 
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 KEYS = st.one_of(
     st.integers(-3, 12),
     st.sampled_from(

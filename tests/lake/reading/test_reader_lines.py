@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.errors import LakeError
@@ -149,7 +149,6 @@ def read(store: memory_store.MemoryStore, file: DataFile, wanted: reading_lines.
     return [parsed(line) for line in whole.split(b"\n")[:-1]], sum(count for _, count in pages)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     lines,
     st.lists(st.sampled_from(CRUMBS), max_size=3),

@@ -70,7 +70,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
 def test_each_row_comes_once_however_the_lake_is_compacted(lake: Any, steps: list[Any]) -> None:
     here = Lake()

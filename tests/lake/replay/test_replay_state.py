@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.lake import DataFile, FileStats, Snapshot
@@ -101,7 +101,6 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(steps)
 def test_nothing_is_missed_and_nothing_comes_twice_without_a_reason(steps: list[Any]) -> None:
     model, position, out = Model(), replay_state.START, Counter[str]()

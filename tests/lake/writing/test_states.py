@@ -75,7 +75,6 @@ def test_an_interrupted_run_gives_no_state_for_what_is_lost(lake: Any) -> None:
     assert (lake.states, lake.files(), lake.hidden()) == ([], [], [])
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_held_states_against_a_plain_model(data: st.DataObject) -> None:
     """The model keeps every STATE; what comes out must be the same."""
@@ -159,7 +158,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps, st.sampled_from((1, 4, 100)), st.sampled_from((150, 400, 10**6)), st.sampled_from((2, 200)))
 def test_every_state_that_comes_out_is_covered(story: list[Any], records: int, size: int, files: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,6 @@ running = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(running)
 
 
-@pytest.mark.slow
 def test_spark_takes_the_project_as_it_is(lake, tmp_path, packages):
     """A dry run, in which Spark looks at every table, its source and its columns; ``running.py`` runs it, often."""
     lake.commit("log", [{"id": 1, "name": "x"}], keys=())

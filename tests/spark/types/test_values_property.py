@@ -180,7 +180,6 @@ def drawn_rows():
     fields = st.one_of(*(values.map(lambda value, name=name: (name, value)) for name, (_, values) in TYPES.items()))
 
     @settings(
-        max_examples=250,
         derandomize=True,
         deadline=None,
         database=None,
