@@ -23,7 +23,7 @@ comma := ,
 WORKERS = $(shell $(RUN) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
-.PHONY: demo test test-jsonschema2 test-extras dist storm soak bench bench-spark check lint types docs clean
+.PHONY: demo test test-jsonschema2 test-extras dist storm soak bench bench-spark check lint types docs docs-check clean
 .DELETE_ON_ERROR:
 
 # A Python that is there but can't make environments (Debian without python3-venv) is caught by the line's end.
@@ -121,7 +121,11 @@ docs: $(VENV)/.for-check
 	$(RUN) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-check: lint types docs
+# Reads all pages and follows all references, and writes none: most of the time goes into the pages' navigation.
+docs-check: $(VENV)/.for-check
+	$(RUN) -m sphinx -W --keep-going -q -b dummy docs docs/_build/dummy
+
+check: lint types docs-check
 
 clean:
 	rm -rf $(VENV) .venv-peers .venv-bench .venv-soap .venv-dist demo build dist docs/_build docs/reference .pytest_cache .mypy_cache .ruff_cache
