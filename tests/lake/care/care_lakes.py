@@ -16,7 +16,6 @@ import pytest
 from burler.lake import read_lines
 from burler.singer.messages import ActivateVersion
 from support.internals import canonical
-from support.internals import manifest_document as manifest_doc
 
 DAY = 86_400.0
 TEXT = {"type": ["null", "string"]}
@@ -82,12 +81,18 @@ def rich(lake: Any) -> Any:
 
 
 def document(lake: Any, stream: str = "users") -> dict[str, Any]:
-    path = lake.manifest_path(stream)
-    return manifest_doc.from_bytes(path.read_bytes(), str(path))
+    return json.loads(lake.manifest_path(stream).read_bytes())
 
 
 def save(lake: Any, changed: dict[str, Any], stream: str = "users") -> None:
-    lake.manifest_path(stream).write_bytes(manifest_doc.to_bytes(changed))
+    lake.manifest_path(stream).write_text(json.dumps(changed))
+
+
+DEAD_LOCK = (
+    b'{"writer-id":"gone-1","acquired":"2024-01-02T12:00:00.000000Z","updated":"2024-01-02T12:00:00.000000Z",'
+    b'"epoch":1,"ttl-ms":1000}'
+)
+"""A ``singerlake.lock`` of a writer elsewhere that nobody has heard of since."""
 
 
 def lines(lake: Any, stream: str = "users") -> list[bytes]:

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import logging
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from care_lakes import TEXT, document, fill, put
+from lake_reads import replay
 
 from burler.lake import care, streams
-from support.internals import layout, replay_plan, replaying
+from support.internals import layout
 
 LONG_TAP = "tap-" + "x" * 300
 
 
-def read(lake: Any, state: Any = None, *, taps: tuple[str, ...] = ()) -> tuple[list[int], Any]:
-    """One replay: the ids that come out, and the STATE at its end."""
-    found = bytearray()
-    run = replaying.Replay(
-        lake.store,
-        replay_plan.choose(lake.store, replay_plan.Asked(taps=taps)),
-        write=found.extend,
-        monotonic=lambda: 0.0,
-        state=state,
-    )
-    assert run.run().errors == {}
-    messages = [json.loads(line) for line in found.split(b"\n")[:-1]]
-    ids = [one["record"]["id"] for one in messages if one["type"] == "RECORD"]
-    return ids, messages[-1]["value"]
+def read(lake: Any, state: Any = None, *options: str) -> tuple[list[int], Any]:
+    """One run of ``lake read``: the ids that come out, and the STATE at its end."""
+    out = replay(lake, *options, state=state)
+    return out.ids, out.state
 
 
 def orphan(lake: Any, *ids: int, stream: str = "users") -> None:
@@ -77,7 +67,7 @@ def test_a_rebuild_ends_each_claim_by_a_higher_epoch(lake: Any) -> None:
     assert after["writer-id"] != before["writer-id"]
 
 
-def test_a_reader_goes_on_from_its_state_after_a_rebuild(lake: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reader_goes_on_from_its_state_after_a_rebuild(lake: Any) -> None:
     fill(lake, 2, 1)
     fill(lake, 2, stream="orders")
     _, state = read(lake)
@@ -88,14 +78,12 @@ def test_a_reader_goes_on_from_its_state_after_a_rebuild(lake: Any, caplog: pyte
     orphan(lake, 8)
     care.rebuild(lake.store)  # the second generation after the one that the state knows
 
-    with caplog.at_level(logging.WARNING, logger="burler.lake"):
-        ids, again = read(lake, state)
+    out = replay(lake, state=state)
 
-    assert ids == [7, 20, 8]
-    assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
+    assert (out.ids, out.warnings) == ([7, 20, 8], [])
     assert document(lake)["generation"] != old
     assert document(lake)["continues"][old] == 2
-    assert read(lake, again)[0] == []
+    assert read(lake, out.state)[0] == []
     # A state that is ahead of where the old manifest ended is of another lake.
     state["bookmarks"]["users"]["sequence"] = 4
     assert read(lake, state)[0] == [0, 1, 2, 7, 20, 8]
@@ -212,9 +200,7 @@ def test_a_folder_s_name_in_a_manifest_gives_way_to_the_tap_s(lake: Any) -> None
     assert read(lake)[0] == [0]
 
 
-def test_a_tap_whose_name_nothing_says_is_told_and_read_by_its_name(
-    lake: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_tap_whose_name_nothing_says_is_told_and_read_by_its_name(lake: Any) -> None:
     fill(lake, 1, start=5)
     lake.tap_id = LONG_TAP
     fill(lake, 1)
@@ -222,11 +208,10 @@ def test_a_tap_whose_name_nothing_says_is_told_and_read_by_its_name(
     path = lake.path / "raw" / layout.component(LONG_TAP) / "users" / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {"tap_id": path.parts[-3]}))  # the folder's name
 
-    with caplog.at_level(logging.WARNING, logger="burler.lake"):
-        assert read(lake)[0] == [5]
-
-    assert f"raw/{layout.component(LONG_TAP)} is left out" in caplog.text
-    assert read(lake, taps=(LONG_TAP,))[0] == [0]
+    out = replay(lake)
+    assert out.ids == [5]
+    assert f"raw/{layout.component(LONG_TAP)} is left out" in out.said
+    assert read(lake, None, "--tap", LONG_TAP)[0] == [0]
 
 
 def test_a_catalogue_that_was_lost_has_its_numbers_digit_for_digit(lake: Any) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from care_lakes import fill, later
 from faulty_store import FAULTS, WRITES, FaultyStore
+from memory_lakes import in_memory
 
 from burler.errors import BurlerError, StorageError
-from burler.lake import care
-from support.internals import memory_store
+from burler.lake import Store, care
 
 DEEDS = {
     "compact": care.compact,
@@ -22,9 +22,9 @@ DEEDS = {
 }
 
 
-def made(lake: Any, deed: str) -> tuple[Any, memory_store.MemoryStore]:
+def made(lake: Any, deed: str) -> tuple[Any, Store]:
     """A lake that has been compacted once, with new files since."""
-    inner = memory_store.MemoryStore()
+    inner = in_memory()
     here = type(lake)(Path("/nowhere"), inner, lake.clock)
     fill(here, 2, 1)
     care.compact(inner)
@@ -40,7 +40,7 @@ def made(lake: Any, deed: str) -> tuple[Any, memory_store.MemoryStore]:
     return here, inner
 
 
-def forget_a_file(inner: memory_store.MemoryStore) -> None:
+def forget_a_file(inner: Store) -> None:
     """A manifest that lists a file and knows nothing of it: then there is something to do."""
     blob = inner.read("raw/tap-x/users/manifest.json")
     assert blob is not None
@@ -49,7 +49,7 @@ def forget_a_file(inner: memory_store.MemoryStore) -> None:
     inner.replace("raw/tap-x/users/manifest.json", json.dumps(wire).encode(), tag=blob.tag)
 
 
-def rows_are_there(here: Any, inner: memory_store.MemoryStore) -> None:
+def rows_are_there(here: Any, inner: Store) -> None:
     assert sorted(here.ids()) == list(range(5))
     listed_rows_are_there(here, inner)  # before anybody tidies up
     care.vacuum(inner, yes=True, now=later(16))
@@ -60,7 +60,7 @@ def rows_are_there(here: Any, inner: memory_store.MemoryStore) -> None:
     assert care.check(inner).findings == ()
 
 
-def listed_rows_are_there(here: Any, inner: memory_store.MemoryStore) -> None:
+def listed_rows_are_there(here: Any, inner: Store) -> None:
     """What readers see that have no manifest."""
     manifest = "raw/tap-x/users/manifest.json"
     blob = inner.read(manifest)

@@ -11,12 +11,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from care_lakes import document, fill, lines
+from care_lakes import document, fill, lines, put
 
-from burler.lake import care, schema_message
-from support.internals import envelope, lake_measure
+from burler.lake import care, read_lines, schema_message
 
 HALVES = ({"id": 2, "name": "\ud800"}, {"id": 3, "\udfff": ["\ud83d\ude00 \ud83d", {"a": "\udc00"}]})
 
@@ -69,7 +67,7 @@ def test_a_write_after_the_manifest_was_removed_knows_their_rows(halved: Any) ->
 def test_a_line_that_is_no_message_is_still_named_beside_them(halved: Any) -> None:
     half: Path = halved.files()[-1]
     plain = half.with_name(half.name.removesuffix(".gz"))
-    head, _ = lake_measure.measure(halved.store, halved.load().files[0].path)
+    head = next(read_lines(halved.store, halved.load().files[0].path)).rstrip()
     body = [rb'{"type":"RECORD","stream":"users","record":{"id":"\ud800"}}', b'{"type":1}']
     plain.write_bytes(b"\n".join([head, *body, b""]))
     finding = next(one for one in care.check(halved.store).findings if one.path.endswith(plain.name))
@@ -79,7 +77,7 @@ def test_a_line_that_is_no_message_is_still_named_beside_them(halved: Any) -> No
 def test_rows_that_are_nested_very_deeply_stay_in_the_lake(halved: Any) -> None:
     old: Path = halved.files()[-1]
     new = old.with_name(old.name.replace(".singer", "-2.singer"))
-    head, _ = lake_measure.measure(halved.store, halved.load().files[0].path)
+    head = next(read_lines(halved.store, halved.load().files[0].path)).rstrip()
     stamp = b'"time_extracted":"2024-01-02T12:02:00.000000Z"}'
     row = b'{"type":"RECORD","stream":"users","record":{"id":5,"name":"\\ud800","d":' + DEEP + b"}," + stamp
     new.write_bytes(gzip.compress(b"\n".join([head, row, row, b""])))
@@ -93,39 +91,23 @@ def test_rows_that_are_nested_very_deeply_stay_in_the_lake(halved: Any) -> None:
     assert lines(halved).count(row + b"\n") == 2
 
 
-class Named(msgspec.Struct):
-    type: str
-    at: str | None = None
+NO_MESSAGES = {
+    "more behind it": b'{"type":"RECORD","stream":"users","record":{"d":' + DEEP + b"}} x",
+    "type": b'{"type":1,"stream":"users","record":{"d":' + DEEP + b"}}",
+    "time": b'{"type":"RECORD","stream":"users","record":{},"time_extracted":' + DEEP + b"}",
+    "open": b'{"type":"RECORD","stream":"users","record":{"d":' + DEEP,
+    "no object": DEEP,
+    "half an escape": rb'{"type":"RECORD","stream":"users","record":{"d":"\ud80"}}',
+    "empty": b"",
+}
 
 
-_named = msgspec.json.Decoder(Named).decode
-
-
-def test_only_the_outermost_keys_are_looked_at() -> None:
-    line = rb'{"a":{"type":"x","b":"}]\"{["},"type":"RECORD","at":"[{","c":[],"d":[[{}],"]"]}'
-    assert envelope.shallow(line) == rb'{"a":[],"type":"RECORD","at":"[{","c":[],"d":[]}'
-    for row in (DEEP, rb'"\udfff"', b"[" + DEEP + rb',"\ud800"]', rb'["\ud800",' + DEEP + b"]"):
-        assert envelope.decode_outermost(_named, b'{"record":' + row + b',"at":"t","type":"RECORD"}') == Named(
-            "RECORD", "t"
-        )
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"type":"A","r":' + DEEP + b"} x",
-        b'{"type":1,"r":' + DEEP + b"}",
-        b'{"type":"A","at":' + DEEP + b"}",
-        b'{"type":"A","r":' + DEEP,
-        DEEP,
-        rb'{"type":"A","r":"\ud80"}',
-        b"",
-    ],
-    ids=["more behind it", "type", "time", "open", "no object", "half an escape", "empty"],
-)
-def test_what_is_no_message_is_none_however_deep(line: bytes) -> None:
-    with pytest.raises((msgspec.DecodeError, RecursionError)):
-        envelope.decode_outermost(_named, line)
+def test_what_is_no_message_is_none_however_deep(lake: Any) -> None:
+    for number, line in enumerate(NO_MESSAGES.values(), 1):
+        path = put(lake, "users", f"users-{{times}}-{number}.singer", [{"id": 1}], lake.clock.moment, lake.schema())
+        path.write_bytes(path.read_bytes() + line + b"\n")
+    found = care.check(lake.store).findings
+    assert [(one.kind, "line 3" in one.fact) for one in found] == [("message", True)] * len(NO_MESSAGES)
 
 
 BEYOND = {"type": "integer", "maximum": Decimal("1e999"), "default": Decimal("-1e999")}

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from care_lakes import fill, later
+from care_lakes import DEAD_LOCK, fill, later
 
 from burler.lake import care, open_store
-from support.internals import lock_file
 
 KINDS = ("memory", "s3")
 
@@ -73,7 +72,7 @@ def test_harm_is_found(away: Any) -> None:
     store.remove(gone)
     folder = kept.rpartition("/")[0]
     store.create(f"{folder}/{'users-20240101T000000Z-20240101T000000Z.singer'}", b"{}\n")
-    store.create(f"{folder}/singerlake.lock", lock_file.LockFile("gone-1", "", "", 1, 1000).to_bytes())
+    store.create(f"{folder}/singerlake.lock", DEAD_LOCK)
 
     found = care.check(store, now=later(1)).findings
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from care_lakes import DAY, document, fill, later, lines, put
+from care_lakes import DAY, DEAD_LOCK, document, fill, later, lines, put
 from faulty_store import FaultyStore
 
 from burler.errors import LockLost, StorageError, UsageError
 from burler.lake import FileStats, LakeDriver, PartWriter, care
-from support.internals import layout, lock_file, manifest
+from support.internals import layout, manifest
 
 TIME = "2024-01-02T12:00:00.000000Z"
 
@@ -316,7 +316,7 @@ def full_disk(inner: Any, *, path: str = "*", until_removed: str | None = None) 
 def test_a_dead_lock_goes_and_a_living_one_stays(lake: Any) -> None:
     fill(lake, 1)
     lock = lake.files()[0].with_name("singerlake.lock")
-    lock.write_bytes(lock_file.LockFile("gone-1", TIME, TIME, 1, 300_000).to_bytes())
+    lock.write_bytes(DEAD_LOCK)
     assert care.vacuum(lake.store, yes=True).files == ()
     assert reasons(care.vacuum(lake.store, yes=True, now=later(8))) == ["lock"]
     assert not lock.exists()
