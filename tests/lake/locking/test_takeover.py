@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -213,6 +214,47 @@ def test_a_signal_ends_the_wait(disk: Somewhere, number: int) -> None:
         older.commit(2)
         assert older.end() == 0
     assert disk.ids() == [1, 2]
+
+
+TAP = """
+import burler
+
+tap = burler.tap("tap-two")
+for name in ("users", "orders"):
+    tap.schema(name, {"properties": {"id": {"type": "integer"}}})
+
+
+@tap.sync("users", key_properties=["id"], replication_key="id")
+def users():
+    yield {"id": 1}
+
+
+@tap.sync("orders", key_properties=["id"], replication_key="id")
+def orders():
+    yield {"id": 2}
+"""
+
+
+def test_a_burler_tap_that_is_told_to_stop_in_a_wait_keeps_what_came_before(tmp_path: Path) -> None:
+    (tmp_path / "tap_two.py").write_text(TAP)
+    run = [sys.executable, "-m", "burler", "run", "tap_two.py", "--sink", "lake:lake"]
+    subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    (file,) = tmp_path.glob("lake/raw/*/orders/*/*.gz")
+    file.with_name("singerlake.lock").write_text('{"writer-id":"somebody"}')
+    with (tmp_path / "said").open("wb") as said:
+        waiting = subprocess.Popen(run, cwd=tmp_path, stdout=subprocess.PIPE, stderr=said)
+    try:
+        until(lambda: b"waiting for the lock of somebody" in (tmp_path / "said").read_bytes())
+        waiting.send_signal(signal.SIGTERM)
+        out, _ = waiting.communicate(timeout=60)
+    finally:
+        waiting.kill()
+    states = [message["value"] for message in map(json.loads, out.splitlines()) if message["type"] == "STATE"]
+    assert b"Traceback" not in (tmp_path / "said").read_bytes()
+    store = open_store(str(tmp_path / "lake"))
+    assert [len(load(store, "tap-two", stream).files) for stream in ("users", "orders")] == [2, 1]
+    assert states and "orders" not in str(states[-1].get("bookmarks", {})), states
+    assert waiting.returncode == 0, (tmp_path / "said").read_text()
 
 
 def test_two_schema_versions_of_one_stream_are_written_at_one_time(disk: Somewhere) -> None:
