@@ -14,7 +14,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside these tests, by name
 sys.path.insert(1, str(Path(__file__).parent.parent / "batch"))  # and its servers
 
-from hypothesis import settings
 from s3_server import s3_process_server, s3_server
 
 from burler.lake import LakeWriter, RollSettings, Snapshot, Store, load, open_store, read_lines
@@ -24,8 +23,6 @@ from support.internals import lake_pace
 __all__ = ["s3_process_server", "s3_server"]
 
 WRITER_KEYWORDS = ("writer_id", "compression", "encoding", "locks", "tail", "should_stop", "pace")
-settings.register_profile("as long as it takes")
-settings.load_profile("as long as it takes")
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 

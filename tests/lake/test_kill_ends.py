@@ -32,6 +32,7 @@ def begin(lake: Path, *, most_bytes: int | None = None) -> subprocess.Popen[byte
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"} if most_bytes else None,  # a torn one would stay
         preexec_fn=None if most_bytes is None else small_files,
     )
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from memory_lakes import in_memory
 
-from burler.lake import LakeWriter, RollSettings, load, open_store, read_lines
+from burler.lake import LakeWriter, RollSettings, load, read_lines
 from burler.singer.messages import Records, Schema, State
-from support.internals import target_held
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 STREAMS = ("a", "b", "c")
@@ -75,33 +73,11 @@ def test_an_interrupted_run_gives_no_state_for_what_is_lost(lake: Any) -> None:
     assert (lake.states, lake.files(), lake.hidden()) == ([], [], [])
 
 
-@given(st.data())
-def test_held_states_against_a_plain_model(data: st.DataObject) -> None:
-    """The model keeps every STATE; what comes out must be the same."""
-    held, kept, open_files = target_held.HeldStates(), [], []
-    for place in range(data.draw(st.integers(1, 40))):
-        match data.draw(st.sampled_from(("begin", "end", "state", "release"))):
-            case "begin":
-                open_files.append(place)
-            case "end" if open_files:
-                open_files.remove(data.draw(st.sampled_from(open_files)))
-            case "state":
-                held.add(place, State({"n": place}), open_files)
-                kept.append(place)
-                assert len(held) <= len(open_files) + 1
-            case _:
-                free = [one for one in kept if all(one < begun for begun in open_files)]
-                kept = [one for one in kept if one not in free]
-                released = held.release(open_files)
-                assert (released.value["n"] if released else None) == (max(free) if free else None)
-                assert len(held) <= len(open_files)
-
-
 class Story:
     """A lake that is filled by random steps; at each STATE everything before it must be readable."""
 
-    def __init__(self, path: Path, roll: RollSettings) -> None:
-        self.store = open_store(str(path))
+    def __init__(self, roll: RollSettings) -> None:
+        self.store = in_memory()
         self.seconds = 0.0
         self.sent: dict[str, list[int]] = {stream: [] for stream in STREAMS}
         self.covered: dict[int, dict[str, int]] = {}
@@ -158,25 +134,23 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(steps, st.sampled_from((1, 4, 100)), st.sampled_from((150, 400, 10**6)), st.sampled_from((2, 200)))
 def test_every_state_that_comes_out_is_covered(story: list[Any], records: int, size: int, files: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        run = Story(Path(folder), RollSettings(size, records, 10.0, files))
-        for stream in STREAMS:
-            run.schema(stream, 0)
-        for step in story:
-            match step:
-                case ("wait", seconds):
-                    run.seconds += seconds
-                    run.writer.tick()
-                case ("flush",):
-                    run.writer.flush()
-                    assert run.seen[-1:] == list(run.covered)[-1:]
-                case (name, *arguments):
-                    getattr(run, name)(*arguments)
-        run.writer.close()
-        assert run.seen[-1:] == list(run.covered)[-1:]
-        for stream in STREAMS:
-            if run.sent[stream]:
-                assert run.readable(stream) == run.sent[stream]
+    run = Story(RollSettings(size, records, 10.0, files))
+    for stream in STREAMS:
+        run.schema(stream, 0)
+    for step in story:
+        match step:
+            case ("wait", seconds):
+                run.seconds += seconds
+                run.writer.tick()
+            case ("flush",):
+                run.writer.flush()
+                assert run.seen[-1:] == list(run.covered)[-1:]
+            case (name, *arguments):
+                getattr(run, name)(*arguments)
+    run.writer.close()
+    assert run.seen[-1:] == list(run.covered)[-1:]
+    for stream in STREAMS:
+        if run.sent[stream]:
+            assert run.readable(stream) == run.sent[stream]

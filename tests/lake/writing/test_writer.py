@@ -342,6 +342,7 @@ from burler.lake import LakeWriter, open_store
 from burler.singer.messages import *
 import datetime as dt, random
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True  # a torn one would stay
 resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
 states = []
 writer = LakeWriter(open_store(sys.argv[1]), "tap-x", emit_state=states.append)

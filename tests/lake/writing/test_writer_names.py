@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from memory_lakes import in_memory
 from s3_lakes import s3_lake
 
 from burler.errors import UsageError
 from burler.lake import ingest, read_lines, read_singerlake, schema_message, streams
-from support.internals import canonical, catalogue, memory_store
+from support.internals import canonical
 
 NAMES = [
     "../../../escape",
@@ -45,26 +46,28 @@ NAMES = [
 def any_lake(lake: Any, request: pytest.FixtureRequest) -> Any:
     """The same lake on each kind of store."""
     if request.param == "memory":
-        lake.store = memory_store.MemoryStore()
+        lake.store = in_memory()
     elif request.param == "s3":
         lake.store = s3_lake(request.getfixturevalue("s3_server"))
     return lake
 
 
 def test_hostile_names_of_streams_stay_inside_and_come_back(any_lake: Any) -> None:
-    lake = any_lake
+    lake, names = any_lake, NAMES
+    if lake.store.url.startswith("s3:"):
+        names = NAMES[::3]  # how they are spelled is the same everywhere
     with lake.writer(max_open_files=3) as writer:
-        for number, name in enumerate(NAMES):
+        for number, name in enumerate(names):
             writer.schema(lake.schema(name))
             writer.records(lake.page(name, number))
-    assert [lake.ids(name) for name in NAMES] == [[number] for number in range(len(NAMES))]
-    assert sorted(name for _, name in streams(lake.store)) == sorted(NAMES)
+    assert [lake.ids(name) for name in names] == [[number] for number in range(len(names))]
+    assert sorted(name for _, name in streams(lake.store)) == sorted(names)
     stored = [file.path for file in lake.store.files("raw", hidden=True)]
     assert all(path.startswith("raw/tap-x/") for path in stored if path != "raw/singerlake.json" and "/." not in path)
     parts = {part for path in stored for part in path.split("/")}
     assert not parts & {"", ".", ".."}
     assert max(len(part.encode()) for part in parts) <= 255
-    if not isinstance(lake.store, memory_store.MemoryStore) and lake.path.exists():
+    if lake.path.exists():
         assert sorted(path.name for path in lake.path.parent.iterdir()) == ["lake"]
         assert [path.name for path in lake.path.iterdir()] == ["raw"]
 
@@ -72,16 +75,15 @@ def test_hostile_names_of_streams_stay_inside_and_come_back(any_lake: Any) -> No
 TAPS = ["../..", ".", "con", "%2F", "😀", "t" * 300, "a/b"]
 
 
-@pytest.mark.parametrize("tap_id", TAPS, ids=lambda name: ascii(name)[:12])
-def test_hostile_tap_ids_stay_inside(any_lake: Any, tap_id: str) -> None:
+def test_hostile_tap_ids_stay_inside(any_lake: Any) -> None:
     lake = any_lake
-    lake.tap_id = tap_id
-    with lake.writer() as writer:
-        writer.schema(lake.schema())
-        writer.records(lake.page("users", 1))
-    assert lake.ids() == [1]
-    assert streams(lake.store) == [(tap_id, "users")]
-    assert [len(file.path.split("/")) for file in lake.store.files("raw") if file.path.endswith(".gz")] == [5]
+    for lake.tap_id in TAPS:
+        with lake.writer() as writer:
+            writer.schema(lake.schema())
+            writer.records(lake.page("users", 1))
+        assert lake.ids() == [1]
+    assert sorted(streams(lake.store)) == sorted((tap, "users") for tap in TAPS)
+    assert {len(file.path.split("/")) for file in lake.store.files("raw") if file.path.endswith(".gz")} == {5}
 
 
 def test_of_two_names_that_differ_in_case_alone_the_second_is_refused(any_lake: Any) -> None:
@@ -111,7 +113,6 @@ def test_a_lake_that_spells_hashes_as_the_text_does(any_lake: Any) -> None:
         "canonical": "burler-1",
         "encoding": "base85",
     }
-    assert catalogue.encoding_of(lake.store) == "base85"
     line = canonical.schema_line(lake.schema())
     (file,) = lake.load().files
     assert file.hash == canonical.base85_alias(line)
@@ -146,7 +147,6 @@ def test_where_singerlake_json_is_gone_the_folders_say_how_they_are_spelled(lake
         writer.schema(lake.schema())
         writer.records(lake.page("users", 1))
     (lake.path / "raw" / "singerlake.json").unlink()
-    assert catalogue.encoding_of(lake.store) == "base85"
     with lake.writer() as writer:
         writer.schema(lake.schema())
         writer.records(lake.page("users", 2))
@@ -165,11 +165,11 @@ def test_an_unknown_spelling_is_named(lake: Any) -> None:
         lake.writer(encoding="hex").schema(lake.schema())
 
 
-@pytest.mark.parametrize("number", range(40))
-def test_each_spelling_leads_to_the_other(number: int) -> None:
-    line = b"%d" % number
-    here, there = canonical.schema_hash(line), canonical.schema_hash(line, "base85")
-    assert (canonical.other_spelling(here), canonical.other_spelling(there)) == (there, here)
+def test_each_spelling_leads_to_the_other() -> None:
+    for number in range(40):
+        line = b"%d" % number
+        here, there = canonical.schema_hash(line), canonical.schema_hash(line, "base85")
+        assert (canonical.other_spelling(here), canonical.other_spelling(there)) == (there, here)
 
 
 @pytest.mark.parametrize("text", ["", "users", "zzzzzzzzzzz", "~~~~~~~~~~", "a b c d e f", "GkZ4VgVbUrW0", "\x00" * 10])
