@@ -3,8 +3,8 @@
 They keep conditions as the services say they do, one request at a time. What the services do beside that is not here:
 tests with them show what burler sends and how it takes the answers.
 
-    with serving(GcsServer()) as url: ...
-    with serving(AzureServer()) as url: ...
+    url = serving(GcsServer())
+    url = serving(AzureServer())
 
 ``failing(rule)`` is as in ``s3_server``.
 """
@@ -37,6 +37,9 @@ class Kept:
     at: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
 
 
+_CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")
+
+
 class Server:
     """Objects of one bucket named "bucket"."""
 
@@ -45,6 +48,7 @@ class Server:
         self.requests: list[str] = []
         self.rule: Callable[[str], Any] = lambda asked: None
         self.writes = 1000
+        self.heeds_conditions = True
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -58,6 +62,10 @@ class Server:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
         from werkzeug.wrappers import Request, Response
 
+        if not self.heeds_conditions:
+            environ = {name: value for name, value in environ.items() if name not in _CONDITIONS}
+            for name in ("QUERY_STRING", "RAW_URI", "REQUEST_URI"):
+                environ[name] = re.sub(r"ifGenerationMatch=\d+&?", "", environ.get(name, ""))
         request = Request(environ)
         asked = f"{request.method} {request.full_path}"
         with self._lock:
@@ -295,9 +303,8 @@ def _http_date(at: dt.datetime) -> str:
     return time.strftime("%a, %d %b %Y %H:%M:%S GMT", at.utctimetuple())
 
 
-@contextlib.contextmanager
-def serving(app: Server) -> Iterator[str]:
-    """Runs a server in this process: gives its URL."""
+def serving(app: Server) -> str:
+    """Runs a server in this process until that ends: its URL."""
     from werkzeug.serving import WSGIRequestHandler, make_server
 
     class Quiet(WSGIRequestHandler):
@@ -307,11 +314,5 @@ def serving(app: Server) -> Iterator[str]:
             pass
 
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="cloud-server", daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join(30)
-        server.server_close()
+    threading.Thread(target=server.serve_forever, args=(0.05,), name="cloud-server", daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}"

@@ -1,71 +1,101 @@
-"""Lakes on the tests' servers. Those on S3 are made quickly: to make a client takes longer than most tests.
+"""Lakes on the tests' servers, and what stores do that are not as S3 is.
 
 from s3_lakes import gcs_lake, s3_lake
 
-store = s3_lake(s3_server)                        # in the folder "lake" of the test's bucket
-store = s3_lake(s3_server, patience_seconds=0.2)  # gives up soon
-with gcs_lake() as (store, server): ...           # an imitation; so is azure_lake()
+store = s3_lake(s3_server)                   # in the folder "lake" of the test's bucket
+with unconditional(s3_server): ...           # the server takes conditions and does not look at them
+with gcs_lake() as (store, server): ...      # an imitation; so is azure_lake()
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import json
-import os
-from collections.abc import Iterator, Mapping
+import io
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
-from cloud_servers import AzureServer, GcsServer, azure_connection, serving
+from cloud_servers import AzureServer, GcsServer, Server, azure_connection, serving
 
-from burler.lake import Store, probe
+from burler.lake import Store, open_store
 from burler.testing import canary
-from support.internals import azure_store as azure
-from support.internals import gcs_store as gcs
-from support.internals import object_store
-from support.internals import s3_store as s3
 
 PATH = "raw/t/s/manifest.json"
-PART_BYTES = 5 << 20  # the least that S3 takes
-BIG = PART_BYTES * 2 + 17
+BIG = (16 << 20) + 17
+"""A data file that is sent in two parts."""
 CONFLICT = (409, "ConditionalRequestConflict")
 """What ``failing`` answers where S3 says: ask again."""
+_NUMBERS = itertools.count(1)
+
+
+def s3_lake(server: Any, folder: str = "lake") -> Store:
+    """A store on the server."""
+    return open_store(server.url(folder), options=server.options)
 
 
 @functools.cache
-def _bucket(options: str, _pid: int) -> s3.S3Bucket:
-    return s3.connect("s3://any-bucket", json.loads(options))[0]
-
-
-def _connect(url: str, options: Mapping[str, Any]) -> tuple[s3.S3Bucket, str]:
-    bucket, _, path = url.removeprefix("s3://").partition("/")
-    return s3.S3Bucket(_bucket(json.dumps(options), os.getpid())._fs, bucket), path
-
-
-def s3_lake(server: Any, folder: str = "lake", *, patience_seconds: float | None = None) -> object_store.ObjectStore:
-    """A store on the server; all of them share one client."""
-    return object_store.ObjectStore(server.url(folder), server.options, _connect, patience_seconds=patience_seconds)
+def _cloud(kind: str) -> tuple[Server, dict[str, Any]]:
+    """One imitation of each kind for all tests of this process."""
+    server = {"gs": GcsServer, "az": AzureServer}[kind]()
+    url = serving(server)
+    if kind == "gs":
+        return server, {"endpoint_url": url, "token": "anon"}
+    return server, {"connection_string": azure_connection(url, canary("azure-key"))}
 
 
 @contextlib.contextmanager
-def gcs_lake(folder: str = "lake") -> Iterator[tuple[object_store.ObjectStore, GcsServer]]:
-    """A store in a bucket of its own; needs gcsfs."""
-    server = GcsServer()
-    with serving(server) as url:
-        yield (
-            object_store.ObjectStore(f"gs://bucket/{folder}", {"endpoint_url": url, "token": "anon"}, gcs.connect),
-            server,
-        )
+def _cloud_lake(kind: str) -> Iterator[tuple[Store, Any]]:
+    server, options = _cloud(kind)
+    yield open_store(f"{kind}://bucket/some/lake-{next(_NUMBERS)}", options=options), server
+
+
+gcs_lake = functools.partial(_cloud_lake, "gs")
+"""A store in a folder of its own; needs gcsfs."""
+azure_lake = functools.partial(_cloud_lake, "az")
+"""A store in a folder of its own; needs adlfs."""
+
+
+def again(store: Store, server: Any, *, must_exist: bool = False) -> Store:
+    """The same place, opened anew."""
+    options = _cloud(store.url[:2])[1] if isinstance(server, Server) else server.options
+    return open_store(store.url, must_exist=must_exist, options=options)
 
 
 @contextlib.contextmanager
-def azure_lake(folder: str = "lake") -> Iterator[tuple[object_store.ObjectStore, AzureServer]]:
-    """A store in a container of its own; needs adlfs."""
-    server = AzureServer()
-    with serving(server) as url:
-        options = {"connection_string": azure_connection(url, canary("azure-key"))}
-        yield object_store.ObjectStore(f"az://bucket/{folder}", options, azure.connect), server
+def in_front_of(server: Any, act: Callable[[Any, dict[str, Any], Any], Any]) -> Iterator[None]:
+    """``act(app, environ, start_response)`` takes the requests of an S3 server meanwhile."""
+    door = server._door
+    app, door._moto = door._moto, lambda environ, start_response: act(app, environ, start_response)
+    try:
+        yield
+    finally:
+        door._moto = app
+
+
+@contextlib.contextmanager
+def unconditional(server: Any, *, writes: bool = True, deletes: bool = True) -> Iterator[None]:
+    """The server takes conditional requests, and does not look at the condition."""
+
+    def act(app: Any, environ: dict[str, Any], start_response: Any) -> Any:
+        if deletes if environ["REQUEST_METHOD"] == "DELETE" else writes:
+            environ = {name: value for name, value in environ.items() if name not in _CONDITIONS}
+        return app(environ, start_response)
+
+    with in_front_of(server, act):
+        yield
+
+
+_CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")
+
+
+def twice(app: Any, environ: dict[str, Any], start_response: Any) -> Any:
+    """A proxy that makes each PUT a second time, and hands on what came of that."""
+    if environ["REQUEST_METHOD"] == "PUT":
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        list(app({**environ, "wsgi.input": io.BytesIO(body)}, lambda *_args: None))
+        environ = {**environ, "wsgi.input": io.BytesIO(body)}
+    return app(environ, start_response)
 
 
 class Backend:
@@ -94,18 +124,10 @@ def content(store: Store, path: str = PATH) -> bytes | None:
 class Once:
     """A rule: the first requests that begin so and hold a word get those answers, one after another."""
 
-    def __init__(self, begin: str, *answers: Any, holding: str = "") -> None:
+    def __init__(self, begin: str | tuple[str, ...], *answers: Any, holding: str = "") -> None:
         self.begin, self.holding, self.answers = begin, holding, list(answers)
 
     def __call__(self, asked: str) -> Any:
         if asked.startswith(self.begin) and self.holding in asked and self.answers:
             return self.answers.pop(0)
         return None
-
-
-def s3_lake_of_small_parts(server: Any, monkeypatch: pytest.MonkeyPatch) -> object_store.ObjectStore:
-    """A store that has been probed, and sends data files in parts from ``BIG`` bytes on."""
-    monkeypatch.setattr(s3, "PART_BYTES", PART_BYTES)
-    store = s3_lake(server)
-    assert probe(store)
-    return store

@@ -6,60 +6,49 @@ import logging
 from typing import Any
 
 import pytest
-from s3_lakes import PATH, Once, content, s3_lake
+from s3_lakes import PATH, Once, content, in_front_of, s3_lake, unconditional
 
 from burler.lake import probe
-from support.internals import lake_store, object_store
-
-
-def ignoring(store: object_store.ObjectStore, *, writes: bool = True, deletes: bool = True) -> None:
-    """Make a store one that takes conditional requests and does not look at their condition."""
-    bucket = store._calls()[0]
-    put, delete = bucket.put, bucket.delete
-    if writes:
-        bucket.put = lambda *args, **more: put(*args, **{**more, "condition": None})
-    if deletes:
-        bucket.delete = lambda *args, **more: delete(*args, **{**more, "condition": None})
+from support.internals import lake_store
 
 
 def test_a_store_that_ignores_conditions_is_found_out(s3_server: Any) -> None:
     store = s3_lake(s3_server)
-    ignoring(store)
-    assert not probe(store) and not store.conditional
-    assert s3_server.keys() == []
-    tag = store.create(PATH, b"1")
-    with pytest.raises(FileExistsError):
-        store.create(PATH, b"2")
-    new = store.replace(PATH, b"2", tag=tag)
-    with pytest.raises(lake_store.Conflict):
-        store.replace(PATH, b"3", tag=tag)
-    with pytest.raises(lake_store.Conflict):
-        store.delete(PATH, tag=tag)
-    file = store.new_file("raw/t")
-    with pytest.raises(FileExistsError):
-        file.publish(PATH)
-    file.publish("raw/t/f")
-    store.delete(PATH, tag=new)
-    assert list(store.walk("raw")) == ["raw/t/f"]
+    with unconditional(s3_server):
+        assert not probe(store) and not store.conditional
+        assert s3_server.keys() == []
+        tag = store.create(PATH, b"1")
+        with pytest.raises(FileExistsError):
+            store.create(PATH, b"2")
+        new = store.replace(PATH, b"2", tag=tag)
+        with pytest.raises(lake_store.Conflict):
+            store.replace(PATH, b"3", tag=tag)
+        with pytest.raises(lake_store.Conflict):
+            store.delete(PATH, tag=tag)
+        file = store.new_file("raw/t")
+        with pytest.raises(FileExistsError):
+            file.publish(PATH)
+        file.publish("raw/t/f")
+        store.delete(PATH, tag=new)
+        assert list(store.walk("raw")) == ["raw/t/f"]
 
 
 @pytest.mark.parametrize("replaced", ["always", "never"])
 def test_a_store_that_keeps_only_the_condition_of_creating(s3_server: Any, replaced: str) -> None:
+    def half(app: Any, environ: dict[str, Any], start_response: Any) -> Any:
+        if "HTTP_IF_MATCH" in environ and environ["REQUEST_METHOD"] == "PUT":
+            environ = {**environ, "HTTP_IF_MATCH": '"another"'}
+            if replaced == "always":
+                del environ["HTTP_IF_MATCH"]
+        return app(environ, start_response)
+
     store = s3_lake(s3_server)
-    bucket = store._calls()[0]
-    put = bucket.put
-
-    def half(*args: Any, condition: str | None, **more: Any) -> str:
-        if condition:
-            condition = None if replaced == "always" else bucket.wrong_tag
-        return str(put(*args, condition=condition, **more))
-
-    bucket.put = half
-    assert not probe(store) and s3_server.keys() == []
-    tag = store.create(PATH, b"1")
-    store.replace(PATH, b"2", tag=tag)
-    with pytest.raises(lake_store.Conflict):
-        store.replace(PATH, b"3", tag=tag)
+    with in_front_of(s3_server, half):
+        assert not probe(store) and s3_server.keys() == []
+        tag = store.create(PATH, b"1")
+        store.replace(PATH, b"2", tag=tag)
+        with pytest.raises(lake_store.Conflict):
+            store.replace(PATH, b"3", tag=tag)
     assert content(store) == b"2"
 
 
@@ -73,13 +62,12 @@ def test_a_store_that_does_not_know_conditions(s3_server: Any) -> None:
 
 def test_a_store_that_only_deletes_without_conditions(s3_server: Any, caplog: pytest.LogCaptureFixture) -> None:
     store = s3_lake(s3_server)
-    ignoring(store, writes=False)
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO), unconditional(s3_server, writes=False):
         assert probe(store)
-    assert "removes files without a condition" in caplog.text
-    tag = store.create(PATH, b"1")
-    new = store.replace(PATH, b"2", tag=tag)
-    with pytest.raises(lake_store.Conflict):
-        store.delete(PATH, tag=tag)
-    store.delete(PATH, tag=new)
+        assert "removes files without a condition" in caplog.text
+        tag = store.create(PATH, b"1")
+        new = store.replace(PATH, b"2", tag=tag)
+        with pytest.raises(lake_store.Conflict):
+            store.delete(PATH, tag=tag)
+        store.delete(PATH, tag=new)
     assert s3_server.keys() == []

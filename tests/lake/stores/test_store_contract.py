@@ -9,35 +9,41 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ftp_servers import ftp_server
+from memory_lakes import in_memory
 from s3_lakes import azure_lake, gcs_lake, s3_lake
 
 from burler.errors import LakeError
 from burler.lake import Store, open_store, probe
-from support.internals import lake_store, local_store, memory_store, object_store, other_store
+from support.internals import lake_store
 
 BIG = 5 << 20
-# Azure's client hands its bodies over in a way that aiohttp warns of.
-pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
+# Azure's client hands its bodies over in a way that aiohttp warns of; fsspec leaves connections to FTP open.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def ftp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server that knows no conditions."""
+    pytest.importorskip("pyftpdlib")
+    with ftp_server(tmp_path_factory.mktemp("served")) as (url, _):
+        yield url
 
 
 @pytest.fixture(params=["local", "memory", "s3", "gcs", "azure", "other"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     kind = request.param
     if kind == "local":
-        yield local_store.LocalStore(tmp_path / "lake")
+        yield open_store(str(tmp_path / "lake"))
     elif kind == "memory":
-        yield memory_store.MemoryStore()
+        yield in_memory()
     elif kind == "s3":
         yield s3_lake(request.getfixturevalue("s3_server"), "some/lake")
     elif kind == "other":
-        files = pytest.importorskip("fsspec.implementations.memory").MemoryFileSystem(skip_instance_cache=True)
-        files.store, files.pseudo_dirs = {}, [""]
-        yield object_store.ObjectStore(
-            "other://host/some/lake", {}, lambda url, options: (other_store.OtherBucket(files), "some/lake")
-        )
+        yield open_store(f"{request.getfixturevalue('ftp')}/{tmp_path.name}/lake")
     else:
         pytest.importorskip({"gcs": "gcsfs", "azure": "adlfs"}[kind])
-        with (gcs_lake if kind == "gcs" else azure_lake)("some/lake") as (lake, _):
+        with (gcs_lake if kind == "gcs" else azure_lake)() as (lake, _):
             yield lake
 
 
@@ -47,7 +53,7 @@ def read(store: Store, path: str) -> bytes | None:
 
 
 def _is_other(store: Store) -> bool:
-    return store.url.startswith("other:")
+    return store.url.startswith("ftp:")
 
 
 def test_small_files_change_by_compare_and_swap(store: Store) -> None:
@@ -76,22 +82,22 @@ def test_what_is_gone_can_be_neither_replaced_nor_deleted(store: Store) -> None:
     assert store.read("raw/a.json") is None
 
 
-@pytest.mark.parametrize("content", [b"", b"1", b"x" * BIG], ids=["empty", "small", "big"])
-def test_creation_is_exclusive(store: Store, content: bytes) -> None:
-    store.create("raw/a.json", content)
-    for other in (b"", b"2", content):
-        with pytest.raises(FileExistsError):
-            store.create("raw/a.json", other)
-    assert read(store, "raw/a.json") == content
+def test_creation_is_exclusive(store: Store) -> None:
+    for name, content in (("a", b""), ("b", b"1"), ("c", b"x" * BIG)):
+        store.create(f"raw/{name}.json", content)
+        for other in (b"", b"2", content):
+            with pytest.raises(FileExistsError):
+                store.create(f"raw/{name}.json", other)
+        assert read(store, f"raw/{name}.json") == content
 
 
 def test_a_big_small_file_changes_by_compare_and_swap(store: Store) -> None:
     tag = store.create("raw/manifest.json", b"1" * BIG)
-    new = store.replace("raw/manifest.json", b"2" * (4 * BIG), tag=tag)
+    new = store.replace("raw/manifest.json", b"2" * (2 * BIG), tag=tag)
     with pytest.raises(lake_store.Conflict):
-        store.replace("raw/manifest.json", b"3" * (4 * BIG), tag=tag)
+        store.replace("raw/manifest.json", b"3" * (2 * BIG), tag=tag)
     blob = store.read("raw/manifest.json")
-    assert blob is not None and blob.tag == new and blob.data == b"2" * (4 * BIG)
+    assert blob is not None and blob.tag == new and blob.data == b"2" * (2 * BIG)
 
 
 @pytest.mark.parametrize("size_bytes", [0, 7, BIG])
@@ -165,19 +171,19 @@ def test_a_file_is_read_as_a_stream(store: Store) -> None:
         store.open("raw/none")
 
 
-@pytest.mark.parametrize("path", ["../x", "raw/../../x", "/etc/passwd", "raw//x", "raw/./x", "", "raw/\0"])
-def test_no_path_leads_out_of_the_lake(store: Store, path: str) -> None:
-    for act in (
-        lambda: store.read(path),
-        lambda: store.create(path, b""),
-        lambda: store.remove(path),
-        lambda: store.open(path),
-        lambda: list(store.files(path)),
-        lambda: store.locate(path),
-        lambda: store.hold(path),
-    ):
-        with pytest.raises(LakeError, match="leads out of it"):
-            act()
+def test_no_path_leads_out_of_the_lake(store: Store) -> None:
+    for path in ("../x", "raw/../../x", "/etc/passwd", "raw//x", "raw/./x", "", "raw/\0"):
+        for act in (
+            lambda path=path: store.read(path),
+            lambda path=path: store.create(path, b""),
+            lambda path=path: store.remove(path),
+            lambda path=path: store.open(path),
+            lambda path=path: list(store.files(path)),
+            lambda path=path: store.locate(path),
+            lambda path=path: store.hold(path),
+        ):
+            with pytest.raises(LakeError, match="leads out of it"):
+                act()
 
 
 def test_names_with_marks_in_them(store: Store) -> None:
@@ -198,13 +204,10 @@ def test_conditions_hold_and_nothing_stays_of_the_probe(store: Store) -> None:
 
 
 def test_stores_of_one_url_are_one_lake(store: Store) -> None:
-    if isinstance(store, memory_store.MemoryStore):
-        store = open_store("memory://one-lake")
     store.create("raw/a", b"1")
-    again = store
-    if isinstance(store, local_store.LocalStore | memory_store.MemoryStore):
+    if store.url.startswith(("/", "memory:", "ftp:")):
         again = open_store(store.url, must_exist=True)
-    elif not _is_other(store):
+    else:
         again = pickle.loads(pickle.dumps(store))
     assert again.url == store.url and read(again, "raw/a") == b"1"
     assert again.locate("raw/a") == store.locate("raw/a")

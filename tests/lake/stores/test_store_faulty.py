@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from faulty_store import (
     CONFLICT_FOR_NOTHING,
-    FAULTS,
     LATE,
     LOST_REPLY,
     LOST_REQUEST,
@@ -13,16 +12,17 @@ from faulty_store import (
     Call,
     FaultyStore,
 )
+from memory_lakes import in_memory
 
 from burler.errors import StorageError
-from support.internals import lake_store, lake_swap, memory_store
+from support.internals import lake_store
 
 PATH = "raw/t/s/manifest.json"
 
 
 @pytest.fixture
 def store() -> FaultyStore:
-    return FaultyStore(memory_store.MemoryStore())
+    return FaultyStore(in_memory())
 
 
 def content(store: FaultyStore) -> bytes | None:
@@ -113,21 +113,3 @@ def test_every_call_can_be_stepped(store: FaultyStore) -> None:
     store.create(PATH, b"1")
     store.new_file("raw/t/s/h").publish("raw/t/s/h/f")
     assert [call.operation for call in seen] == ["create", "new_file", "publish"] and seen == store.calls
-
-
-@pytest.mark.parametrize("what", FAULTS)
-def test_a_change_is_made_once_whatever_goes_wrong(store: FaultyStore, what: str) -> None:
-    def add(data: bytes | None, again: bool) -> bytes | None:
-        if again and data is not None and b"mine" in data:
-            return None
-        return (data or b"") + b" mine"
-
-    store.fail("create", what)
-    lake_swap.swap(store, PATH, add)
-    store.fail("replace", what)
-    lake_swap.swap(store, "raw/other.json", add)
-    lake_swap.swap(store, "raw/other.json", lambda data, again: None if again and data == b" mine x" else b" mine x")
-    assert content(store) == b" mine"
-    blob = store.inner.read("raw/other.json")
-    assert blob is not None and blob.data == b" mine x"
-    assert store.unused() == []

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from faulty_store import FaultyStore
+from memory_lakes import in_memory
 
 from burler.errors import StorageError
 from burler.lake import LakeDriver, LockSettings
-from support.internals import lake_locks, lake_pace, memory_store, object_calls
+from support.internals import lake_locks, lake_pace
 
 STREAMS = 30
 
@@ -19,7 +20,7 @@ class Patience:
     """A store that notes how long each of its calls would be tried."""
 
     def __init__(self) -> None:
-        self.store = FaultyStore(memory_store.MemoryStore())
+        self.store = FaultyStore(in_memory())
         self.seconds: list[float] = []
         self.store.before_call = lambda _call: self.seconds.append(lake_pace.patience_left())
 
@@ -78,27 +79,3 @@ def test_one_lock_that_is_slow_to_renew_does_not_starve_the_others(lake: Any) ->
         assert set(seen.seconds) == {most} and len(seen.seconds) == 2
         locks.check()
         assert locks.release_all()
-
-
-def test_calls_of_an_object_store_are_tried_briefly_where_that_is_said() -> None:
-    clock = [0.0]
-
-    def sleep(seconds: float) -> None:
-        clock[0] += seconds
-
-    def gone() -> None:
-        raise ConnectionError("gone")
-
-    pace = lake_pace.Pace(sleep=sleep, monotonic=lambda: clock[0])
-    asking = object_calls.Asking(lambda _error: object_calls.Verdict.BUSY, patience_seconds=120, pace=pace)
-    took = []
-    for seconds in (None, 10.0, 1000.0):
-        clock[0] = 0.0
-        with pytest.raises(ConnectionError):
-            if seconds is None:
-                asking.ask("here", gone)
-            else:
-                with lake_pace.briefly(seconds):
-                    asking.ask("here", gone)
-        took.append(clock[0])
-    assert 120 <= took[0] < 130 and 10 <= took[1] < 20 and 120 <= took[2] < 130

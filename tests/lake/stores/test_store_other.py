@@ -12,8 +12,8 @@ import pytest
 from ftp_servers import ftp_server
 
 from burler.errors import StorageError, UsageError
-from burler.lake import Store, care, open_store, probe
-from support.internals import lake_store, object_store
+from burler.lake import Store, care, open_store
+from support.internals import lake_pace
 
 pytest.importorskip("pyftpdlib")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -37,36 +37,6 @@ def store(served: tuple[str, Path]) -> Store:
     return open_store(f"{served[0]}/lake")
 
 
-def test_files_are_written_read_listed_and_removed(store: Store, served: tuple[str, Path]) -> None:
-    assert not probe(store) and store.hold("raw/x") is None
-    tag = store.create("raw/t/a.json", b"1")
-    with pytest.raises(FileExistsError):
-        store.create("raw/t/a.json", b"2")
-    new = store.replace("raw/t/a.json", b"22", tag=tag)
-    for act in (lambda: store.replace("raw/t/a.json", b"3", tag=tag), lambda: store.delete("raw/t/a.json", tag=tag)):
-        with pytest.raises(lake_store.Conflict):
-            act()
-    blob = store.read("raw/t/a.json")
-    assert blob is not None and (blob.data, blob.tag) == (b"22", new)
-    file = store.new_file("raw/t/s/h")
-    file.write(bytes(3 << 20))
-    file.publish("raw/t/s/h/f")
-    with store.open("raw/t/s/h/f") as stream:
-        assert stream.read() == bytes(3 << 20)
-    assert [(f.path, f.size_bytes) for f in store.files("raw", hidden=True)] == [
-        ("raw/t/a.json", 2),
-        ("raw/t/s/h/f", 3 << 20),
-    ]
-    assert store.folders("raw") == ["t"] and store.folders("raw/t/s") == ["h"]
-    assert (served[1] / "lake/raw/t/a.json").read_bytes() == b"22"
-    store.delete("raw/t/a.json", tag=new)
-    store.remove("raw/t/s/h/f")
-    store.remove("raw/t/s/h/f")
-    assert list(store.walk("raw")) == [] and store.read("raw/t/a.json") is None
-    with pytest.raises(FileNotFoundError):
-        store.open("raw/t/a.json")
-
-
 def test_a_lake_that_is_not_there(store: Store, served: tuple[str, Path]) -> None:
     with pytest.raises(UsageError, match="there is no lake at"):
         open_store(f"{served[0]}/lake", must_exist=True)
@@ -74,9 +44,8 @@ def test_a_lake_that_is_not_there(store: Store, served: tuple[str, Path]) -> Non
     assert open_store(f"{served[0]}/lake", must_exist=True).locate("raw/a") == f"{served[0]}/lake/raw/a"
 
 
-def test_a_server_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_store, "START_PATIENCE_SECONDS", 0.2)
-    with pytest.raises((StorageError, UsageError)) as caught:
+def test_a_server_that_is_gone() -> None:
+    with lake_pace.briefly(0.2), pytest.raises((StorageError, UsageError)) as caught:
         open_store("ftp://127.0.0.1:9/lake")
     assert "ftp://127.0.0.1:9/lake" in str(caught.value) and "--lake-options" not in str(caught.value)
 
