@@ -86,9 +86,16 @@ def _local(url: str, must_exist: bool, options: Mapping[str, Any]) -> Store:
     from burler.lake.stores.local import LocalStore
 
     path = _local_path(url)
-    if path.exists() and not path.is_dir():
+    try:
+        is_there, is_folder = path.exists(), path.is_dir()
+    except OSError as error:  # a folder above it may not be entered, or the name is too long
+        raise UsageError(
+            f"{url} can't be looked at: {error.strerror}. Check the path, and the owner and the rights of the folders "
+            "above it."
+        ) from None
+    if is_there and not is_folder:
         raise UsageError(f"{url} is a file, and a lake is a folder. Give the folder that holds 'raw', or a new one.")
-    if must_exist and not path.is_dir():
+    if must_exist and not is_folder:
         raise UsageError(
             f"there is no lake at {url}: no such folder. Is it spelled right?\n"
             f"A new lake is made by: some-tap | burler lake write {url} --tap-id some-tap"

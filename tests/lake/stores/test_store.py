@@ -87,6 +87,18 @@ def test_a_folder_without_rights_is_a_usage_error(tmp_path: Path) -> None:
     assert str(locked) in str(caught.value)
 
 
+def test_a_lake_below_a_folder_that_may_not_be_entered_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "closed" / "lake").mkdir(parents=True)
+    (tmp_path / "closed").chmod(0)
+    try:
+        for url in (str(tmp_path / "closed" / "lake"), str(tmp_path / "x" / ("n" * 300))):
+            with nobody(), pytest.raises(UsageError, match=r"can't be looked at: .*Check the path") as caught:
+                open_store(url)
+            assert caught.value.exit_code == 2
+    finally:
+        (tmp_path / "closed").chmod(0o700)
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_a_full_disk_leaves_nothing_behind(store: Store, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     tag = store.create("raw/a.json", b"old")
