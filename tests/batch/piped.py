@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from burler.batch import convert, expand, pack
+from burler.batch import convert, expand, pack, read
 from support.internals import batch_config
 
 SCHEMA = {
@@ -112,3 +113,42 @@ def packed(given: batch_config.BatchConfig, *messages: Any, **options: Any) -> P
 def converted(given: batch_config.BatchConfig, *messages: Any, **options: Any) -> Piped:
     """``convert`` of messages."""
     return Piped(convert, lines(*messages), given, **options)
+
+
+def written(form: str, schema: Any, *given: str, compression: str = "none", options: Any = None, **more: Any) -> bytes:
+    """The file that ``pack`` makes of rows, which are JSON; ``options`` of the format, ``more`` of ``encoding``.
+
+    In memory: a disk would be waited for, file by file.
+    """
+    import fsspec
+
+    encoding = {"format": form, "compression": compression, "format_options": options or {}, **more}
+    out = packed(
+        batch_config.read_batch_config({"encoding": encoding, "storage": {"root": "memory://written"}}),
+        {"type": "SCHEMA", "stream": "users", "schema": schema, "key_properties": []},
+        *(f'{{"type":"RECORD","stream":"users","record":{row}}}'.encode() for row in given),
+    )
+    if out.error is not None:
+        raise out.error
+    (message,) = out.of("BATCH")
+    store = fsspec.filesystem("memory")
+    data = store.cat(message["manifest"][0])
+    store.rm("/written", recursive=True)
+    return data
+
+
+def pages_of(
+    data: bytes, form: str, schema: Any = None, compression: str | None = None, told: Any = None, **options: Any
+) -> Iterator[tuple[bytes, int]]:
+    """The pages that ``read`` gives of a file; ``told`` is a list for what it remarks."""
+    with tempfile.TemporaryDirectory() as folder:
+        url = file(Path(folder) / "file", data)
+        message = batch(url, format={"name": form, "options": options}, compression={"name": compression})
+        yield from read(message, schema, warn=([] if told is None else told).append).pages()
+
+
+def lines_of(data: bytes, *given: Any, **options: Any) -> bytes:
+    """The lines of all pages."""
+    pages = list(pages_of(data, *given, **options))
+    assert all(count and lines.count(b"\n") == count and lines.endswith(b"\n") for lines, count in pages)
+    return b"".join(lines for lines, _ in pages)

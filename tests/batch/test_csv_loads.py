@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from csv_reference import HOSTILE
-
-from burler.singer.messages import Batch
-from support.internals import batch_config, csv_write, decoders
+from piped import lines_of, written
 
 SCHEMA = {
     "properties": {
@@ -35,21 +34,13 @@ ROWS = [
     {"id": 1001, "amount": "12345678901234567890.10", "big": 10**30, "ok": True, "at": "2024-01-02T03:04:05.123456Z"},
     {"id": 1002, "amount": "-0.01", "big": -(10**18), "ok": False, "document": {}},
 ]  # fmt: skip
-LINES = b"".join(
-    json.dumps(row, ensure_ascii=row["id"] % 2 == 0).replace('"12345678901234567890.10"', "12345678901234567890.10")
-    .replace('"-0.01"', "-0.01").encode() + b"\n"
-    for row in ROWS
-)  # fmt: skip
+LINES = [re.sub(r'"(-?\d+\.\d\d)"', r"\1", json.dumps(row, ensure_ascii=row["id"] % 2 == 0)) for row in ROWS]
 
 
 def file(folder: Path, **options: object) -> Path:
     """A file with all rows."""
-    encoding = batch_config.Encoding("csv", None, options)
     path = folder / "rows.csv"
-    with path.open("wb") as out:
-        encoder = csv_write.open_file(encoding, csv_write.layout(encoding, SCHEMA, "rows"), out.write)
-        encoder.rows(LINES, len(ROWS))
-        encoder.finish()
+    path.write_bytes(written("csv", SCHEMA, *LINES, options=options))
     return path
 
 
@@ -177,8 +168,7 @@ def _document(row):
 
 def _check_read(data):
     schema = {"properties": {name: node for name, node in SCHEMA["properties"].items() if name != "at"}}
-    pages = decoders.decode(io.BytesIO(data), Batch("rows", ("u",), "csv"), schema)
-    found = [json.loads(line, parse_float=Decimal) for page in pages for line in page.lines.splitlines()]
+    found = [json.loads(line, parse_float=Decimal) for line in lines_of(data, "csv", schema).splitlines()]
     assert len(found) == len(ROWS)
     for row, wanted in zip(sorted(found, key=lambda row: row["id"]), ROWS, strict=True):
         assert row["text"] == wanted.get("text")

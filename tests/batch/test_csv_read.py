@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 import sys
 import tracemalloc
 from decimal import Decimal
@@ -13,10 +14,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from piped import lines_of, pages_of
 
 from burler.errors import BatchError, MissingExtra
-from burler.singer.messages import Batch
-from support.internals import csv_cut, decoders
 
 SCHEMA = {
     "properties": {
@@ -41,13 +41,7 @@ exact = msgspec.json.Decoder(float_hook=Decimal).decode
 def lines(data, schema=SCHEMA, reports=None, **options):
     """The lines of a file's rows."""
     data = data.encode() if isinstance(data, str) else data
-    report = (reports if reports is not None else []).append
-    pages = list(
-        decoders.decode(io.BytesIO(data), Batch("orders", ("u",), "csv", None, options), schema, report=report)
-    )
-    made = b"".join(page.lines for page in pages)
-    assert made.count(b"\n") == sum(page.count for page in pages)
-    return made
+    return lines_of(data, "csv", schema, told=reports, **options)
 
 
 def rows(data, schema=SCHEMA, reports=None, **options):
@@ -79,7 +73,7 @@ def test_columns_are_found_by_their_names():
     reports = []
     given = rows('name,more,id,"odd, one"\nAnn,5,1,6\n', TWO, reports)
     assert given == [{"id": 1, "name": "Ann"}]
-    assert reports == ["columns that the schema does not know are left out: 'more', 'odd, one'"]
+    assert reports == ["stream 'users': columns that the schema does not know are left out: 'more', 'odd, one'"]
 
 
 def test_columns_that_are_not_there_are_null():
@@ -108,23 +102,22 @@ def test_a_byte_order_mark_is_no_text_at_the_beginning_alone():
     assert rows('\ufeff"id",name\n1,a\n', TWO) == [{"id": 1, "name": "a"}]
 
 
-def test_a_block_that_begins_with_a_byte_order_mark_keeps_it(monkeypatch):
-    monkeypatch.setattr(csv_cut, "_BLOCK_BYTES", 8)
-    schema = {"properties": {"name": {"type": "string"}, "id": {"type": "integer"}}}
-    assert rows("name,id\n\ufeffa,1\n\ufeffb,2\n\ufeffc,3\n", schema) == [
-        {"name": "\ufeffa", "id": 1},
-        {"name": "\ufeffb", "id": 2},
-        {"name": "\ufeffc", "id": 3},
-    ]
-
-
-@pytest.mark.parametrize("block", [1, 2, 3, 7, 16, 50])
-def test_blocks_are_cut_where_rows_end(monkeypatch, block):
-    monkeypatch.setattr(csv_cut, "_BLOCK_BYTES", block)
-    names = ['a,b\n"c"\n', "", '"', "\n\n\n", "plain", '"\n', '\n"', "x" * 60]
+def test_rows_and_their_numbers_are_right_wherever_a_big_file_is_cut_into_blocks():
+    """Among cells with quotes, delimiters, line ends and byte order marks, in blocks of a megabyte."""
+    chance, kinds = random.Random(1), ['a,b\n"c"\n', "", '"', "\n\n\n", "plain", '"\n', '\n"', "x" * 60, "\ufeffa"]
+    names = [chance.choice(kinds) * chance.randrange(1, 9) for _ in range(80_000)]
     cells = ['"' + name.replace('"', '""') + '"' for name in names]
-    data = "id,name\n" + "".join(f"{number},{cell}\n" for number, cell in enumerate(cells))
-    assert [row["name"] for row in rows(data, TWO)] == names
+    data = "name,id\n" + "".join(f"{cell},{number}\n" for number, cell in enumerate(cells))
+    assert len(data) > 3 << 20
+    assert [row["name"] for row in rows(data, {"properties": {"name": {"type": "string"}, "id": {}}})] == names
+    for line, said in (
+        ("a,x\n", "row 80,002: field 'id': its value is no integer"),
+        ("1,2,3\n", r"row 80,002 has 3 fields, where 2 columns are expected\. Is it cut off"),
+        ('1,2"3\n', "row 80,002: .*a quote within a field"),
+        ('1,"23\n', "row 80,002: .*a quote that never ends"),
+    ):
+        with pytest.raises(BatchError, match=said):
+            rows(data + line, TWO)
 
 
 def test_a_file_of_one_column_may_hold_null_in_a_row():
@@ -255,32 +248,14 @@ def test_an_empty_text_where_dates_stand_is_null():
     assert given[1] == {"name": "a", "day": "2024-05-01", "at": "2024-05-01T00:00:00Z"}
 
 
-def test_who_looks_at_the_rows_himself_gets_odd_values_as_they_are():
-    data = io.BytesIO(b"name,day,at,id\na,soon,later,1.5\n")
-    schema = {"properties": {**TIMES["properties"], "id": {"type": "integer"}}}
-    (page,) = decoders.decode(data, Batch("orders", ("u",), "csv"), schema, are_shaped=True)
-    assert json.loads(page.lines) == {"name": "a", "day": "soon", "at": "later", "id": 1.5}
-
-
 def test_a_last_row_that_may_be_cut_off_is_told():
-    told = "the last row of a file has no line end; if it was cut off there, its last value is not whole"
+    told = (
+        "stream 'users': the last row of a file has no line end; if it was cut off there, its last value is not whole"
+    )
     for data, count in (("id,name\n1,a\n2,b", 1), ("id,name\n1,a\n2,b\n", 0), ("id,name", 0), ("id,name\n1,a\r\n", 0)):
         reports = []
         rows(data, TWO, reports)
         assert reports == [told] * count
-
-
-def test_row_numbers_count_through_all_blocks(monkeypatch):
-    monkeypatch.setattr(csv_cut, "_BLOCK_BYTES", 100)
-    data = "id,name\n" + "".join(f'{number},"line\nline"\n' for number in range(500))
-    with pytest.raises(BatchError, match="row 502: field 'id': its value is no integer"):
-        rows(data + "x,a\n", TWO)
-    with pytest.raises(BatchError, match=r"row 502 has 3 fields, where 2 columns are expected\. Is it cut off"):
-        rows(data + "1,2,3\n", TWO)
-    with pytest.raises(BatchError, match=r"row 502: .*a quote within a field"):
-        rows(data + '1,2"3\n', TWO)
-    with pytest.raises(BatchError, match=r"row 502: .*a quote that never ends"):
-        rows(data + '1,"23\n', TWO)
 
 
 @pytest.mark.parametrize(
@@ -304,14 +279,14 @@ def test_row_numbers_count_through_all_blocks(monkeypatch):
         ("id;name\n1;a\n", "none of its columns is a field of the stream .*Is the delimiter ','"),
         ("", "it is empty, and should begin with a row of names"),
         ("\n\n", "it is empty"),
-        ("\x1f\x8b\x08\x00".encode("latin-1"), "it is gzip, and the message says csv, not packed"),
+        (b"(\xb5/\xfdabcd", "it is zstd, and the message says csv, not packed"),
         (b"PAR1abcd", "it is Parquet, and the message says csv"),
     ],
 )
 def test_a_file_that_is_not_as_it_should_be_is_refused(data, said):
     with pytest.raises(BatchError, match=said) as caught:
         rows(data, TWO)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).count("\n") <= 2
 
 
 @pytest.mark.parametrize(
@@ -370,54 +345,28 @@ def test_options_that_would_change_what_is_read_are_refused(options, said):
         rows("id,name\n1,a\n", TWO, **options)
 
 
-def test_a_quote_in_a_big_file_that_belongs_nowhere_is_found_at_once(monkeypatch):
-    monkeypatch.setattr(csv_cut, "_BLOCK_BYTES", 1 << 16)
-
-    class Big(io.RawIOBase):
-        """From the odd quote on, no row of 64 MiB seems to end."""
-
-        count = 0
-
-        def read(self, size=-1):
-            begin, self.count = self.count, self.count + size
-            if begin > 64 << 20:
-                return b""
-            return (b"" if begin else b'id,name\n1,5" disk\n') + b"22,a\n" * (size // 5 + 1)
-
-    source = Big()
-    with pytest.raises(BatchError, match="a quote within a field"):
-        list(decoders.decode(source, Batch("orders", ("u",), "csv"), TWO))
-    assert source.count < 1 << 20
-
-
 def test_a_big_file_is_read_in_little_memory():
-    row = b'1,"' + b"x" * 1000 + b'"\n'
-    data = b"id,name\n" + row * 60_000
-    source = io.BytesIO(data)
+    data = b"id,name\n" + (b'1,"' + b"x" * 1000 + b'"\n') * 40_000
     rows("id,name\n1,a\n", TWO)  # what is imported for it is in memory now
     tracemalloc.start()
-    count = sum(page.count for page in decoders.decode(source, Batch("orders", ("u",), "csv"), TWO))
+    count = sum(count for _, count in pages_of(data, "csv", TWO))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert count == 60_000
+    assert count == 40_000
     assert most < 20 << 20
 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"install 'pyarrow>="):
+    with pytest.raises(MissingExtra, match=r"in csv needs the package 'pyarrow'.*[Ii]nstall"):
         rows("id,name\n1,a\n", TWO)
 
 
-@given(st.text(alphabet='ab,"\n', max_size=30), st.text(alphabet='",\n\r a', max_size=6), st.integers(1, 40))
-def test_any_text_is_read_as_python_reads_it_or_refused(text, end, block):
-    before = csv_cut._BLOCK_BYTES
-    csv_cut._BLOCK_BYTES = block
+@given(st.text(alphabet='ab,"\n', max_size=30), st.text(alphabet='",\n\r a', max_size=6))
+def test_any_text_is_read_as_python_reads_it_or_refused(text, end):
     try:
         found = rows("p,q\n" + text + end, {"properties": {"p": {"type": "string"}, "q": {"type": "string"}}})
     except BatchError:
         return
-    finally:
-        csv_cut._BLOCK_BYTES = before
     wanted = [row for row in csv.reader(io.StringIO(text + end, newline=""), strict=True) if row]
     assert [[row["p"] or "", row["q"] or ""] for row in found] == wanted
