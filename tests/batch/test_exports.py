@@ -10,7 +10,6 @@ import pytest
 import burler
 from burler.errors import DeclarationError
 from burler.testing import run_tap
-from support.internals import batch_naming
 
 ORDERS = {"properties": {"id": {"type": "integer"}, "total": {"type": ["null", "string"]}}}
 
@@ -38,8 +37,10 @@ def test_what_is_written_is_a_file_that_batch_files_takes(tmp_path: Path, compre
     assert [gzip.decompress(one) if ending.endswith("gz") else one for one in data] == [
         b'id,total\n1,"a"\n', b"id,total\n2,\n"
     ]  # fmt: skip
-    assert all(name.endswith(ending) and batch_naming.is_ours(name) for name in names(tmp_path / "out"))
+    assert all(name.endswith(ending) for name in names(tmp_path / "out"))
     assert run_tap(tap).records("orders") == [{"id": 1, "total": "a"}, {"id": 2, "total": None}]
+    cleaned = burler.batch.prune(str(tmp_path / "out"), older_than_seconds=0, now=lambda: 4e9)
+    assert len(cleaned) == 4 and names(tmp_path / "out") == []
 
 
 def test_after_an_error_nothing_of_a_file_is_there(tmp_path: Path):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-from native_taps import ROWS, SCHEMA, batches, config_of, put, shaped, tap_of
+from native_taps import ROWS, batches, config_of, put, shaped, tap_of
 
 import burler
-from burler.testing import bind_stream, run_tap
-from support.internals import batch_config, native_intake
+from burler.testing import run_tap
 
 
 def test_a_bookmark_function_sees_all_rows(tmp_path):
@@ -29,16 +27,6 @@ def test_a_look_at_a_few_rows_shows_those_of_a_file(tmp_path):
     tap = tap_of(burler.batch_files(put(tmp_path, "orders.csv")))
     run = run_tap(tap, config_of(tmp_path), limit=2)
     assert shaped(run.records("orders")) == shaped(ROWS[:2]) and not batches(run)
-
-
-@pytest.mark.parametrize(("seconds", "passed"), [(None, True), (60, False)])
-def test_where_signed_urls_are_asked_for_none_goes_out_without(tmp_path, seconds, passed):
-    config = batch_config.BatchConfig(
-        storage=batch_config.BatchStorage(root=str(tmp_path)), dialect="sip", presign_seconds=seconds
-    )
-    files = burler.batch_files("s3://bucket/orders.csv", columns=SCHEMA["properties"], check=False)
-    with bind_stream(tap_of(), "orders", schema=SCHEMA) as stream:
-        assert isinstance(native_intake.Intake(stream, config=config).take(files), native_intake.Passed) is passed
 
 
 def test_a_function_with_rows_first_is_told_how_to_yield_files(tmp_path):

@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 
 import burler
-from burler.batch import convert, message_schema, pack
+from burler.batch import convert, message_schema, pack, read
 from burler.singer.messages import parse_line
 from burler.testing import canary, run_tap
-from support.internals import batch_config, batch_message
+from support.internals import batch_config
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "string"}}}
 
@@ -65,7 +65,7 @@ def test_the_example_of_the_proposal_fits_and_is_read():
     message = json.loads(PROPOSAL)
     assert valid(message)
     assert valid(message, "sip") and not valid(message, "meltano") and not valid(message, "both")
-    batch = batch_message.batch_of(message)
+    batch = read(message).batch
     assert (batch.format, batch.compression, batch.format_options["delimiter"]) == ("csv", None, "\t")
 
 
@@ -82,7 +82,7 @@ def test_the_example_of_the_proposal_fits_and_is_read():
 )
 def test_messages_as_taps_on_the_sdk_write_them_fit(message):
     assert valid(message) and valid(message, "meltano")
-    assert batch_message.batch_of(message).stream == "users"
+    assert read(message).batch.stream == "users"
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from piped import batch, config, converted, expanded, state
+from piped import batch, config, converted, expanded, lines_of, state, written
 
 from burler.batch import read
 from burler.errors import BatchError
 from burler.singer.messages import Schema
-from support.internals import batch_config, columnar
 
 TEXT = {"type": ["null", "string"]}
 MOMENT = {"type": ["null", "string"], "format": "date-time"}
@@ -52,7 +51,7 @@ def ways(message: Any, schema: Any, warnings: list[str]) -> list[Callable[[], An
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_columns_are_those_of_the_schema(tmp_path: Path, form: str) -> None:
     schema = schema_of(id={"type": "integer"}, at=MOMENT)
-    right = columnar.layout(batch_config.Encoding("arrow"), schema, "users").arrow_schema
+    right = pa.ipc.open_file(io.BytesIO(written("arrow", schema, '{"id":1}'))).schema
     table = pa.table({"at": ["2024-01-02T03:04:05Z"], "id": [1.0]})
     (found,) = read(put(tmp_path, table, form), schema).arrow()
     assert found.schema.equals(right)
@@ -189,14 +188,11 @@ def test_decimals_of_a_foreign_file_are_exact_in_columns(tmp_path: Path) -> None
     assert found.column(0).to_pylist() == [Decimal("7.47")]
 
 
-def test_a_part_of_an_empty_file_is_no_part() -> None:
+def test_an_empty_file_has_no_rows() -> None:
     out = io.BytesIO()
     pq.write_table(pa.table({"id": pa.array([], pa.int64())}), out)
-    from support.internals import reading_columns
-
     schema = schema_of("id", id={"type": "integer"})
-    assert not list(reading_columns.pages(io.BytesIO(out.getvalue()), "parquet", schema, print))
-    assert not list(reading_columns.batches(io.BytesIO(out.getvalue()), "parquet", schema, print))
+    assert lines_of(out.getvalue(), "parquet", schema) == b""
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
