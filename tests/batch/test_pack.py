@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -13,7 +14,7 @@ import pytest
 from piped import SCHEMA, TIME, Piped, batch, config, file, lines, packed, parsed, record, rows, state
 
 from burler.batch import pack
-from burler.errors import BatchError, BurlerError, MessageError
+from burler.errors import BatchError, MessageError, StorageError
 
 ORDERS = {**SCHEMA, "stream": "orders"}
 
@@ -159,15 +160,12 @@ def test_blank_text_in_a_date_field_is_no_null(tmp_path: Path, field: str, text:
 
 
 def test_a_store_that_fails_ends_the_run_without_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from burler.errors import StorageError
-    from support.internals import batch_file
+    def full(_fd: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    def full(self: Any) -> None:
-        raise StorageError("no room")
-
-    monkeypatch.setattr(batch_file.BatchFile, "publish", full)
+    monkeypatch.setattr(os, "fsync", full)
     out = packed(config(tmp_path), SCHEMA, record(1), state(1))
-    assert isinstance(out.error, BurlerError)
+    assert isinstance(out.error, StorageError)
     assert kinds(out) == ["SCHEMA"]
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
