@@ -2,56 +2,48 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
+from native_taps import tap_of
+from piped import batch, config, packed
 
+from burler import batch_files
+from burler.batch import read
 from burler.errors import BurlerError, UsageError
 from burler.lake import open_store
-from support.internals import batch_storage, batch_urls, file_urls, native_head
+from burler.testing import run_tap
 
 
-@pytest.mark.parametrize(
-    ("url", "path"),
-    [
-        ("file:///data/a%20b.jsonl", "/data/a b.jsonl"),
-        ("file://localhost/data/a.jsonl", "/data/a.jsonl"),
-        ("FILE://LOCALHOST/data/a.jsonl", "/data/a.jsonl"),
-        ("file:/data/a.jsonl", "/data/a.jsonl"),
-        ("file:///data/what?.jsonl", "/data/what?.jsonl"),
-        ("file:///data/a%3Fb%23c.jsonl", "/data/a?b#c.jsonl"),
-        ("/data/a.jsonl", None),
-        ("s3://file/a.jsonl", None),
-    ],
-)
-def test_a_file_url_is_read_as_others_wrote_it(url: str, path: str | None) -> None:
-    assert file_urls.local_path(url) == (None if path is None else Path(path))
-
-
-def test_a_file_of_another_machine_is_none_of_ours() -> None:
-    with pytest.raises(OSError, match="it is a file of the machine 'other'"):
-        file_urls.local_path("file://other/data/a.jsonl")
+def root_of(url: str) -> str:
+    """Where files of a root lie, as messages name it."""
+    schema = {"type": "SCHEMA", "stream": "s", "schema": {"properties": {"id": {}}}, "key_properties": []}
+    row = {"type": "RECORD", "stream": "s", "record": {"id": 1}}
+    out = packed(config(Path("/"), storage={"root": url}), schema, row)
+    if out.error is not None:
+        raise out.error
+    return out.of("BATCH")[0]["manifest"][0].rpartition("/")[0]
 
 
 @pytest.mark.parametrize("name", ["a%20b", "a b"])
-def test_roots_and_readers_take_the_same_file_for_a_url(tmp_path: Path, name: str) -> None:
+def test_lakes_and_readers_take_the_same_file_for_a_url(tmp_path: Path, name: str) -> None:
     """As it is written, where that is there: so a writer that escapes nothing is understood, too."""
     folder = tmp_path / name
     folder.mkdir()
-    (folder / "x.jsonl").write_bytes(b"{}")
+    (folder / "x.jsonl").write_bytes(b'{"id":1}\n')
     url = f"file://{tmp_path}/a%20b"
-    assert batch_storage.root_path(url) == folder
     assert open_store(url).url == str(folder)
-    with batch_urls.open_url(f"{url}/x.jsonl") as one, native_head.open_file(f"{url}/x.jsonl", {}) as other:
-        assert isinstance(one, io.BufferedReader) and one.read() == other.read() == b"{}"
+    assert list(read(batch(f"{url}/x.jsonl")).rows()) == [{"id": 1}]
+    assert run_tap(tap_of(batch_files(f"{url}/x.jsonl"))).records("orders") == [{"id": 1}]
+    if name == "a b":
+        assert root_of(url) == f"file://{folder}"
 
 
 @pytest.mark.parametrize("start", ["file://", "file:", "FILE://localhost"])
 def test_lakes_and_roots_take_the_same_spellings(tmp_path: Path, start: str) -> None:
     """Also of a folder that is still to be made."""
     url = f"{start}{tmp_path}/new%41%3F"
-    assert batch_storage.root_path(url) == tmp_path / "newA?"
+    assert root_of(f"{start}{tmp_path}/new%41") == f"file://{tmp_path}/newA"
     assert open_store(url).url == f"{tmp_path}/newA?"
 
 
@@ -67,6 +59,6 @@ def test_lakes_and_roots_take_the_same_spellings(tmp_path: Path, start: str) -> 
 )
 def test_a_root_or_a_lake_is_a_folder_of_this_machine(url: str, lake: str) -> None:
     with pytest.raises(BurlerError, match=r"names no folder of this machine|is empty or no path"):
-        batch_storage.root_path(url)
+        root_of(url)
     with pytest.raises(UsageError, match=lake):
         open_store(url)

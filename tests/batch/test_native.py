@@ -1,6 +1,7 @@
 """What an author may say to ``burler.batch_files``, and what is made of it."""
 
 import datetime as dt
+import json
 
 import msgspec
 import pytest
@@ -246,15 +247,18 @@ def orders():
     except burler.errors.DeclarationError:
         logging.getLogger("tap_shows").warning("it said %s", password)
     burler.batch_files(f"https://h/a.jsonl?sig={signature}")
+    logging.getLogger("tap_shows").warning("options: %s", os.environ["SOURCE_OPTION"])
     logging.getLogger("tap_shows").warning("GET /a.jsonl?sig=%s", signature)
     yield {"id": 1}
 """
 
 
-def test_what_was_secret_in_a_url_is_hidden_in_the_log_from_then_on(tmp_path, caplog):
+def test_what_was_secret_in_a_url_or_an_option_is_hidden_in_the_log_from_then_on(tmp_path, caplog):
     (tmp_path / "tap_shows.py").write_text(TAP)
-    password, signature = canary("url-password"), canary("url-signature")
-    done = burler("run", "tap_shows.py", cwd=tmp_path, SOURCE_PASSWORD=password, SOURCE_SIGNATURE=signature)
+    secrets = {name: canary(name.lower()) for name in ("SOURCE_PASSWORD", "SOURCE_SIGNATURE", "SOURCE_OPTION")}
+    storage = {"root": "memory://hidden", "options": {"connection_string": secrets["SOURCE_OPTION"]}}
+    said = json.dumps({"storage": storage})
+    done = burler("run", "tap_shows.py", "--config", "ENV", cwd=tmp_path, TAP_SHOWS_BATCH_CONFIG=said, **secrets)
     assert done.code == 0, done.stderr
-    assert "it said ***" in caplog.text and "GET /a.jsonl?***" in caplog.text
-    assert password not in caplog.text and signature not in caplog.text
+    assert "it said ***" in caplog.text and "GET /a.jsonl?***" in caplog.text and "options: ***" in caplog.text
+    assert not any(secret in caplog.text + done.stderr for secret in secrets.values())

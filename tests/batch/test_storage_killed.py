@@ -122,7 +122,7 @@ def hidden(root):
     return [name for name in stored(root) if name.startswith(".tmp-")]
 
 
-@pytest.mark.parametrize("wait_seconds", [0.0, 0.013, 0.031])
+@pytest.mark.parametrize("wait_seconds", [0.0, 0.017])
 def test_a_killed_process_leaves_no_torn_file_under_a_final_name(tmp_path, wait_seconds):
     with running(WRITER, tmp_path, "a") as process:
         said = [process.stdout.readline().strip() for _ in range(5)]

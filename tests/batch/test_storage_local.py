@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import gc
 import logging
 import os
@@ -14,7 +15,11 @@ import pytest
 from stored_files import NAME, OTHER, nobody, stored
 
 from burler.errors import StorageError, UsageError
-from support.internals import batch_config, batch_storage, storage_local
+from support.internals import batch_config, batch_storage
+
+
+def opened(root, prefix=""):
+    return batch_storage.open_storage(batch_config.BatchStorage(str(root), prefix))
 
 
 @pytest.fixture
@@ -24,7 +29,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def storage(root):
-    return batch_storage.open_storage(batch_config.BatchStorage(str(root), "crm-"))
+    return opened(root, "crm-")
 
 
 def test_a_file_has_its_name_once_it_is_whole(root, storage):
@@ -63,16 +68,16 @@ def test_content_and_names_are_synced_before_the_url_is_known(root, storage, mon
 
 def test_a_relative_root_is_said_absolutely(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    storage = batch_storage.open_storage(batch_config.BatchStorage("here/../batches", ""))
+    storage = opened("here/../batches", "")
     monkeypatch.chdir("/")
     assert storage.root == f"file://{tmp_path}/batches"
     assert storage.new_file(NAME).publish() == f"file://{tmp_path}/batches/{NAME}"
 
 
 def test_a_prefix_may_name_folders(root):
-    storage = batch_storage.open_storage(batch_config.BatchStorage(str(root), "2024/01/crm-"))
+    storage = opened(root, "2024/01/crm-")
     storage.new_file(NAME).publish()
-    storage = batch_storage.open_storage(batch_config.BatchStorage(str(root), "2024/02/"))
+    storage = opened(root, "2024/02/")
     storage.new_file(NAME).publish()
     assert set(stored(root)) == {f"2024/01/crm-{NAME}", f"2024/02/{NAME}"}
 
@@ -233,7 +238,7 @@ def test_a_disk_that_fails_leaves_no_torn_file(root, storage, monkeypatch, name,
 
 def test_a_new_file_that_another_run_takes_for_a_dead_one_is_begun_again(root, storage, monkeypatch):
     """Between its making and its lock."""
-    lock, stolen = storage_local.fcntl.flock, []
+    lock, stolen = fcntl.flock, []
 
     def late(fd, how):
         if not stolen:
@@ -241,7 +246,7 @@ def test_a_new_file_that_another_run_takes_for_a_dead_one_is_begun_again(root, s
             stolen[0].unlink()
         lock(fd, how)
 
-    monkeypatch.setattr(storage_local.fcntl, "flock", late)
+    monkeypatch.setattr(fcntl, "flock", late)
     file = storage.new_file(NAME)
     file.write(b"x")
     file.publish()
@@ -252,13 +257,11 @@ def test_a_file_system_without_locks_will_do(root, monkeypatch):
     def no_lock(_fd, _how):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(storage_local.fcntl, "flock", no_lock)
-    storage = batch_storage.open_storage(batch_config.BatchStorage(str(root)))
+    monkeypatch.setattr(fcntl, "flock", no_lock)
+    storage = opened(root)
     file = storage.new_file(NAME)
     file.write(b"x")
-    assert (
-        batch_storage.open_storage(batch_config.BatchStorage(str(root))).leftovers() == []
-    )  # nobody can know whether it is dead
+    assert opened(root).leftovers() == []  # nobody can know whether it is dead
     file.publish()
     assert stored(root) == {NAME: b"x"}
 
@@ -270,19 +273,19 @@ def test_a_root_that_is_a_file(tmp_path):
     (tmp_path / "f").write_text("")
     for root in (tmp_path / "f", tmp_path / "f" / "deep" / "er"):
         with pytest.raises(UsageError, match=f"{tmp_path}/f can't be used: it is no folder. A file stands"):
-            batch_storage.open_storage(batch_config.BatchStorage(str(root)))
+            opened(root)
 
 
 def test_a_prefix_whose_folder_is_a_file(tmp_path):
     (tmp_path / "crm").write_text("")
     with pytest.raises(UsageError, match="A file stands where a folder must be"):
-        batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path), "crm/x-"))
+        opened(tmp_path, "crm/x-")
 
 
 def test_a_root_that_is_a_link_to_nowhere(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     with pytest.raises(UsageError, match="link can't be used"):
-        batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path / "link")))
+        opened(tmp_path / "link")
 
 
 def test_a_folder_that_may_not_be_written_to():
@@ -290,7 +293,7 @@ def test_a_folder_that_may_not_be_written_to():
         Path(outer).chmod(0o555)
         for root in (outer, f"{outer}/new/batches"):
             with nobody(), pytest.raises(UsageError) as caught:
-                batch_storage.open_storage(batch_config.BatchStorage(root))
+                opened(root)
             assert str(caught.value).startswith(f"{outer} can't be written to by this user.")
             assert "batch_config.storage.root" in str(caught.value)
 
@@ -298,8 +301,8 @@ def test_a_folder_that_may_not_be_written_to():
 def test_a_place_that_takes_no_files_whatever_its_rights_say(tmp_path):
     """What root may do by the rights of /proc, nobody can."""
     with pytest.raises(UsageError, match=r"^/proc can't be written to.*\(batch_config.storage.root\)"):
-        batch_storage.open_storage(batch_config.BatchStorage("/proc/nope"))
-    batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path / "new" / "batches"), "crm/x-"))
+        opened("/proc/nope")
+    opened(tmp_path / "new" / "batches", "crm/x-")
     assert list(tmp_path.iterdir()) == []  # of the try nothing stays
 
 
@@ -309,7 +312,7 @@ def test_a_folder_that_may_not_be_looked_into():
         nobody(),
         pytest.raises(UsageError, match=f"{outer}/batches can't be used: Permission denied. Check the owner"),
     ):
-        batch_storage.open_storage(batch_config.BatchStorage(f"{outer}/batches"))
+        opened(f"{outer}/batches")
 
 
 def test_rights_that_are_taken_away_later(root, storage):
@@ -332,7 +335,7 @@ def test_a_folder_that_is_removed_while_a_file_is_written(root, storage):
 
 
 def test_a_name_that_is_too_long(root):
-    storage = batch_storage.open_storage(batch_config.BatchStorage(str(root), "p" * 100))
+    storage = opened(root, "p" * 100)
     with pytest.raises(UsageError, match=r"Use a shorter batch_config.storage.prefix"):
         storage.new_file(f"{'t' * 150}--s-0123456789ab-00001.jsonl").publish()
     assert stored(root) == {}
@@ -344,7 +347,7 @@ def test_a_folder_on_another_device(tmp_path):
     elsewhere.mkdir()
     try:
         (tmp_path / "batches").symlink_to(elsewhere)
-        url = batch_storage.open_storage(batch_config.BatchStorage(str(tmp_path / "batches"))).new_file(NAME).publish()
+        url = opened(tmp_path / "batches").new_file(NAME).publish()
         assert url == f"file://{tmp_path}/batches/{NAME}"
         assert stored(elsewhere) == {NAME: b""}
     finally:
