@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import burler
+from burler.singer import Breadcrumb, fields, standard_metadata, to_list, to_map
 from burler.testing import run_tap
-from support.internals import metadata as md
 
 SCHEMA = {
     "type": "object",
@@ -38,15 +38,15 @@ def test_map_and_list_equal_singers():
         {"breadcrumb": ["properties", "id"], "metadata": {"inclusion": "automatic"}},
         {"breadcrumb": list(NAME), "metadata": {}},
     ]
-    ours = md.to_map(entries)
+    ours = to_map(entries)
     assert [[list(crumb), values] for crumb, values in ours.items()] == singer(
         "[[list(k), v] for k, v in metadata.to_map(a[0]).items()]", entries
     )
-    assert md.to_list(ours) == singer("metadata.to_list(metadata.to_map(a[0]))", entries)
+    assert to_list(ours) == singer("metadata.to_list(metadata.to_map(a[0]))", entries)
 
 
 def test_the_list_form_begins_with_the_stream():
-    assert [e["breadcrumb"] for e in md.to_list({("properties", "b"): {}, ("properties", "a"): {}, (): {}})] == [
+    assert [e["breadcrumb"] for e in to_list({("properties", "b"): {}, ("properties", "a"): {}, (): {}})] == [
         [],
         ["properties", "b"],
         ["properties", "a"],
@@ -55,9 +55,9 @@ def test_the_list_form_begins_with_the_stream():
 
 def test_maps_are_copies():
     entries = [{"breadcrumb": ["properties", "id"], "metadata": {"inclusion": "available"}}]
-    compiled = md.to_map(entries)
+    compiled = to_map(entries)
     compiled["properties", "id"]["inclusion"] = "x"
-    md.to_list(compiled)[0]["metadata"]["inclusion"] = "y"
+    to_list(compiled)[0]["metadata"]["inclusion"] = "y"
     assert entries[0]["metadata"] == {"inclusion": "available"}
     assert compiled["properties", "id"] == {"inclusion": "x"}
 
@@ -77,11 +77,11 @@ def test_maps_are_copies():
 )
 def test_entries_of_another_shape(entry):
     with pytest.raises((KeyError, TypeError)):
-        md.to_map([entry])
+        to_map([entry])
 
 
 def test_standard_metadata_says_what_singers_says_and_more():
-    ours = md.standard_metadata(SCHEMA, key_properties=("id",), replication_method="INCREMENTAL", replication_key="at")
+    ours = standard_metadata(SCHEMA, key_properties=("id",), replication_method="INCREMENTAL", replication_key="at")
     theirs = singer(
         "metadata.get_standard_metadata(schema=a[0], key_properties=['id'], valid_replication_keys=['at'],"
         " replication_method='INCREMENTAL')",
@@ -104,7 +104,7 @@ def test_standard_metadata_says_what_singers_says_and_more():
 
 
 def test_a_full_table_has_no_replication_keys():
-    compiled = md.standard_metadata(SCHEMA, key_properties=(), replication_method="FULL_TABLE", replication_key=None)
+    compiled = standard_metadata(SCHEMA, key_properties=(), replication_method="FULL_TABLE", replication_key=None)
     assert compiled[()] == {
         "inclusion": "available",
         "table-key-properties": [],
@@ -123,15 +123,13 @@ def test_breadcrumbs():
         (("properties", "m", "items", "items", "properties", "x"), "x", 2),
     ]
     for path, name, level in table:
-        crumb = md.Breadcrumb(path)
+        crumb = Breadcrumb(path)
         assert (crumb.name, crumb.level, crumb.path) == (name, level, path)
-    assert list(md.names(NAME)) == ["tags", "name"]
-    assert list(md.names(("properties", "properties", "properties", "items"))) == ["properties", "items"]
-    assert md.Breadcrumb(("properties", "id")) == md.Breadcrumb(("properties", "id"))
+    assert Breadcrumb(("properties", "id")) == Breadcrumb(("properties", "id"))
 
 
 def test_fields_come_parents_first_and_through_arrays():
-    crumbs = [crumb for crumb, _ in md.fields(SCHEMA)]
+    crumbs = [crumb for crumb, _ in fields(SCHEMA)]
     assert crumbs == [
         ("properties", "id"),
         ("properties", "at"),
@@ -142,8 +140,8 @@ def test_fields_come_parents_first_and_through_arrays():
         NAME,
         ("properties", "free"),
     ]
-    assert list(md.fields({"properties": ["no", "mapping"]})) == []
-    assert list(md.fields({"properties": None})) == []
+    assert list(fields({"properties": ["no", "mapping"]})) == []
+    assert list(fields({"properties": None})) == []
 
 
 def test_an_author_sees_the_streams_metadata():

@@ -10,10 +10,17 @@ import pytest
 
 import burler
 from burler.errors import CatalogError
-from burler.singer import apply_select, parse_select
+from burler.singer import (
+    apply_select,
+    deselected,
+    field_selected,
+    fields,
+    parse_select,
+    prune,
+    stream_selected,
+    to_map,
+)
 from burler.testing import run_tap
-from support.internals import metadata as md
-from support.internals import selection as sel
 
 NODE = {"type": "string"}
 SCHEMA = {
@@ -56,37 +63,30 @@ def test_the_whole_table(inclusion, selected, default):
     fixed = {"unsupported": False, "automatic": True}.get(inclusion)
     wanted = fixed if fixed is not None else said
     place = crumb("name")
-    assert sel.field_selected({place: entry}, place, stream="s") is (True if wanted is None else wanted)
-    assert sel.stream_selected({(): entry}, stream="s") is (False if wanted is None else wanted)
+    assert field_selected({place: entry}, place, stream="s") is (True if wanted is None else wanted)
+    assert stream_selected({(): entry}, stream="s") is (False if wanted is None else wanted)
 
 
 def test_defaults_without_any_metadata():
-    assert sel.stream_selected({}, stream="s") is False
-    assert sel.field_selected({}, crumb("name"), stream="s") is True
+    assert stream_selected({}, stream="s") is False
+    assert field_selected({}, crumb("name"), stream="s") is True
 
 
 @pytest.mark.parametrize(("text", "meaning"), [("true", True), ("false", False), (" False ", False), ("TRUE", True)])
 def test_text_booleans_are_read_with_a_warning(text, meaning, caplog):
     with caplog.at_level(logging.WARNING):
-        assert sel.field_selected({crumb("a.b"): {"selected": text}}, crumb("a.b"), stream="s") is meaning
-        assert sel.stream_selected({(): {"selected-by-default": text}}, stream="s") is meaning
+        assert field_selected({crumb("a.b"): {"selected": text}}, crumb("a.b"), stream="s") is meaning
+        assert stream_selected({(): {"selected-by-default": text}}, stream="s") is meaning
     assert len(caplog.records) == 2
     assert "stream 's', field a.b" in caplog.text
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        once = sel.with_booleans({(): {"selected": text}, crumb("a.b"): {"selected-by-default": text}}, stream="s")
-    assert once == {(): {"selected": meaning}, crumb("a.b"): {"selected-by-default": meaning}}
-    assert [record.getMessage() for record in caplog.records] == [
-        "stream 's': 'selected' is text (the stream itself, a.b); read as a boolean"
-    ]
 
 
 @pytest.mark.parametrize("value", ["yes", "", 1, 0, [], {}])
 def test_what_is_no_boolean_is_refused(value):
     with pytest.raises(CatalogError, match=r"stream 's', field a\.b: 'selected' must be true or false"):
-        sel.field_selected({crumb("a.b"): {"selected": value}}, crumb("a.b"), stream="s")
+        field_selected({crumb("a.b"): {"selected": value}}, crumb("a.b"), stream="s")
     with pytest.raises(CatalogError, match="stream 's': 'selected' must be"):
-        sel.stream_selected({(): {"selected": value}}, stream="s")
+        stream_selected({(): {"selected": value}}, stream="s")
 
 
 def test_prune_drops_children_with_their_parent_and_mends_required():
@@ -97,7 +97,7 @@ def test_prune_drops_children_with_their_parent_and_mends_required():
         ("properties", "tags", "items", "properties", "colour"): {"inclusion": "unsupported", "selected": True},
     }
     before = copy.deepcopy((SCHEMA, metadata))
-    pruned = sel.prune(SCHEMA, metadata, stream="s")
+    pruned = prune(SCHEMA, metadata, stream="s")
     assert shown(pruned) == {"id": None, "tags": [{"name": None}]}
     assert pruned["required"] == ["id", "unheard_of"]
     assert (SCHEMA, metadata) == before
@@ -106,7 +106,7 @@ def test_prune_drops_children_with_their_parent_and_mends_required():
 
 
 def test_prune_leaves_no_empty_required():
-    pruned = sel.prune(SCHEMA, {crumb("address.city"): {"selected": False}}, stream="s")
+    pruned = prune(SCHEMA, {crumb("address.city"): {"selected": False}}, stream="s")
     assert "required" not in pruned["properties"]["address"]
     assert pruned["required"] == SCHEMA["required"]
 
@@ -121,7 +121,7 @@ def test_prune_takes_legacy_words_out_of_nodes_and_keeps_fields_so_called():
             "any": True,
         },
     }
-    assert sel.prune(schema, {}, stream="s") == {
+    assert prune(schema, {}, stream="s") == {
         "type": "object",
         "properties": {"selected": {"type": "boolean"}, "inclusion": {"type": "string"}, "any": True},
     }
@@ -135,7 +135,7 @@ def test_deselected_names_every_field_that_is_known_and_unwanted():
         crumb("address.city"): {"inclusion": "unsupported"},
         crumb("tags"): {"selected": True},
     }
-    assert sel.deselected(metadata, stream="s") == (crumb("name"), crumb("address.city"))
+    assert deselected(metadata, stream="s") == (crumb("name"), crumb("address.city"))
 
 
 # ---- --select ------------------------------------------------------------------------------------
@@ -151,9 +151,9 @@ def chosen(text: str) -> dict[str, object]:
     out = apply_select(parse_select(text), SCHEMAS, metadata)
     assert metadata == before
     return {
-        name: shown(sel.prune(schema, out[name], stream=name))
+        name: shown(prune(schema, out[name], stream=name))
         for name, schema in SCHEMAS.items()
-        if sel.stream_selected(out[name], stream=name)
+        if stream_selected(out[name], stream=name)
     }
 
 
@@ -237,7 +237,7 @@ def test_empty_parts(text):
 def test_select_never_brings_an_unsupported_field():
     metadata = {"a": {crumb("name"): {"inclusion": "unsupported"}}}
     out = apply_select(parse_select("a.name,a.id"), {"a": SCHEMA}, metadata)
-    assert shown(sel.prune(SCHEMA, out["a"], stream="a")) == {"id": None}
+    assert shown(prune(SCHEMA, out["a"], stream="a")) == {"id": None}
 
 
 # ---- as a tap ------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def test_without_a_catalog_everything_is_selected_and_with_one_what_it_says(tap)
         {"breadcrumb": crumb("name"), "metadata": {"selected": "false"}},
     ]
     assert run_tap(tap, catalog={"streams": [{**entry, "metadata": on}]}).records("companies") == [{"id": 2}]
-    assert md.to_map(on)[crumb("name")] == {"selected": "false"}
+    assert to_map(on)[crumb("name")] == {"selected": "false"}
 
 
 @pytest.mark.parametrize("extra", [False, True])
@@ -320,9 +320,9 @@ def laid_over(text):
     out = apply_select(parse_select(text), SCHEMAS, UNWANTED, over=True)
     assert before == UNWANTED
     return {
-        name: shown(sel.prune(schema, out[name], stream=name))
+        name: shown(prune(schema, out[name], stream=name))
         for name, schema in SCHEMAS.items()
-        if sel.stream_selected(out[name], stream=name)
+        if stream_selected(out[name], stream=name)
     }
 
 
@@ -361,9 +361,9 @@ def test_what_is_off_by_default_needs_a_word():
     def on(text):
         out = apply_select(parse_select(text), schemas, metadata)
         return {
-            name: sorted(shown(sel.prune(SCHEMA, out[name], stream=name)))
+            name: sorted(shown(prune(SCHEMA, out[name], stream=name)))
             for name in schemas
-            if sel.stream_selected(out[name], stream=name)
+            if stream_selected(out[name], stream=name)
         }
 
     rest = ["address", "id", "tags"]
@@ -386,7 +386,7 @@ def test_fields_inside_unions_are_pruned_in_every_branch():
         }
     }
     places = [crumb("any.b"), ("properties", "any", "items", "properties", "b"), crumb("one.b"), crumb("all.b")]
-    pruned = sel.prune(schema, {place: {"selected": False} for place in places}, stream="s")["properties"]
+    pruned = prune(schema, {place: {"selected": False} for place in places}, stream="s")["properties"]
     left = {"type": "object", "properties": {"a": NODE}, "required": ["a"]}
     assert pruned["any"] == {"anyOf": [{"type": "null"}, left, {"type": "array", "items": left}]}
     # Without b a row may fit both branches: oneOf would refuse it.
@@ -398,7 +398,7 @@ def test_words_on_the_whole_object_go_with_a_field_of_it():
     node = {"type": "object", "properties": {"a": NODE, "b": NODE}, "minProperties": 2, "enum": [{"a": "1", "b": "2"}]}
     schema = {"properties": {"x": node, "y": node, "l": {"type": "array", "items": node, "uniqueItems": True}}}
     metadata = {crumb("x.b"): {"selected": False}, ("properties", "l", "items", "properties", "a"): {"selected": False}}
-    pruned = sel.prune(schema, metadata, stream="s")["properties"]
+    pruned = prune(schema, metadata, stream="s")["properties"]
     assert pruned["x"] == {"type": "object", "properties": {"a": NODE}}
     assert pruned["y"] == node
     assert pruned["l"] == {"type": "array", "items": {"type": "object", "properties": {"b": NODE}}}
@@ -407,19 +407,13 @@ def test_words_on_the_whole_object_go_with_a_field_of_it():
 def test_fields_of_unions_have_one_breadcrumb():
     branch = {"properties": {"b": NODE}}
     schema = {"properties": {"a": {"anyOf": [branch, branch, {"items": branch}]}, "anyOf": {"properties": {"0": NODE}}}}
-    assert [place for place, _ in md.fields(schema)] == [
+    assert [place for place, _ in fields(schema)] == [
         crumb("a"),
         crumb("a.b"),
         ("properties", "a", "items", "properties", "b"),
         crumb("anyOf"),
         crumb("anyOf.0"),
     ]
-    assert md.plain_crumb(("properties", "anyOf", "properties", "0")) == crumb("anyOf.0")
-    assert md.plain_crumb(("properties", "a", "anyOf", "0", "properties", "b")) == crumb("a.b")
-    parents = [md.parent_of(place) for place, _ in md.fields(schema)]
-    assert parents == [(), crumb("a"), crumb("a"), (), crumb("anyOf")]
-    odd = ("properties", "items", "items", "items", "properties", "x")
-    assert md.parent_of(odd) == ("properties", "items")
 
 
 def test_brackets_in_patterns_stand_for_themselves():

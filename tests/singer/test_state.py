@@ -8,8 +8,8 @@ import pytest
 
 import burler
 from burler.errors import StateError
+from burler.singer import check_state, get_bookmark, parse_state, set_bookmark
 from burler.testing import run_tap
-from support.internals import singer_state as st
 
 STATE = {"bookmarks": {"a": {"at": "2024-01-01T00:00:00Z", "odd": [1, {"x": None}]}}, "extra": {"kept": True}}
 BOM = b"\xef\xbb\xbf"
@@ -50,7 +50,7 @@ OLD = {"bookmarks": {"a": {"at": "2000-01-01T00:00:00Z"}}}
     ],
 )
 def test_forms(content):
-    assert st.parse_state(content, source="f") == STATE
+    assert parse_state(content, source="f") == STATE
 
 
 @pytest.mark.parametrize(
@@ -81,67 +81,39 @@ def test_forms(content):
 )
 def test_what_is_no_state(content, says):
     with pytest.raises(StateError) as caught:
-        st.parse_state(content, source="state file s.json")
+        parse_state(content, source="state file s.json")
     assert str(caught.value).startswith("state file s.json: ")
     assert says in str(caught.value)
 
 
 def test_check_state_copies_deeply_and_takes_none():
     value = {"bookmarks": {"a": {"x": [1]}, "b": None}}
-    checked = st.check_state(value)
+    checked = check_state(value)
     checked["bookmarks"]["a"]["x"].append(2)
     assert value == {"bookmarks": {"a": {"x": [1]}, "b": None}}
-    assert st.check_state(None) == {}
+    assert check_state(None) == {}
 
 
 def test_get_and_set():
     state = {}
-    st.set_bookmark(state, "a", "at", None)
+    set_bookmark(state, "a", "at", None)
     assert state == {}
-    st.set_bookmark(state, "a", "at", 1)
-    st.set_bookmark(state, "a", "version", 5)
-    st.set_bookmark(state, "b", "at", 0)
+    set_bookmark(state, "a", "at", 1)
+    set_bookmark(state, "a", "version", 5)
+    set_bookmark(state, "b", "at", 0)
     assert state == {"bookmarks": {"a": {"at": 1, "version": 5}, "b": {"at": 0}}}
-    assert st.get_bookmark(state, "a", "at") == 1
-    assert st.get_bookmark(state, "b", "at", 7) == 0
-    assert st.get_bookmark(state, "c", "at", 7) == 7
-    assert st.get_bookmark({"bookmarks": None}, "c", "at") is None
-    assert st.get_bookmark({"bookmarks": {"c": None}}, "c", "at", 7) == 7
-    st.set_bookmark(state, "a", "at", None)
-    st.set_bookmark(state, "b", "at", None)
-    st.set_bookmark(state, "b", "at", None)
+    assert get_bookmark(state, "a", "at") == 1
+    assert get_bookmark(state, "b", "at", 7) == 0
+    assert get_bookmark(state, "c", "at", 7) == 7
+    assert get_bookmark({"bookmarks": None}, "c", "at") is None
+    assert get_bookmark({"bookmarks": {"c": None}}, "c", "at", 7) == 7
+    set_bookmark(state, "a", "at", None)
+    set_bookmark(state, "b", "at", None)
+    set_bookmark(state, "b", "at", None)
     assert state == {"bookmarks": {"a": {"version": 5}}}
     odd = {"bookmarks": {"a": None}}
-    st.set_bookmark(odd, "a", "at", 1)
+    set_bookmark(odd, "a", "at", 1)
     assert odd == {"bookmarks": {"a": {"at": 1}}}
-
-
-@pytest.mark.parametrize(
-    ("state", "version"),
-    [
-        ({}, None),
-        ({"bookmarks": {"a": {"version": 5}}}, 5),
-        ({"activate_versions": {"a": 6}}, 6),
-        ({"bookmarks": {"a": {"version": 5}}, "activate_versions": {"a": 6}}, 5),
-        ({"bookmarks": {"a": {"version": None}}, "activate_versions": {"a": 6}}, 6),
-        ({"bookmarks": {"a": {"version": "5"}}}, None),
-        ({"bookmarks": {"a": {"version": True}}}, None),
-        ({"activate_versions": []}, None),
-        ({"activate_versions": {"b": 6}}, None),
-    ],
-)
-def test_versions_in_both_spellings(state, version):
-    assert st.get_version(state, "a") == version
-
-
-def test_currently_syncing():
-    state = {"currently_syncing": 5}
-    assert st.get_currently_syncing(state) is None
-    st.set_currently_syncing(state, "a")
-    assert (st.get_currently_syncing(state), state) == ("a", {"currently_syncing": "a"})
-    st.set_currently_syncing(state, None)
-    st.set_currently_syncing(state, None)
-    assert state == {}
 
 
 def test_unknown_keys_survive_a_run():
