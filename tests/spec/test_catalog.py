@@ -5,8 +5,7 @@ from copy import deepcopy
 import pytest
 from catalog_streams import TEXT, codes, contacts, of_field, one
 
-from burler.spec import RULES, Findings, check_catalog
-from support.internals import spec_catalog
+from burler.spec import RULES, Findings, check_catalog, check_messages
 
 
 def test_a_good_catalog_gives_nothing_and_stays_as_it_is():
@@ -89,11 +88,10 @@ def test_names_that_postgresql_cuts():
 
 
 def of_message(**change):
-    findings = Findings(RULES)
     schema = {"type": "object", "properties": {"id": {"type": "integer"}, "email": TEXT}}
     message = {"type": "SCHEMA", "stream": "contacts", "schema": schema, "key_properties": ["id"], **change}
-    spec_catalog.check_schema_message(message, findings, place="line 12")
-    assert all(finding.places == ("line 12",) for finding in findings)
+    findings = [one for one in check_messages([message]) if one.code[0] == "C"]
+    assert all(finding.places == ("line 1",) for finding in findings)
     return [(finding.code, finding.stream, finding.path) for finding in findings]
 
 

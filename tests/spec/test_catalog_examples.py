@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from burler.spec import check_catalog
+from support.cli import burler
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {
@@ -24,8 +25,8 @@ EXAMPLES = {
 }
 
 
-def run(*args, cwd, **env):
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "examples"), **env}
+def run(*args, cwd):
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "examples")}
     done = subprocess.run([sys.executable, *args], cwd=cwd, env=env, capture_output=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
@@ -44,7 +45,9 @@ def test_what_is_found_in_an_example(name, tmp_path):
     config = next(
         (str(path) for path in (folder / "config.json", folder / "config.sample.json") if path.exists()), "ENV"
     )
-    assert found(run("-m", "burler", "discover", str(folder), "--config", config, cwd=tmp_path, **env)) == expected
+    done = burler("discover", folder, "--config", config, cwd=tmp_path, PYTHONPATH=str(ROOT / "examples"), **env)
+    assert done.code == 0, done.stderr
+    assert found(done.stdout) == expected
 
 
 def test_an_old_tap_of_singer_python_has_no_findings():

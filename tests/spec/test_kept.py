@@ -1,77 +1,51 @@
-"""What is kept of a run to be held against another one: STATEs, versions, rows; and where the limits lie."""
+"""What is kept of a run to be held against another one, and where the limits lie."""
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from said import codes, day, lines, row, schema, state
 
-from burler.errors import StorageError
-from burler.spec import RULES, Findings, Limits, MessageCheck
-from support.internals import rowlog, spec_resume, spec_versions, statelog
-
-# --- STATEs ---
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 50, 101, 257, 1000])
-def test_states_are_kept_from_the_first_to_the_last_evenly(count):
-    log = statelog.StateLog(Findings(RULES), Limits(), None)
-    for number in range(1, count + 1):
-        log.take({"bookmarks": {"a": {"at": number}}}, 30, number, {"a": number})
-    log.finish(whole=True, rows=count, record_bytes=10**9)
-    numbers = [one.number for one in log.kept]
-    assert (numbers[0], numbers[-1]) == (1, count)
-    assert len(numbers) <= 102
-    gaps = [after - before for before, after in itertools.pairwise(numbers)]
-    assert not gaps or max(gaps[1:-1], default=1) <= 2 * max(1, count // 50)
-    assert [one.rows["a"] for one in log.kept] == numbers
-
-
-def test_states_of_one_value_at_several_places_are_gone_on_from():
-    log = statelog.StateLog(Findings(RULES), Limits(), None)
-    for line, rows in ((1, 1), (2, 2), (3, 3), (4, 3)):
-        log.take({"bookmarks": {}}, 30, line, {"a": rows})
-    log.finish(whole=True, rows=3, record_bytes=10**9)
-    assert [one.rows["a"] for one in log.chosen()] == [1, 3]  # the middle one is as the last
-    assert [one.number for one in log.chosen()] == [1, 3]
-
-
-# --- versions ---
-
-
-def told(*, batched=False, held=None, was_whole=True, full_table=True):
-    """Rows of version 5 that no ACTIVATE_VERSION follows."""
-    findings = Findings(RULES)
-    versions = spec_versions.Versions("a", findings, resumed=held is not None, held=held, was_whole=was_whole)
-    versions.batched = batched
-    versions.rows(5, 3, 1)
-    versions.finish(whole=True, full_table=full_table)
-    return [one.code for one in findings]
-
-
-def test_rows_of_a_version_that_is_never_activated():
-    assert told() == ["M212"]
-    assert told(batched=True) == []  # many targets know no version of such rows
-    assert told(held=5) == []
-    assert told(held=4) == ["M212"]
-    assert told(held=5, was_whole=False) == ["M212"]
-    assert told(held=5, was_whole=False, full_table=False) == []
-
+from burler.spec import Limits, check_messages
 
 # --- rows ---
 
+SMALL, MANY = Limits(keys_in_memory=1), 140_000
+"""Keys are held by the 65,536 at least: of so many rows two parts stand in a file."""
 
-def test_rows_that_are_written_after_some_were_read_stand_behind_them():
-    log = rowlog.RowLog(4, least=1)
-    wanted = []
-    for number in range(0, 40, 2):
-        wanted += [number, number + 1]
-        log.add([number, number + 1], [number, number + 1])
-        assert log.has_any({0})  # reads the file from its beginning
-        next(log.parts())
-    assert [row for part in log.parts() for row in part.rows] == wanted
-    log.close()
+
+def numbered(ids):
+    return b"".join(b'{"type":"RECORD","stream":"a","record":{"id":%d}}\n' % one for one in ids)
+
+
+def test_rows_that_came_long_before_are_found_again_in_a_file():
+    again = check_messages(lines(schema(key=None)) + numbered([*range(MANY), 7, 80_000, MANY - 1]), limits=SMALL)
+    (twice,) = [one for one in again if one.code == "M208"]
+    assert sorted(twice.places) == [f"line {MANY + at}" for at in (2, 3, 4)]
+
+
+def test_rows_that_a_second_run_lacks_are_found_in_a_file():
+    head = lines(schema(key="id"), state({"bookmarks": {"a": {"id": 0}}}))
+    tail = lines(state({"bookmarks": {"a": {"id": MANY}}}))
+    lacking = head + numbered(one for one in range(MANY) if one not in (5, 100_000)) + tail
+    found = check_messages(head + numbered(range(MANY)) + tail, resumed={1: lacking}, limits=SMALL)
+    (lost,) = [one for one in found if one.code == "B312"]
+    assert (lost.count, lost.places) == (2, ("line 8 of the first run",))
+
+
+KEYS = st.one_of(
+    st.integers(-3, 12), st.sampled_from(["a", "5", "", 1.5, None, True, False, [1], {"a": [1]}, 10**30, -(2**63)])
+)
+
+
+@given(st.lists(st.tuples(KEYS, st.sampled_from([1, "1", -1, -2])), max_size=30))
+def test_keys_are_told_apart_as_json_tells_them(pairs):
+    """1 is not true, and not "1"."""
+    run = [schema(key=None, keys=("k", "l"), fields={"k": {}, "l": {}})]
+    run += [{"type": "RECORD", "stream": "a", "record": {"k": one, "l": other}} for one, other in pairs]
+    twice = [one.count for one in check_messages(lines(*run)) if one.code == "M208"]
+    assert sum(twice) == len(pairs) - len(set(map(repr, pairs)))
 
 
 # --- limits ---
@@ -81,35 +55,6 @@ def test_rows_that_are_written_after_some_were_read_stand_behind_them():
 def test_from_how_many_rows_on_a_stream_that_comes_whole_is_told(count, found):
     run = [schema(), *(row(n, day(n)) for n in range(1, count + 1)), state(a=day(count))]
     assert codes(*run, resumed={1: lines(*run)}) == found
-
-
-@pytest.mark.parametrize(("last", "past"), [(4, False), (5, True)])
-def test_a_run_that_was_stopped_counts_once_it_is_past_the_first_one(last, past):
-    """At the greatest value itself more rows may have been to come."""
-    first, again = (MessageCheck(Findings(RULES), log_all=True) for _ in range(2))
-    first.feed(lines(schema(), row(1, day(1)), state(a=day(1)), *(row(n, day(n)) for n in (2, 3, 4))))
-    again.feed(lines(schema(), *(row(n, day(n)) for n in range(1, last + 1) if n != 3)))
-    first.finish(whole=False)
-    again.finish(whole=False)
-    found = Findings(RULES)
-    assert spec_resume.compare_stopped(first, first.states.kept[0], again, found) is past
-    assert [one.code for one in found] == (["B312"] if past else [])
-    first.close()
-    again.close()
-
-
-def test_a_full_disk_is_told_with_the_cure(monkeypatch):
-    class Full:
-        def seek(self, *_where):
-            return 0
-
-        def write(self, _data):
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(rowlog.tempfile, "TemporaryFile", lambda **_given: Full())
-    log = rowlog.RowLog(4, least=1)
-    with pytest.raises(StorageError, match=r"No space left on device\. Name another folder by TMPDIR"):
-        log.add(range(5), range(5))
 
 
 def test_a_stream_that_is_over_may_be_silent_in_the_run_behind_it():

@@ -1,6 +1,5 @@
 """Whatever bytes a tap writes: findings, never a traceback, and the same however the bytes are cut into blocks."""
 
-import dataclasses
 import datetime as dt
 import json
 from itertools import pairwise
@@ -10,7 +9,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from burler.spec import RULES, Findings, Limits, MessageCheck, check_messages
-from support.internals import verify_facts
 
 QUICK = settings(suppress_health_check=list(HealthCheck))
 NOW = dt.datetime(2024, 6, 1, tzinfo=dt.UTC)
@@ -152,8 +150,6 @@ def test_any_bytes_are_survived(text, state, catalog, whole):
         for one in found:
             json.dumps(one.to_json(), ensure_ascii=False).encode()
     check, _findings = checked([text], whole=whole, state=state, log_all=True)
-    facts = verify_facts.facts_of(check, "sync", ended="", exit_code=None, seconds=1.0)
-    json.dumps(dataclasses.asdict(facts), ensure_ascii=False).encode()
     for number in [one.number for one in check.states.chosen()]:
         check_messages(text, resumed={number: text}, now=lambda: NOW)
     check.close()
