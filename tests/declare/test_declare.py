@@ -13,7 +13,6 @@ import burler
 from burler import EndOfSync, EveryN, EverySeconds, Manual, OnPage, Since
 from burler.errors import BurlerError, DeclarationError
 from burler.testing import bind_stream, run_tap
-from support.internals import strategies
 
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "string"}}}
 HERE = r"test_declare\.py:\d+"
@@ -136,9 +135,11 @@ def test_plannings_spellings(tap, tmp_path):
         (Manual(), Manual()),
     ],
 )
-def test_strategies(text, strategy):
-    assert strategies.parse_strategy(text, place="x") == strategy
-    assert strategies.needs_order(strategy) is isinstance(strategy, EveryN | EverySeconds | OnPage)
+def test_strategies(tap, text, strategy):
+    tap.sync("a", replication_key="at", schema=SCHEMA, bookmark_strategy=text)(lambda: 0)
+    spec = tap.seal()["a"]
+    assert spec.strategy == strategy
+    assert (spec.order == "asc") is isinstance(strategy, EveryN | EverySeconds | OnPage)
 
 
 def test_strategies_are_plain_values():
@@ -184,8 +185,6 @@ def test_a_strategy_of_the_authors_own(tap):
             return True
 
     mine = Rule()
-    assert strategies.parse_strategy(mine, place="x") is mine
-    assert strategies.needs_order(mine) is False
     tap.sync("loose", replication_key="at", bookmark_strategy=mine)(lambda: 0)
     tap.sync("sorted", replication_key="at", bookmark_strategy=Sorted())(lambda: 0)
     tap.sync("said", replication_key="at", bookmark_strategy=Sorted(), order="none")(lambda: 0)
@@ -212,8 +211,8 @@ def test_a_strategy_of_the_authors_own(tap):
     ],
 )
 def test_what_is_no_strategy(given, says):
-    with pytest.raises(DeclarationError, match=f"^stream 'a': bookmark_strategy .*{says}"):
-        strategies.parse_strategy(given, place="stream 'a'")
+    with pytest.raises(DeclarationError, match=rf"^stream 'a' \(.*{HERE}\): bookmark_strategy .*{says}"):
+        burler.tap("tap-x").sync("a", bookmark_strategy=given)(lambda: 0)
 
 
 def test_an_async_rule_is_refused():
@@ -222,7 +221,7 @@ def test_an_async_rule_is_refused():
             return True
 
     with pytest.raises(DeclarationError, match="its is_due must be a plain method"):
-        strategies.parse_strategy(Async(), place="x")
+        burler.tap("tap-x").sync("a", bookmark_strategy=Async())(lambda: 0)
 
 
 @pytest.mark.parametrize(
@@ -571,19 +570,6 @@ def test_outside_of_a_run(tap):
         assert got
     with pytest.raises(BurlerError):
         tap.get_bookmark()
-
-
-def test_places_are_short_below_the_current_folder_and_whole_elsewhere(tmp_path, monkeypatch):
-    from support.internals import declare_inject
-
-    monkeypatch.chdir(tmp_path)
-    assert declare_inject.short_path(str(tmp_path / "tap_x" / "__init__.py")) == "tap_x/__init__.py"
-    assert declare_inject.short_path("/somewhere/else.py") == "/somewhere/else.py"
-    assert declare_inject.place_of(len) == "len"
-    assert (
-        declare_inject.place_of(declare_inject.place_of).startswith("/")
-        and declare_inject.place_of(declare_inject.place_of).partition(":")[2].isdigit()
-    )
 
 
 def test_stream_state_is_an_object(tap):

@@ -12,7 +12,6 @@ import pytest
 import burler
 from burler.errors import DeclarationError
 from burler.testing import run_tap
-from support.internals import declare_spec
 
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "string"}}}
 HERE = r"test_stream_options\.py:\d+"
@@ -182,7 +181,6 @@ def test_the_sync_runs_for_each_partition(tap, style, key):
     assert style(tap, two, key=key) is two
     spec = sealed(tap)
     assert (spec.partition_order, spec.partition_key) == ("none", key)
-    assert spec.partitions == declare_spec.UserFunction(two, (), spec.partitions.place)
     assert run_tap(tap).records("a") == [{"id": 1}, {"id": 2}]
 
 
@@ -305,7 +303,7 @@ def test_retries_are_one_thing(tap):
     tap.sync("a", schema=SCHEMA, retry_sync_on=Flaky)(rows)
     tap.sync("b", schema=SCHEMA, retry_sync_on=[Flaky, TimeoutError], setup_retry=reset, max_retries=0)(rows)
     specs = tap.seal()
-    assert specs["a"].retry == declare_spec.Retry((Flaky,), None, 3)
+    assert (specs["a"].retry.on, specs["a"].retry.setup, specs["a"].retry.most) == ((Flaky,), None, 3)
     assert specs["b"].retry.on == (Flaky, TimeoutError) and specs["b"].retry.most == 0
     assert (specs["b"].retry.setup.fn, specs["b"].retry.setup.names) == (reset, ("error", "retry"))
 
@@ -603,7 +601,7 @@ def test_every_function_that_asks_for_a_client_needs_one(tap):
     assert [line[:10] for line in lines] == ["stream 'a'", "stream 'b'", "stream 'c'"]
     assert all("asks for 'client', but no @tap.client is declared" in line for line in lines)
     tap.client(lambda config: 5)
-    assert isinstance(sealed(tap), declare_spec.StreamSpec)
+    assert set(tap.seal()) == {"a", "b", "c"}
 
 
 def test_a_field_that_may_stand_elsewhere_in_the_schema_is_left_to_the_plan(tap):

@@ -9,7 +9,6 @@ import pytest
 
 import burler
 from burler.testing import run_tap
-from support.internals import declare_spec
 
 SCHEMA = {
     "type": "object",
@@ -136,7 +135,7 @@ def declared(tap, *, leave_out=()):
     for name, spec in tap.seal().items():
         values = {field.name: getattr(spec, field.name) for field in fields(spec)}
         plain[name] = {
-            key: value.names if isinstance(value, declare_spec.UserFunction) else value
+            key: value.names if hasattr(value, "names") else value
             for key, value in values.items()
             if key not in ("place", "module_file", *leave_out)
         }

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
 import burler
@@ -435,73 +431,3 @@ def test_a_sync_function_that_is_not_found_is_the_only_gap(tap):
     tap.tail("a", overlap=True)(rows)
     (gap,) = gaps_of(tap)
     assert "there is no function 'no_such_function' in this module" in gap
-
-
-# ---- types -----------------------------------------------------------------------------------------
-
-
-def test_a_type_checker_sees_that_functions_stay_what_they_are(tmp_path):
-    pytest.importorskip("mypy")
-    (tmp_path / "typed.py").write_text(
-        textwrap.dedent(
-            """
-            from collections.abc import Iterator
-
-            import burler
-
-            tap = burler.tap("tap-x")
-            handle = tap.stream("orders", new_record_polling_interval_ms=5000)
-
-
-            @tap.tail("events", overlap=True, key_properties="id", max_full_table_age_seconds=2.5)
-            def events(client: str) -> Iterator[dict[str, int]]:
-                yield {"id": 1}
-
-
-            @handle.tail(overlap=True, key_properties="id")
-            def orders(config: dict[str, str]) -> Iterator[dict[str, int]]:
-                yield {"id": 1}
-
-
-            @handle.tail
-            def more(config: dict[str, str]) -> list[int]:
-                return []
-
-
-            @tap.wake("orders")
-            @handle.wake
-            @handle.wake()
-            def wakes(client: int) -> Iterator[None]:
-                yield
-
-
-            @tap.ack("orders")
-            @handle.ack
-            @handle.ack()
-            def acks(bookmark: int) -> None: ...
-
-
-            reveal_type(events)
-            reveal_type(orders)
-            reveal_type(more)
-            reveal_type(wakes)
-            reveal_type(acks)
-            tap.tail("b", overlap="yes")
-            handle.tail(new_record_polling_interval_ms="5")
-            """
-        )
-    )
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "c")]
-    done = subprocess.run([*command, str(tmp_path / "typed.py")], capture_output=True, text=True, check=False)
-    shown = done.stdout.replace("builtins.", "").replace("typing.", "").replace("collections.abc.", "")
-    for signature in (
-        "def (client: str) -> Iterator[dict[str, int]]",
-        "def (config: dict[str, str]) -> Iterator[dict[str, int]]",
-        "def (config: dict[str, str]) -> list[int]",
-        "def (client: int) -> Iterator[None]",
-        "def (bookmark: int)",
-    ):
-        assert f'Revealed type is "{signature}"' in shown, shown
-    errors = [line.partition(": error: ")[2] for line in shown.splitlines() if ": error: " in line]
-    assert len(errors) == 2, shown
-    assert 'Argument "overlap" to "tail"' in errors[0] and 'No overload variant of "tail"' in errors[1]

@@ -9,6 +9,7 @@ import pytest
 import burler
 from burler.errors import ConfigError, DeclarationError
 from burler.testing import canary, run_tap
+from support.taps import discovered, metadata_of
 
 CONTACT = {
     "type": "object",
@@ -296,10 +297,8 @@ def write_metadata_of(tap):
     return seen
 
 
-def catalog_of(tap):
-    from support.internals import sessions
-
-    return sessions.Session(tap, {}).catalog().entries["contacts"]
+def metadata_in_the_catalog(tap):
+    return metadata_of(discovered(tap)["contacts"])
 
 
 def test_metadata_is_written_node_by_node(tap):
@@ -312,7 +311,7 @@ def test_metadata_is_written_node_by_node(tap):
     assert seen[0] == (None, (), 0, "object")
     assert ("contact_id", ("properties", "contact_id"), 1, "integer") in seen
     assert ("street", street, 2, "string") in seen
-    metadata = catalog_of(tap).metadata
+    metadata = metadata_in_the_catalog(tap)
     assert metadata[()]["table-key-properties"] == ["contact_id"]
     assert metadata[("properties", "contact_id")]["inclusion"] == "automatic"
     assert metadata[("properties", "date_modified")]["inclusion"] == "available"
@@ -321,7 +320,7 @@ def test_metadata_is_written_node_by_node(tap):
 def test_default_metadata_comes_without_a_word(tap):
     """the boilerplate of keys and top-level properties is gone"""
     tap.sync("contacts", key_properties="contact_id", replication_key="date_modified", schema=CONTACT)(lambda: [])
-    metadata = catalog_of(tap).metadata
+    metadata = metadata_in_the_catalog(tap)
     assert metadata[()]["table-key-properties"] == ["contact_id"]
     assert metadata[()]["forced-replication-method"] == "INCREMENTAL"
     assert metadata[()]["valid-replication-keys"] == ["date_modified"]
@@ -343,7 +342,7 @@ def test_handles_write_metadata_in_context(tap):
             field.inclusion.available()
             field.selected.by_default(False)
 
-    metadata = catalog_of(tap).metadata
+    metadata = metadata_in_the_catalog(tap)
     assert metadata[("properties", "contact_id")]["inclusion"] == "automatic"
     assert metadata[("properties", "date_modified")]["inclusion"] == "unsupported"
     assert metadata[("properties", "address")] == {"inclusion": "available", "selected-by-default": False}

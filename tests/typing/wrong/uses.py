@@ -69,6 +69,8 @@ class I(burler.Stream):  # noqa: E742
 
 tap.stream("j", workers="4")  # wrong: call-overload reportArgumentType
 tap.stream("k").snyc(b)  # wrong: attr-defined reportAttributeAccessIssue
+tap.tail("b", overlap="yes")  # wrong: arg-type reportArgumentType
+tap.stream("l").tail(new_record_polling_interval_ms="5")  # wrong: call-overload reportArgumentType
 tap.partitions("j", order="ascending")  # wrong: arg-type reportArgumentType
 
 burler.json_fil("a.json")  # wrong: attr-defined reportAttributeAccessIssue
