@@ -61,14 +61,14 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("value", WRONG, ids=[f"{value!r:.20}" for value in WRONG])
-def test_numbers_that_are_none(name, value):
-    kind = str(settings.Settings.__dataclass_fields__[name].type)
-    if kind.startswith("str") and isinstance(value, str):
-        return
-    with pytest.raises(ConfigError, match=f"setting '{name}' must be ") as caught:
-        settings.read_settings({name: value})
-    assert len(str(caught.value)) < 160  # a number of 400 digits is not shown
+def test_numbers_that_are_none(name):
+    is_text = str(settings.Settings.__dataclass_fields__[name].type).startswith("str")
+    for value in WRONG:
+        if is_text and isinstance(value, str):
+            continue
+        with pytest.raises(ConfigError, match=f"setting '{name}' must be ") as caught:
+            settings.read_settings({name: value})
+        assert len(str(caught.value)) < 160  # a number of 400 digits is not shown
 
 
 @pytest.mark.parametrize("value", [one for one in WRONG if one != {}], ids=repr)

@@ -7,10 +7,9 @@ import pytest
 
 CHECK = """
 import sys, burler
-from support.internals import config_validate
-compile_schema = config_validate.compile_schema
+from burler.config import check_config
 {before}
-compile_schema({{"type": "object", "properties": {{"a": {{"type": "string"}}}}}}, place="here")
+check_config({{"type": "object", "properties": {{"a": {{"type": "string"}}}}}}, {{}}, tap_name="tap-x")
 print("jsonschema" in sys.modules, "requests" in sys.modules)
 import requests
 print(requests.__name__, len([one for one in sys.meta_path if type(one).__module__.startswith("burler")]))

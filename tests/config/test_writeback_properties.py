@@ -7,11 +7,10 @@ import json
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.config import ConfigFiles, load
-from support.internals import config_edit
 
 KEYS = st.sampled_from(["a", "b", "é", 'q"', "x y", ""])
 LEAVES = (
@@ -28,7 +27,6 @@ def same(one, two):
 
 
 @given(st.lists(st.tuples(CONFIGS, INDENTS), min_size=1, max_size=3), st.lists(CONFIGS, min_size=1, max_size=3))
-@settings(max_examples=60)
 def test_what_is_saved_is_what_is_loaded(files, steps):
     with tempfile.TemporaryDirectory() as folder:
         paths = []
@@ -45,32 +43,3 @@ def test_what_is_saved_is_what_is_loaded(files, steps):
             assert keeper.save_if_changed(config) == changed
             assert same(load(paths, environment={}, tap_name="tap-x").config, config)
         assert sorted(item.name for item in Path(folder).iterdir()) == [path.name for path in paths]
-
-
-@given(
-    CONFIGS,
-    INDENTS,
-    st.lists(st.tuples(st.lists(KEYS, min_size=1, max_size=3), VALUES | st.just(config_edit.GONE)), max_size=3),
-)
-def test_an_edit_of_text_is_the_edit_of_the_value(content, indent, edits):
-    changes = {}
-    for path, value in edits:
-        if not any(tuple(path)[: len(other)] == other[: len(path)] for other in changes):
-            changes[tuple(path)] = value
-    wanted = copy.deepcopy(content)
-    for path, value in changes.items():
-        node, way = wanted, list(path[:-1])
-        while way and (value is not config_edit.GONE or isinstance(node.get(way[0]), dict) or way[0] in node):
-            if not isinstance(node.get(way[0]), dict):
-                node[way[0]] = {}
-            node = node[way.pop(0)]
-        if way:
-            continue
-        if value is config_edit.GONE:
-            node.pop(path[-1], None)
-        else:
-            node[path[-1]] = value
-    text = json.dumps(content, indent=indent).encode() + b"\n"
-    made = config_edit.edit_json(text, changes, what="x")
-    assert same(json.loads(made), wanted)
-    assert made.endswith(b"}\n")
