@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import jsonschema
@@ -19,6 +17,7 @@ from burler.errors import DeclarationError, MissingExtra
 from burler.schema import openapi
 from burler.testing import run_tap
 from support.internals import documents
+from support.servers import serving
 
 WHERE = "stream 'a' (tap.py:3)"
 DATA = Path(__file__).parent / "openapi"
@@ -456,7 +455,7 @@ def test_yaml_is_jsons_data(write):
 
 def test_yaml_without_pyyaml(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(MissingExtra, match="pip install 'PyYAML>="):
+    with pytest.raises(MissingExtra, match=r"pip install '(PyYAML>=|\.\[openapi\]' in burler's clone)"):
         load(write("openapi: 3.0.0", "a.yaml"), "X")
     load(write(document(X=OTHER)), "X")  # JSON needs nothing
 
@@ -464,63 +463,47 @@ def test_yaml_without_pyyaml(write, monkeypatch):
 # ---- where documents come from -----------------------------------------------------------------------
 
 
-class _Api(BaseHTTPRequestHandler):
-    answers = {}  # noqa: RUF012
-    kind = ""
-
-    def do_GET(self):
-        status, body = self.answers.get(self.path.partition("?")[0], (404, b"no"))
-        self.send_response(status)
-        if status == 302:
-            self.send_header("Location", body.decode())
-        if self.kind:
-            self.send_header("Content-Type", self.kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
 def server():
-    _Api.kind = ""
-    with HTTPServer(("127.0.0.1", 0), _Api) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{httpd.server_port}"
-        httpd.shutdown()
-        thread.join()
+    """``server.answers[path]`` is a status and what is sent, or where to; ``server.kind`` the Content-Type."""
+
+    def answer(asked):
+        status, body = found.answers.get(asked.path, (404, b"no"))
+        headers = {"Content-Type": found.kind} if found.kind else {}
+        return status, {"Location": body.decode()} if status == 302 else headers, body
+
+    with serving(answer) as found:
+        found.answers, found.kind = {}, ""
+        yield found
 
 
 def test_a_url_and_a_function_of_the_config(server):
-    _Api.answers = {"/api": (200, json.dumps(document(Thing=OTHER)).encode()), "/yaml": (200, b"openapi: 3.0.0")}
-    assert load(f"{server}/api", "Thing") == OTHER
-    assert load(lambda config: config["url"], "Thing", {"url": f"{server}/api"}) == OTHER
+    server.answers = {"/api": (200, json.dumps(document(Thing=OTHER)).encode()), "/yaml": (200, b"openapi: 3.0.0")}
+    assert load(f"{server.url}/api", "Thing") == OTHER
+    assert load(lambda config: config["url"], "Thing", {"url": f"{server.url}/api"}) == OTHER
     with pytest.raises(DeclarationError, match=r"there is no component 'X'\. Components: none"):
-        load(f"{server}/yaml", "X")
+        load(f"{server.url}/yaml", "X")
 
 
 def test_references_on_the_web_only_if_asked_for(server):
     part = json.dumps({"A": {"type": "string", "nullable": True}}).encode()
     whole = document(Thing={"type": "object", "properties": {"x": {"$ref": "parts.json#/A"}}})
-    _Api.answers = {"/api.json": (200, json.dumps(whole).encode()), "/parts.json": (200, part)}
-    assert properties(f"{server}/api.json", "Thing", http=True) == {"x": {"type": ["null", "string"]}}
+    server.answers = {"/api.json": (200, json.dumps(whole).encode()), "/parts.json": (200, part)}
+    assert properties(f"{server.url}/api.json", "Thing", http=True) == {"x": {"type": ["null", "string"]}}
     with pytest.raises(DeclarationError, match="http"):
-        load(f"{server}/api.json", "Thing")
+        load(f"{server.url}/api.json", "Thing")
 
 
 def test_references_count_from_where_the_document_was_found(server, tmp_path):
     """After a redirect that is another address; of a ``file:`` URL it is the file's folder."""
     part = json.dumps({"A": {"type": "string"}})
     whole = json.dumps(document(Thing={"type": "object", "properties": {"x": {"$ref": "parts.json#/A"}}}))
-    _Api.answers = {
-        "/latest": (302, f"{server}/v2/api.json".encode()),
+    server.answers = {
+        "/latest": (302, f"{server.url}/v2/api.json".encode()),
         "/v2/api.json": (200, whole.encode()),
         "/v2/parts.json": (200, part.encode()),
     }
-    assert properties(f"{server}/latest", "Thing", http=True) == {"x": {"type": "string"}}
+    assert properties(f"{server.url}/latest", "Thing", http=True) == {"x": {"type": "string"}}
     folder = tmp_path / "some folder"
     folder.mkdir()
     (folder / "api.json").write_text(whole)
@@ -529,27 +512,27 @@ def test_references_count_from_where_the_document_was_found(server, tmp_path):
 
 
 def test_the_web_has_the_limits_of_all_documents(server, monkeypatch):
-    _Api.answers = {"/large": (200, b" " * 2**17 + b"openapi: 3.0.0"), "/page": (200, b" <!DOCTYPE html><p>Log in")}
+    server.answers = {"/large": (200, b" " * 2**17 + b"openapi: 3.0.0"), "/page": (200, b" <!DOCTYPE html><p>Log in")}
     with pytest.raises(DeclarationError, match=r"/page is neither JSON nor YAML: it begins like a web page"):
-        load(f"{server}/page", "X")
+        load(f"{server.url}/page", "X")
     monkeypatch.setattr(documents, "MOST_BYTES", 2**16)
     with pytest.raises(DeclarationError, match=r"/large is larger than"):
-        load(f"{server}/large", "X")
+        load(f"{server.url}/large", "X")
 
 
 def test_the_type_that_a_server_gives(server):
     """A document whose address says nothing of its kind, and one whose address says the wrong thing."""
-    _Api.answers = {"/api": (200, b"openapi: 3.0.0"), "/api.json": (200, b"openapi: 3.0.0")}
-    _Api.kind = "application/json"
+    server.answers = {"/api": (200, b"openapi: 3.0.0"), "/api.json": (200, b"openapi: 3.0.0")}
+    server.kind = "application/json"
     with pytest.raises(DeclarationError, match=r"/api is not JSON: line 1"):
-        load(f"{server}/api", "X")
-    _Api.kind = "application/vnd.oai.openapi+yaml"
+        load(f"{server.url}/api", "X")
+    server.kind = "application/vnd.oai.openapi+yaml"
     with pytest.raises(DeclarationError, match="there is no component 'X'"):
-        load(f"{server}/api.json", "X")
+        load(f"{server.url}/api.json", "X")
 
 
 def test_errors_of_the_web_do_not_show_secrets(server):
-    host = server.removeprefix("http://")
+    host = server.url.removeprefix("http://")
     for url, message in (
         (f"http://ann:hush@{host}/none?key=hush", "answered 404. Is the address right?"),
         ("http://ann:hush@127.0.0.1:9/none?key=hush", "no connection. Is the address right"),

@@ -6,15 +6,14 @@ The table is written in the words of 2020-12; for older drafts ``$defs``, ``$id`
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft4Validator
 
 from burler.schema import resolve_refs
+from support.servers import serving
 
 CASES = json.loads((Path(__file__).parent / "data" / "reference_cases.json").read_text())
 DRAFTS = {
@@ -46,34 +45,12 @@ def in_words_of(draft, node):
     return out
 
 
-@pytest.fixture
-def serve(monkeypatch):
-    """Serve documents: ``serve({path: document})`` gives the address."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    servers = []
-
-    def start(documents):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                body = documents.get(self.path[1:])
-                self.send_response(404 if body is None else 200)
-                self.end_headers()
-                self.wfile.write(json.dumps(body).encode())
-
-            def log_message(self, *args):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        servers.append((server, thread))
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield start
-    for server, thread in servers:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+@pytest.fixture(scope="module")
+def server():
+    """One that has the documents of the case that is looked at."""
+    with pytest.MonkeyPatch.context() as patched, serving(lambda asked: found.documents[asked.path[1:]]) as found:
+        patched.setenv("no_proxy", "127.0.0.1")
+        yield found
 
 
 @pytest.mark.parametrize(
@@ -85,14 +62,13 @@ def serve(monkeypatch):
         if draft in case.get("drafts", DRAFTS)
     ],
 )
-def test_case(case, draft, serve):
-    documents = {
+def test_case(case, draft, server):
+    server.documents = {
         name: {"$schema": DRAFTS[draft], **in_words_of(draft, document)}
         for name, document in case.get("documents", {}).items()
     }
-    base = serve(documents) if documents else ""
-    schema = json.loads(json.dumps(in_words_of(draft, case["schema"])).replace("BASE", base))
-    out = resolve_refs({"$schema": DRAFTS[draft], **schema}, source="x", http=bool(documents))
+    schema = json.loads(json.dumps(in_words_of(draft, case["schema"])).replace("BASE", server.url))
+    out = resolve_refs({"$schema": DRAFTS[draft], **schema}, source="x", http=bool(server.documents))
     judge = Draft4Validator(out)
     for value in case["valid"]:
         assert judge.is_valid(value), (value, out)
