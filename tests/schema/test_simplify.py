@@ -198,8 +198,6 @@ def test_what_is_no_object_of_records():
     for schema in ({}, True, {"type": "string"}, {"type": "object"}, {"type": "object", "properties": {}}):
         with pytest.raises(DeclarationError):
             component(schema)
-    with pytest.raises(DeclarationError):
-        component({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "string"}]})
 
 
 def test_fields_of_parts_that_could_not_be_merged_are_named():
