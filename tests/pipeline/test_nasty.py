@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
+import tempfile
 import unicodedata
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft4Validator
 
 import burler
-from burler.singer.messages import Records
-from support.internals import runtime_run, shape, shape_exact, shape_rules, shape_schema, shape_values
+from support.shaping import slow
+from support.taps import command
 
 STRINGS = [
     "", " ", "  ", "\t", "\n", "\r", "\r\n", "\0", "a\0b", "\x01\x02\x1f", "\x7f", "\x80\x9f", "\x85", "\u2028",
@@ -56,45 +58,30 @@ DECIMALS = [
 
 ENDLESS = [float("nan"), float("inf"), -float("inf"), *map(Decimal, ("NaN", "sNaN", "Infinity", "-Infinity", "NaN123"))]
 
-# ---- through a tap and by both paths --------------------------------------------------------------
-
-
-class RawLines:
-    """A sink that keeps the bytes of RECORD lines."""
-
-    def __init__(self):
-        self.lines = []
-
-    def write(self, message):
-        if isinstance(message, Records):
-            lines = bytes(message.lines).split(b"\n")
-            assert lines.pop() == b"" and len(lines) == message.count
-            self.lines += lines
-
-    def flush(self):
-        pass
-
-    def tick(self):
-        pass
-
-    def tell_states(self, told):
-        pass
-
-    def close(self, *, complete):
-        pass
+# ---- through a tap ---------------------------------------------------------------------------------
 
 
 def through_a_tap(schema, pages, config=None):
     """The RECORD lines of pages that a sync function yields, and the errors."""
+    return streams_of(schema, [pages], config)[0]
+
+
+def streams_of(schema, streams, config=None):
+    """The same of several streams of one schema, each with its pages."""
     tap = burler.tap("tap-nasty")
-
-    @tap.sync("nasty", schema=schema)
-    def nasty():
-        yield from pages
-
-    sink = RawLines()
-    result = runtime_run.run(tap, config or {}, sink)
-    return sink.lines, list(result.errors.values())
+    for number, pages in enumerate(streams):
+        tap.sync(f"nasty-{number}", schema=schema)(lambda pages=pages: iter(pages))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.json"
+        path.write_text(json.dumps(config or {}))
+        done = command(tap, "run", "--config", path, BURLER_LOG_LEVEL="ERROR")
+    found = [([], []) for _ in streams]
+    for line in done.stdout.split(b"\n"):
+        if b'"type":"RECORD"' in line[:20]:
+            found[int(re.match(rb'{"type":"RECORD","stream":"nasty-(\d+)"', line)[1])][0].append(line)
+    for number, error in re.findall(r"^CRITICAL nasty-(\d+): (.*)", done.stderr, re.MULTILINE):
+        found[int(number)][1].append(error)
+    return found
 
 
 def once(pairs):
@@ -118,7 +105,7 @@ def read(line):
     assert b"\n" not in line and b"\r" not in line
     text = line.decode("utf-8", "strict")
     message = json.loads(text, parse_float=Decimal, parse_int=whole, parse_constant=no_constant, object_pairs_hook=once)
-    assert message["type"] == "RECORD" and message["stream"] == "nasty"
+    assert message["type"] == "RECORD" and message["stream"].startswith("nasty")
     return message["record"]
 
 
@@ -134,19 +121,15 @@ def records_of(schema, pages, config=None):
 
 
 def refused(schema, rows, on_nan="error"):
-    """Which rows both paths refuse, each looked at behind a good one."""
+    """Which rows are refused, each looked at behind a good one; slowly as fast."""
     out = []
-    for row in rows:
-        shaper = shape.Shaper("s", schema, rules=shape_rules.Rules(on_nan=on_nan))
-        buffer = bytearray()
-        page = shaper.shape([{}, row], buffer, b"", b"\n")
-        try:
-            shape_exact.Exact(shape_rules.Rules(on_nan=on_nan)).row(row, shape_schema.shaping_form(schema))
-        except shape_values.Misfit:
-            assert page.error is not None and buffer == b"{}\n", row
+    for row, (lines, errors) in zip(
+        rows, streams_of(schema, [[[{}, row]] for row in rows], {"on_nan": on_nan}), strict=True
+    ):
+        assert len(lines) == (1 if errors else 2), row
+        assert (slow(schema, [[{}, row]], on_nan=on_nan).error is None) == (not errors)
+        if errors:
             out.append(row)
-        else:
-            assert page.error is None and page.count == 2, row
     return out
 
 
@@ -245,33 +228,34 @@ def test_halves_of_surrogate_pairs_are_refused(place):
     schema, make = place(STRING)
     rows = [make(text) for text in HALVES]
     assert refused(schema, rows) == rows
-    for row in rows:
-        lines, errors = through_a_tap(schema, [make("before"), row, make("after")])
+    for lines, errors in streams_of(schema, [[make("before"), row, make("after")] for row in rows]):
         assert [read(line) for line in lines] == [make("before")] and len(errors) == 1
         errors[0].__str__().encode()  # what goes to stderr can be written there
 
 
 def test_halves_of_surrogate_pairs_in_bytes_are_refused(place):
     schema, make = place(STRING)
+    pages = []
     for half in (b'"\\ud800"', b'"a\\ud83dx"', b'"\\ude00\\ud83d"', *BROKEN_UTF8):
         bad = json.dumps(make("HERE")).encode().replace(b'"HERE"', half)
-        page = b"\n".join([json.dumps(make("before")).encode(), bad, json.dumps(make("after")).encode()])
-        lines, errors = through_a_tap(schema, [page])
-        assert len(errors) == 1, half
-        assert [read(line) for line in lines] in ([make("before")], []), half
+        pages.append(b"\n".join([json.dumps(make("before")).encode(), bad, json.dumps(make("after")).encode()]))
+    for lines, errors in streams_of(schema, [[page] for page in pages]):
+        assert len(errors) == 1
+        assert [read(line) for line in lines] in ([make("before")], [])
 
 
-@pytest.mark.parametrize("name", [5, None, 1.5, True, b"x", ("a",), "\ud800", "a\udfff"], ids=ascii)
-def test_names_that_are_no_text_are_refused(name):
-    for schema, row in [
-        (fields(a=STRING), {name: 1}),
-        (fields(a={}), {"a": {name: 1}}),
-        (fields(a={"type": "object"}), {"a": {"b": [{name: 1}]}}),
-        (fields(a=fields(b=STRING)), {"a": {name: 1}}),
-        (fields(a={"type": "array", "items": fields(b=STRING)}), {"a": [{"b": "x"}, {name: 1}]}),
-        ({"type": "object", "additionalProperties": True}, {name: 1}),
+def test_names_that_are_no_text_are_refused():
+    names = [5, None, 1.5, True, b"x", ("a",), "\ud800", "a\udfff"]
+    for schema, make in [
+        (fields(a=STRING), lambda name: {name: 1}),
+        (fields(a={}), lambda name: {"a": {name: 1}}),
+        (fields(a={"type": "object"}), lambda name: {"a": {"b": [{name: 1}]}}),
+        (fields(a=fields(b=STRING)), lambda name: {"a": {name: 1}}),
+        (fields(a={"type": "array", "items": fields(b=STRING)}), lambda name: {"a": [{"b": "x"}, {name: 1}]}),
+        ({**fields(a=STRING), "additionalProperties": True}, lambda name: {name: 1}),
     ]:
-        assert refused(schema, [row]) == [row]
+        rows = [make(name) for name in names]
+        assert refused(schema, rows) == rows
 
 
 # ---- numbers --------------------------------------------------------------------------------------
@@ -398,14 +382,12 @@ def test_what_is_no_number_becomes_null_on_request():
     assert records_of(nullable, [lists], {"on_nan": "null"}) == [{"a": [Decimal("1.5"), None]}] * len(lists)
 
 
-@pytest.mark.parametrize(
-    "constant", [b"NaN", b"Infinity", b"-Infinity", b"nan", b"+1", b"01", b"1.", b".5", b"0x10", b"1e"]
-)
-def test_what_json_does_not_know_breaks_a_page_of_bytes(place, constant):
+def test_what_json_does_not_know_breaks_a_page_of_bytes(place):
     schema, make = place(NUMBER)
-    row = json.dumps(make("HERE")).encode().replace(b'"HERE"', constant)
-    lines, errors = through_a_tap(schema, [json.dumps(make(1)).encode() + b"\n" + row])
-    assert len(errors) == 1 and [read(line) for line in lines] in ([make(1)], [])
+    constants = (b"NaN", b"Infinity", b"-Infinity", b"nan", b"+1", b"01", b"1.", b".5", b"0x10", b"1e")
+    rows = [json.dumps(make("HERE")).encode().replace(b'"HERE"', constant) for constant in constants]
+    for lines, errors in streams_of(schema, [[json.dumps(make(1)).encode() + b"\n" + row] for row in rows]):
+        assert len(errors) == 1 and [read(line) for line in lines] in ([make(1)], [])
 
 
 # ---- the page around the values ---------------------------------------------------------------------

@@ -20,7 +20,7 @@ import burler
 from burler.errors import BadRecordError
 from burler.singer import deselected, prune
 from burler.testing import run_tap
-from support.internals import shape, shape_rules
+from support.internals import shape
 
 UTC = dt.UTC
 REFUSED = object()
@@ -223,7 +223,7 @@ def test_enums_are_held_unless_the_rules_say_types_only():
                 {"properties": {"a": schema}},
                 [{"a": value}],
                 exact=exact,
-                rules=shape_rules.Rules(check_constraints=False),
+                rules=shape.Rules(check_constraints=False),
             )
             assert got == [f'{{"a":{text}}}'] and page.error is None
 
@@ -355,6 +355,31 @@ def test_clean_pages_never_leave_the_fast_path(monkeypatch, kind):
     fast = lines(STANDARD, rows, deselected=[crumb("unwanted")])
     assert fast[0] == slow[0]
     assert fast[2].unknown.counts == slow[2].unknown.counts == [{"new": 10, "o.new": 10}, {"new": 10}, {}][kind]
+
+
+def test_most_plain_schemas_take_the_fast_path():
+    """The tests that hold it against the slow one would pass with no fast path at all: it must be there."""
+    plain = (
+        INTEGER, NUMBER, STRING, BOOLEAN, TIME, DATE, {"type": "string", "format": "uuid"},
+        {"type": ["integer", "number"]}, {"type": ["null", "object"], "properties": {"b": INTEGER}},
+        {"type": "array", "items": STRING},
+        {"type": "array", "items": {"type": "object", "properties": {"b": {"type": ["null", "number"]}}}},
+        {"anyOf": [TIME, {"type": "null"}]}, {"type": "object", "allOf": [{"properties": {"b": INTEGER}}]},
+    )  # fmt: skip
+    for schema in plain:
+        assert shape.Shaper("s", {"properties": {"a": schema}})._compiled is not None, schema
+
+
+@pytest.mark.parametrize("bad", [0, 1, 7, 8, 9, 40, 98, 99])
+def test_one_bad_row_among_many(bad):
+    """What comes before it is out, it and the rest are not; wherever the halves fall."""
+    schema = {"properties": {"id": INTEGER, "n": NUMBER}}
+    rows = [{"id": i, "n": Decimal(i)} for i in range(100)]
+    rows[bad] = {"id": bad, "n": "no number"}
+    for exact in (False, True):
+        got, page, _ = lines(schema, rows, exact=exact, key="id", key_properties=("id",))
+        assert [json.loads(line)["id"] for line in got] == page.keys == list(range(bad))
+        assert f"row id={bad}: field 'n' is a string; the schema wants number" in str(page.error)
 
 
 def test_one_odd_row_takes_its_neighbours_along_and_no_more(monkeypatch):
@@ -727,7 +752,7 @@ def test_keys_end_where_the_lines_end():
     _, page, _ = lines(schema, rows, key="at")
     assert (page.count, len(page.keys)) == (295, 295)
     assert page.error is not None
-    _, page, _ = lines(schema, rows, key="at", rules=shape_rules.Rules(on_bad_record="skip"))
+    _, page, _ = lines(schema, rows, key="at", rules=shape.Rules(on_bad_record="skip"))
     assert (page.count, len(page.keys), page.skipped) == (299, 299, [295])
     assert [key if isinstance(key, str) else key.isoformat() for key in page.keys] == sorted(
         key if isinstance(key, str) else key.isoformat() for key in page.keys
@@ -766,9 +791,9 @@ def test_unknown_fields_are_counted_once_around_a_value_without_a_form():
     schema = {"properties": {"id": INTEGER, "note": STRING}}
     rows = [{"id": i, "note": "x" * 20_000, "new": i} for i in range(60)]
     rows[45]["note"] = "\ud800"
-    _, page, shaper = lines(schema, rows, rules=shape_rules.Rules(on_bad_record="skip"))
+    _, page, shaper = lines(schema, rows, rules=shape.Rules(on_bad_record="skip"))
     assert (page.count, page.skipped) == (59, [45])
-    _, _, slow = lines(schema, rows, rules=shape_rules.Rules(on_bad_record="skip"), exact=True)
+    _, _, slow = lines(schema, rows, rules=shape.Rules(on_bad_record="skip"), exact=True)
     assert shaper.unknown.counts == slow.unknown.counts
 
 
@@ -788,7 +813,5 @@ def test_what_holds_itself_is_a_bad_row(exact):
         ({"properties": {"id": INTEGER, "a": {}}}, {"id": 1, "a": endless}),
         ({"properties": {"id": INTEGER}, "additionalProperties": True}, {"id": 1, "more": endless}),
     ):
-        got, page, _ = lines(
-            schema, [{"id": 0}, row, {"id": 2}], exact=exact, rules=shape_rules.Rules(on_bad_record="skip")
-        )
+        got, page, _ = lines(schema, [{"id": 0}, row, {"id": 2}], exact=exact, rules=shape.Rules(on_bad_record="skip"))
         assert got == ['{"id":0}', '{"id":2}'] and page.skipped == [1]
