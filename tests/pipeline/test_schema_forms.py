@@ -15,12 +15,11 @@ from decimal import Decimal
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
-from hypothesis import strategies as st
 
 import burler
 from burler.testing import run_tap
-from support.shaping import exactly, fast, slow
-from support.strategies import as_list, cases, is_clean, json_page, spelled
+from support.shaping import fast, slow
+from support.strategies import as_list, cases
 
 UTC = dt.UTC
 INTEGER, NUMBER, STRING, BOOLEAN = ({"type": name} for name in ("integer", "number", "string", "boolean"))
@@ -590,39 +589,6 @@ def moment(text):
     digits = re.match(r"\d*", rest)[0].rstrip("0")
     zone = re.search(r"(Z|[+-]\d\d:\d\d)$", text)[0]
     return dt.datetime.fromisoformat(re.sub(r"(Z|[+-]\d\d:\d\d)$", "", body) + zone), digits
-
-
-# ---- as bytes ------------------------------------------------------------------------------------
-
-
-@st.composite
-def byte_cases(draw):
-    schema, pages, rules, _off, _keys = draw(cases())
-    texts = [[text for text in map(spelled, rows) if text and is_clean(text)] for rows in pages]
-    return schema, [page for page in texts if page], draw(st.sampled_from(["lines", "array", "document"])), rules
-
-
-def run_pages(schema, pages, rules, **options):
-    tap = burler.tap("tap-forms")
-
-    @tap.sync("s", schema=schema, on_bad_record=rules["on_bad_record"], **options)
-    def rows():
-        yield from pages
-
-    settings_ = {"max_bad_records": max(1, rules["max_bad_records"]), "check_constraints": rules["check_constraints"]}
-    out = run_tap(tap, settings_)
-    errors = {name: str(error) for name, error in out.result.errors.items()}
-    return [exactly(row) for row in out.records("s")], errors
-
-
-@EXAMPLES
-@given(case=byte_cases())
-def test_pages_of_bytes_give_what_the_rows_in_them_give(case):
-    schema, pages, form, rules = case
-    options = {"records_path": "data.rows"} if form == "document" else {}
-    from_bytes = run_pages(schema, [json_page(texts, form) for texts in pages], rules, **options)
-    rows = [[json.loads(text, parse_float=Decimal) for text in texts] for texts in pages]
-    assert from_bytes == run_pages(schema, rows, rules)
 
 
 # ---- the test of the tests -----------------------------------------------------------------------
