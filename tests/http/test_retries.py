@@ -13,7 +13,6 @@ from clocks import START, Clock
 
 from burler.errors import HttpError, NoAnswerError
 from burler.http import Client
-from support.internals import http_waits
 from support.servers import serving
 
 
@@ -117,30 +116,32 @@ def test_retry_after_as_a_date_counts_from_the_date_of_the_reply():
     """The source's clock is two hours ahead of ours."""
     there = START + 7200
     headers = {"Retry-After": formatdate(there + 30, usegmt=True), "Date": formatdate(there, usegmt=True)}
-    assert http_waits.retry_after_seconds(headers, START) == 30
+    assert asked_with([(429, headers, b""), 200])[1] == [30.0]
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("120", 120),
-        (" 5 ", 5),
-        ("1.5", 1.5),
-        ("0", 0),
-        ("-3", 0),
-        (formatdate(START + 60, usegmt=True), 60),
-        ("Tue, 14 Nov 2023 22:14:20", 60),
-        ("Tuesday, 14-Nov-23 22:14:20 GMT", 60),
-        (formatdate(START - 60, usegmt=True), 0),
-        ("soon", None),
-        ("", None),
-        ("inf", None),
-        ("nan", None),
-        ("Tue, 99 Nov 2023 22:14:20 GMT", None),
-    ],
-)
-def test_forms_of_retry_after(text, seconds):
-    assert http_waits.retry_after_seconds({"Retry-After": text}, START) == seconds
+def test_forms_of_retry_after(monkeypatch):
+    """What asks for less than the client's own wait, or can't be read, is answered with that: a second here."""
+    monkeypatch.setattr("random.uniform", lambda least, most: most)
+    forms = {
+        "120": 120,
+        " 5 ": 5,
+        "1.5": 1.5,
+        "0": 1,
+        "-3": 1,
+        formatdate(START + 60, usegmt=True): 60,
+        "Tue, 14 Nov 2023 22:14:20": 60,
+        "Tuesday, 14-Nov-23 22:14:20 GMT": 60,
+        formatdate(START - 60, usegmt=True): 1,
+        "soon": 1,
+        "": 1,
+        "inf": 1,
+        "nan": 1,
+        "Tue, 99 Nov 2023 22:14:20 GMT": 1,
+    }
+    # The Date of the reply is the client's own time: a server of this machine would say today.
+    headers = {text: {"Retry-After": text, "Date": formatdate(START, usegmt=True)} for text in forms}
+    waited = {text: asked_with([(503, headers[text], b""), 200])[1] for text in forms}
+    assert waited == {text: [float(seconds)] for text, seconds in forms.items()}
 
 
 def test_a_wait_that_is_too_long_is_an_error_that_says_how_long():
@@ -193,36 +194,25 @@ def test_a_429_without_retry_after_waits_for_the_window_it_names(monkeypatch):
     assert asked_with([(429, headers, b""), 200], options={"follow_rate_limit_headers": False})[1] == [1.0]
 
 
-def test_a_429_holds_up_the_other_threads_as_well():
-    clock = Clock()
-    with serving(Replies((429, {"Retry-After": "9"}, b""), 200)) as server:
-        with Client(server.url, **clock.options) as client:
-            limited = threading.Event()
-            ordinary = clock.sleep
+def test_a_429_holds_up_whoever_asks_as_well():
+    clock, nested = Clock(), []
 
-            def sleep(seconds):
-                limited.set()
-                return ordinary(0)  # no time passes yet
-
-            first = client.with_options()
-            object.__setattr__(first._sender.clock, "sleep", sleep)
-            thread = threading.Thread(target=lambda: first.get("/limited"))
-            thread.start()
-            assert limited.wait(10)
-            thread.join()
-            object.__setattr__(first._sender.clock, "sleep", ordinary)
-            clock.waits.clear()
+    def sleep(seconds):
+        nested.append(seconds)
+        if len(nested) == 1:  # while the first waits, before any time has passed
             client.get("/other")
-        assert clock.waits == [9.0]
+        clock.sleep(seconds)
+
+    with (
+        serving(Replies((429, {"Retry-After": "9"}, b""), 200)) as server,
+        Client(server.url, **{**clock.options, "sleep": sleep}) as client,
+    ):
+        client.get("/limited")
+    assert server.paths == ["/limited", "/other", "/limited"]
+    assert clock.waits[0] == 9.0
 
 
 # backoff
-
-
-def waits_of(strategy, count, monkeypatch):
-    monkeypatch.setattr("random.uniform", lambda least, most: most)
-    waits = http_waits.Waits(strategy)
-    return [waits.next(None) for _ in range(count)]
 
 
 def own():
@@ -237,19 +227,22 @@ def own():
         (functools.partial(backoff.expo, factor=3, max_value=10), [3, 6, 10, 10]),
         (backoff.fibo, [1, 1, 2, 3]),
         (functools.partial(backoff.constant, 5), [5, 5, 5, 5]),
-        (functools.partial(backoff.constant, [1, 9]), [1, 9, None, None]),
+        (functools.partial(backoff.constant, [1, 9]), [1, 9]),
         (functools.partial(backoff.runtime, value=lambda outcome: 3), [3, 3, 3, 3]),
-        (own, [0.5, 1.5, None, None]),
+        (own, [0.5, 1.5]),
         (lambda: itertools.count(2), [2, 3, 4, 5]),
-        (lambda: iter([-1]), [0, None, None, None]),
+        (lambda: iter([-1]), []),
     ],
 )
 def test_strategies_of_backoff_and_of_ones_own(strategy, expected, monkeypatch):
-    assert waits_of(strategy, 4, monkeypatch) == expected
+    monkeypatch.setattr("random.uniform", lambda least, most: most)
+    assert asked_with([503], options={"retries": 4, "backoff_strategy": strategy})[1] == expected
 
 
 def test_waits_have_full_jitter():
-    found = [http_waits.Waits(lambda: iter([10])).next(None) for _ in range(300)]
+    options = {"retries": 150, "max_wait_seconds": 1e9, "backoff_strategy": lambda: itertools.repeat(10)}
+    found = asked_with([503], options=options)[1]
+    assert len(found) == 150
     assert all(0 <= wait <= 10 for wait in found)
     assert min(found) < 2
     assert max(found) > 8

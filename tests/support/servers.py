@@ -76,7 +76,7 @@ class Connection(BaseHTTPRequestHandler):
 
     def send(self, status: int, body: bytes, headers: dict[str, Any] | None = None, *, length: int | None = None):
         """A reply; ``length`` where its header is to lie. A header's value may be a list: one header each."""
-        self.send_response(status)
+        (self.send_response_only if "Date" in (headers or {}) else self.send_response)(status)
         bare = status in (204, 304)
         size = {} if bare else {"Content-Length": str(len(body) if length is None else length)}
         for name, value in {**size, **(headers or {})}.items():
