@@ -8,8 +8,8 @@ import pytest
 import burler
 from burler.errors import CredentialsError, GraphQLError, HttpError, SourceError
 from burler.graphql import Offset, PageNumber, Query
+from burler.http import bearer
 from burler.testing import bind_stream, canary
-from support.internals import config_secrets
 
 SHIPS = "query Ships($first: Int!) { ships(first: $first) { nodes { id mass } pageInfo { hasNextPage endCursor } } }"
 
@@ -250,8 +250,8 @@ def test_a_page_that_can_not_be_smaller_is_an_error_with_the_cure(server):
 
 def test_what_a_server_repeats_of_a_secret_stands_in_no_error(server, caplog):
     token, variable = canary("graphql"), canary("variable")
-    config_secrets.hide(token)
-    config_secrets.hide(variable)
+    bearer(token)
+    bearer(variable)
     error = {"message": f"no ship for {variable}", "extensions": {"headers": [f"Bearer {token}"], "apiKey": "abcdefgh"}}
     in_turn(server, {"errors": [error]})
     with pytest.raises(GraphQLError) as caught:

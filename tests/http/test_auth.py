@@ -10,11 +10,11 @@ import requests
 from requests.auth import HTTPDigestAuth
 from tokenserver import serving
 
+import burler
 from burler.errors import CredentialsError, DeclarationError
 from burler.http import Client, api_key, basic, bearer
-from burler.testing import canaries_in, canary
-from support.internals import config_secrets as secrets
-from support.internals import http_auth
+from burler.testing import canaries_in, canary, run_tap
+from support.servers import echoed
 
 
 @pytest.fixture
@@ -77,8 +77,9 @@ def test_auth_objects_of_requests_and_functions_work(server):
         return prepared
 
     assert seen_of(server, signed)[1] == "signed /rows"
-    assert repr(http_auth.as_auth(HTTPDigestAuth("a", "b"))) == "ForeignAuth(HTTPDigestAuth)"
-    assert http_auth.as_auth(None) is None
+    with Client(server.url, auth=HTTPDigestAuth("a", "b")) as client, Client(server.url) as without:
+        assert repr(client.auth) == "ForeignAuth(HTTPDigestAuth)"
+        assert without.auth is None
 
 
 def test_an_auth_function_that_gives_another_request_is_followed(server):
@@ -155,26 +156,31 @@ def test_a_password_is_masked_in_base64_too():
     basic("ann", password)
     for user in ("a", "ab", "abc", "abcd"):
         pair = base64.b64encode(f"{user}:{password}".encode()).decode()
-        assert not list(canaries_in(secrets.masked(f"Authorization: Basic {pair}"))), user
-    # A password of a config, too, though nobody has made credentials of it.
-    other = canary("other")
-    found = tuple(secrets.secret_values({"password": other}))
-    assert not list(canaries_in(secrets.scrub(base64.b64encode(f"u:{other}".encode()).decode(), found)))
+        said = echoed(f"<{pair}>")
+        assert "***" in said and not list(canaries_in(said)), user
+
+
+def run_that_shows(config, text):
+    """The error of a stream that ends with a text."""
+    tap = burler.tap("tap-shows")
+
+    @tap.sync("rows", key_properties="id", schema={"properties": {"id": {"type": "integer"}}})
+    def rows():
+        raise RuntimeError(echoed(text))
+
+    return str(run_tap(tap, config).result.errors["rows"])
+
+
+def test_a_password_of_a_config_is_masked_in_base64_though_nobody_has_made_credentials_of_it():
+    password = canary("other")
+    pair = base64.b64encode(f"u:{password}".encode()).decode()
+    said = run_that_shows({"password": password}, f"<{pair}>")
+    assert "***" in said and not list(canaries_in(said))
 
 
 def test_tokens_that_were_fetched_stay_hidden_when_another_run_begins():
-    from support.internals import config_watched as watched
-
-    token = canary("fetched")
-    secrets.hide(token)
-    watched.hide({"password": "something else"})
-    try:
-        assert secrets.masked(f"<{token}>") == "<***>"
-        assert secrets.masked("something else") == "***"
-        for i in range(1000):
-            secrets.hide(f"{token}-{i}-{i}")
-        assert "***" in secrets.masked(f"{token}-999-999")
-        assert len(watched.no_secrets._added) == 1000
-    finally:
-        watched.no_secrets._added.clear()
-        watched.hide({})
+    token, password = canary("fetched"), canary("another run")
+    bearer(token)
+    for number in range(100):
+        bearer(f"{token}-{number}-{number}")
+    assert "<***> [***]" in run_that_shows({"password": password}, f"<{token}> [{password}]")

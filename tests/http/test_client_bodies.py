@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import io
+import itertools
 import os
 import random
 import socket
@@ -14,7 +15,6 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import requests
 import responses
 import urllib3
 from clocks import Clock
@@ -22,8 +22,7 @@ from faultserver import MIB, FaultServer
 
 from burler.errors import HttpError, NoAnswerError, NotFoundError, StorageError
 from burler.http import Client
-from support.internals import http_body, http_downloading
-from support.servers import serving
+from support.servers import serving, session_of
 
 
 def got(body, headers=None, **options):
@@ -35,8 +34,9 @@ def got(body, headers=None, **options):
         return client.get("/a").content
 
 
-NOISE = random.Random(1).randbytes(3 * http_body.CHUNK_BYTES + 17)
-FLAT = b"ab" * (5 * http_body.CHUNK_BYTES)
+CHUNK_BYTES = 64 * 1024  # about what is read at a time
+NOISE = random.Random(1).randbytes(3 * CHUNK_BYTES + 17)
+FLAT = b"ab" * (5 * CHUNK_BYTES)
 
 
 @pytest.mark.parametrize("content", [b"", b"x", NOISE, FLAT], ids=["empty", "one", "noise", "flat"])
@@ -95,23 +95,26 @@ def test_what_stands_behind_a_gzip_body_and_is_none_makes_it_no_answer(behind):
 def test_a_gzip_body_whose_parts_come_in_any_pieces_is_unpacked():
     packed = b"".join(gzip.compress(bytes([65 + number])) for number in range(5)) + bytes(3)
     for size in (1, 2, 3, 7):
-        pieces = (packed[at : at + size] for at in range(0, len(packed), size))
-        assert b"".join(http_body._unpacked(Pieces(pieces), "gzip", 100)) == b"ABCDE"
+        pieces = [packed[at : at + size] for at in range(0, len(packed), size)]
+        with serving(lambda asked: in_pieces(pieces)) as server, Client(server.url, retries=0) as client:  # noqa: B023
+            assert client.get("/a").content == b"ABCDE"
 
 
-class Pieces:
-    """What urllib3 gives of a body, piece by piece."""
+def in_pieces(pieces):
+    """A packed reply whose end is not said before it comes."""
 
-    def __init__(self, pieces):
-        self.pieces = pieces
+    def reply(connection):
+        connection.send_response(200)
+        connection.send_header("Content-Encoding", "gzip")
+        connection.send_header("Transfer-Encoding", "chunked")
+        connection.end_headers()
+        for piece in itertools.chain(pieces, [b""]):
+            connection.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
 
-    def stream(self, amount, decode_content):
-        return self.pieces
+    return reply
 
 
-@pytest.mark.parametrize(
-    "behind", [bytes(http_body.CHUNK_BYTES), b"x" * http_body.CHUNK_BYTES], ids=["zeros", "rubbish"]
-)
+@pytest.mark.parametrize("behind", [bytes(CHUNK_BYTES), b"x" * CHUNK_BYTES], ids=["zeros", "rubbish"])
 def test_the_limit_holds_behind_the_end_of_a_gzip_body_too(behind):
     taken = []
 
@@ -121,12 +124,16 @@ def test_the_limit_holds_behind_the_end_of_a_gzip_body_too(behind):
             taken.append(number)
             yield behind
 
-    tracemalloc.start()
-    with pytest.raises((http_body.TooBig, http_body.BrokenBody)):
-        list(http_body._unpacked(Pieces(pieces()), "gzip", MIB))
-    _now, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(taken) <= 6
+    with (
+        serving(lambda asked: in_pieces(pieces())) as server,
+        Client(server.url, retries=0, max_response_bytes=MIB) as client,
+    ):
+        tracemalloc.start()
+        with pytest.raises(HttpError):
+            client.get("/a")
+        _now, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert len(taken) < 400
     assert peak < 4 * MIB
 
 
@@ -157,15 +164,16 @@ def test_headers_that_can_not_be_read_are_the_replys_and_may_pass(headers, fact)
 
 def test_a_body_that_is_shorter_than_it_says_is_noticed_whatever_urllib3_does():
     """Older versions pass it on as if nothing was missing."""
-    reply = requests.Response()
-    reply.request = requests.PreparedRequest()
-    reply.headers["Content-Length"] = "10"
-    headers = {"Content-Length": "10"}
-    reply.raw = urllib3.HTTPResponse(
-        io.BytesIO(b"only"), headers, preload_content=False, enforce_content_length=False, request_method="GET"
-    )
-    with pytest.raises(http_body.BrokenBody, match="6 bytes are missing"):
-        http_body.read_body(reply, 100)
+
+    def older(_request):
+        body, headers = io.BytesIO(b"only"), {"Content-Length": "10"}
+        return urllib3.HTTPResponse(body, headers, 200, preload_content=False, enforce_content_length=False)
+
+    with (
+        Client("http://x.example", session=session_of(older), retries=0) as client,
+        pytest.raises(NoAnswerError, match="6 bytes are missing"),
+    ):
+        client.get("/a")
 
 
 def test_a_body_of_the_greatest_size_is_taken_and_one_of_a_byte_more_is_not():
@@ -278,11 +286,13 @@ def test_the_page_of_an_error_is_no_download(tmp_path):
 
 
 def test_a_file_that_can_not_be_written_is_said_at_once(tmp_path, monkeypatch):
+    ordinary = open
+
     class Full:
         """A file on a disk that is full."""
 
         def __init__(self, path, mode):
-            self._file = open(path, mode)  # noqa: SIM115
+            self._file = ordinary(path, mode)
             self.name = str(path)
 
         def __enter__(self):
@@ -297,11 +307,14 @@ def test_a_file_that_can_not_be_written_is_said_at_once(tmp_path, monkeypatch):
         def __getattr__(self, name):
             return getattr(self._file, name)
 
+    def a_full_disk(path, mode="r", **_options):
+        return (Full if ".part" in str(path) else ordinary)(path, mode)
+
     with serving(lambda asked: b"some bytes") as server, Client(server.url, **Clock().options) as client:
         with pytest.raises(StorageError, match="No such file or directory"):
             client.download("/a", tmp_path / "none" / "a")
         assert server.asked == []
-        monkeypatch.setattr(http_downloading, "open", Full, raising=False)
+        monkeypatch.setattr("builtins.open", a_full_disk)
         with pytest.raises(StorageError, match="No space left on device"):
             client.download("/a", tmp_path / "a")
         assert len(server.asked) == 1

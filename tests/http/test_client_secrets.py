@@ -10,10 +10,9 @@ import requests
 from burler.errors import HttpError, PagingError
 from burler.http import Client, NextUrl, Offset, mask_url
 from burler.testing import canary
-from support.internals import config_secrets, config_watched, http_masking
-from support.servers import serving
+from support.servers import echoed, serving
 
-KEY, PASSWORD = canary("given"), "hunter2-pw"  # a word that no part of a URL is masked for
+PASSWORD = "hunter2-pw"  # a word that no part of a URL is masked for
 
 
 def endpoint_of(caplog):
@@ -83,56 +82,39 @@ def test_the_warning_of_an_offset_shows_its_path_masked(caplog):
     assert "GET /a?sig=***: one page was read, though 'total' of the reply says that there are more" in caplog.text
 
 
-def given(url, how):
-    """A client that was given a key, in one of the ways there are."""
+GIVEN = {
+    "headers": lambda url, key: Client(url, headers={"X-API-Key": key}),
+    "bearer": lambda url, key: Client(url, headers={"Authorization": f"Bearer {key}"}),
+    "cookie": lambda url, key: Client(url, headers={"Cookie": f"lang=en; sid={key}"}),
+    "params": lambda url, key: Client(url, params={"api_key": [key]}),
+    "query": lambda url, key: Client(f"{url}?key={key}"),
+    "session": lambda url, key: Client(url, session=session_of(key)),
+    "options": lambda url, key: Client(url).with_options(headers={"X-API-Key": key}),
+}
+
+
+def session_of(key):
     session = requests.Session()
-    session.headers["X-API-Key"] = KEY
-    return {
-        "headers": lambda: Client(url, headers={"X-API-Key": KEY}),
-        "bearer": lambda: Client(url, headers={"Authorization": f"Bearer {KEY}"}),
-        "cookie": lambda: Client(url, headers={"Cookie": f"lang=en; sid={KEY}"}),
-        "params": lambda: Client(url, params={"api_key": [KEY]}),
-        "query": lambda: Client(f"{url}?key={KEY}"),
-        "session": lambda: Client(url, session=session),
-        "options": lambda: Client(url).with_options(headers={"X-API-Key": KEY}),
-    }[how]()
+    session.headers["X-API-Key"] = key
+    return session
 
 
-@pytest.fixture
-def nothing_known(monkeypatch):
-    """No secret was hidden before."""
-    with monkeypatch.context() as patch:
-        patch.setattr(config_watched.no_secrets, "_added", {})
-        config_watched.no_secrets._gather()
-        yield
-    config_watched.no_secrets._gather()
-
-
-@pytest.mark.parametrize("how", ["headers", "bearer", "cookie", "params", "query", "session", "options"])
-def test_what_a_client_was_given_is_hidden_where_the_source_repeats_it(how, nothing_known):
-    assert config_secrets.masked(KEY) == KEY
+@pytest.mark.parametrize("how", GIVEN)
+def test_what_a_client_was_given_is_hidden_where_the_source_repeats_it(how):
+    key = canary(f"given by {how}")
     with (
-        serving(lambda asked: (400, {}, f"key {KEY} is bad".encode())) as server,
-        given(server.url, how) as client,
+        serving(lambda asked: (400, {}, f"key {key} is bad".encode())) as server,
+        GIVEN[how](server.url, key) as client,
         pytest.raises(HttpError) as caught,
     ):
         client.get("/a")
     assert "key *** is bad" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("key", "customers"),
-        ("code", "EUR"),
-        pytest.param("Accept", KEY, id="Accept-the key"),
-        ("token_type", "Bearer"),
-        ("auth", "none"),
-        ("pin", 12345),
-    ],
-)
-def test_words_that_are_no_secrets_stay_in_the_lines(name, value):
-    assert http_masking.secrets_in(name, value) == []
+def test_words_that_are_no_secrets_stay_in_the_lines():
+    params = {"key": "customers", "code": "EUR", "token_type": "Bearer", "auth": "none", "pin": 12345}
+    words = "customers, EUR, Bearer, none, 12345, text/csv"
+    assert words in echoed(words, params=params, headers={"Accept": "text/csv"})
 
 
 @pytest.mark.parametrize(
@@ -152,10 +134,10 @@ def test_words_that_are_no_secrets_stay_in_the_lines(name, value):
     ],
 )
 def test_secrets_by_name_are_masked_in_bodies_of_other_forms(body, shown):
-    assert http_masking.mask_text(body) == shown
+    assert shown[:100] in echoed(body)
 
 
 @pytest.mark.parametrize("code", ["NOT_FOUND", "INVALID_GRANT", "E1042", "rate limit exceeded for this key"])
 def test_the_code_of_an_error_is_shown(code):
-    assert http_masking.mask_text(f'{{"code": "{code}"}}') == f'{{"code": "{code}"}}'
-    assert http_masking.mask_text('{"code": "0.AXoAabcdefghijklmnopqrstuvwxyz"}') == '{"code": "***"}'
+    assert f'{{"code": "{code}"}}' in echoed(f'{{"code": "{code}"}}')
+    assert '{"code": "***"}' in echoed('{"code": "0.AXoAabcdefghijklmnopqrstuvwxyz"}')

@@ -236,16 +236,18 @@ def test_an_authors_own_validator_is_left_alone(server: Server):
     assert second.records("t") == rows(1)
 
 
-def test_the_report_counts_it(server: Server):
+def test_the_tally_counts_it(server: Server):
     server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
-    from support.internals import memory_sink, run_report, runtime_run
+    counts = []
 
-    state = run_tap(one_resource(), {"url": server.url}).states[-1]
-    report = run_report.Report()
-    runtime_run.run(one_resource(), {"url": server.url}, memory_sink.MemorySink(), state=state, report=report)
-    (stream,) = report.to_json()["streams"]
-    assert stream["counts"] == {"bytes": 0, "not_modified": 1, "requests": 1}
-    assert "t: 1 not modified, 1 request" in report.summary()
+    def counted(client, stream):
+        try:
+            yield client.get("/t").content
+        finally:
+            counts.append(stream.tally.to_json())
+
+    run_tap(one_resource(counted), {"url": server.url}, state=run_tap(one_resource(), {"url": server.url}).states[-1])
+    assert counts == [{"bytes": 0, "not_modified": 1, "requests": 1}]
 
 
 # ---- client.conditional ----------------------------------------------------------------------------------

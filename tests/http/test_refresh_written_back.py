@@ -18,7 +18,6 @@ from tokenserver import CLIENT_ID, refusal, serving
 from burler.config import ConfigFiles, load
 from burler.http import Client, oauth2_refresh, one_time
 from burler.testing import canaries_in, canary
-from support.internals import writeback
 
 TAP = """
     import os, time
@@ -255,18 +254,6 @@ def files(tmp_path):
     return ConfigFiles(loaded, config), config, path
 
 
-def test_what_changed_is_saved_at_once_at_any_depth(files):
-    _files, config, path = files
-    assert writeback.save_now(config) is False
-    config["refresh_token"] = canary("second")
-    assert writeback.save_now(config) is True
-    config["login"]["refresh_token"] = canary("third")
-    assert writeback.save_now(config["login"]) is True
-    assert held(path) == config
-    assert writeback.save_now({"n": 2}) is False, "a config of nobody's"
-    assert writeback.save_now(dict(config)) is False, "an equal one is another one"
-
-
 def test_what_a_refresh_function_puts_into_the_config_is_saved_at_once(server, files):
     _files, config, path = files
 
@@ -284,28 +271,6 @@ def test_what_a_refresh_function_puts_into_the_config_is_saved_at_once(server, f
 
     Looking(server.url, auth=one_time(refresh, config=config)).get("/rows")
     assert seen == [config] and "session" in seen[0]["login"]
-
-
-def test_what_another_process_has_written_is_seen(files):
-    _files, config, path = files
-    keys = ("refresh_token", "access_token", "n")
-    assert writeback.newer_in_file(config, keys) == {}
-    theirs = canary("theirs")
-    path.write_text(json.dumps({**held(path), "refresh_token": theirs}))
-    assert writeback.newer_in_file(config, keys) == {"refresh_token": theirs}
-    assert writeback.newer_in_file(config["login"], keys) == {}
-    path.write_text("{broken")
-    assert writeback.newer_in_file(config, keys) == {}
-    path.unlink()
-    assert writeback.newer_in_file(config, keys) == {}
-
-
-def test_our_own_changes_are_not_taken_for_those_of_others(files):
-    _files, config, _path = files
-    config["refresh_token"] = canary("mine")
-    assert writeback.newer_in_file(config, ("refresh_token",)) == {}
-    writeback.save_now(config)
-    assert writeback.newer_in_file(config, ("refresh_token",)) == {}
 
 
 def run_of(path):
@@ -342,14 +307,16 @@ def test_a_token_of_another_run_that_is_about_to_run_out_is_not_taken(server, co
     assert len({form["refresh_token"] for form in server.asked}) == 2, "but its refresh token is"
 
 
-def test_a_key_of_the_environment_is_not_looked_for_in_files(tmp_path):
+def test_a_key_of_the_environment_is_not_looked_for_in_files(server, tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"refresh_token": "old"}')
-    loaded = load([path], environment={"TAP_X_REFRESH_TOKEN": "set"}, tap_name="tap-x")
+    loaded = load([path], environment={"TAP_X_REFRESH_TOKEN": server.refresh_token}, tap_name="tap-x")
     config = dict(loaded.config)
     files = ConfigFiles(loaded, config)
     path.write_text('{"refresh_token": "new"}')
-    assert writeback.newer_in_file(config, ("refresh_token",)) == {} and files.config is config
+    Client(server.url, auth=oauth2_refresh(**server.oauth(), config=config)).get("/rows")
+    assert [form["refresh_token"] for form in server.asked] == [loaded.config["refresh_token"]]
+    assert files.config is config
 
 
 def test_a_token_of_the_environment_is_said_to_be_lost(server, caplog):

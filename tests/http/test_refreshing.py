@@ -9,9 +9,8 @@ import requests
 from tokenserver import serving
 
 from burler.errors import BurlerError, CredentialsError, DeclarationError
-from burler.http import Client, one_time, periodic
+from burler.http import Client, bearer, one_time, periodic
 from burler.testing import canaries_in, canary
-from support.internals import config_secrets
 
 
 @pytest.fixture
@@ -210,7 +209,7 @@ def test_an_error_of_the_function_is_one_without_secrets(server):
     secret = canary("login")
 
     def refresh():
-        config_secrets.hide(secret)
+        bearer(secret)
         raise KeyError(f"no {secret}")
 
     with pytest.raises(CredentialsError) as caught:

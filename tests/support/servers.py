@@ -12,6 +12,7 @@ gives: ``lambda connection: connection.end(reset=True)``.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import logging
 import socket
@@ -23,6 +24,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import requests
+import urllib3
+
+from burler.errors import HttpError
 from burler.http import Client
 
 
@@ -157,6 +162,34 @@ def serving(answer: Answer, *, address: str = "127.0.0.1", port: int = 0, tls: A
 def client_of(server, **options):
     """A client of a server that waits for nothing."""
     return Client(server.url, sleep=lambda seconds: None, **options)
+
+
+def echoed(text, **options):
+    """What the error of a client shows of a reply that says a text."""
+    with serving(lambda asked: (400, {}, text.encode())) as server, Client(server.url, retries=0, **options) as client:
+        try:
+            client.get("/echo")
+        except HttpError as error:
+            return str(error)
+    raise AssertionError("no error")
+
+
+def session_of(answer):
+    """A session of requests that asks no server: a function gives the body for each prepared request, or the raw reply
+    (``urllib3.HTTPResponse``)."""
+
+    class Answering(requests.adapters.HTTPAdapter):
+        def send(self, request, **_options):
+            given = answer(request)
+            if isinstance(given, bytes):
+                headers = {"Content-Length": str(len(given))}
+                given = urllib3.HTTPResponse(io.BytesIO(given), headers, 200, preload_content=False)
+            return self.build_response(request, given)
+
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, Answering())
+    return session
 
 
 def warnings_of(caplog):
