@@ -34,8 +34,7 @@ def things(client, partition):
 """
 
 
-@pytest.mark.parametrize("kind", ["429-long", "silent", "stalls"])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("workers", "kind"), [(1, "429-long"), (2, "silent"), (2, "stalls")])
 def test_a_tap_that_waits_for_its_source_ends_at_once(tmp_path, workers, kind):
     (tmp_path / "tap_things.py").write_text(TAP.replace("WORKERS", str(workers)))
     (tmp_path / "out").touch()

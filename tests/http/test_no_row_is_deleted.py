@@ -1,13 +1,13 @@
-"""A newcomer's tap on a source of 238 rows, 100 a page, whose next page it does not see: two runs as processes, and a
+"""A newcomer's tap on a source of 238 rows, 100 a page, whose next page it does not see: two runs of the command, and a
 target that obeys ACTIVATE_VERSION. No row that the target has is deleted."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+from support.cli import burler
 
 ROWS = [{"id": number} for number in range(238)]
 TAP = """
@@ -34,8 +34,8 @@ class Target:
     def __init__(self):
         self.rows, self.deleted, self.state = {}, [], None
 
-    def load(self, lines):
-        for message in map(json.loads, lines):
+    def load(self, messages):
+        for message in messages:
             if message["type"] == "RECORD":
                 self.rows[message["record"]["id"]] = message["version"]
             elif message["type"] == "STATE":
@@ -77,10 +77,9 @@ def test_no_row_is_deleted(serve, tmp_path, before, path, read, says):
 
     def run():
         (tmp_path / "state.json").write_text(json.dumps(target.state or {}))
-        command = [sys.executable, "-m", "burler", "run", tap, "--config", "config.json", "--state", "state.json"]
-        done = subprocess.run(list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        target.load(done.stdout.splitlines())
+        done = burler("run", tap, "--config", "config.json", "--state", "state.json", cwd=tmp_path)
+        assert done.code == 0, done.stderr
+        target.load(done.messages)
         return done.stderr
 
     if before == "whole":  # the source has had more rows on a page, and was read whole

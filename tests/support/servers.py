@@ -187,6 +187,7 @@ def session_of(answer):
             return self.build_response(request, given)
 
     session = requests.Session()
+    session.trust_env = False
     for scheme in ("http://", "https://"):
         session.mount(scheme, Answering())
     return session
