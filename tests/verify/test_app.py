@@ -201,13 +201,18 @@ def test_selected_streams_alone():
         yield {"id": 1, "other": 2}
 
     assert codes(verify_tap(tap)) == {"R502"}
-    from support.internals import runtime_run
-
-    catalog = runtime_run.discover(tap, {}).to_wire()
-    for stream in catalog["streams"]:
-        stream["metadata"].append({"breadcrumb": [], "metadata": {}})
-        stream["metadata"][0]["metadata"]["selected"] = stream["stream"] == "days"
-    catalog["streams"] = [dict(one, metadata=one["metadata"][:-1]) for one in catalog["streams"]]
+    streams = [
+        {
+            "tap_stream_id": message["stream"],
+            "stream": message["stream"],
+            "schema": message["schema"],
+            "key_properties": message["key_properties"],
+            "metadata": [{"breadcrumb": [], "metadata": {"selected": message["stream"] == "days"}}],
+        }
+        for message in run_tap(tap, schemas_only=True).messages
+        if message["type"] == "SCHEMA"
+    ]
+    catalog = {"streams": streams}
     chosen = verify_tap(tap, catalog=catalog)
     assert codes(chosen) == set()
     assert set(chosen.runs[0].streams) == {"days"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -13,7 +11,6 @@ import pytest
 
 from burler.errors import ConfigError, UsageError
 from burler.verify import Program
-from support.internals import program_heard, verify_program
 
 SECRET = "n0b0dy-reads-this"
 
@@ -23,7 +20,7 @@ def python(code: str, **fields) -> Program:
     return Program((sys.executable, "-S", "-E", "-c", code), **fields)
 
 
-def outcome(program: Program, **options) -> tuple[verify_program.Ended, bytes]:
+def outcome(program: Program, **options):
     blocks: list[bytes] = []
     ended = program.run(take=blocks.append, **options)
     return ended, b"".join(blocks)
@@ -194,42 +191,6 @@ print(child.pid)
     assert gone(int(text))
 
 
-def test_sigterm_comes_once_the_reader_stands_still():
-    code = """
-import signal
-def stop(number, frame):
-    global going
-    going = False
-going = True
-signal.signal(signal.SIGTERM, stop)
-i = 0
-while going:
-    print(i, "x" * 100, flush=True)
-    i += 1
-print("stopped", flush=True)
-"""
-    lines: list[bytes] = []
-    disturbance = verify_program.Disturbance(lambda: bool(lines), "signal", 5.0)
-    ended = python(code).run(take=lines.append, disturbance=disturbance)
-    assert (ended.disturbed, ended.exit_code, ended.sigterm) == (True, 0, "handled")
-    assert b"".join(lines).endswith(b"\nstopped\n")
-    assert b"".join(lines).count(b"\n") < 200  # the small pipe has held it
-
-
-def test_a_tap_without_handler_is_killed_by_sigterm():
-    code = "while True: print('x' * 100, flush=True)"
-    ended, _ = outcome(python(code), disturbance=verify_program.Disturbance(lambda: True, "signal"))
-    assert (ended.exit_code, ended.sigterm) == (-signal.SIGTERM, "default")
-
-
-def test_a_reader_that_goes_away():
-    code = "while True: print('x' * 100, flush=True)"
-    ended, _ = outcome(python(code), disturbance=verify_program.Disturbance(lambda: True, "close"))
-    assert ended.disturbed
-    assert ended.exit_code not in (0, -signal.SIGKILL)
-    assert b"BrokenPipeError" in ended.stderr
-
-
 def test_what_cannot_be_started_is_a_usage_error(tmp_path: Path):
     script = tmp_path / "tap"
     script.write_bytes(b"\x7fELF nothing")
@@ -239,11 +200,15 @@ def test_what_cannot_be_started_is_a_usage_error(tmp_path: Path):
 
 
 def test_a_secret_on_stderr_is_told_by_its_key_also_across_two_pieces():
-    heard = program_heard.Heard({SECRET.encode(): "token"})
-    heard.take(b"the token is " + SECRET[:5].encode())
-    assert not heard.told
-    heard.take(SECRET[5:].encode() + b"\n")
-    assert list(heard.told) == ["token"]
+    code = f"""
+import sys, time
+sys.stderr.write("the token is {SECRET[:5]}")
+sys.stderr.flush()
+time.sleep(0.2)
+sys.stderr.write("{SECRET[5:]}")
+"""
+    ended, _ = outcome(python(code, secrets=(SECRET,), secret_keys={SECRET: "token"}))
+    assert ended.told == ("token",)
 
 
 def test_last_words_show_no_secret_no_colour_and_no_control_characters():
@@ -252,30 +217,6 @@ def test_last_words_show_no_secret_no_colour_and_no_control_characters():
     ended, _ = outcome(program)
     assert ended.told == ("token",)
     assert program.last_words(ended) == "*** \\x07!"
-    assert program.last_words(verify_program.Ended(0, 0.0)) == "nothing"
-
-
-@pytest.mark.parametrize(
-    ("code", "flags"),
-    [
-        ("print('--config FILE --catalog FILE -d, --discover')", {"--config", "--catalog", "--discover"}),
-        ("import sys; sys.stderr.write('-p/--properties FILE')", {"--properties"}),
-        ("print('--state-file --catalogs')", {"--config", "--discover", "--catalog", "--state"}),
-        ("raise SystemExit(2)", {"--config", "--discover", "--catalog", "--state"}),
-        ("print('--state FILE')", {"--state", "--catalog"}),
-    ],
-    ids=["stdout", "stderr", "other-flags", "no-help", "no-catalog"],
-)
-def test_flags_are_those_that_help_names(code: str, flags: set[str]):
-    assert verify_program.flags_of(python(code)) == flags
-
-
-def test_a_command_of_its_own_discovers():
-    discovers = (sys.executable, "-S", "-E", "-c", "print('here')")
-    program = python("print('--catalog')", discover_words=discovers)
-    assert program.discover(5.0)[1] == b"here\n"
-    assert verify_program.flags_of(program) == {"--catalog", "--discover"}
-    assert os.environ.get("SHOP") is None
 
 
 def test_a_line_of_megabytes_on_stderr_is_no_work():

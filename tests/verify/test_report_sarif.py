@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from report_sample import HOSTILE, HOSTILE_IDS, hostile, verification
 
-from burler.spec import RULES
-from support.internals import report_sarif, verify_report
+from support.internals import verify_report
 
 # The standard's objects as far as they are written: each property with its kind, those with "!" must be there.
 OBJECTS = {
@@ -69,8 +68,12 @@ def check(value: object, kind: object) -> None:
             check(one, properties[name])
 
 
+def sarif(verification):
+    return json.loads(verify_report.report_bytes(verification, "sarif"))
+
+
 def test_results_name_their_rules_and_places():
-    document = report_sarif.as_sarif(verification(), RULES)
+    document = sarif(verification())
     check(document, "log")
     (run,) = document["runs"]
     rules = run["tool"]["driver"]["rules"]
@@ -91,9 +94,7 @@ def test_results_name_their_rules_and_places():
 
 def place(subject: str) -> tuple[str, int]:
     """Where the first result of a verification is shown."""
-    physical = report_sarif.as_sarif(verification(subject=subject), RULES)["runs"][0]["results"][0]["locations"][0][
-        "physicalLocation"
-    ]
+    physical = sarif(verification(subject=subject))["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     return physical["artifactLocation"]["uri"], physical["region"]["startLine"]
 
 
@@ -115,7 +116,7 @@ def test_lines_of_messages_are_shown_and_others_are_not(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", HOSTILE, ids=HOSTILE_IDS)
 def test_any_text_stays_a_value(text):
-    document = json.loads(verify_report.report_bytes(hostile(text), "sarif"))
+    document = sarif(hostile(text))
     check(document, "log")
     uri = document["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert uri.isascii() and " " not in uri and not urlsplit(uri).netloc

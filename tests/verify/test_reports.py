@@ -9,11 +9,15 @@ from report_sample import HOSTILE, HOSTILE_IDS, hostile, verification
 
 from burler.spec import Finding
 from burler.verify import RunFacts, StreamFacts
-from support.internals import verify_report, verify_report_text
+from support.internals import verify_report
+
+
+def as_text(verification, **options):
+    return verify_report.report_bytes(verification, "text", **options).decode()
 
 
 def test_text_has_the_worst_first_and_a_summary():
-    text = verify_report_text.as_text(verification(baselined=2, ignored=1))
+    text = as_text(verification(baselined=2, ignored=1))
     lines = text.splitlines()
     assert lines[0] == "contacts"
     assert lines[1] == "  error   B302 updated_at: a STATE comes too early [sync; line 4, line 9] (x 12)"
@@ -27,25 +31,25 @@ def test_text_has_the_worst_first_and_a_summary():
 
 
 def test_a_clean_tap_says_so():
-    assert "clean: 5 rules looked at" in verify_report_text.as_text(verification(findings=[]))
+    assert "clean: 5 rules looked at" in as_text(verification(findings=[]))
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_line_is_wider(width):
     long = Finding("B302", "word " * 60 + "x" * 300, "error", "contacts" * 50, "a.b" * 90, "sync", ("line 1",))
     runs = [RunFacts("sync", streams={"s": StreamFacts("contacts" * 50, rows=10**9)})]
-    text = verify_report_text.as_text(verification(findings=[long], runs=runs), width=width)
+    text = as_text(verification(findings=[long], runs=runs), width=width)
     assert max(map(len, text.splitlines())) <= width
 
 
 def test_colours_are_asked_for():
-    text = verify_report_text.as_text(verification(), colour=True)
+    text = as_text(verification(), colour=True)
     assert "\x1b[31merror  \x1b[0m" in text and "\x1b[33mwarning\x1b[0m" in text
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=HOSTILE_IDS)
 def test_what_a_source_has_sent_does_no_harm(text):
-    told = verify_report_text.as_text(hostile(text))
+    told = as_text(hostile(text))
     assert told.isascii() and "\x1b" not in told and "\x00" not in told
     for form in verify_report.FORMS:
         verify_report.report_bytes(hostile(text), form).decode()
