@@ -27,7 +27,7 @@ def answer(server, method, path, query, headers, body):
     if path == "/flaky":
         return (503, {}, {"error": "for a moment"}) if page == 2 and asked == 1 else (200, {}, CONTACTS[:10])
     if path == "/busy":
-        return (429, {"Retry-After": "60"}, {}) if asked == 1 else (200, {}, CONTACTS[:10])
+        return (429, {"Retry-After": "1"}, {}) if asked == 1 else (200, {}, CONTACTS[:10])
     if path == "/linked":
         return 200, {}, {"data": CONTACTS[:10], "next": "/linked?page=2" if page == 1 else None}
     if path == "/forbidden":

@@ -1,4 +1,4 @@
-"""Baselines: what is known does not count."""
+"""Baselines: what is known does not count. What else the command does with one: tests/cli/test_verify.py."""
 
 from __future__ import annotations
 
@@ -6,50 +6,57 @@ import json
 
 import pytest
 
-from burler.errors import StorageError, UsageError
-from burler.spec import Finding
-from support.internals import verify_baseline
+from support.cli import burler
 
-KNOWN = [Finding("B302", "early", "error", "b", "at"), Finding("C113", "no keys", "warning", "a", data={"x": 1})]
+SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
 
-def test_it_is_read_as_it_was_written(tmp_path):
-    path = tmp_path / "known.json"
-    verify_baseline.write_baseline(path, KNOWN)
-    new = Finding("B302", "early", "error", "c", "at")
-    again = Finding("B302", "another sentence", "error", "b", "at", count=9)
-    assert verify_baseline.read_baseline(path).split([again, new]) == ([new], [again])
-    assert verify_baseline.read_baseline(path).gone([again]) == ["C113|a|"]
+def messages(*streams, text="x"):
+    """Each stream has a field that its SCHEMA does not know, and no keys."""
+    lines = []
+    for name in streams:
+        lines.append({"type": "SCHEMA", "stream": name, "schema": SCHEMA, "key_properties": []})
+        lines.append({"type": "RECORD", "stream": name, "record": {"id": 1, "other": text}})
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def verify(folder, *words, given):
+    return burler("verify", "-", *words, "--format", "json", cwd=folder, stdin=given)
+
+
+def test_it_knows_what_was_written_by_rule_stream_and_field(tmp_path):
+    assert verify(tmp_path, "--write-baseline", "known.json", given=messages("a", "b")).code == 0
+    again = json.loads(verify(tmp_path, "--baseline", "known.json", given=messages("a", text=7)).stdout)
+    assert again["findings"] == [] and "R501|b|other" in again["gone"]
+    more = json.loads(verify(tmp_path, "--baseline", "known.json", given=messages("a", "b", "c")).stdout)
+    assert {one["stream"] for one in more["findings"]} == {"c"}
 
 
 def test_equal_findings_make_equal_files(tmp_path):
-    one, other = tmp_path / "one.json", tmp_path / "other.json"
-    verify_baseline.write_baseline(one, KNOWN)
-    verify_baseline.write_baseline(other, KNOWN[::-1])
-    assert one.read_bytes() == other.read_bytes()
-    assert list(json.loads(one.read_text())["findings"]) == ["B302|b|at", "C113|a|"]
+    verify(tmp_path, "--write-baseline", "one.json", given=messages("a", "b"))
+    verify(tmp_path, "--write-baseline", "other.json", given=messages("b", "a"))
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "other.json").read_bytes()
+    found = list(json.loads((tmp_path / "one.json").read_text())["findings"])
+    assert found == sorted(found) and "R501|a|other" in found
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (None, "can't be read"),
-        ("{", "no JSON"),
-        ("[]", "no baseline"),
-        ('{"findings": []}', "no baseline"),
-        ('{"findings": {"a": 1}, "format": 1}', "no baseline"),
-        ('{"findings": {}, "format": 2}', "format 2"),
-    ],
-    ids=["missing", "broken", "list", "no-findings", "no-entries", "later"],
-)
-def test_what_is_no_baseline_is_told(tmp_path, text, told):
-    path = tmp_path / "known.json"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(UsageError, match=told):
-        verify_baseline.read_baseline(path)
+def test_what_is_no_baseline_is_told(tmp_path):
+    """What is missing: tests/cli/test_verify.py."""
+    texts = {
+        "{": "no JSON",
+        "[]": "no baseline",
+        '{"findings": []}': "no baseline",
+        '{"findings": {"a": 1}, "format": 1}': "no baseline",
+        '{"findings": {}, "format": 2}': "format 2",
+    }
+    for text, told in texts.items():
+        (tmp_path / "known.json").write_text(text)
+        ended = verify(tmp_path, "--baseline", "known.json", given=messages("a"))
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert told in ended.one_critical(), text
 
 
-def test_a_place_that_takes_no_file_is_told(tmp_path):
-    with pytest.raises(StorageError, match="can't be written"):
-        verify_baseline.write_baseline(tmp_path / "none" / "known.json", KNOWN)
+@pytest.mark.parametrize("place", ["none/known.json"])
+def test_a_place_that_takes_no_file_is_told(tmp_path, place):
+    ended = verify(tmp_path, "--write-baseline", place, given=messages("a"))
+    assert ended.code != 0 and ended.one_critical()

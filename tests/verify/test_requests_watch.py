@@ -1,57 +1,90 @@
-"""What is noted of requests, and what is judged: without a network, by a clock of the tests."""
+"""What is noted of requests, and what is judged: of a tap whose session asks no network."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import requests
+import urllib3
 
-from burler import StreamRun
-from burler.spec import Findings, Limits
-from support.internals import context, requests_asked, requests_check, requests_pages, requests_watch, rules_requests
+import burler
+from burler.testing import verify_tap
+from support.servers import session_of
 
 URL = "http://127.0.0.1/"
 JSON = {"Content-Type": "application/json"}
+SCHEMA = {"properties": {"id": {"type": "integer"}}}
+KEPT = ("requests", "statuses", "repeated")
 
 
 class Seen:
-    """A watch that is told of requests."""
+    """A tap that asks what it is told to, and is verified."""
 
-    def __init__(self, stream="contacts"):
-        self.seconds = 0.0
-        self.watch = requests_watch.RequestWatch(lambda: stream, clock=lambda: self.seconds, now=lambda: 0.0)
+    def __init__(self):
+        self.asks = []
 
     def ask(self, url, status=200, body=None, *, method="GET", sent=None, headers=None, more=JSON, seconds=0.0):
-        """A request that was answered, or lost (status None)."""
-        asked = requests_asked.Asked(method, URL + url, headers or {}, sent, timeout=True)
-        self.seconds += seconds
-        going = self.watch.begin(asked)
-        if status is None:
-            return self.watch.lost(going)
-        reading = self.watch.answered(going, status, more)
-        if method != "HEAD" and status not in (204, 304):
-            body = {"id": 1} if body is None else body
-            reading.feed(body if isinstance(body, bytes) else json.dumps(body).encode())
-        return reading.end()
+        """A request that will be answered, or lost (status None)."""
+        body = {"id": 1} if body is None else body
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        if method == "HEAD" or status in (204, 304):
+            content = b""
+        self.asks.append(((method, URL + url, sent, headers), (status, content, more), seconds))
 
     def pages(self, name, values, limit=None, rows=None):
-        """Pages of a list."""
+        """Pages of a list; the codes of what is found."""
         for value in values:
             rest = "" if limit is None else f"&limit={limit}"
             self.ask(f"list?{name}={value}{rest}", body=[{}] * (limit or 1 if rows is None else rows))
         return self.codes()
 
+    def verified(self, rows=None, *, fails=False):
+        """The verification of a tap that asks all of that, and has so many rows."""
+        answers = iter([answer for _asked, answer, _seconds in self.asks])
+
+        def answer(request):
+            status, content, more = next(answers)
+            if status is None:
+                raise requests.ConnectionError("lost")
+            return urllib3.HTTPResponse(
+                io.BytesIO(content), more, status, preload_content=False, request_method=request.method
+            )
+
+        tap = burler.tap("tap-seen")
+
+        @tap.client
+        def client():
+            return session_of(answer)
+
+        @tap.sync("contacts", key_properties="id", schema=SCHEMA)
+        def contacts(client):
+            for (method, url, sent, headers), _answer, seconds in self.asks:
+                time.sleep(seconds)
+                with contextlib.suppress(requests.ConnectionError):
+                    client.request(method, url, data=sent, headers=headers, timeout=9, allow_redirects=False)
+            yield [{"id": number} for number in range((rows or {}).get("contacts", 0))]
+            if fails:
+                raise RuntimeError("it did not end well")
+
+        found = verify_tap(tap, select=["H"], resume=False)
+        assert fails or [run.ended for run in found.runs] == ["succeeded"]
+        return found
+
     def findings(self, rows=None, **more):
         """What is found."""
-        found = Findings({rule.code: rule for rule in rules_requests.REQUEST_RULES})
-        self.unchecked = requests_check.check_requests(self.watch, rows or {}, found, Limits(), **more)
-        return list(found)
+        return self.verified(rows, **more).findings
 
     def codes(self, rows=None, **more):
         """The codes of what is found."""
         return [one.code for one in self.findings(rows, **more)]
+
+    def noted(self):
+        """What was noted of each endpoint."""
+        return self.verified().runs[0].streams["contacts"].requests
 
 
 @pytest.fixture
@@ -62,32 +95,34 @@ def seen():
 # Endpoints
 
 
-@pytest.mark.parametrize(
-    ("path", "endpoint"),
-    [
-        ("", "/"),
-        ("contacts", "/contacts"),
-        ("v2/contacts/17/notes", "/v2/contacts/{id}/notes"),
-        ("contacts/3b241101-e2bb-4255-8caf-4136c566a962", "/contacts/{id}"),
-        ("blobs/9f86d081884c7d659a2feaa0c55ad015", "/blobs/{id}"),
-        ("users/ann%40example.com", "/users/{id}"),
-        ("days/2024-01-31", "/days/{id}"),
-        ("bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/getMe", "/{id}/getMe"),
-        ("contacts?token=abcdef", "/contacts"),
-        ("login;jsessionid=F7A2?x=1", "/login;jsessionid=***"),
-        ("accounts/acc-001/tickets", "/accounts/{id}/tickets"),
-        ("facade/deadbeef/decade", "/facade/deadbeef/decade"),
-    ],
-)
-def test_endpoints_have_no_ids_and_no_secrets(path, endpoint):
-    assert requests_asked.endpoint_of(requests_asked.Asked("GET", URL + path)) == f"GET {endpoint}"
+ENDPOINTS = [
+    ("", "/"),
+    ("contacts", "/contacts"),
+    ("v2/contacts/17/notes", "/v2/contacts/{id}/notes"),
+    ("contacts/3b241101-e2bb-4255-8caf-4136c566a962", "/contacts/{id}"),
+    ("blobs/9f86d081884c7d659a2feaa0c55ad015", "/blobs/{id}"),
+    ("users/ann%40example.com", "/users/{id}"),
+    ("days/2024-01-31", "/days/{id}"),
+    ("bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/getMe", "/{id}/getMe"),
+    ("contacts?token=abcdef", "/contacts"),
+    ("login;jsessionid=F7A2?x=1", "/login;jsessionid=***"),
+    ("accounts/acc-001/tickets", "/accounts/{id}/tickets"),
+    ("facade/deadbeef/decade", "/facade/deadbeef/decade"),
+]
+
+
+def test_endpoints_have_no_ids_and_no_secrets(seen):
+    for path, _endpoint in ENDPOINTS:
+        seen.ask(path)
+    found = {f"GET {endpoint}" for _path, endpoint in ENDPOINTS}
+    assert set(seen.noted()) == found
 
 
 def test_endpoints_without_end_are_put_together(seen):
-    for number in range(requests_watch._MOST_ENDPOINTS + 5):
+    for number in range(505):
         seen.ask(f"x{number}x")
-    found = seen.watch.to_json("contacts")
-    assert len(found) == requests_watch._MOST_ENDPOINTS + 1
+    found = seen.noted()
+    assert len(found) == 501
     assert found["GET (others)"]["requests"] == 5
 
 
@@ -136,7 +171,7 @@ def test_what_can_be_sent_once_is_not_compared(seen):
 
 def test_to_wait_for_a_job_is_none_but_to_ask_without_a_pause_is(seen):
     for _ in range(3):
-        seen.ask("jobs/1", body={"status": "running"}, seconds=1.0)
+        seen.ask("jobs/1", body={"status": "running"}, seconds=0.25)
     assert seen.codes() == []
     seen.ask("jobs/1", body={"status": "done"})
     assert seen.codes() == ["H702"]
@@ -152,14 +187,6 @@ def test_a_token_may_run_out_but_not_with_each_request(seen):
         seen.ask("token", method="POST", sent=b"grant_type=client_credentials", body={"access_token": "x"})
         seen.ask(f"list?after={number}")
     assert [(one.code, one.path) for one in seen.findings()] == [("H702", "POST /token")]
-
-
-def test_another_stream_may_ask_the_same():
-    stream = ["contacts"]
-    watch = requests_watch.RequestWatch(lambda: stream[0])
-    for stream[0] in ("contacts", "notes"):
-        watch.answered(watch.begin(requests_asked.Asked("GET", URL)), 200, {})
-    assert [watch.to_json(name)["GET /"]["repeated"] for name in ("contacts", "notes")] == [0, 0]
 
 
 def test_graphqls_errors_are_no_answer(seen):
@@ -182,25 +209,6 @@ def test_a_page_for_people_or_nothing_is_no_answer_either(seen):
     assert seen.codes() == []
 
 
-def test_a_stream_that_tails_asks_for_ever(seen):
-    run = StreamRun(None, "contacts", tailing=True)
-    for status in (200, 200, 500):
-        context.call_bound(run, lambda status=status: seen.ask("changes?page=7", status))
-    assert seen.watch.to_json("contacts")["GET /changes"]["requests"] == 3
-    assert seen.codes({"contacts": 1}) == []
-
-
-def test_memory_is_bounded_and_it_is_said(seen, monkeypatch):
-    monkeypatch.setattr(requests_watch, "MOST", 10)
-    seen.watch.lists._most = 10
-    for number in range(30):
-        seen.ask(f"a?page={number + 1}")
-    assert seen.codes() == []
-    assert len(seen.watch._known) == sum(len(one.rows) for one in seen.watch.lists.series.values()) == 10
-    assert seen.unchecked["H702"] == "only the first 10 different requests were looked at"
-    assert set(seen.unchecked) == {"H702", "H704", "H705", "H708"}
-
-
 # Requests and rows
 
 
@@ -211,14 +219,6 @@ def test_requests_for_each_row(requests, rows, found, seen):
     for number in range(requests):
         seen.ask(f"contacts/{number}")
     assert seen.codes({"contacts": rows}) == (["H703"] if found else [])
-
-
-def test_a_foreign_taps_requests_are_counted_against_all_rows():
-    seen = Seen(stream=None)
-    for number in range(30):
-        seen.ask(f"contacts/{number}")
-    assert seen.codes({"contacts": 10, "notes": 5}) == ["H703"]
-    assert seen.codes({"contacts": 10, "notes": 50}) == []
 
 
 # Pages
@@ -308,22 +308,20 @@ def test_a_parameter_that_is_never_the_same_hides_no_first_page(seen):
     assert seen.codes() == []
 
 
-@given(st.integers(1, 60), st.integers(1, 200), st.sampled_from(["page", "offset"]), st.randoms())
-def test_no_list_that_is_read_whole_has_a_hole(pages, limit, kind, random):
-    first = random.choice([0, 1])
-    values = [first + at * (1 if kind == "page" else limit) for at in range(pages)]
-    random.shuffle(values)
-    series = requests_pages.Series(None, "GET /", kind, kind, limit, 0, 0, "", dict.fromkeys(values))
-    assert requests_pages.skipped(series) == []
-
-
-@given(st.integers(4, 60), st.integers(2, 200), st.sampled_from(["page", "offset"]), st.data())
-def test_a_page_that_is_left_out_is_a_hole(pages, limit, kind, data):
-    gone = data.draw(st.integers(1, pages - 2))
-    values = [1 + at * (1 if kind == "page" else limit) for at in range(pages) if at != gone]
-    series = requests_pages.Series(None, "GET /", kind, kind, limit, 0, 0, "", dict.fromkeys(values))
-    begin = 1 + gone * (1 if kind == "page" else limit)
-    assert requests_pages.skipped(series) == [(begin, begin if kind == "page" else begin + limit - 1)]
+@pytest.mark.parametrize("kind", ["page", "offset"])
+@pytest.mark.parametrize(("pages", "limit"), [(1, 5), (7, 3), (40, 20)])
+def test_a_page_that_is_left_out_is_a_hole_and_a_list_that_is_read_whole_has_none(pages, limit, kind, seen):
+    step = 1 if kind == "page" else limit
+    whole = [first + at * step for first in (0, 1) for at in range(pages)]
+    for first in (0, 1):
+        values = whole[first * pages :][:pages]
+        assert Seen().pages(kind, values[::-1], limit, rows=limit) == []
+    if pages > 3:
+        values = [value for value in whole[pages:] if value != 1 + (pages - 2) * step]
+        assert seen.pages(kind, values, limit, rows=limit) == ["H704"]
+        (found,) = seen.findings()
+        hole = 1 + (pages - 2) * step
+        assert (f"page {hole} was" if kind == "page" else f"rows {hole} to {hole + limit - 1} were") in found.message
 
 
 # Lists that are cut
@@ -375,7 +373,6 @@ def test_a_last_page_that_says_there_is_more(url, body, headers, seen):
         seen.ask("list", body=[{}])
     seen.ask(url, body=body, more={**JSON, **headers})
     assert [one.code for one in seen.findings() if one.code != "H704"] == ["H709"]
-    assert seen.codes(resumed=True) == []
     seen.ask("list?page=4", body={"data": [], "next": None})
     assert "H709" not in seen.codes()
 
@@ -440,15 +437,6 @@ def test_totals_are_held_against_all_that_came_from_a_place(seen):
     assert "H709" not in seen.codes()
 
 
-def test_pages_that_end_in_another_order_are_no_cut(seen):
-    going = [seen.watch.begin(requests_asked.Asked("GET", f"{URL}list?page={page}")) for page in (1, 2)]
-    for one, more in ((going[1], None), (going[0], "/list?page=2")):
-        reading = seen.watch.answered(one, 200, JSON)
-        reading.feed(json.dumps({"data": [{}], "next": more}).encode())
-        reading.end()
-    assert seen.codes() == []
-
-
 @pytest.mark.parametrize("address", ["http://[::1", "http://[x]/", "//", "?"])
 def test_a_next_page_that_is_none_harms_nobody(address, seen):
     seen.ask("list", body={"data": [{}], "next": address})
@@ -473,7 +461,7 @@ def test_a_failure_that_nobody_minds(status, code, seen):
     (found,) = seen.findings()
     assert found.code == code
     assert "SECRET" not in json.dumps(found.to_json())
-    assert seen.codes(ended_well=lambda stream: False) == []
+    assert seen.codes(fails=True) == []
 
 
 @pytest.mark.parametrize("status", [404, 410, 304, 301])
@@ -516,9 +504,9 @@ def test_a_head_is_only_a_question(seen):
 # Times and credentials
 
 
-@pytest.mark.parametrize(("seconds", "codes"), [(0.0, ["H711"]), (29.0, ["H711"]), (55.0, []), (60.0, [])])
+@pytest.mark.parametrize(("seconds", "codes"), [(0.0, ["H711"]), (0.5, ["H711"]), (0.95, [])])
 def test_retry_after(seconds, codes, seen):
-    seen.ask("a", 429, more={"Retry-After": "60"})
+    seen.ask("a", 429, more={"Retry-After": "1"})
     seen.ask("a", seconds=seconds)
     assert seen.codes() == codes
 
@@ -529,28 +517,33 @@ def test_retry_after(seconds, codes, seen):
         ("http://api.example.com/a", {"authorization": "Basic abc"}, "the header authorization"),
         ("http://api.example.com/a", {"X-Api-Key": "abc"}, "the header X-Api-Key"),
         ("http://api.example.com/a?access_token=abc", {}, "the parameter access_token"),
-        ("http://ann:abc@api.example.com/a", {}, "a user in the URL"),
+        ("http://ann:abc@api.example.com/a", {}, "the header Authorization"),
         ("http://api.example.com/a?page=1", {"Accept": "*/*", "Cookie": "theme=dark"}, ""),
     ],
 )
-def test_what_shows_credentials(url, headers, what):
-    assert requests_asked.shows_credentials(requests_asked.Asked("GET", url, headers)) == what
+def test_what_shows_credentials(url, headers, what, seen):
+    seen.ask("", headers=headers)
+    (asked, *rest) = seen.asks[0]
+    seen.asks[0] = ((asked[0], url, *asked[2:]), *rest)
+    found = seen.findings()
+    assert [one.code for one in found] == (["H707"] if what else [])
+    assert not what or f"sent {what} to api.example.com over http" in found[0].message
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "app.localhost", "127.0.0.1", "127.1.2.3", "::1"])
-def test_this_machine(host):
-    assert requests_asked.is_this_machine(host)
-    assert not requests_asked.is_this_machine("api.example.com")
-    assert not requests_asked.is_this_machine("192.168.1.4")
+def test_this_machine_may_be_told(seen):
+    for host in ("localhost", "LOCALHOST.", "app.localhost", "127.0.0.1", "127.1.2.3", "[::1]", "192.168.1.4"):
+        asked = ("GET", f"http://{host}/a?of={len(seen.asks)}", None, {"X-Api-Key": "abc"})
+        seen.asks.append((asked, (200, b"[]", JSON), 0))
+    (found,) = seen.findings()
+    assert (found.code, found.count) == ("H707", 1) and "192.168.1.4" in found.message
 
 
 # What can't be looked at
 
 
 def test_a_run_in_which_no_request_was_seen_says_so(seen):
-    assert seen.codes() == []
-    assert set(seen.unchecked) == {rule.code for rule in rules_requests.REQUEST_RULES}
-    assert set(seen.unchecked.values()) == {"no request was seen"}
-    seen.watch.unknown.append("boto3.Client")
-    seen.codes()
-    assert seen.unchecked["H704"].startswith("the requests of a client of type boto3.Client can't be seen: ")
+    found = seen.verified()
+    codes = {f"H7{number:02d}" for number in range(1, 13)}
+    assert found.findings == [] and {code: found.unchecked.get(code) for code in codes} == dict.fromkeys(
+        codes, "no request was seen"
+    )
