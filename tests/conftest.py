@@ -114,17 +114,28 @@ def pytest_make_parametrize_id(config, val, argname):
 
 
 def pytest_collection_modifyitems(config, items):
-    """The order of files (within one nothing moves)."""
+    """The order of files (within one nothing moves), and what one process runs: a file; all tests of one Spark."""
     root = config.rootpath
 
-    def place(item):
+    def file_of(item):
         try:
-            path = item.path.relative_to(root).as_posix()
+            return item.path.relative_to(root).as_posix()
         except ValueError:
-            return len(_LONG)
-        return next((at for at, begin in enumerate(_LONG) if path.startswith(begin)), len(_LONG))
+            return item.path.as_posix()
+
+    def place(item):
+        if needs_spark(item):  # the start of a Spark is dear, and these are one after the other
+            return -1
+        return next((at for at, begin in enumerate(_LONG) if file_of(item).startswith(begin)), len(_LONG))
 
     items.sort(key=place)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark(item) else file_of(item)))
+
+
+def needs_spark(item):
+    """Whether a test runs in the Spark session that tests share."""
+    return "spark" in getattr(item, "fixturenames", ())
 
 
 def pytest_report_collectionfinish(config, items):

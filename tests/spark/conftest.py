@@ -1,9 +1,8 @@
-"""One Spark session for all tests here, and lakes made file by file in the final on-disk format."""
+"""One Spark session for all tests here, and lakes made file by file."""
 
 from __future__ import annotations
 
 import datetime as dt
-import gzip
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -15,10 +14,9 @@ from typing import Any
 import pytest
 
 from burler.errors import BurlerError
-from burler.lake import open_store
-from burler.singer.messages import Schema
-from support.internals import canonical, lake_measure, layout
-from support.internals import manifest_document as manifest_doc
+from burler.lake import LakeDriver, PartWriter, open_store
+from burler.singer.messages import ActivateVersion, Schema
+from burler.testing import FakeClock
 
 START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 ID_NAME = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}}}
@@ -31,6 +29,7 @@ class Lake:
         self.root = root
         self.tap_id = tap_id
         self._times = 0
+        self._manifests: dict[str, Path] = {}
         root.mkdir(parents=True, exist_ok=True)
 
     def commit(
@@ -50,62 +49,49 @@ class Lake:
         self._times += 1
         moment = time or START + dt.timedelta(minutes=self._times)
         stamp = moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        first = canonical.schema_line(Schema(stream, schema, keys, bookmarks))
-        lines = [first]
-        for row in rows:
-            record = row if isinstance(row, bytes) else json.dumps(row).encode()
-            number = b"" if version is None else b',"version":%d' % version
-            name = json.dumps(stream).encode()
-            lines.append(
-                b'{"type":"RECORD","stream":%s,"record":%s,"time_extracted":"%s"%s}'
-                % (name, record, stamp.encode(), number)
+        number = b"" if version is None else b',"version":%d' % version
+        lines = [
+            b'{"type":"RECORD","stream":%s,"record":%s,"time_extracted":"%s"%s}\n'
+            % (
+                json.dumps(stream).encode(),
+                row if isinstance(row, bytes) else json.dumps(row).encode(),
+                stamp.encode(),
+                number,
             )
-        if activate is not None:
-            message = {"type": "ACTIVATE_VERSION", "stream": stream, "version": activate}
-            lines.append(json.dumps(message, separators=(",", ":")).encode())
-        return self._add(stream, first, b"\n".join(lines) + b"\n", moment, clean)
-
-    def manifest_path(self, stream: str) -> Path:
-        return self.root / layout.manifest_path(self.tap_id, stream)
-
-    def manifest(self, stream: str) -> dict[str, Any]:
-        path = self.manifest_path(stream)
-        if path.exists():
-            return manifest_doc.from_bytes(path.read_bytes(), str(path))
-        return manifest_doc.new_document(self.tap_id, stream)
-
-    def save(self, stream: str, document: dict[str, Any]) -> None:
-        path = self.manifest_path(stream)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(manifest_doc.to_bytes(document))
+            for row in rows
+        ]
+        store, message = open_store(str(self.root)), Schema(stream, schema, keys, bookmarks)
+        with LakeDriver(store, self.tap_id) as driver:
+            driver.begin(message)
+            part = PartWriter(store, self.tap_id, clock=FakeClock(moment))
+            part.schema(message)
+            if lines:
+                part.page(stream, b"".join(lines), len(lines), [stamp], version)
+            if activate is not None:
+                part.activate_version(ActivateVersion(stream, activate))
+            files = part.close()
+            if clean is not None:
+                files = [replace(file, stats=replace(file.stats, clean=clean)) for file in files]
+            driver.commit(files)
+        folder = self.manifest_path(stream).parent
+        return folder / files[0].name if files else folder
 
     def register(self, stream: str, schema: dict[str, Any], keys: tuple[str, ...] = ("id",)) -> None:
         """A schema version without data."""
-        document = self.manifest(stream)
-        manifest_doc.add_schema(document, canonical.schema_line(Schema(stream, schema, keys)))
-        manifest_doc.add_commit(document, "registered")
-        self.save(stream, document)
+        self.commit(stream, [], schema=schema, keys=keys)
 
-    def _add(self, stream: str, first: bytes, data: bytes, moment: dt.datetime, clean: bool | None) -> Path:
-        digest = canonical.schema_hash(first)
-        folder = layout.stream_folder(self.tap_id, stream)
-        number = 1
-        while True:
-            name = f"{digest}/{layout.file_name(stream, moment, moment, number)}"
-            path = self.root / folder / name
-            if not path.exists():
-                break
-            number += 1
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(data, 1))
-        _, stats = lake_measure.measure(open_store(str(self.root)), f"{folder}/{name}")
-        document = self.manifest(stream)
-        manifest_doc.add_schema(document, first)
-        sequence = manifest_doc.add_commit(document, f"commit-{self._times}")
-        stats = replace(stats, sequence=sequence, clean=stats.clean if clean is None else clean)
-        manifest_doc.add_files(document, [(name, stats)])
-        self.save(stream, document)
-        return path
+    def manifest_path(self, stream: str) -> Path:
+        """Of a stream that there is, or was."""
+        if stream not in self._manifests:
+            for path in self.root.glob("raw/*/*/manifest.json"):
+                self._manifests[json.loads(path.read_bytes())["stream"]] = path
+        return self._manifests[stream]
+
+    def manifest(self, stream: str) -> dict[str, Any]:
+        return json.loads(self.manifest_path(stream).read_bytes())
+
+    def save(self, stream: str, document: dict[str, Any]) -> None:
+        self.manifest_path(stream).write_text(json.dumps(document))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -144,13 +130,14 @@ def spark(packages: None) -> Iterator[Any]:
     """burler's own session. Without pyspark or Java the test is skipped, in CI it fails."""
     from burler.spark import session
 
+    confs = {
+        "spark.driver.memory": "1g",
+        # The quick compiler alone, and few tasks: right for many small jobs, wrong for real ones.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.shuffle.partitions": "2",
+    }
     try:
-        # The quick compiler alone: right for many small jobs, wrong for real ones.
-        made = session(
-            "burler tests",
-            {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.driver.memory": "1g"},
-            master="local[2]",
-        )
+        made = session("burler tests", confs, master="local[2]")
     except BurlerError as missing:
         skip_unless_ci(str(missing))
     yield made

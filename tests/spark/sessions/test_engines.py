@@ -1,12 +1,14 @@
 """One export, by burler's own session in this process, by Spark Connect and by Sail in theirs: equal tables.
 
-pyspark holds classic sessions or Connect's in one process, never both: hence a process for each of the others.
+pyspark holds classic sessions or Connect's in one process, never both: hence a process for each of the others. It is a
+script in a folder of its own, run from another one, with a tap in the script and one beside it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -17,36 +19,87 @@ from support.internals import export_options
 from tests.spark.conftest import Lake
 from tests.spark.extract.extracted import PARTS, app
 
-EXPORT = """
-import json, sys
-from burler.spark import export, extract, session, upsert
-from support.internals import export_options, spark_remote as remote
-from support.internals import spark_session
-existing_session = spark_session.existing_session
+BESIDE = """\
+import burler
 
-export_options.SMALL_ROWS = 0  # the engine is to do all of it
-kind, out, conf, lakes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[6:]
-spark = session("engines", conf, remote=kind)
-can = remote.capabilities(spark)
-assert existing_session() is spark and session() is spark
-for lake in lakes:
-    results = export(spark, lake, out)
-    print(json.dumps([[one.stream, one.rows_read, one.rows_written, one.version] for one in results]))
-timezone = spark.conf.get("spark.sql.session.timeZone")
-if app := sys.argv[5] if kind != "sail" else "":  # Sail runs no Python functions
+tap = burler.tap("tap-beside")
+
+
+@tap.sync("rows", key_properties=["id"], schema={"properties": {"id": {"type": "integer"}}})
+def rows():
+    yield [{"id": n} for n in range(7)]
+"""
+SCRIPT = """\
+import json
+import sys
+import threading
+
+import beside
+import burler
+from burler.spark import capabilities, export, extract, read, session, upsert
+from support.internals import export_options
+
+tap = burler.tap("tap-script")
+WORDS = ["a", "b", "c"]
+
+
+class Client:
+    def __init__(self):
+        self.lock = threading.Lock()  # no pickle takes it
+
+    def words(self):
+        with self.lock:
+            return helped(WORDS)
+
+
+def helped(words):
+    return [word.upper() for word in words]
+
+
+@tap.client
+def client():
+    return Client()
+
+
+@tap.partitions("words")
+def parts():
+    return [{"part": "x"}, {"part": "y"}]
+
+
+@tap.sync("words", schema={"properties": {"word": {"type": "string"}, "part": {"type": "string"}}})
+def words(client, partition):
+    yield [{"word": word, **partition} for word in client.words()]
+
+
+def taps(spark, out, app):
+    own = sorted(map(tuple, read(spark, tap, stream="words").collect()))
+    assert own == [(word, part) for word in "ABC" for part in "xy"], own
+    assert read(spark, "beside:tap", limit=3).count() == 3
     given = {"token": "x"}
-    frame = spark.read.format("burler").option("app", app).option("stream", "rows").option("config", json.dumps(given))
-    assert frame.load().count() == 70
+    assert read(spark, beside.tap).count() == 7
     done = extract(spark, app, out + "/lake", config=given, select="rows", slots=2)
     assert done.errors == {} and done.state["bookmarks"]["rows"]["partitions"]['{"account":"a"}'] == {"id": 39}
     stream = spark.readStream.format("singerlake").option("stream", "rows").load(out + "/lake")
     upserts = stream.writeStream.foreachBatch(upsert(out + "/upserted", keys=["account", "id"], query_id="engines"))
     upserts.option("checkpointLocation", out + "/checkpoint").trigger(availableNow=True).start().awaitTermination()
-    (odd,) = export(spark, sys.argv[4], out, max_bad_rows=1)
-    print(json.dumps([odd.rows_written, odd.repaired, odd.quarantined]))
-print(json.dumps([can.kind, can.is_local, can.has_metadata, can.has_observe, can.has_corrupt_record, timezone]))
-spark.stop()
-assert existing_session() is None
+
+
+if __name__ == "__main__":
+    export_options.SMALL_ROWS = 0  # the engine is to do all of it
+    kind, out, conf, odd, app, *lakes = sys.argv[1:]
+    spark = session("engines", json.loads(conf), remote=kind)
+    can = capabilities(spark)
+    assert session() is spark
+    for lake in lakes:
+        results = export(spark, lake, out)
+        print(json.dumps([[one.stream, one.rows_read, one.rows_written, one.version] for one in results]))
+    if kind != "sail":  # Sail runs no Python functions
+        taps(spark, out, app)
+        (odd,) = export(spark, odd, out, max_bad_rows=1)
+        print(json.dumps([odd.rows_written, odd.repaired, odd.quarantined]))
+    timezone = spark.conf.get("spark.sql.session.timeZone")
+    print(json.dumps([can.kind, can.is_local, can.has_metadata, can.has_observe, can.has_corrupt_record, timezone]))
+    spark.stop()
 """
 
 SCHEMA = {
@@ -63,7 +116,7 @@ SCHEMA = {
         "open": {"type": ["null", "object"]},
     },
 }
-STREAMS = ("users", "log", "full")
+STREAMS = ("users", "full")
 
 
 def row(number, name, second):
@@ -80,28 +133,28 @@ def row(number, name, second):
     }
 
 
-def _ids(table):
-    import deltalake
-
-    return sorted(deltalake.DeltaTable(str(table)).to_pyarrow_table().column("id").to_pylist())
-
-
 @pytest.fixture(scope="module")
 def lakes(tmp_path_factory):
-    """A lake before and after more came: keys with ties, rows without keys, a full table that was made anew."""
+    """A lake before and after more came: keys with ties, and a full table that was made anew."""
     root = tmp_path_factory.mktemp("engines") / "lake"
     lake = Lake(root)
     order = {"schema": SCHEMA, "bookmarks": ("updated_at",)}
     lake.commit("users", [row(n % 20, f"first {n}", 1) for n in range(30, 60)], **order)
     lake.commit("users", [row(n, "second", n % 3) for n in range(30)], **order)
-    lake.commit("log", [row(n % 4, str(n), 0) for n in range(10)], keys=(), **order)
     lake.commit("full", [row(n, "old", 0) for n in range(5)], version=1, activate=1, **order)
-    before = root.with_name("before")
-    subprocess.run(["cp", "-r", str(root), str(before)], check=True)
+    before = shutil.copytree(root, root.with_name("before"))
     lake.commit("users", [row(n, None, 9) for n in range(25, 35)], **order)
-    lake.commit("log", [row(n, "more", 0) for n in range(3)], keys=(), **order)
     lake.commit("full", [row(n, "new", 0) for n in range(3)], version=2, activate=2, **order)
     return [str(before), str(root)]
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """A lake whose rows are not what their file is said to hold: one can be repaired, one can not."""
+    lake = Lake(tmp_path / "odd", tap_id="tap-odd")
+    schema = {"properties": {"id": {"type": "integer"}}}
+    lake.commit("odd", [b'{"id":1.0}', b'{"id":2}', b'{"id":"x"}'], schema=schema, keys=(), clean=True)
+    return str(lake.root)
 
 
 def content(out, stream):
@@ -114,13 +167,10 @@ def content(out, stream):
     return types, sorted(map(repr, kept.to_pylist()))
 
 
-@pytest.fixture
-def odd(tmp_path):
-    """A lake whose rows are not what their file is said to hold: one can be repaired, one can not."""
-    lake = Lake(tmp_path / "odd", tap_id="tap-odd")
-    schema = {"properties": {"id": {"type": "integer"}}}
-    lake.commit("odd", [b'{"id":1.0}', b'{"id":2}', b'{"id":"x"}'], schema=schema, keys=(), clean=True)
-    return str(lake.root)
+def ids(table):
+    import deltalake
+
+    return sorted(deltalake.DeltaTable(str(table)).to_pyarrow_table().column("id").to_pylist())
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +186,8 @@ def classic(spark, lakes, tmp_path_factory):
     return {stream: content(out, stream) for stream in STREAMS}, said
 
 
-CONF = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.driver.memory": "1g"}
+CONF = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "spark.driver.memory": "1g"}
+CONF["spark.sql.shuffle.partitions"] = "2"
 CAN = {
     "local[2]": ["connect", True, True, True, True, "UTC"],
     "sail": ["sail", True, False, False, False, "UTC"],
@@ -146,11 +197,17 @@ CAN = {
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", CAN)
 def test_another_engine_makes_the_same_tables(kind, classic, lakes, odd, tmp_path):
-    """Connect also reads, extracts and streams a tap, and repairs what is odd; Sail is for clean exports."""
+    """Connect also reads, extracts and streams taps, and repairs what is odd; Sail is for clean exports."""
+    folder, elsewhere = tmp_path / "job", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (folder / "beside.py").write_text(BESIDE)
+    (folder / "script.py").write_text(SCRIPT)
     conf = CONF if kind != "sail" else {}
     path = app(tmp_path, PARTS, "tap_of_engines")
     done = subprocess.run(
-        [sys.executable, "-c", EXPORT, kind, str(tmp_path), json.dumps(conf), odd, str(path), *lakes],
+        [sys.executable, folder / "script.py", kind, str(tmp_path), json.dumps(conf), odd, str(path), *lakes],
+        cwd=elsewhere,
         env={**os.environ, "BURLER_LOG_LEVEL": "ERROR"},
         capture_output=True,
         text=True,
@@ -163,11 +220,11 @@ def test_another_engine_makes_the_same_tables(kind, classic, lakes, odd, tmp_pat
     tables, expected = classic
     if kind != "sail":
         assert said.pop() == [2, 1, 1]
-        assert _ids(tmp_path / "tap-odd" / "odd") == [1, 2]
-        assert _ids(tmp_path / "upserted") == sorted([*range(1, 40), *range(100, 130), 7])
+        assert ids(tmp_path / "tap-odd" / "odd") == [1, 2]
+        assert ids(tmp_path / "upserted") == sorted([*range(1, 40), *range(100, 130), 7])
     assert said == expected
     for stream in STREAMS:
         types, rows = content(tmp_path, stream)
         assert types == tables[stream][0]
         assert rows == tables[stream][1], stream
-    assert len(tables["users"][1]) == 35 and len(tables["full"][1]) == 3 and len(tables["log"][1]) == 13
+    assert len(tables["users"][1]) == 35 and len(tables["full"][1]) == 3

@@ -5,45 +5,62 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from burler.errors import UsageError
-from burler.spark import Java, export
+from burler.errors import LakeError, UsageError
+from burler.spark import Capabilities, capabilities, export
 from burler.spark import session as get_session
-from support import internals
-from support.internals import export_options, jvm, spark_session
-from support.internals import spark_launch as launch
-from support.internals import spark_remote as remote
+from support.cli import burler
+from support.internals import export_options
 
-session_module = sys.modules["burler.spark.session"]
-
+NEEDED = [
+    "spark.sql.session.timeZone",
+    "spark.sql.parquet.outputTimestampType",
+    "spark.sql.parquet.datetimeRebaseModeInWrite",
+    "spark.sql.parquet.datetimeRebaseModeInRead",
+    "spark.sql.files.ignoreCorruptFiles",
+    "spark.sql.files.ignoreMissingFiles",
+    "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.json.enablePartialResults",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism",
+]
+"""What an export sets while its job runs (docs/spark.md)."""
 ODD = {
     "spark.sql.session.timeZone": "Asia/Tokyo",
     "spark.sql.parquet.outputTimestampType": "INT96",
     "spark.sql.files.ignoreCorruptFiles": "true",
 }
 
-ENDED_BY = """
-import os, sys
-from support.internals import sail
-print(sail.server(), next(iter(sail._running.values()))[0].pid, flush=True)
-os.kill(os.getpid(), 9)
-"""
+
+def is_running(pid):
+    """A zombie, whose parent has not asked yet, has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for_the_end_of(pid, seconds=30):
+    deadline = time.monotonic() + seconds
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not is_running(pid)
 
 
 # ---- a session that is there ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def odd(spark):
-    """The session as somebody else has set it up."""
-    before = {key: spark.conf.get(key, None) for key in internals.confs.JOB_CONFS}
+def odd(spark, monkeypatch):
+    """The session as somebody else has set it up. Spark is to do whatever there is."""
+    monkeypatch.setattr(export_options, "SMALL_ROWS", 0)
+    before = told(spark)
     for key, value in ODD.items():
         spark.conf.set(key, value)
     spark.conf.unset("spark.sql.legacy.timeParserPolicy")
@@ -53,52 +70,46 @@ def odd(spark):
 
 
 def told(spark):
-    return {key: spark.conf.get(key, None) for key in internals.confs.JOB_CONFS}
+    return {key: spark.conf.get(key, None) for key in NEEDED}
 
 
-def test_somebodys_session_is_used_as_it_is_and_has_its_confs_back(odd, lake, tmp_path, monkeypatch):
-    monkeypatch.setattr(export_options, "SMALL_ROWS", 0)
+def test_somebodys_session_is_used_as_it_is_and_has_its_confs_back(odd, lake, tmp_path):
+    """After an export, after several at once, and after one that failed."""
+    import deltalake
+
     before = told(odd)
     lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
+    results, threads = [], []
+    for number in range(2):
+        given = (odd, str(lake.root), str(tmp_path / f"out{number}"))
+        threads.append(threading.Thread(target=lambda given=given: results.extend(export(*given))))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
 
-    (result,) = export(odd, str(lake.root), str(tmp_path / "out"))
+    assert [result.rows_written for result in results] == [2, 2]
+    assert told(odd) == before and before.items() >= ODD.items()
+    row = deltalake.DeltaTable(str(tmp_path / "out0" / "tap-x" / "users")).to_pyarrow_table().to_pylist()[0]
+    assert row["_sdc_extracted_at"].isoformat() == "2024-01-01T00:01:00+00:00"
 
-    assert result.rows_written == 2
+    lake.commit("users", [{"id": 3}]).unlink()
+    with pytest.raises(LakeError, match="missing"):
+        export(odd, str(lake.root), str(tmp_path / "out0"))
     assert told(odd) == before
-    assert {key: before[key] for key in ODD} == ODD
     assert odd.range(3).count() == 3, "it is not stopped"
-
-
-def test_confs_come_back_when_the_last_of_two_jobs_ends_and_after_an_error(odd):
-    before = told(odd)
-    entered, leave = threading.Event(), threading.Event()
-
-    def other():
-        with internals.confs.job_confs(odd):
-            entered.set()
-            leave.wait(30)
-
-    thread = threading.Thread(target=other)
-    with pytest.raises(ZeroDivisionError), internals.confs.job_confs(odd):
-        thread.start()
-        assert entered.wait(30)
-        raise ZeroDivisionError
-    assert told(odd) == dict(internals.confs.JOB_CONFS), "the other job still needs them"
-    leave.set()
-    thread.join()
-
-    assert told(odd) == before
 
 
 class Shut:
     """A session whose service lets no conf be set, as serverless ones do."""
 
-    def __init__(self, **values):
-        self.conf = self
-        self.values = {key.replace("_", "."): value for key, value in values.items()}
+    def __init__(self, spark):
+        self.spark, self.conf = spark, self
 
-    def get(self, key, default=None):
-        return self.values.get(key, default)
+    def __getattr__(self, name):
+        return getattr(self.spark, name)
+
+    def get(self, *key):
+        return self.spark.conf.get(*key)
 
     def set(self, key, value):
         raise ValueError("[CONFIG_NOT_AVAILABLE] no")
@@ -106,217 +117,40 @@ class Shut:
     unset = set
 
 
-def test_a_session_that_lets_nothing_be_set_serves_where_it_is_right_already():
-    with internals.confs.job_confs(Shut(spark_sql_session_timeZone="UTC")):
-        pass
-    with (
-        pytest.raises(UsageError, match=r"timeZone=Asia/Tokyo.*CONFIG_NOT_AVAILABLE.*UTC"),
-        internals.confs.job_confs(Shut(spark_sql_session_timeZone="Asia/Tokyo")),
-    ):
-        pass
+def test_a_session_that_lets_nothing_be_set_serves_where_it_is_right_already(spark, lake, tmp_path, monkeypatch):
+    monkeypatch.setattr(export_options, "SMALL_ROWS", 0)
+    lake.commit("users", [{"id": 1, "name": "a"}])
+
+    (result,) = export(Shut(spark), str(lake.root), str(tmp_path / "out"))
+    assert result.rows_written == 1
+
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        with pytest.raises(UsageError, match=r"timeZone=Asia/Tokyo.*CONFIG_NOT_AVAILABLE.*UTC"):
+            export(Shut(spark), str(lake.root), str(tmp_path / "again"))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_another_kind_of_session_is_refused_while_there_is_one(spark):
-    with pytest.raises(UsageError, match="classic Spark session already"):
-        get_session(remote="sail")
-    with pytest.raises(UsageError, match="classic Spark session already"):
-        get_session(remote="sc://127.0.0.1:1")
+    for remote in ("sail", "sc://127.0.0.1:1"):
+        with pytest.raises(UsageError, match="classic Spark session already"):
+            get_session(remote=remote)
+    assert get_session("other", master="local[1]") is spark or get_session().sparkContext is spark.sparkContext
 
 
-def test_what_a_classic_session_can_do(spark):
-    import pyspark
-
-    can = remote.capabilities(spark)
+def test_what_a_session_can_do(spark):
+    can = capabilities(spark)
 
     assert (can.kind, can.is_local, can.has_observe, can.has_metadata, can.runs_python) == ("classic", *[True] * 4)
-    assert can.version == remote.version_of(pyspark.__version__)
-    assert remote.capabilities(spark) is can
-
-
-@pytest.mark.parametrize(
-    ("version", "pushdown", "admission"), [((4, 0, 1), False, False), ((4, 1, 0), True, False), ((4, 2, 3), True, True)]
-)
-def test_features_come_with_versions(version, pushdown, admission):
-    can = remote.Capabilities("connect", version, True, True, True, True, True)
-
-    assert (can.has_filter_pushdown, can.has_pipelines, can.has_admission_control) == (pushdown, pushdown, admission)
-
-
-def test_both_sources_are_found_by_name(spark, lake):
-    lake.commit("users", [{"id": 1, "name": "a"}])
-
-    frame = spark.read.format("singerlake").option("stream", "users").load(str(lake.root))
-
-    assert [row.id for row in frame.select("id").collect()] == [1]
-
-
-# ---- whose confs count ----------------------------------------------------------------------------------------------
-
-ASK = """
-import json, sys
-from burler.spark import session
-spark = session("mine", json.loads(sys.argv[1]))
-keys = ["spark.master", "spark.app.name", "spark.sql.shuffle.partitions", "spark.ui.enabled", "spark.driver.memory",
-        "spark.sql.session.timeZone", "spark.driver.host", "spark.my.own"]
-print(json.dumps([spark.conf.get(key, None) for key in keys]))
-"""
-
-
-def test_confs_of_the_call_win_over_the_file_and_the_file_over_burlers(packages, tmp_path):
-    (tmp_path / "spark-defaults.conf").write_text(
-        "# mine\nspark.master local[1]\nspark.sql.shuffle.partitions   7\nspark.my.own=a=b c\nspark.ui.enabled: false\n"
-    )
-    confs = {"spark.my.own": "call", "spark.driver.memory": "700m", "spark.sql.session.timeZone": "Europe/Paris"}
-    confs["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
-
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, json.dumps(confs)],
-        env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == [
-        "local[1]",
-        "mine",
-        "7",
-        "false",
-        "700m",
-        "Europe/Paris",
-        "127.0.0.1",
-        "call",
-    ]
-
-
-def test_confs_of_a_file_and_of_spark_submits_arguments_are_read(tmp_path, monkeypatch):
-    (tmp_path / "spark-defaults.conf").write_text(
-        "spark.a 1\nspark.b=x y \n#spark.c 3\nnot.spark 4\nspark.d:5\nspark.e\n"
-    )
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    monkeypatch.setenv(
-        "PYSPARK_SUBMIT_ARGS", "--master local[3] --conf spark.a=2 -c 'spark.f=with space' --name=x pyspark-shell"
-    )
-
-    assert launch.users_confs() == {
-        "spark.a": "2",
-        "spark.b": "x y",
-        "spark.d": "5",
-        "spark.f": "with space",
-        "spark.master": "local[3]",
-        "spark.app.name": "x",
-    }
-
-
-@pytest.mark.parametrize(
-    ("master", "partitions"),
-    [("local[3]", "6"), ("local", "2"), ("local[2,4]", "4"), ("local-cluster[2,3,1024]", "12")],
-)
-def test_a_local_master_has_twice_as_many_shuffle_partitions_as_slots(master, partitions):
-    assert spark_session.default_confs(master)["spark.sql.shuffle.partitions"] == partitions
-
-
-def test_a_clusters_own_addresses_and_partitions_stay(tmp_path):
-    confs = spark_session.default_confs("spark://host:7077")
-
-    assert not {"spark.driver.host", "spark.driver.bindAddress", "spark.sql.shuffle.partitions"} & set(confs)
-
-
-@pytest.mark.parametrize(("gigabytes", "mib"), [(2, 1024), (16, 4096), (100, 8192)])
-def test_the_driver_takes_a_quarter_of_the_memory_within_limits(monkeypatch, gigabytes, mib):
-    sizes = {"SC_PHYS_PAGES": gigabytes << 18, "SC_PAGE_SIZE": 4096}
-    monkeypatch.setattr(session_module.os, "sysconf", sizes.__getitem__)
-    monkeypatch.setattr(session_module.Path, "read_text", lambda *_a, **_k: "max")
-
-    assert spark_session.default_confs("local[1]")["spark.driver.memory"] == f"{mib}m"
-
-
-def test_memory_and_folders_of_settings_reach_the_jvm(tmp_path, monkeypatch):
-    for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR"):
-        (tmp_path / name).mkdir()
-        monkeypatch.setenv(name, str(tmp_path / name))
-    java = Java("/java/bin/java", 17, "PATH")
-
-    command = jvm.command(java, "/spark", {"spark.driver.memory": "2gb"}, tmp_path / "log4j2.properties")
-
-    assert "-Xmx2g" in command
-    assert command[command.index("-cp") + 1] == os.pathsep.join(
-        [str(tmp_path / "SPARK_CONF_DIR"), str(tmp_path / "HADOOP_CONF_DIR"), "/spark/jars/*"]
-    )
-
-
-# ---- what can't be had ----------------------------------------------------------------------------------------------
-
-
-def test_master_and_remote_together_are_refused(packages):
-    with pytest.raises(UsageError, match="Leave one of them out"):
-        get_session(master="local[1]", remote="sail")
-
-
-def test_a_word_that_is_no_master_is_refused_before_java_starts(packages):
-    """In a process of its own: this one may have a session, which serves whatever master is asked for."""
-    code = "from burler.spark import session; session(master='lokal')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-    assert "UsageError: there is no Spark master 'lokal'. Masters: local, local[4]" in done.stderr
-    assert "java" not in done.stderr.lower()
-
-
-@pytest.mark.parametrize("address", ["http://host", "sc://", "host:1", "sc://host:port", "sc://[::1", ""])
-def test_what_is_no_address_is_told_without_showing_it(address):
-    with pytest.raises(UsageError) as caught:
-        remote.address_of(address + ";token=hidden")
-
-    assert "sc://HOST:PORT" in str(caught.value)
-    assert "hidden" not in str(caught.value)
-
-
-def closed_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
-
-
-def test_nobody_there_is_told_at_once(packages, monkeypatch):
-    for name in ("http_proxy", "https_proxy", "grpc_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    port = closed_port()
-
-    with pytest.raises(UsageError) as caught:
-        remote._reach(f"sc://127.0.0.1:{port}/;token=hidden", f"127.0.0.1:{port}")
-
-    assert f"127.0.0.1:{port} (Connection refused)" in str(caught.value)
-    assert "hidden" not in str(caught.value)
-
-
-def test_a_server_of_another_kind_is_told(packages, monkeypatch):
-    monkeypatch.setattr(remote, "_REACH_SECONDS", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        with pytest.raises(UsageError, match="does not speak as a Spark Connect server"):
-            remote._reach(f"sc://127.0.0.1:{port}", f"127.0.0.1:{port}")
-
-
-def test_sails_server_ends_with_the_process_that_asked_for_it(packages):
-    import time
-
-    done = subprocess.run([sys.executable, "-c", ENDED_BY], capture_output=True, text=True, timeout=600)
-    _, pid = done.stdout.split()
-
-    def runs():
-        try:
-            os.kill(int(pid), 0)
-        except ProcessLookupError:
-            return False
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-
-    deadline = time.monotonic() + 30
-    while runs() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert done.returncode == -9
-    assert not runs()
+    assert ".".join(map(str, can.version)) == spark.version
+    for version, features in (
+        ((4, 0, 1), (False, False, False)),
+        ((4, 1, 0), (True, True, False)),
+        ((4, 2, 3), (True, True, True)),
+    ):
+        can = Capabilities("connect", version, True, True, True, True, True)
+        assert (can.has_filter_pushdown, can.has_pipelines, can.has_admission_control) == features
 
 
 def test_the_first_lines_of_the_page_run(spark):
@@ -326,3 +160,156 @@ def test_the_first_lines_of_the_page_run(spark):
     exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], scope)
 
     assert scope["session"].range(2).count() == 2
+
+
+# ---- a session that burler makes ------------------------------------------------------------------------------------
+
+OWN = """
+import contextlib, io, json, os, signal, subprocess, sys
+from burler.spark import session
+
+spark = session("mine", json.loads(sys.argv[1]))
+keys = ["spark.master", "spark.app.name", "spark.sql.shuffle.partitions", "spark.ui.enabled", "spark.driver.memory",
+        "spark.sql.session.timeZone", "spark.driver.host", "spark.my.own", "spark.sql.files.ignoreCorruptFiles"]
+java = spark.sparkContext._jvm
+said = {
+    "confs": [spark.conf.get(key, None) for key in keys],
+    "jvm": java.ProcessHandle.current().pid(),
+    "class path": java.System.getProperty("java.class.path"),
+    "heap": java.Runtime.getRuntime().maxMemory() >> 20,
+    "trainings": [],
+}
+
+# A first export leaves the training of an archive behind, at most once a day; nothing is started here.
+class Popen:
+    def __init__(self, command, **options):
+        said["trainings"].append([command[1], options["start_new_session"]])
+
+from support.cli import burler
+subprocess.Popen = Popen
+for environ in ({"CI": "true"}, {"BURLER_SPARK_ARCHIVE": "off", "CI": ""}, {"CI": ""}, {"CI": ""}):
+    done = burler("export", sys.argv[2], sys.argv[3], XDG_CACHE_HOME=sys.argv[4], **environ)
+    assert done.code == 0, done.stderr
+print(json.dumps(said), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("submitted", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_confs_of_the_call_win_over_the_file_and_the_file_over_burlers(packages, lake, tmp_path, submitted):
+    """In a process of its own, with a JVM that ends with it, although it is killed.
+
+    At night also with confs for spark-submit, which pyspark hands to its own launcher: as they come, they win over the
+    file.
+    """
+    lake.commit("users", [{"id": 1, "name": "a"}])
+    for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "SPARK_CONF_DIR" / "spark-defaults.conf").write_text(
+        "# mine\nspark.master local[1]\nspark.sql.shuffle.partitions   7\nspark.my.own=a=b c\nspark.ui.enabled: false\n"
+    )
+    confs = {"spark.my.own": "call", "spark.driver.memory": "700m", "spark.sql.session.timeZone": "Europe/Paris"}
+    confs["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    environ = {name: str(tmp_path / name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR")}
+    if submitted:
+        environ["PYSPARK_SUBMIT_ARGS"] = "--conf spark.sql.shuffle.partitions=5 --driver-memory 700m pyspark-shell"
+
+    done = subprocess.run(
+        [sys.executable, "-c", OWN, json.dumps(confs), lake.root, tmp_path / "out", tmp_path / "cache"],
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+    assert done.returncode == -9, done.stderr
+    said = json.loads(done.stdout)
+    partitions = "5" if submitted else "7"
+    assert said["confs"] == [
+        *("local[1]", "mine", partitions, "false", "700m", "Europe/Paris", "127.0.0.1", "call", "false"),
+    ]
+    assert wait_for_the_end_of(said["jvm"]), "the JVM must end with its Python"
+    assert 600 < said["heap"] <= 700
+    if not submitted:
+        assert done.stderr == ""
+        assert said["class path"].split(os.pathsep)[:2] == [environ["SPARK_CONF_DIR"], environ["HADOOP_CONF_DIR"]]
+        assert said["trainings"] == [["-m", True]]
+
+
+@pytest.mark.parametrize(("gigabytes", "mib"), [(2, "1,024"), (16, "4,096"), (100, "8,192")])
+def test_the_driver_takes_a_quarter_of_the_memory_within_limits(packages, monkeypatch, gigabytes, mib):
+    real_size, real_text = os.sysconf, Path.read_text
+    sizes = {"SC_PHYS_PAGES": gigabytes << 18, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(os, "sysconf", lambda name: sizes.get(name) or real_size(name))
+    text = lambda self, *args, **more: "max" if self.name == "memory.max" else real_text(self, *args, **more)  # noqa: E731
+    monkeypatch.setattr(Path, "read_text", text)
+
+    assert f"driver memory  {mib} MiB" in burler("spark", "info").text
+
+
+# ---- what can't be had ----------------------------------------------------------------------------------------------
+
+REFUSED = """
+import json, socket, sys, threading
+from burler.errors import UsageError
+from burler.spark import session
+
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    closed = free.getsockname()[1]
+other = socket.create_server(("127.0.0.1", 0))
+addresses = ["http://host", "sc://", "host:1", "sc://host:port", "sc://[::1"]
+wanted = [{"remote": address + ";token=hidden"} for address in addresses]
+wanted += [{"master": "local[1]", "remote": "sail"}, {"master": "lokal"}]
+wanted += [{"remote": f"sc://127.0.0.1:{port}/;token=hidden"} for port in (closed, other.getsockname()[1])]
+said = [""] * len(wanted)
+
+def ask(at):
+    try:
+        session(**wanted[at])
+    except UsageError as error:
+        said[at] = str(error)
+
+import pyspark.sql.connect.session
+threads = [threading.Thread(target=ask, args=(at,)) for at in range(len(wanted))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(json.dumps([closed, said]))
+"""
+
+
+def test_what_is_no_session_is_told_at_once_and_without_its_token(packages):
+    """In a process of its own: this one may have a session, which serves whatever master is asked for."""
+    environ = {name: text for name, text in os.environ.items() if not name.lower().endswith("_proxy")}
+    done = subprocess.run([sys.executable, "-c", REFUSED], env=environ, capture_output=True, text=True, timeout=120)
+
+    assert done.returncode == 0, done.stderr
+    closed, said = json.loads(done.stdout)
+    *addresses, both, master, nobody, other = said
+    assert all("sc://HOST:PORT" in one for one in addresses), addresses
+    assert "Leave one of them out" in both
+    assert master.startswith("there is no Spark master 'lokal'. Masters: local, local[4]")
+    assert f"127.0.0.1:{closed} (Connection refused)" in nobody
+    assert "does not speak as a Spark Connect server" in other
+    assert "hidden" not in done.stdout + done.stderr and "java" not in done.stderr.lower()
+
+
+ENDED_BY = """
+import os
+from pathlib import Path
+from burler.spark import session
+session(remote="sail").range(1).count()
+children = "".join(path.read_text() for path in Path("/proc/self/task").glob("*/children")).split()
+print(*children, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_sails_server_ends_with_the_process_that_asked_for_it(packages):
+    done = subprocess.run([sys.executable, "-c", ENDED_BY], capture_output=True, text=True, timeout=600)
+
+    assert done.returncode == -9, done.stderr
+    assert done.stdout.split(), "the server is a process of its own"
+    assert all(map(wait_for_the_end_of, done.stdout.split()))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from support.internals import source_options
+import pytest
+from reading import source
+
+from burler.errors import UsageError
 
 PAGE = Path(__file__).parents[3] / "docs" / "spark-sources.md"
 
@@ -22,4 +25,6 @@ def test_snippets_run_in_order(spark):
 
 def test_every_option_stands_in_the_table():
     table = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(table) == sorted(source_options.NAMES)
+    with pytest.raises(UsageError) as told:
+        source(app="x", nothing="y").schema()
+    assert str(told.value).partition("Options: ")[2] == ", ".join(table) + "."

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
-
+import apps
 import pytest
+from reading import rows_of, source
 
 from burler.errors import ConfigError, UsageError
-from support.internals import source_options
+from burler.spark import reference
 
 APP = {"app": "tap_x:tap"}
 
 
-def test_names_ignore_case_and_values_become_types(tmp_path):
+def test_names_ignore_case_and_what_spark_adds_to_tables_is_no_option(tmp_path):
     state = tmp_path / "state.json"
     state.write_text('{"bookmarks": {}}')
-    options = source_options.parse(
-        {"App": "tap_x:tap", "STREAM": " users ", "Fields": "id, address.*,,!name", "limit": "3", "state": str(state)}
-        | {"Catalog": '{"streams": []}', "pushDown": "TRUE", "Partitions": "no", "unknown_FIELDS": "drop"}
-    )
-    assert (options.app, options.exec, options.stream, options.limit) == ("tap_x:tap", None, "users", 3)
-    assert options.fields == ("id", "address.*", "!name")
-    assert (options.state, options.catalog) == ({"bookmarks": {}}, {"streams": []})
-    assert (options.pushdown, options.partitions, options.drop_unknown) == (True, False, True)
+    given = {"App": reference(apps.tap), "STREAM": " parts ", "Fields": "id, account,,!name", "limit": "3"}
+    given |= {"state": str(state), "pushDown": "TRUE", "Partitions": "no", "unknown_FIELDS": "drop"}
+    rows = rows_of(**given, **{"option.app": "tap_x:tap", "owner": "me", "provider": "burler"})
+    assert [list(row) for row in rows] == [["id", "account", "at"]] * 3, "keys stay"
 
 
 @pytest.mark.parametrize(
@@ -39,24 +35,18 @@ def test_names_ignore_case_and_values_become_types(tmp_path):
         ({**APP, "unknown_fields": "keep"}, "must be error or drop, not 'keep'"),
         ({**APP, "state": "/there/is/none.json"}, "option 'state': there is no file /there/is/none.json"),
         ({**APP, "catalog": "{broken"}, "option 'catalog' is not JSON"),
+        ({"exec": ""}, "is empty"),
+        ({"exec": "tap 'x"}, "can't be split"),
+        ({"exec": "tap-that-is-not-here --x"}, "no program 'tap-that-is-not-here'"),
     ],
-    ids=["none", "neither", "both", "misspelt", "path", "zero", "word", "bool", "unknown", "state", "catalog"],
 )
 def test_each_mistake_is_one_error_with_its_cure(options, said):
     with pytest.raises(UsageError, match=said) as told:
-        source_options.parse(options)
+        source(**options).schema()
     assert len(str(told.value).splitlines()) == 1
 
 
 def test_a_config_that_is_no_json_is_not_quoted():
-    options = source_options.parse({**APP, "config": '{"password": "hunter2hunter2"'})
     with pytest.raises(ConfigError) as told:
-        options.config_text()
+        source(app=reference(apps.tap), stream="parts", config='{"password": "hunter2hunter2"').schema()
     assert "hunter2" not in str(told.value)
-    assert "hunter2" not in repr(source_options.parse({**APP, "config": json.dumps({"password": "hunter2hunter2"})}))
-
-
-def test_what_spark_adds_to_tables_is_no_option():
-    assert (
-        source_options.parse({**APP, "option.app": "tap_x:tap", "owner": "me", "provider": "burler"}).app == "tap_x:tap"
-    )

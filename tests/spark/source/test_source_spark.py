@@ -16,7 +16,6 @@ from fake_taps import GOOD, asked, write_tap
 from burler.errors import UsageError
 from burler.spark import read, reference
 from burler.testing import canary, run_tap
-from support.internals import spark_source
 
 TAP = """\
 import burler
@@ -132,8 +131,7 @@ def test_names_are_found_by_spark_itself():
 
     import pyspark_burler
 
-    assert pyspark_burler.DefaultSource is spark_source.DefaultSource
-    assert pickle.loads(pickle.dumps(spark_source.DefaultSource)) is spark_source.DefaultSource
+    assert pickle.loads(pickle.dumps(pyspark_burler.DefaultSource)) is pyspark_burler.DefaultSource
     assert pyspark_burler.DefaultSource.name() == "burler"
 
 

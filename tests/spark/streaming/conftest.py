@@ -17,9 +17,9 @@ class Query:
     """One run of a query: what Spark asks a stream reader, in Spark's order."""
 
     def __init__(self, path: Any, options: dict[str, Any], as_loaded: Any = None) -> None:
-        from support.internals import lakesource
+        from pyspark_singerlake import DefaultSource
 
-        source = lakesource.DefaultSource({"path": str(path), **{name: str(value) for name, value in options.items()}})
+        source = DefaultSource({"path": str(path), **{name: str(value) for name, value in options.items()}})
         self.schema = source.schema() if as_loaded is None else as_loaded
         self.reader = source.streamReader(self.schema)
 
@@ -33,10 +33,8 @@ class Query:
         return json.dumps(self.reader.latestOffset(json.loads(start), limit))
 
     def rows(self, start: str, end: str) -> list[dict[str, Any]]:
-        from support.internals import lakesource_rows
-
         parts = self.reader.partitions(json.loads(start), json.loads(end))
-        return [row for part in parts for batch in lakesource_rows.read_task(part.value) for row in batch.to_pylist()]
+        return [row for part in parts for batch in self.reader.read(part) for row in batch.to_pylist()]
 
     def ids(self, start: str, end: str) -> list[int]:
         return [row["id"] for row in self.rows(start, end)]
@@ -62,11 +60,12 @@ class AppQuery(Query):
     """The same over a tap."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        from support.internals import appstream
+        from pyspark_burler import DefaultSource
 
-        given = {name: str(value) for name, value in options.items()}
-        self.schema = appstream.stream_schema(given)
-        self.reader = appstream.stream_reader(given, self.schema)
+        self.given = {name: str(value) for name, value in options.items()}
+        source = DefaultSource(self.given)
+        self.schema = source.schema()
+        self.reader = source.streamReader(self.schema)
 
     def run(self, start: str | None = None) -> list[tuple[str, str]]:
         """The batches of an availableNow run, as (start, end)."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from burler.errors import BurlerError, ExportError, StreamError, UsageError
-from support.internals import appstream
+from burler.lake import open_store
 
 
 def state_of(offset):
@@ -28,10 +28,15 @@ def numbers(query, ranges):
 
 def ended(pid):
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
         return True
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def children(pid):
+    """The processes that a process has started and that run."""
+    found = [text for path in Path(f"/proc/{pid}/task").glob("*/children") for text in path.read_text().split()]
+    return {int(text) for text in found if not ended(int(text))}
 
 
 def wait_for(condition, seconds=30.0):
@@ -75,7 +80,7 @@ def test_a_tap_that_fails_has_its_rows_taken_before_the_query_fails(app_query, u
     assert "numbers" in str(caught.value) and "the source broke at 60" in str(caught.value)
     assert got == list(range(60))
     assert state_of(at) < 60
-    assert "hunter2" not in str(caught.value) + capfd.readouterr().err + repr(query.reader.follower.options)
+    assert "hunter2" not in str(caught.value) + capfd.readouterr().err + repr(query.reader)
     healed = app_query()
     assert sorted(set(got + numbers(healed, healed.run(at)))) == list(range(101))
 
@@ -99,12 +104,15 @@ def test_wrong_options_and_spools(app_query, upto, tmp_path):
 
 
 def test_two_queries_can_not_have_one_spool(app_query, upto, monkeypatch):
-    monkeypatch.setattr(appstream, "_HOLD_SECONDS", 0.0)
+    """The other one is waited for; here that takes no time."""
+    waited, monotonic = [], time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + sum(waited))
     upto(3)
     one, other = app_query(), app_query()
-    assert one.reader.follower.store
+    one.latest(one.initial())
     try:
-        with pytest.raises(UsageError, match="belongs to another query"):
+        with monkeypatch.context() as waits, pytest.raises(UsageError, match="belongs to another query"):
+            waits.setattr(time, "sleep", lambda seconds: waited.append(10 * seconds))
             other.latest(other.initial())
     finally:
         one.reader.stop()
@@ -250,16 +258,17 @@ class Taking:
 
 def test_a_query_that_goes_on_sees_new_rows_once_and_its_tap_ends_with_it(app_query, upto):
     upto(10)
-    query = app_query(poll_seconds=0.2)
+    query, before = app_query(poll_seconds=0.2), children(os.getpid())
     took = Taking(query)
 
     wait_for(lambda: took.more() == list(range(11)))
     upto(25)
     wait_for(lambda: took.more() == list(range(26)))  # the row at the bookmark does not come again
     wait_for(lambda: took.more() and state_of(took.at) == 25)
-    pump = query.reader.follower._pumping._process.pid
+    started = children(os.getpid()) - before
     query.reader.stop()
-    wait_for(lambda: ended(pump))
+    assert started
+    wait_for(lambda: all(map(ended, started)))
 
 
 def test_a_tail_function_stays_connected_while_its_query_runs(app_query, upto, tmp_path):
@@ -275,7 +284,7 @@ def test_a_tail_function_stays_connected_while_its_query_runs(app_query, upto, t
     assert (tmp_path / "calls").read_text().split() == ["sync", "tail"], "it was called once, and never polled"
 
 
-def test_a_spool_is_looked_at_no_more_often_than_asked(app_query, upto, monkeypatch):
+def test_a_spool_is_looked_at_no_more_often_than_asked(app_query, upto, monkeypatch, tmp_path):
     """Spark asks every few milliseconds."""
     upto(10)
     query = app_query()
@@ -287,20 +296,19 @@ def test_a_spool_is_looked_at_no_more_often_than_asked(app_query, upto, monkeypa
         return state_of(at) == 10
 
     wait_for(is_over)
-    looks, read_note = [], appstream.read_note
-    monkeypatch.setattr(appstream, "read_note", lambda store: looks.append(store) or read_note(store))
-    begun = time.monotonic()
+    looks, kind = [], type(open_store(str(tmp_path / "spool")))
+    read = kind.read
+    monkeypatch.setattr(kind, "read", lambda self, path, /: looks.append(path) or read(self, path))
     for _ in range(300):
         query.latest(at)
-    periods = 1 + (time.monotonic() - begun) / query.reader.follower.follow.poll_seconds
     query.reader.stop()
-    assert len(looks) <= 4 * periods < 300
+    assert len(looks) < 150
 
 
 def test_an_older_pyspark_is_refused(app_query, upto, monkeypatch):
     """Before 4.2 a source does not learn where its query stands: restarted, it would ask for rows that are gone."""
     upto(1)
-    monkeypatch.setattr(appstream, "pyspark_version", lambda: (4, 1, 2))
+    monkeypatch.setattr("pyspark.__version__", "4.1.2")
     query = app_query()
     with pytest.raises(UsageError, match=r"needs pyspark 4\.2 or later.*readStream\.format\('singerlake'\)"):
         query.initial()
@@ -308,15 +316,16 @@ def test_an_older_pyspark_is_refused(app_query, upto, monkeypatch):
 
 _DRIVER = """
 import json, sys, time
-from support.internals import appstream
-stream_reader, stream_schema = appstream.stream_reader, appstream.stream_schema
-given = json.loads(sys.argv[1])
-reader = stream_reader(given, stream_schema(given))
+from pathlib import Path
+from pyspark_burler import DefaultSource
+source = DefaultSource(json.loads(sys.argv[1]))
+reader = source.streamReader(source.schema())
 at = reader.initialOffset()
 while True:
     end = reader.latestOffset(at, None)
     if end != at:
-        print(json.dumps([end, reader.follower._pumping._process.pid]), flush=True)
+        started = "".join(path.read_text() for path in Path("/proc/self/task").glob("*/children"))
+        print(json.dumps([end, list(map(int, started.split()))]), flush=True)
         at = end
     time.sleep(0.02)
 """
@@ -324,12 +333,13 @@ while True:
 
 def test_a_killed_driver_leaves_no_tap_behind_and_loses_nothing(app_query, upto):
     upto(50)
-    given = dict(app_query(poll_seconds=0.2).reader.follower.options.given)
+    given = app_query(poll_seconds=0.2).given
     with subprocess.Popen([sys.executable, "-c", _DRIVER, json.dumps(given)], stdout=subprocess.PIPE) as driver:
-        end, pump = json.loads(driver.stdout.readline())
+        end, started = json.loads(driver.stdout.readline())
         driver.send_signal(signal.SIGKILL)
         driver.wait()
-    wait_for(lambda: ended(pump))
+    assert started
+    wait_for(lambda: all(map(ended, started)))
     upto(60)
     query = app_query()
     start = query.initial()

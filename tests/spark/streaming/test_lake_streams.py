@@ -9,7 +9,6 @@ import pytest
 
 from burler.errors import ExportError, LakeError, StateError, UsageError
 from burler.lake import care, open_store
-from support.internals import compacting
 
 MORE = {
     "type": "object",
@@ -85,7 +84,7 @@ def test_the_same_range_gives_the_same_rows_after_compaction(lake, query):
     end = one.latest(start)
     before = one.rows(start, end)
     assert [row["id"] for row in before] == ids([3, 4])
-    compacting.compact(open_store(str(lake.root)))
+    care.compact(open_store(str(lake.root)))
     assert len(lake.manifest("users")["files"]) == 1
     assert query(lake.root).rows(start, end) == before
     fill(lake, [7])
@@ -99,7 +98,7 @@ def test_after_vacuum_a_range_is_whole_or_an_error(lake, query):
     start, middle = one.initial(), one.latest(one.initial())
     end = one.latest(middle)
     store = open_store(str(lake.root))
-    compacting.compact(store)
+    care.compact(store)
     care.vacuum(store, older_than_seconds=0, yes=True, now=lambda: time.time() + 10)
     assert query(lake.root).ids(start, end) == ids(range(1, 5))
     for cut in ((start, middle), (middle, end)):
@@ -171,9 +170,9 @@ def test_the_manifest_is_read_no_more_often_than_asked(lake, query, monkeypatch)
     fill(lake, [1])
     one = query(lake.root, poll_seconds=60)
     looks = []
-    store = one.reader.follower.store
-    read = type(store).read
-    monkeypatch.setattr(type(store), "read", lambda self, path, /: looks.append(path) or read(self, path))
+    kind = type(open_store(str(lake.root)))
+    read = kind.read
+    monkeypatch.setattr(kind, "read", lambda self, path, /: looks.append(path) or read(self, path))
     start = one.initial()
     for _ in range(50):
         end = one.latest(start)

@@ -6,7 +6,6 @@ import pytest
 
 from burler.errors import ExportError, UsageError
 from burler.spark import upsert
-from support.internals import spark_upsert as module
 
 
 @pytest.fixture
@@ -22,19 +21,20 @@ def table(tmp_path):
     return read
 
 
-@pytest.fixture(params=["arrow", "frame"])
-def both_ways(request, monkeypatch):
-    """Small batches are merged as Arrow, large ones written by Spark: the table is the same."""
-    if request.param == "frame":
-        monkeypatch.setattr(module, "_ARROW_ROWS", 0)
-
-
 def test_the_latest_row_of_each_key_stays(spark, tmp_path, table):
     put = upsert(tmp_path / "table", keys="id", order_by=["at"], query_id="q")
     put(spark.createDataFrame([(1, 1, "a"), (1, 3, "c"), (1, 2, "b"), (2, 9, "x")], "id int, at int, t string"), 0)
     assert table("id", "at", "t") == ([(1, 3, "c"), (2, 9, "x")], 0)
     put(spark.createDataFrame([(1, 2, "late"), (2, 9, "again"), (3, None, "new")], "id int, at int, t string"), 1)
     assert table("id", "at", "t") == ([(1, 3, "c"), (2, 9, "again"), (3, None, "new")], 1)
+
+
+def test_a_large_batch_is_as_right_as_a_small_one(spark, tmp_path, table):
+    """Up to 100,000 rows are merged as Arrow, more are written by Spark."""
+    put = upsert(tmp_path / "table", keys="id", order_by=["at"], query_id="q", delete_where="gone")
+    put(spark.createDataFrame([(1, 9, False), (2, 1, False)], "id long, at long, gone boolean"), 0)
+    put(spark.range(100_001).selectExpr("id % 5 as id", "id % 7 as at", "id % 5 = 3 as gone"), 1)
+    assert table("id", "at", "gone") == ([(0, 6, False), (1, 9, False), (2, 6, False), (4, 6, False)], 1)
 
 
 def test_a_batch_that_comes_again_changes_nothing(spark, tmp_path, table):
@@ -53,7 +53,7 @@ def test_a_batch_that_comes_again_changes_nothing(spark, tmp_path, table):
     assert table("id", "at") == ([(1, 5), (2, 1)], 2)
 
 
-def test_deletes_new_columns_and_what_does_not_fit(spark, tmp_path, table, both_ways):
+def test_deletes_new_columns_and_what_does_not_fit(spark, tmp_path, table):
     put = upsert(tmp_path / "table", keys="id", order_by="at", query_id="q", delete_where="gone")
     put(spark.createDataFrame([(1, 1, False), (2, 1, True), (3, 1, None)], "id long, at long, gone boolean"), 0)
     assert table("id", "gone") == ([(1, False), (3, None)], 0)
