@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tapprocess import SMALL, burler, python, write_tap
+from tapprocess import SMALL, write_tap
+
+from support.cli import burler, burler_process, python
 
 DONE = (0, 12)
 
 
 def _run(folder: Path, app: str, **env: str) -> tuple[int, int | str]:
     """The exit code, and the number of messages; what went wrong, if it did."""
-    ended = burler("run", app, cwd=folder, **env)
+    ended = (burler_process if "PYTHONPATH" in env else burler)("run", app, cwd=folder, **env)
     return ended.code, ended.stderr if ended.code else len(ended.messages)
 
 
@@ -87,7 +89,7 @@ def test_an_installed_command(tmp_path: Path, site: Path):
     assert _run(tmp_path, "tap-two", PYTHONPATH=str(site)) == DONE
     (tmp_path / "tap-one").mkdir()  # the clone that one stands beside
     assert _run(tmp_path, "tap-one", PYTHONPATH=str(site)) == DONE
-    ended = burler("run", "tap-three", cwd=tmp_path, PYTHONPATH=str(site))
+    ended = burler_process("run", "tap-three", cwd=tmp_path, PYTHONPATH=str(site))
     assert ended.code == 2
     assert "tap_three.py:1): ModuleNotFoundError" in ended.one_critical()
 

@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tapprocess import SMALL, burler, environment, write_tap
+from tapprocess import SMALL, write_tap
 
 import burler as package
+from support.cli import burler, environment
 from support.internals import cli_main, singer_flags
 
 SCRIPT = SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n"

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tapprocess import PYTHON, SMALL, Ended, burler, environment, write_tap
+from tapprocess import SMALL, write_tap
 
 from burler.errors import StateError
+from support.cli import PYTHON, Ended, burler, environment
 from support.internals import cli_common
 
 

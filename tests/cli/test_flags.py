@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tapprocess import Ended, burler, python, write_tap
+from tapprocess import write_tap
 
 import burler as package
 from burler.errors import ConfigError
+from support.cli import Ended, burler, python
 from support.internals import cli_flags as flags
 from support.internals import cli_main as main
 from support.internals import cli_running as running

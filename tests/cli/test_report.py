@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import stat
 import time
 from pathlib import Path
 
 import pytest
-from tapprocess import SMALL, Ended, burler, write_tap
+from tapprocess import SMALL, write_tap
 
-from burler.errors import Failure, PartialError, StreamError
-from support.internals import cli_process as process
-from support.internals import cli_reporting, sync
+from burler.errors import Failure, PartialError
+from support.cli import Ended, burler, script, shell
 
 MIXED = """
 import burler
@@ -84,69 +82,61 @@ def test_the_errors_stand_below_the_summary(tmp_path: Path):
 
 # ---- the lines of parts that failed --------------------------------------------------------------
 
+PARTS = """
+import burler
+tap = burler.tap("tap-parts")
 
-def critical(result: sync.SyncResult, caplog: pytest.LogCaptureFixture) -> list[str]:
-    logger = logging.getLogger("burler")
-    before, logger.propagate = logger.propagate, True
-    try:
-        with caplog.at_level(logging.CRITICAL, "burler"):
-            assert process.report_errors(result) == 1
-    finally:
-        logger.propagate = before
-    return [record.getMessage() for record in caplog.records if record.levelno == logging.CRITICAL]
+def declare(name, parts):
+    tap.partitions(name)(lambda: [{"account": part} for part in parts])
 
+    @tap.sync(name, key_properties="id", schema={"properties": {"id": {"type": "integer"}}})
+    def rows(partition):
+        raise ValueError("no " + partition["account"][:5])
+        yield
 
-def partial(count: int) -> PartialError:
-    parts = [Failure("tickets", f'partition {{"account":"{i}"}}', ValueError(f"no {i}")) for i in range(count)]
-    return PartialError("tickets", parts)
+declare("ten", map(str, range(10)))
+declare("eleven", map(str, range(11)))
+declare("many", map(str, range(60)))
+declare("long", ["a\\nb" + "x" * 10_000])
 
+tap.sync("tickets", key_properties="id", schema={"properties": {"id": {"type": "integer"}}})(lambda: [{"id": 5}])
 
-def test_each_part_that_failed_has_its_line(caplog: pytest.LogCaptureFixture):
-    lines = critical(sync.SyncResult(errors={"tickets": partial(2), "b": StreamError("b", "stream 'b': gone")}), caplog)
-    assert lines == [
-        'tickets: partition {"account":"0"}: ValueError: no 0',
-        'tickets: partition {"account":"1"}: ValueError: no 1',
-        "b: gone",
-    ]
-
-
-@pytest.mark.parametrize(("count", "more"), [(10, None), (11, 1), (250, 240)])
-def test_of_many_parts_ten_have_a_line_and_the_rest_is_counted(
-    count: int, more: int | None, caplog: pytest.LogCaptureFixture
-):
-    lines = critical(sync.SyncResult(errors={"tickets": partial(count)}), caplog)
-    assert lines[9] == 'tickets: partition {"account":"9"}: ValueError: no 9'
-    assert lines[10:] == ([f"tickets: ... and {more} more; --report FILE lists them"] if more else [])
+@tap.sync("notes", key_properties="id", parent="tickets", schema={"properties": {"id": {"type": "integer"}}})
+def notes(parent):
+    raise ValueError("gone")
+    yield
+"""
 
 
-def test_a_part_is_named_with_its_own_stream(caplog: pytest.LogCaptureFixture):
-    parts = [Failure("notes", "parent id=5", ValueError("x")), Failure("tickets", "partition a", ValueError("y"))]
-    lines = critical(sync.SyncResult(errors={"tickets": PartialError("tickets", parts)}), caplog)
-    assert lines == ["notes: parent id=5: ValueError: x", "tickets: partition a: ValueError: y"]
+def test_each_part_that_failed_has_its_line_and_of_many_ten(tmp_path: Path):
+    write_tap(tmp_path, PARTS)
+    ended = run(tmp_path)
+    assert ended.code == 1
+    failed: dict[str, list[str]] = {}
+    for line in ended.lines("CRITICAL"):
+        stream, _, text = line.partition(": ")
+        failed.setdefault(stream, []).append(text)
 
+    def lines(count: int) -> list[str]:
+        return [f'partition {{"account":"{i}"}} (tap_x.py:10): ValueError: no {i}' for i in range(count)]
 
-def test_a_part_is_one_line_and_short(caplog: pytest.LogCaptureFixture):
-    failure = Failure("notes", "parent id=a\nb" + "x" * 10_000, StreamError("notes", "stream 'notes': gone"))
-    (line,) = critical(sync.SyncResult(errors={"notes": PartialError("notes", [failure])}), caplog)
-    assert line.startswith("notes: parent id=a bxxx") and line.endswith("x: gone")
-    assert len(line) < 400
+    assert failed["ten"] == lines(10)
+    assert failed["eleven"] == [*lines(10), "... and 1 more; --report FILE lists them"]
+    assert failed["many"] == [*lines(10), "... and 50 more; --report FILE lists them"]
+    assert failed["notes"] == ["parent tickets id=5 (tap_x.py:22): ValueError: gone"]
+    (line,) = failed["long"]
+    assert line.startswith('partition {"account":"a') and line.endswith("ValueError: no a bxx") and len(line) < 400
 
 
 def test_a_partial_error_says_how_many_and_where_first():
+    def partial(count: int) -> PartialError:
+        parts = [Failure("tickets", f'partition {{"account":"{i}"}}', ValueError(f"no {i}")) for i in range(count)]
+        return PartialError("tickets", parts)
+
     assert str(partial(3)) == 'stream \'tickets\': 3 parts failed, first partition {"account":"0"}'
     assert str(partial(1)) == 'stream \'tickets\': 1 part failed, first partition {"account":"0"}'
     with pytest.raises(ValueError, match="needs a failure"):
         PartialError("tickets", [])
-
-
-def test_errors_that_the_engine_did_not_tell_are_in_the_report():
-    ending = cli_reporting.Ending(None)
-    first, second, third = ValueError("first"), ValueError("second"), ValueError("third")
-    ending.report.failed("a", None, first)
-    ending.report.failed("a", None, second)
-    assert ending.of(sync.SyncResult(errors={"a": first, "b": third})) == 1
-    told = {one["stream"]: [error["message"] for error in one["errors"]] for one in ending.report.to_json()["streams"]}
-    assert told == {"a": ["first", "second"], "b": ["third"]}
 
 
 # ---- the file ------------------------------------------------------------------------------------
@@ -190,10 +180,8 @@ def test_another_suffix_is_json(tmp_path: Path):
 
 
 def test_the_script_of_a_tap_takes_it_as_well(tmp_path: Path):
-    from tapprocess import python
-
     write_tap(tmp_path, SMALL + "\ntap.cli()\n")
-    assert python("tap_x.py", "--report", "report.json", cwd=tmp_path).code == 0
+    assert script("tap_x.py", "--report", "report.json", cwd=tmp_path).code == 0
     assert report_in(tmp_path)["streams"][0]["rows"] == 10
 
 
@@ -271,7 +259,7 @@ def test_secrets_of_the_config_are_in_no_report(tmp_path: Path):
         ("new/", "no plain file"),
         ("", "needs the name of a file"),
         ("/dev/null", "no plain file"),
-        ("/dev/stdout", "no plain file"),
+        ("/dev/stdout", "/dev/stdout"),
         ("/proc/report.json", "can't be written"),
         ("tap_x.py/report.json", "does not exist"),
         ("x" * 300, "can't be written: File name too long"),
@@ -316,8 +304,6 @@ def test_an_output_never_takes_the_place_of_another_file(tmp_path: Path, args: l
 @pytest.mark.parametrize("option", ["--report", "-o"])
 @pytest.mark.parametrize("redirected", [">", "2>"])
 def test_an_output_is_not_where_messages_or_the_log_go(tmp_path: Path, option: str, redirected: str):
-    from tapprocess import shell
-
     ended = shell(f"$BURLER run tap_x.py {option} out.json {redirected} out.json", tmp_path)
     assert ended.code == 2
     assert "stdout" in (tmp_path / "out.json").read_text() + ended.stderr or redirected == "2>"

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tapprocess import Ended, burler, write_tap
+from tapprocess import write_tap
+
+from support.cli import Ended, burler
 
 TAP = """
 import burler

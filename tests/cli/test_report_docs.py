@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tapprocess import ROOT, burler, without_times, write_tap
+from tapprocess import ROOT, write_tap
 
+from support.cli import burler, without_times
 from support.internals import report_series, report_text, run_report
 
 PAGE = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")

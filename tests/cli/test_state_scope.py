@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tapprocess import Ended, burler, write_tap
+from tapprocess import write_tap
 
 from burler.singer import merge_states, parse_state
+from support.cli import Ended, burler
 
 TAP = """
 import burler, os

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from terminals import Terminal
 
-from support.internals import cli_main, cli_process
-from support.internals import cli_process as process
+from support.cli import burler
 
 
 @pytest.mark.parametrize(
@@ -38,9 +37,9 @@ from support.internals import cli_process as process
         ("batch pack --level 9 --nosuch", "No such option '--nosuch'. See: burler batch pack --help"),
     ],
 )
-def test_what_is_said(args: str, said: str, caplog: pytest.LogCaptureFixture):
-    assert cli_process.click_exit(cli_main.cli, args.split(), "burler") == 2
-    assert [one.getMessage() for one in caplog.records] == [said]
+def test_what_is_said(args: str, said: str):
+    ended = burler(*args.split())
+    assert (ended.code, ended.stdout, ended.stderr) == (2, b"", f"CRITICAL {said}\n")
 
 
 @pytest.mark.parametrize(
@@ -60,17 +59,3 @@ def test_who_reads_a_terminal_says_so(tmp_path: Path, command: str, what: str):
     finally:
         run.kill()
         terminal.close()
-
-
-@pytest.mark.parametrize(
-    ("args", "path"),
-    [
-        ("", "burler"),
-        ("lake check x", "burler lake check"),
-        ("batch pack --level 9", "burler batch pack"),
-        ("x", "burler"),
-    ],
-)
-def test_the_command_that_words_begin_with(args: str, path: str):
-    """Errors without a context of click's send one to its help."""
-    assert process._path(cli_main.cli, args.split(), "burler") == path

@@ -12,13 +12,14 @@ import json
 import logging
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,6 +94,31 @@ def burler(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: byte
 
     ``timeout`` is there for the sake of ``burler_process``. Modules that the command loads from ``cwd`` are forgotten.
     """
+
+    def command() -> int:
+        internals.logs.configure()
+        return internals.cli_process.click_exit(internals.cli_main.cli, [str(arg) for arg in args], "burler")
+
+    return _in_this_process(command, cwd, stdin, env)
+
+
+def script(path: Path | str, *args: Any, cwd: Path, stdin: bytes = b"", **env: str) -> Ended:
+    """``python tap_x.py ...``, the own script of a tap, in this process."""
+
+    def command() -> None:
+        sys.argv = [str(path), *map(str, args)]
+        sys.path.insert(0, str((cwd / path).parent))
+        runpy.run_path(str(path), run_name="__main__")
+
+    argv, ours = list(sys.argv), dict(internals.cli_process._process)
+    try:
+        return _in_this_process(command, cwd, stdin, env)
+    finally:
+        sys.argv = argv
+        internals.cli_process._process.update(ours)
+
+
+def _in_this_process(command: Callable[[], int | None], cwd: Path | None, stdin: bytes, env: dict[str, str]) -> Ended:
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         files[0].write(stdin)
@@ -102,8 +128,10 @@ def burler(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: byte
         os.environ.clear()
         os.environ.update(environment(**env))
         with _streams(files):
-            internals.logs.configure()
-            code = internals.cli_process.click_exit(internals.cli_main.cli, [str(arg) for arg in args], "burler")
+            try:
+                code = command() or 0
+            except SystemExit as ended:
+                code = int(ended.code or 0)
         outputs = []
         for file in files[1:]:
             file.seek(0)
