@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,7 @@ from pathlib import Path
 import pytest
 from tapprocess import SMALL, write_tap
 
-import burler as package
 from support.cli import burler, environment
-from support.internals import cli_main, singer_flags
 
 SCRIPT = SMALL + "\nif __name__ == '__main__':\n    tap.cli()\n"
 BIN = str(Path(sys.executable).parent)
@@ -41,18 +40,10 @@ def place(tmp_path: Path) -> None:
         (tmp_path / "lake" / "raw" / "tap-crm" / stream).mkdir(parents=True)
 
 
-@functools.cache
-def printed(command: str) -> str:
-    """What ``burler completion bash`` prints."""
-    ended = burler("completion", "bash", command, cwd=Path.cwd())
-    assert (ended.code, ended.stderr) == (0, "")
-    return ended.stdout.decode()
-
-
 def completed(folder: Path, *words: str, command: str = "burler", script: str | None = None) -> list[str]:
     """What bash offers for the last word."""
     written = folder / f"complete-{command}.bash"
-    written.write_text(printed(command))
+    written.write_bytes(burler("completion", "bash", command, cwd=folder).stdout)
     quoted = " ".join(f"'{word}'" for word in (command, *words))
     name = command.replace("-", "_")
     text = BASH.format(
@@ -66,17 +57,24 @@ def completed(folder: Path, *words: str, command: str = "burler", script: str | 
     return [line for line in done.stdout.splitlines() if line]
 
 
+def offered(folder: Path, *words: str) -> list[str]:
+    """What burler says to the script of bash: kinds and values."""
+    given = {"COMP_WORDS": shlex.join(["burler", *words]), "COMP_CWORD": str(len(words))}
+    ended = burler(cwd=folder, **given, _BURLER_COMPLETE="bash_complete")
+    assert (ended.code, ended.stderr) == (0, "")
+    return ended.text.split()
+
+
 @pytest.mark.parametrize(
-    ("words", "offered"),
+    ("words", "values"),
     [
         (["ex"], ["export", "extract"]),
         (["lake", "co"], ["compact"]),
         (["run", "x.py", "--tail-max-r"], ["--tail-max-retries", "--tail-max-rounds"]),
         (["export", "l", "o", "--mode", ""], ["append", "upsert"]),
         (["export", "l", "o", "--format", "i"], ["iceberg"]),
-        (["run", "x.py", "--config", ""], ["shell: default"]),
-        (["run", ""], ["shell: default"]),
-        (["lake", "check", "l"], ["shell: dirnames"]),
+        (["run", "x.py", "--config", ""], ["file,"]),
+        (["run", ""], ["file,"]),
         (["run", "x.py", "--sink", "l"], ["lake:"]),
         (["run", "x.py", "--catalog", "catalog.json", "--select", "o"], ["orders", "order_lines"]),
         (
@@ -92,13 +90,19 @@ def completed(folder: Path, *words: str, command: str = "burler", script: str | 
         (["completion", ""], ["bash", "zsh", "fish"]),
     ],
 )
-def test_bash_offers(tmp_path: Path, words: list[str], offered: list[str]):
-    assert completed(tmp_path, *words) == offered
+def test_what_is_offered(tmp_path: Path, words: list[str], values: list[str]):
+    assert offered(tmp_path, *words) == [value if value == "file," else f"plain,{value}" for value in values]
+
+
+def test_bash_offers_it(tmp_path: Path):
+    assert completed(tmp_path, "lake", "co") == ["compact"]
+    assert completed(tmp_path, "lake", "check", "l") == ["shell: dirnames"]
+    assert completed(tmp_path, "run", "x.py", "--catalog", "hostile.json", "--select", "") == ["fine"]
 
 
 def test_no_tap_runs_for_it(tmp_path: Path):
     write_tap(tmp_path, "from pathlib import Path\nPath('ran').touch()\n" + SCRIPT, "tap_loud.py")
-    completed(tmp_path, "run", "tap_loud.py", "--select", "")
+    offered(tmp_path, "run", "tap_loud.py", "--select", "")
     assert not (tmp_path / "ran").exists()
 
 
@@ -148,19 +152,13 @@ def test_answers_to_the_other_shells(tmp_path: Path, shell: str):
     assert (ended.code, ended.stderr) == (0, "")
 
 
-def test_every_kind_of_file_is_completed():
-    """An option that takes a FILE says so to the shell; streams, taps and rules have names to offer."""
-    import click
-
-    from support.internals import completing
-
-    def walk(command: click.Command) -> list[click.Parameter]:
-        below = command.commands.values() if isinstance(command, click.Group) else ()
-        return [*command.params, *(param for one in below for param in walk(one))]
-
-    context = click.Context(cli_main.cli)
-    script = singer_flags._command(package.tap("tap-x"))
-    for param in [*walk(cli_main.cli), *script.params]:
-        if isinstance(param, click.Option) and (param.metavar or "").endswith("FILE"):
-            assert [item.type for item in param.shell_complete(context, "")] == ["file"], param.opts
-    assert completing.for_metavar("NAME") is None
+def test_an_option_that_takes_a_file_says_so(docs_pages: dict[str, str], tmp_path: Path):
+    """Of every command, as its page lists them."""
+    asked = 0
+    for page, text in docs_pages.items():
+        if page.startswith("reference/cli/") and not page.endswith(("index.md", "tap-crm.md")):
+            words = text.partition("\n")[0].split()[2:]
+            for option in re.findall(r"^\| `(?:-\w, )?(--[a-z-]+) FILE`", text, re.MULTILINE):
+                assert offered(tmp_path, *words, option, "") == ["file,"], (words, option)
+                asked += 1
+    assert asked > 10

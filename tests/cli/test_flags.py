@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import logging
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from tapprocess import write_tap
 
-import burler as package
-from burler.errors import ConfigError
-from support.cli import Ended, burler, python
-from support.internals import cli_flags as flags
-from support.internals import cli_main as main
-from support.internals import cli_running as running
-from support.internals import settings, singer_flags
+from support.cli import Ended, burler, script
 
 TAIL = [
     "tail",
@@ -57,54 +48,33 @@ if __name__ == "__main__":
 """
 
 
-def _given(monkeypatch: pytest.MonkeyPatch, own_script: bool, *args: str) -> dict[str, Any]:
-    """What of the settings the command line hands on."""
-    seen: list[dict[str, Any]] = []
-
-    def run_command(load_tap: Any, **options: Any) -> int:
-        seen.append(options)
-        running.Asked(**options)
-        return 0
-
-    monkeypatch.setattr(running, "run_command", run_command)
-    if own_script:
-        command: Any = singer_flags._command(package.tap("tap-flags"))
-        done = CliRunner().invoke(command, list(args))
-    else:
-        done = CliRunner().invoke(main.cli, ["run", "tap_flags.py", *args])
-    assert done.exit_code == 0, (done.output, done.exception)
-    assert set(settings.Settings.__dataclass_fields__) & set(seen[0]) == {"lake_options"}  # JSON or a file: not a flag
-    return dict(seen[0]["flags"])
+OTHERS = ["ignore_source_state", "batch", "log_values", "metrics"]
+YES_OR_NO = ["ignore_source_state", "tail", "tail_drain", "tail_retry", "tail_full_table_on_failure"]
+YES_OR_NO += ["tail_stop_on_failure", "batch", "log_values"]
+VALUES = {"metrics": "requests", "acknowledge_state_file": "acknowledged", "metrics_file": "x.prom"}
 
 
-@pytest.mark.parametrize("own_script", [False, True])
-def test_every_setting_of_tail_is_an_option_of_both_commands(monkeypatch: pytest.MonkeyPatch, own_script: bool):
-    assert [item.name for item in flags.SETTINGS] == ["ignore_source_state", *TAIL, "batch", "log_values", "metrics"]
-    assert _given(monkeypatch, own_script) == {}
-    for item in flags.SETTINGS:
-        option = "--" + item.name.replace("_", "-")
-        if str(item.type).startswith("bool"):
-            assert _given(monkeypatch, own_script, option) == {item.name: True}
-            assert _given(monkeypatch, own_script, "--no" + option[1:]) == {item.name: False}
-        else:
-            value = (*item.metadata["choices"], "17")[0]
-            assert _given(monkeypatch, own_script, option, value) == {item.name: value}
-            assert _given(monkeypatch, own_script, f"{option}={value}") == {item.name: value}
+def _option(setting: str, no: bool = False) -> str:
+    return ("--no-" if no else "--") + setting.replace("_", "-")
 
 
-def test_what_an_option_says_comes_before_environment_and_config():
-    below = settings.Settings(tail=True, tail_max_retries=3, metrics_port=9000, tail_retry=False)
-    given = {"tail": False, "tail_max_retries": "forever", "metrics_port": "none", "tail_max_seconds": "2.5"}
-    assert flags.with_flags(below, given) == settings.Settings(
-        tail_max_retries=None, tail_retry=False, tail_max_seconds=2.5
-    )
-    assert flags.with_flags(below, {}) == below
-    with pytest.raises(ConfigError) as caught:
-        flags.with_flags(below, {"tail_max_rounds": "0", "metrics_port": "x"})
-    assert str(caught.value).splitlines() == [
-        "--tail-max-rounds must be a whole number above 0",
-        "  --metrics-port must be a whole number above 0",
-    ]
+@pytest.mark.parametrize("command", ["burler", "script"])
+def test_every_setting_of_tail_is_an_option_of_both_commands(tmp_path: Path, command: str):
+    """All of them at once, in both spellings, and without the switches."""
+    (tmp_path / "acknowledged").write_text("{}")
+    values = {**dict.fromkeys([*TAIL, *OTHERS], "17"), "tail_max_rounds": "1", **VALUES}
+    for name in ("metrics_port", *YES_OR_NO):
+        del values[name]
+    pairs = [(_option(name), value) for name, value in values.items()]
+    switches = [_option(name) for name in YES_OR_NO if name != "tail_stop_on_failure"]
+    for args in (
+        [*switches, *(word for pair in pairs for word in pair)],
+        [*switches, *(f"{option}={value}" for option, value in pairs)],
+        [*(_option(name, no=True) for name in YES_OR_NO), "--metrics-port", "none", "--tail-stop-on-failure"],
+    ):
+        ended = _run(tmp_path, *args) if command == "burler" else _script(tmp_path, *args)
+        assert ended.code == 0, ended.stderr
+        assert ended.stderr.count("poll\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -124,21 +94,15 @@ def test_what_an_option_says_comes_before_environment_and_config():
     ],
 )
 def test_a_bad_value_is_told_in_one_line(tmp_path: Path, args: list[str], says: str):
-    write_tap(tmp_path, TAP, "tap_flags.py")
-    for ended in (
-        burler("run", "tap_flags.py", *args, cwd=tmp_path),
-        python("tap_flags.py", *args, cwd=tmp_path),
-    ):
+    for ended in (_run(tmp_path, *args), _script(tmp_path, *args)):
         assert (ended.code, ended.stdout) == (2, b"")
         assert says in ended.one_critical()
         assert len(ended.one_critical()) < 250
 
 
-@pytest.mark.parametrize("own_script", [False, True])
-def test_help_has_the_options_of_tail_under_a_heading_with_units_and_defaults(tmp_path: Path, own_script: bool):
-    write_tap(tmp_path, TAP, "tap_flags.py")
-    help_of = ["tap_flags.py", "--help"] if own_script else ["-m", "burler", "run", "--help"]
-    text = python(*help_of, cwd=tmp_path).stdout.decode()
+@pytest.mark.parametrize("run", ["burler", "script"])
+def test_help_has_the_options_of_tail_under_a_heading_with_units_and_defaults(tmp_path: Path, run: str):
+    text = (_run(tmp_path, "--help") if run == "burler" else _script(tmp_path, "--help")).text
     above, _, rest = text.partition("\nTail (")
     tail, _, below = rest.partition("\nSettings (")
     assert "--ignore-source-state" in above and "--tail" not in above
@@ -155,8 +119,9 @@ def test_help_has_the_options_of_tail_under_a_heading_with_units_and_defaults(tm
         "--acknowledge-state-file FILE",
     ):
         assert line in shown
-    for item in dataclasses.fields(settings.Settings):
-        assert item.name in TAIL or item.name.replace("_", "-") in text or f"\n  {item.name} " in below
+    about = json.loads(burler("about", "tap_flags.py", "--format", "json", cwd=tmp_path).stdout)
+    for name in set(about["settings"]["properties"]):
+        assert name in TAIL or name.replace("_", "-") in text or f"\n  {name} " in below, name
 
 
 def test_the_command_line_wins_over_environment_and_that_over_the_config(tmp_path: Path):
@@ -184,41 +149,49 @@ def test_a_bad_interval_in_a_catalog_is_told_before_the_first_message(tmp_path: 
 # ---- what makes no sense ---------------------------------------------------------------------------
 
 
-def test_what_counts_in_a_tail_run_only_is_told_where_there_is_none():
-    assert flags.remarks(settings.Settings(), {}) == []
-    assert flags.remarks(settings.Settings(tail=True, tail_max_rounds=3), {"tail_max_rounds": "3"}) == []
-    # A config that serves both kinds of runs is not remarked upon ...
-    assert (
-        flags.remarks(settings.Settings(new_record_polling_interval_ms=5, tail_drain=True, tail_max_retries=None), {})
-        == []
-    )
-    # ... but who bounds a run expects it to be one, and who types an option wants an effect.
-    assert flags.remarks(settings.Settings(tail_max_rounds=3, tail_max_seconds=2.0), {}) == [
-        "setting 'tail_max_rounds', setting 'tail_max_seconds': without effect in a run without tail. "
-        "Add --tail, or leave it out."
-    ]
-    assert flags.remarks(
-        settings.Settings(new_record_polling_interval_ms=5), {"new_record_polling_interval_ms": "5"}
-    ) == ["--new-record-polling-interval-ms: without effect in a run without tail. Add --tail, or leave it out."]
-    assert flags.remarks(settings.Settings(metrics_port=9000), {}) == []
-    assert flags.remarks(settings.Settings(page_max_rows=5), {"ignore_source_state": True, "tail": False}) == []
+IDLE = "without effect in a run without tail. Add --tail, or leave it out."
 
 
-def test_retries_that_are_off_and_counted_are_told():
-    assert len(flags.remarks(settings.Settings(tail=True, tail_retry=False, tail_max_retries=None), {})) == 1
-    assert flags.remarks(settings.Settings(tail=True, tail_retry=False), {}) == []
-    assert flags.remarks(settings.Settings(tail=False, tail_retry=False, tail_max_retries=3), {}) == []
+@pytest.mark.parametrize(
+    ("config", "args", "told"),
+    [
+        ({}, [], None),
+        ({"tail": True}, ["--tail-max-rounds", "1"], None),
+        # A config that serves both kinds of runs is not remarked upon ...
+        ({"new_record_polling_interval_ms": 5, "tail_drain": True, "tail_max_retries": None}, [], None),
+        ({"metrics_port": 9000}, [], None),
+        ({"page_max_rows": 5}, ["--ignore-source-state", "--no-tail"], None),
+        # ... but who bounds a run expects it to be one, and who types an option wants an effect.
+        (
+            {"tail_max_rounds": 3, "tail_max_seconds": 2.0},
+            [],
+            f"setting 'tail_max_rounds', setting 'tail_max_seconds': {IDLE}",
+        ),
+        ({}, ["--new-record-polling-interval-ms", "5"], f"--new-record-polling-interval-ms: {IDLE}"),
+        (
+            {"tail": True, "tail_max_rounds": 1, "tail_retry": False, "tail_max_retries": None},
+            [],
+            "tail_max_retries: without effect, since tail_retry is false: the first failure of a stream counts.",
+        ),
+        ({"tail": True, "tail_max_rounds": 1, "tail_retry": False}, [], None),
+        ({"tail_retry": False, "tail_max_retries": 3}, [], None),
+    ],
+)
+def test_what_has_no_effect_is_told_and_the_run_goes_on(tmp_path: Path, config: Any, args: list[str], told: str | None):
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    ended = _run(tmp_path, "--config", "c.json", *args)
+    assert ended.code == 0, ended.stderr
+    assert ended.lines("WARNING") == ([f"tap-flags: {told}"] if told else [])
 
 
 def _run(folder: Path, *args: str, **env: str) -> Ended:
     write_tap(folder, TAP, "tap_flags.py")
-    return python("tap_flags.py", *args, cwd=folder, **env)
+    return burler("run", "tap_flags.py", *args, cwd=folder, **env)
 
 
-def test_a_remark_is_a_warning_and_the_run_goes_on(tmp_path: Path):
-    ended = _run(tmp_path, "--tail-max-rounds=2")
-    assert ended.code == 0
-    assert "WARNING tap-flags: --tail-max-rounds: without effect in a run without tail. Add --tail" in ended.stderr
+def _script(folder: Path, *args: str, **env: str) -> Ended:
+    write_tap(folder, TAP, "tap_flags.py")
+    return script("tap_flags.py", *args, cwd=folder, **env)
 
 
 @pytest.mark.parametrize("look", [["--limit", "2"], ["--test"], ["--test=schema"]])
@@ -274,11 +247,3 @@ def test_a_tap_that_confirms_itself_is_told_on_stdout_and_not_with_a_lake(tmp_pa
     ended = _run(tmp_path, *both, "--sink", "lake:lake")
     assert ended.code == 0
     assert "which this tap writes itself" not in ended.stderr
-
-
-def test_what_makes_sense_is_not_remarked_upon(caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.INFO):
-        asked = running.Asked(flags={"tail": True, "tail_max_rounds": "3"})
-        got = running._of_this_run(package.tap("tap-x"), settings.Settings(), asked)
-    assert got == settings.Settings(tail=True, tail_max_rounds=3)
-    assert caplog.records == []

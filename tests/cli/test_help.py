@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 
-import burler
-from support.internals import cli_main, helping, singer_flags
-
-LONG = 10  # options
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+sys.path.append(str(DOCS))
+from making import commands as made  # noqa: E402
 
 
 def walk(command: click.Command, *words: str) -> Iterator[tuple[str, click.Command]]:
@@ -22,8 +23,8 @@ def walk(command: click.Command, *words: str) -> Iterator[tuple[str, click.Comma
             yield from walk(one, *words, name)
 
 
-SCRIPT = singer_flags._command(burler.tap("tap-crm"))
-ALL = {**dict(walk(cli_main.cli, "burler")), "tap-crm": SCRIPT}
+SCRIPT, CLI = made.script(), made.cli
+ALL = {**dict(walk(CLI, "burler")), "tap-crm": SCRIPT}
 every = pytest.mark.parametrize("name", ALL)
 
 
@@ -71,8 +72,8 @@ def parse(call: list[str]) -> click.Context:
     """
     if call[0] == "tap-crm":
         return SCRIPT.make_context(call[0], call[1:])
-    command: click.Command = cli_main.cli
-    found = click.Context(cli_main.cli, info_name="burler")
+    command: click.Command = CLI
+    found = click.Context(CLI, info_name="burler")
     words = call[1:]
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         name, one, words = command.resolve_command(found, words)
@@ -85,7 +86,7 @@ def parse(call: list[str]) -> click.Context:
 
 @every
 def test_it_opens_with_a_sentence(name: str):
-    text = helping.first_sentence(ALL[name])
+    text = " ".join((ALL[name].help or "").split()).partition(". ")[0].rstrip(".") + "."
     assert re.fullmatch(r"[A-Z].{10,130}\.", text), text
 
 
@@ -123,18 +124,6 @@ def test_defaults_are_shown(name: str):
 
 
 @every
-def test_a_long_help_has_headings(name: str):
-    command = ALL[name]
-    if isinstance(command, helping.Command):
-        sections = command.sections(context(name))
-        assert sum(map(len, sections.values())) == len(command.get_params(context(name))) - len(
-            [one for one in command.params if isinstance(one, click.Argument)]
-        )
-        if len(command.params) > LONG:
-            assert len(sections) > 2 and len(sections.get(helping.OPTIONS, ())) < LONG
-
-
-@every
 def test_help_is_no_wider_than_it_was_written(name: str):
     text = ALL[name].get_help(context(name))
     kept = {line.strip() for line in examples(ALL[name])}
@@ -148,23 +137,15 @@ def test_exit_codes_stand_where_they_differ(name: str):
 
 def test_defaults_that_are_said_in_words_are_those_of_the_code():
     from burler.lake import LockSettings, RollSettings
-    from support.internals import batch_config, compacting
 
-    def shown(command: str) -> dict[str, object]:
-        return {str(one.name): one.show_default for one in options(ALL[f"burler {command}"])}
-
-    roll, lock, write = RollSettings(), LockSettings(), shown("lake write")
+    write = {str(one.name): one.show_default for one in options(ALL["burler lake write"])}
+    roll, lock = RollSettings(), LockSettings()
     assert (roll.max_file_bytes, write["max_file_bytes"]) == (64 << 20, "64MiB")
     assert (roll.max_open_bytes, write["max_open_bytes"]) == (1 << 30, "1GiB")
     assert (roll.max_file_age_seconds, roll.max_open_files, roll.max_file_records) == (60, 100, None)
     assert (write["max_file_age_seconds"], write["max_open_files"]) == ("60", "100")
     assert (lock.ttl_seconds, lock.timeout_seconds) == (300, 600)
     assert (write["lock_ttl_seconds"], write["lock_timeout_seconds"]) == ("300", "600")
-    assert (compacting.BELOW_BYTES, shown("lake compact")["below_bytes"]) == (64 << 20, "64MiB")
-    batch, pack = batch_config.BatchConfig(), shown("batch pack")
-    assert (batch.batch_size, batch.batch_age_seconds) == (100_000, 60)
-    assert (pack["batch_size"], pack["batch_age_seconds"], pack["batch_bytes"]) == ("100000", "60", "128MiB")
-    assert batch.batch_bytes == 128 << 20
 
 
 # ---- the docs --------------------------------------------------------------------------------------
