@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+import re
 from datetime import timedelta
 
 import jsonschema
 import pytest
 
 import burler
-from burler.config import parse_spec
-from burler.errors import UsageError
 from burler.testing import canary
-from support.internals import cli_about, cli_delivery, settings
+from support.cli import script
 
 SECRET = canary("config")
 SPEC = {
@@ -37,6 +35,26 @@ SPEC = {
         }
     },
 }
+
+
+def about(tap):
+    """What a tap's own command says of it, as data."""
+    ended = script(tap, "--about=json")
+    assert (ended.code, ended.stderr) == (0, "")
+    return json.loads(ended.stdout)
+
+
+def shown(tap, form):
+    ended = script(tap, f"--about={form}")
+    assert (ended.code, ended.stderr) == (0, "")
+    return ended.text
+
+
+def delivery(tap):
+    """What it promises of each stream."""
+    return {one["name"]: one["delivery"] for one in about(tap)["streams"]}
+
+
 ANY = {"type": "object", "properties": {"id": {}, "at": {}}}
 
 
@@ -53,7 +71,7 @@ def make(spec=SPEC, **streams):
 
 
 def test_the_data():
-    said = cli_about.about(make(contacts={"key_properties": ["id"], "replication_key": "at"}, all={}))
+    said = about(make(contacts={"key_properties": ["id"], "replication_key": "at"}, all={}))
     assert {key: said[key] for key in ("name", "version", "description", "sdk_version")} == {
         "name": "tap-crm", "version": "1.2", "description": "The CRM.", "sdk_version": burler.__version__,
     }  # fmt: skip
@@ -68,13 +86,12 @@ def test_the_data():
 
 
 def test_settings_are_one_valid_schema_of_the_whole_config():
-    schema = cli_about.about(make())["settings"]
+    schema = about(make())["settings"]
     jsonschema.Draft4Validator.check_schema(schema)
     check = jsonschema.Draft4Validator(schema)
     assert check.is_valid({"url": "x", "token": "y", "start_date": "2024-01-01T00:00:00Z", "max_file_bytes": 5})
     assert not check.is_valid({"url": "x"})
     assert not check.is_valid({"url": "x", "token": "y", "currently_syncing": 5})
-    assert {item.name for item in fields(settings.Settings)} <= set(schema["properties"])
     assert schema["properties"]["page_max_rows"] == SPEC["properties"]["page_max_rows"]
     assert schema["properties"]["page_max_age_seconds"]["default"] == 1.0
 
@@ -83,29 +100,15 @@ def test_capabilities_are_honest():
     tap = make(
         a={"replication_method": "LOG_BASED", "replication_key": "at"}, b={"versions": False, "key_properties": ["id"]}
     )
-    found = cli_about.about(tap)["capabilities"]
+    found = about(tap)["capabilities"]
     assert "log-based" in found and "activate-version" not in found
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])
 def test_no_secret_in_any_form(form):
-    shown = cli_about.render(cli_about.about(make(contacts={})), form)
-    assert SECRET not in shown
-    assert "token" in shown and "plain" in shown and "accounts" in shown
-
-
-def test_keys_as_rows():
-    rows = {row["key"]: row for row in cli_about.config_rows(cli_about.about(make())["settings"], "tap-crm")}
-    assert rows["url"] == {
-        "key": "url", "type": "string", "required": True, "default": "", "secret": False,
-        "description": "Where | it is,\nin full.", "variable": "TAP_CRM_URL",
-    }  # fmt: skip
-    assert (rows["token"]["secret"], rows["token"]["default"], rows["token"]["required"]) == (True, "", True)
-    assert (rows["n"]["type"], rows["n"]["default"]) == ("integer or null", "3")
-    assert (rows["mode"]["type"], rows["tags"]["type"]) == ('"a" or "b"', "list of string")
-    assert (rows["db.host"]["required"], rows["db.host"]["variable"]) == (True, "TAP_CRM_DB__HOST")
-    assert (rows["accounts.*.pin"]["secret"], rows["accounts.*.pin"]["variable"]) == (True, "")
-    assert rows["plain"]["secret"]
+    said = shown(make(contacts={}), form)
+    assert SECRET not in said
+    assert "token" in said and "plain" in said and "accounts" in said
 
 
 RECURSIVE = {
@@ -121,54 +124,51 @@ RECURSIVE = {
     ids=["none", "list", "object", "function", "recursive schema"],
 )
 def test_every_form_of_a_config_spec_renders(spec):
-    said = cli_about.about(make(spec))
     for form in ("text", "json", "markdown"):
-        shown = cli_about.render(said, form)
-        assert SECRET not in shown and shown.endswith("\n")
-    assert json.loads(cli_about.render(said, "json")) == json.loads(json.dumps(said))
-    assert ("a" in said["settings"]["properties"]) == (spec is not None and not callable(spec))
-
-
-def test_a_form_may_be_given():
-    form = parse_spec(["x"], place="p", folder=None)
-    assert cli_about.about(make(None), form=form)["settings"]["required"] == ["x"]
+        said = shown(make(spec), form)
+        assert SECRET not in said and said.endswith("\n")
+    assert ("a" in about(make(spec))["settings"]["properties"]) == (spec is not None and not callable(spec))
 
 
 def test_the_text():
-    lines = cli_about.render(
-        cli_about.about(make(contacts={"key_properties": ["id"], "replication_key": "at"})), "text"
-    ).splitlines()
+    lines = shown(make(contacts={"key_properties": ["id"], "replication_key": "at"}), "text").splitlines()
     assert lines[:2] == [f"tap-crm 1.2 (burler {burler.__version__})", "The CRM."]
-    assert "  url                      string, required  [TAP_CRM_URL]" in lines
-    assert "  token                    string, required, secret  [TAP_CRM_TOKEN]" in lines
     assert "  contacts: INCREMENTAL by at, keys: id" in lines
+    told = dict(re.findall(r"^  ([\w.*]+)  +(\S.*)$", "\n".join(lines), re.MULTILINE))
+    assert told["url"] == "string, required  [TAP_CRM_URL]"
+    assert told["token"] == "string, required, secret  [TAP_CRM_TOKEN]"
+    assert told["n"] == "integer or null, default 3  [TAP_CRM_N]"
+    assert told["mode"] == '"a" or "b"  [TAP_CRM_MODE]'
+    assert told["tags"] == "list of string  [TAP_CRM_TAGS]"
+    assert told["db.host"] == "string, required  [TAP_CRM_DB__HOST]"
+    assert told["accounts.*.pin"].endswith("secret") and "secret" in told["plain"]
     assert max(map(len, lines)) <= 120
-    bare = cli_about.render(cli_about.about(burler.tap("tap-bare")), "text")
+    bare = shown(burler.tap("tap-bare"), "text")
     assert "tap-bare without a version" in bare and "the tap names no keys" in bare and "None" not in bare
 
 
 def test_the_markdown():
-    shown = cli_about.render(cli_about.about(make(contacts={"key_properties": ["id"]})), "markdown")
-    assert "| `url` | string | yes |  | Where \\| it is, in full. | `TAP_CRM_URL` |" in shown
-    assert "| `token` | string | yes |  | As the API gives it. (secret) | `TAP_CRM_TOKEN` |" in shown
-    assert "| `contacts` | FULL_TABLE | `id` | none |" in shown
-    assert settings.markdown_table() in shown and "### `contacts`\n\n- Every row" in shown
-    for block in shown.split("\n\n"):
+    said = shown(make(contacts={"key_properties": ["id"]}), "markdown")
+    assert "| `url` | string | yes |  | Where \\| it is, in full. | `TAP_CRM_URL` |" in said
+    assert "| `token` | string | yes |  | As the API gives it. (secret) | `TAP_CRM_TOKEN` |" in said
+    assert "| `contacts` | FULL_TABLE | `id` | none |" in said
+    assert "| `page_max_rows` |" in said and "### `contacts`\n\n- Every row" in said
+    for block in said.split("\n\n"):
         if block.startswith("|"):
             bars = {line.replace("\\|", "").count("|") for line in block.strip().splitlines()}
             assert len(bars) == 1, block
 
 
 def test_another_form_is_refused():
-    with pytest.raises(UsageError, match=r"no form 'yaml'\. Known: text, json, markdown"):
-        cli_about.render(cli_about.about(make()), "yaml")
+    ended = script(make(), "--about=yaml")
+    assert ended.code == 2 and "'yaml' is not one of 'text'" in ended.one_critical()
 
 
 # ---- delivery -------------------------------------------------------------------------------------
 
 
 def promises(**options):
-    return cli_delivery.delivery(make(s=options).seal()["s"])
+    return delivery(make(s=options))["s"]
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_a_full_table_that_goes_on_says_where():
 def partitioned(order=None, **options):
     tap = make(s=options)
     tap.partitions("s", order=order)(lambda: [{"account": "a"}])
-    return cli_delivery.delivery(tap.seal()["s"])
+    return delivery(tap)["s"]
 
 
 def test_partitions_say_whose_bookmark_it_is_and_what_a_failing_one_leaves():
@@ -343,7 +343,7 @@ def test_a_line_of_streams_says_what_holds_what():
     tap.sync("likes", parent="comments", schema=options["schema"])(lambda parent: [])
     tap.stream("full", schema=options["schema"]).sync(lambda: [])
     tap.sync("below", parent="full", schema=options["schema"])(lambda parent: [])
-    said = {one["name"]: one["delivery"] for one in cli_about.about(tap)["streams"]}
+    said = delivery(tap)
     assert "a run begins where `comments` stands, if that is further back (rollup)" in said["tickets"][1]
     assert said["tickets"][-2] == "Its bookmark passes a row once what `comments` has for that row is out, too."
     lost, again, moves, failing, passes, _in_a_tail = said["comments"]
@@ -364,7 +364,7 @@ def test_a_line_of_streams_says_what_holds_what():
 def test_a_source_that_is_told_is_not_promised_too_much():
     tap = make(s={**KEYED, "replication_method": "LOG_BASED"})
     tap.acknowledge("s")(lambda bookmark: None)
-    told = cli_delivery.delivery(tap.seal()["s"])[-1]
+    told = delivery(tap)["s"][-1]
     assert told.startswith(
         "The source is told how far it may forget once a STATE that moved the stream has left the tap."
     )
@@ -376,42 +376,35 @@ def test_a_pattern_says_what_its_retries_bring():
     tap = burler.tap("tap-found")
     tap.discover(lambda: {})
     tap.sync("*", retry_sync_on=Flaky)(lambda: [])
-    assert "After Flaky it is begun anew, up to 3 times" in cli_delivery.delivery(tap.seal()["*"])[1]
+    assert "After Flaky it is begun anew, up to 3 times" in delivery(tap)["*"][1]
 
 
 def test_rows_that_a_post_transform_leaves_out_are_spoken_of():
     tap = make(s={})
-    assert "post_transform" not in cli_delivery.delivery(tap.seal()["s"])[0]
+    assert "post_transform" not in delivery(tap)["s"][0]
     tap = make(s={})
     tap.post_transform("s")(lambda record: record if record else None)
-    assert (
-        "Rows for which the stream's post_transform gives None are left out."
-        in cli_delivery.delivery(tap.seal()["s"])[0]
-    )
+    assert "Rows for which the stream's post_transform gives None are left out." in delivery(tap)["s"][0]
 
 
 def test_a_stream_beside_another_follows_it():
     tap = make(commits={"key_properties": ["id"], "replication_key": "at"})
     tap.stream("files", emitted_by="commits", key_properties=["id"])
     tap.schema("files", ANY)
-    specs = tap.seal()
-    _lost, again, moves = cli_delivery.delivery(specs["files"], specs)
+    _lost, again, moves = delivery(tap)["files"]
     assert "the rows of those of `commits` whose `at` equals the bookmark may come again" in again
     assert moves.startswith("Its rows come in the run of `commits`, and STATE moves with it.")
-    assert cli_delivery.delivery(specs["files"])  # without the others, too
 
 
 def test_a_pattern_says_that_discovery_decides():
     tap = burler.tap("tap-found")
     tap.discover(lambda: {})
     tap.sync("*", order="asc")(lambda: [])
-    text = cli_about.render(cli_about.about(tap), "text")
+    text = shown(tap, "text")
     assert "*: as discovered, keys: as discovered" in text
     assert "stands for every stream that discovery finds" in " ".join(text.split())
     assert "has no key" not in text and "holds no bookmark" not in text
-    assert "| `*` | as discovered | as discovered | as discovered |" in cli_about.render(
-        cli_about.about(tap), "markdown"
-    )
+    assert "| `*` | as discovered | as discovered | as discovered |" in shown(tap, "markdown")
 
 
 def test_a_substream_says_what_it_does_not_see():
@@ -421,7 +414,7 @@ def test_a_substream_says_what_it_does_not_see():
     tap.stream("parents_full", schema=schema).sync(lambda: [])
     tap.sync("children", parent="parents", schema=schema)(lambda parent: [])
     tap.sync("all_children", parent="parents_full", schema=schema)(lambda parent: [])
-    said = {one["name"]: " ".join(one["delivery"]) for one in cli_about.about(tap)["streams"]}
+    said = {one["name"]: " ".join(one["delivery"]) for one in about(tap)["streams"]}
     assert "where its row of `parents` does not may not be seen" in said["children"]
     assert "be seen" not in said["all_children"]
 
@@ -442,9 +435,6 @@ _HUSH = "hunter2HUSH"
     ],
 )
 def test_no_default_of_a_secret_is_shown_wherever_it_stands(spec):
-    from burler.config import parse_spec
-    from support.internals import cli_about
-
-    assert _HUSH not in json.dumps(
-        cli_about.settings_schema(parse_spec({"type": "object", **spec}, place="x", folder=None))
-    )
+    tap = burler.tap("tap-crm", config_spec={"type": "object", **spec})
+    for form in ("json", "text", "markdown"):
+        assert _HUSH not in shown(tap, form)

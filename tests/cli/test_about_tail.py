@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import jsonschema
 import pytest
 
 import burler
-from support.internals import cli_about, cli_delivery
+from support.cli import script
+
+
+def about(tap):
+    """What a tap's own command says of it, as data."""
+    return json.loads(script(tap, "--about=json").stdout)
+
+
+def delivery(tap):
+    """What it promises of each stream."""
+    return {one["name"]: one["delivery"] for one in about(tap)["streams"]}
+
 
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}}}
 KEYED = {"replication_key": "id", "order": "asc"}
@@ -20,8 +33,7 @@ def said_of(declare):
     """The items of a stream ``s``, as one text in which no backquote and no line end stands."""
     tap = burler.tap("tap-x")
     declare(tap)
-    specs = tap.seal()
-    items = cli_delivery.delivery(specs["s"], specs)
+    items = delivery(tap)["s"]
     for sentence in items:
         assert sentence.endswith(".") and ".." not in sentence and "  " not in sentence, sentence
     return " ".join(items).replace("`", "")
@@ -179,8 +191,8 @@ def test_streams_that_come_in_another_ones_run_follow_that_one():
     tap.stream("errors", emitted_by="events", schema=SCHEMA)
     tap.sync("notes", schema=SCHEMA)(rows)
     tap.sync("lines", parent="notes", schema=SCHEMA)(rows)
-    specs = tap.seal()
-    errors, lines = (" ".join(cli_delivery.delivery(specs[name], specs)) for name in ("errors", "lines"))
+    said = delivery(tap)
+    errors, lines = (" ".join(said[name]) for name in ("errors", "lines"))
     assert "STATE moves with it. STATE comes at the latest `state_message_min_interval_ms`" in errors
     assert "at the end of the stream" not in errors
     assert "tail" not in errors and "tail" not in lines
@@ -190,13 +202,13 @@ def test_a_pattern_says_both_ways():
     tap = burler.tap("tap-x")
     tap.discover(lambda: {})
     tap.sync("*")(rows)
-    said = " ".join(cli_delivery.delivery(tap.seal()["*"])).replace("`", "")
+    said = " ".join(delivery(tap)["*"]).replace("`", "")
     assert "each stream is polled again new_record_polling_interval_ms after each poll" in said
     assert "; one that is a FULL_TABLE is read whole once, and again only when" in said
     tap = burler.tap("tap-x")
     tap.discover(lambda: {})
     tap.sync("*", replication_method=burler.FULL_TABLE)(rows)
-    said = " ".join(cli_delivery.delivery(tap.seal()["*"]))
+    said = " ".join(delivery(tap)["*"])
     assert "it is read whole once" in said and "polled" not in said
 
 
@@ -204,7 +216,7 @@ def test_a_told_source_is_told_what_a_file_confirms_where_that_is_set():
     tap = burler.tap("tap-x")
     tap.tail("s", schema=SCHEMA)(rows)
     tap.ack("s")(lambda bookmark: None)
-    last = cli_delivery.delivery(tap.seal()["s"])[-1]
+    last = delivery(tap)["s"][-1]
     assert last.startswith("The source is told how far it may forget once a STATE that moved the stream has left")
     assert "not that a target has stored it. With `acknowledge_state_file` it is told what that file confirms" in last
 
@@ -212,18 +224,17 @@ def test_a_told_source_is_told_what_a_file_confirms_where_that_is_set():
 def test_every_form_shows_it_and_no_line_is_too_long():
     tap = burler.tap("tap-x")
     tap.tail("s", schema=SCHEMA)(rows)
-    said = cli_about.about(tap)
-    text = cli_about.render(said, "text")
+    text = script(tap, "--about").text
     assert "s: LOG_BASED, keys: none" in text
     assert max(map(len, text.splitlines())) <= 120
-    assert "- It comes in tail runs (`--tail`) only" in cli_about.render(said, "markdown")
-    assert "It comes in tail runs" in cli_about.render(said, "json")
-    assert "log-based" in said["capabilities"]
+    assert "- It comes in tail runs (`--tail`) only" in script(tap, "--about=markdown").text
+    assert "It comes in tail runs" in " ".join(delivery(tap)["s"])
+    assert "log-based" in about(tap)["capabilities"]
 
 
 def test_settings_whose_null_is_a_value_take_it():
     tap = burler.tap("tap-x")
-    schema = cli_about.about(tap)["settings"]
+    schema = about(tap)["settings"]
     check = jsonschema.Draft4Validator(schema)
     assert check.is_valid({"tail": True, "tail_max_retries": None, "new_record_polling_interval_ms": 5000})
     assert check.is_valid({"tail_max_retries": 3})
@@ -231,7 +242,7 @@ def test_settings_whose_null_is_a_value_take_it():
     assert not check.is_valid({"tail": "yes"})
     assert schema["properties"]["tail_max_retries"]["default"] == 10
     for name in ("tail", "state_message_min_interval_ms", "acknowledge_state_file", "tail_max_retries"):
-        assert f"  {name} " in cli_about.render(cli_about.about(tap), "text")
+        assert f"  {name} " in script(tap, "--about").text
 
 
 @pytest.mark.parametrize(("keys", "again"), [({}, True), ({"key_properties": "id"}, False)])
@@ -239,5 +250,4 @@ def test_children_without_keys_come_again_with_each_poll(keys, again):
     tap = burler.tap("tap-x")
     tap.sync("s", schema=SCHEMA, **KEYED)(rows)
     tap.sync("lines", schema=SCHEMA, parent="s", **keys)(lambda parent: [])
-    specs = tap.seal()
-    assert ("come again with each poll" in " ".join(cli_delivery.delivery(specs["lines"], specs))) is again
+    assert ("come again with each poll" in " ".join(delivery(tap)["lines"])) is again

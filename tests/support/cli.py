@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from burler import Tap
 from support import internals
 
 PYTHON = sys.executable
@@ -102,13 +103,15 @@ def burler(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: byte
     return _in_this_process(command, cwd, stdin, env)
 
 
-def script(path: Path | str, *args: Any, cwd: Path, stdin: bytes = b"", **env: str) -> Ended:
-    """``python tap_x.py ...``, the own script of a tap, in this process."""
+def script(tap: Any, *args: Any, cwd: Path | None = None, stdin: bytes = b"", **env: str) -> Ended:
+    """A tap's own command in this process, of its file, as ``python tap_x.py ...``, or of a ``Tap`` that is there."""
 
     def command() -> None:
-        sys.argv = [str(path), *map(str, args)]
-        sys.path.insert(0, str((cwd / path).parent))
-        runpy.run_path(str(path), run_name="__main__")
+        if isinstance(tap, Tap):
+            tap.cli([str(arg) for arg in args])
+        sys.argv = [str(tap), *map(str, args)]
+        sys.path.insert(0, str((Path.cwd() / tap).parent))
+        runpy.run_path(str(tap), run_name="__main__")
 
     argv, ours = list(sys.argv), dict(internals.cli_process._process)
     try:
