@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 from tapprocess import SMALL, write_tap
 
-from burler.errors import StateError
 from support.cli import PYTHON, Ended, burler, environment
-from support.internals import cli_common
 
 
 @pytest.fixture(autouse=True)
@@ -163,15 +161,12 @@ def test_an_out_file_that_fails_later_ends_the_run_before_the_state_line(tmp_pat
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "state.json"
-    path.write_text("old")
-    write = cli_common.state_file(str(path))
+    path.write_text("{}")
     monkeypatch.setattr(os, "fsync", lambda fd: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(Exception, match="No space left"):
-        write({"x": 1})
-    assert path.read_text() == "old"
+    ended = run(tmp_path, "-o", "state.json")
+    assert ended.code == 1 and "No space left on device" in ended.one_critical()
+    assert path.read_text() == "{}"
     assert [p.name for p in tmp_path.iterdir() if "state" in p.name] == ["state.json"]
-    with pytest.raises(StateError):
-        cli_common.state_file(str(tmp_path / "no" / "state.json"))
 
 
 def test_a_kill_never_leaves_half_a_file_nor_one_ahead_of_the_rows(tmp_path: Path):
@@ -190,6 +185,7 @@ def test_a_kill_never_leaves_half_a_file_nor_one_ahead_of_the_rows(tmp_path: Pat
     write_tap(tmp_path, source)
     for i in range(6):
         state = tmp_path / f"state-{i}.json"
+        state.symlink_to(tmp_path / f"real-{i}.json")
         with (tmp_path / f"out-{i}").open("wb") as out:
             process = subprocess.Popen(
                 [PYTHON, "-m", "burler", "run", "tap_x.py", "-o", str(state)],
@@ -208,6 +204,8 @@ def test_a_kill_never_leaves_half_a_file_nor_one_ahead_of_the_rows(tmp_path: Pat
         lines = (tmp_path / f"out-{i}").read_bytes().split(b"\n")[:-1]
         records = [json.loads(line) for line in lines if line.startswith(b'{"type":"RECORD"')]
         assert records[-1]["record"]["id"] >= value["bookmarks"]["rows"]["id"]
+        assert len(value["bookmarks"]["rows"]["stream_state"]["filler"]) == 200_000
+        assert state.is_symlink()
 
 
 # ---- --catalog, --properties ---------------------------------------------------------------------

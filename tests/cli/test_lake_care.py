@@ -8,12 +8,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from support import cli
-from support.internals import cli_lake_care, cli_lake_tables, cli_sizes, findings
 
 LINES = (
     '{"type":"SCHEMA","stream":"users","schema":{"type":"object","properties":{"id":{"type":"integer"}}},'
@@ -146,22 +145,19 @@ def test_the_snippet_of_the_docs_runs() -> None:
     exec(compile(block, "docs/lake-care.md", "exec"), {"__name__": "snippet"})
 
 
-def test_the_docs_name_every_finding_and_command() -> None:
+def test_the_docs_name_every_command() -> None:
     page = (Path(__file__).parents[2] / "docs" / "lake-care.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `([a-z ]+)` \|", page, re.MULTILINE)) == set(get_args(findings.Kind))
-    assert set(re.findall(r"^## ([a-z]+)$", page, re.MULTILINE)) == {command.name for command in cli_lake_care.COMMANDS}
+    for command in re.findall(r"^## ([a-z]+)$", page, re.MULTILINE):
+        assert burler(command, "--help").code == 0, command
 
 
 def test_sizes_have_units(lake: Path) -> None:
-    assert burler("compact", lake, "--below-bytes", "1 kB").code == 0
+    for given in ("7", "1_000", "64MiB", "500kb", "1.5 KiB", "2GB", "1 kB"):
+        assert burler("compact", lake, "--below-bytes", given).code == 0, given
     for given in ("1.5 XB", "0", "-1", "9 TiBs", "1e9", "99999999999TB"):
         done = burler("compact", lake, "--below-bytes", given)
         assert done.code == 2
         assert "is no size" in done.stderr and "64MiB" in done.stderr
-    convert = cli_sizes.SizeType().convert
-    assert [convert(text, None, None) for text in ("7", "1_000", "64MiB", "500kb", "1.5 KiB", "2GB")] == [
-        7, 1000, 64 * 2**20, 500_000, 1536, 2 * 10**9,
-    ]  # fmt: skip
 
 
 def test_an_age_shorter_than_a_read_is_warned_of(lake: Path) -> None:
@@ -181,20 +177,6 @@ def test_a_link_must_be_an_address(lake: Path) -> None:
     assert burler("describe", lake, "--tap", "tap-x", "--documentation", "").code == 0
 
 
-def test_texts_of_others_are_one_harmless_line() -> None:
-    assert cli_lake_tables.plain("a\x1b[31mb\u202ec\nd") == "a\\x1b[31mb\\u202ec\n  d"
-
-
-def test_sizes_and_ages_in_words() -> None:
-    numbers = (None, 0, 999, 1024, 1536, 10**6, 31_000_000, 2**50)
-    assert list(map(cli_lake_tables.size, numbers)) == [
-        "?", "0 bytes", "999 bytes", "1 KiB", "1.5 KiB", "977 KiB", "30 MiB", "1 PiB",
-    ]  # fmt: skip
-    assert [cli_lake_tables.age(seconds) for seconds in (-1, 1, 60, 7200, 9 * 86_400)] == [
-        "0 seconds", "1 second", "1 minute", "2 hours", "9 days",
-    ]  # fmt: skip
-
-
 def test_names_in_errors_do_nothing_to_the_terminal(lake: Path) -> None:
     text = "\n".join(LINES).replace("users", "a\\u001b[31mred\\u0007\\u009b") + "\n"
     assert burler("write", lake, "--tap-id", "tap-x", stdin=text).code == 0
@@ -203,9 +185,11 @@ def test_names_in_errors_do_nothing_to_the_terminal(lake: Path) -> None:
         assert done.code == 2
         assert "a\\x1b[31mred\\x07\\x9b, users" in done.stderr
         assert done.stderr.replace("\n", "").isprintable()
+    shown = burler("ls", lake).text
+    assert "a\\x1b[31mred\\x07\\x9b" in shown and shown.replace("\n", "").isprintable()
 
 
-COMMAND_LINES = [("ls",), ("check", "--json"), ("vacuum", "--yes"), ("describe", "--tap", "tap-x")]
+COMMAND_LINES = [("ls",), ("check", "--json")]
 
 
 @pytest.mark.parametrize("command", COMMAND_LINES, ids=" ".join)

@@ -14,7 +14,6 @@ import pytest
 from tapprocess import ROOT, write_tap
 
 from support.cli import burler, without_times
-from support.internals import report_series, report_text, run_report
 
 PAGE = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
 
@@ -103,13 +102,6 @@ def test_every_key_is_explained():
     for key in keys:
         assert f"`{key}`" in table or f"`{key}s`" in table, key
     assert "`schemas_only`" in PAGE
-
-
-def test_the_limits_are_those_of_the_code():
-    points, fewer_from = report_series.POINTS, report_series.TOTAL_POINTS // report_series.POINTS
-    assert f"some {points} points a stream (fewer from {fewer_from} streams on)" in PAGE
-    assert f"{run_report.FAILURES:,} errors and the count of the rest" in PAGE
-    assert f"more than {report_text.SHOWN} streams" in PAGE
 
 
 def lines_beginning_with(program: str) -> list[str]:

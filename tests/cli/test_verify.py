@@ -278,18 +278,17 @@ def test_a_signal_ends_the_reading_of_messages(tmp_path, number, code):
     assert b"WARNING it was stopped: the baseline known.json is left as it is" in said
 
 
-def test_a_report_that_can_not_be_written_keeps_no_other_back(tmp_path):
+def test_a_report_that_can_not_be_written_keeps_no_other_back(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir(mode=0o700)
-    words = ["--report", "gone/r.html", "--report", "ok.json"]
-    hook = "from support.internals import atomic as a; real = a.replace_file\n"
-    hook += (
-        "def full(path, content):\n    if 'gone' in str(path):\n        raise OSError(28, 'No space left on device')\n"
-    )
-    hook += "    real(path, content)\na.replace_file = full\n"
-    hook += "from support.internals import cli_main; main = cli_main.main; import sys; sys.argv[0] = 'burler'; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", hook, "verify", "-", *words], cwd=tmp_path, input=BAD, capture_output=True, check=False
-    )
+    replace = os.replace
+
+    def full(old, new, **more):
+        if "gone" in str(new):
+            raise OSError(28, "No space left on device")
+        replace(old, new, **more)
+
+    monkeypatch.setattr(os, "replace", full)
+    done = verify(tmp_path, "-", "--report", "gone/r.html", "--report", "ok.json", given=BAD)
     assert done.returncode == 1
     assert b"gone/r.html can't be written: No space left on device" in done.stderr
     assert b"M218" in done.stdout
