@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 from burler import Tap
 from support import internals
@@ -127,6 +128,8 @@ def _in_this_process(command: Callable[[], int | None], cwd: Path | None, stdin:
         files[0].write(stdin)
         files[0].seek(0)
         stack.enter_context(_as_it_was())
+        # A tail ends its process two seconds later, whatever still runs there: not this one.
+        stack.enter_context(mock.patch.object(internals.cli_process, "end_within", lambda *_given: None))
         stack.enter_context(contextlib.chdir(cwd or Path.cwd()))
         os.environ.clear()
         os.environ.update(environment(**env))
