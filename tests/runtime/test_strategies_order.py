@@ -12,8 +12,7 @@ from taps import ids, make
 
 import burler
 from burler.errors import StreamError, UnsortedStreamError
-from burler.testing import run_tap
-from support.internals import memory_sink, run_plan, sessions, sync
+from burler.testing import FakeClock, run_tap
 
 STRATEGIES = ["every_n(2)", "every_seconds(0.001)", "on_page"]
 
@@ -195,11 +194,7 @@ NOON = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
 
 def at_noon(tap: burler.Tap, state: Any = None) -> list[dict[str, Any]]:
     """The messages of a run that begins at noon."""
-    session, sink = sessions.Session(tap, {}), memory_sink.MemorySink()
-    catalog = session.catalog()
-    plan = run_plan.make_plan(session.specs, catalog, state=state)
-    sync.Engine(session, plan, sink, catalog=catalog, state=state, now=lambda: NOON).run()
-    return sink.messages
+    return run_tap(tap, state=state, clock=FakeClock(NOON)).messages
 
 
 def timed(*values: Any, node: Any = None, **options: Any) -> burler.Tap:

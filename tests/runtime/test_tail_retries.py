@@ -1,64 +1,76 @@
-"""How long a stream of a tail waits after failures, and which errors are lost connections."""
+"""How long a stream of a tail waits after failures, and which errors are lost connections: those after which the client
+is made anew."""
 
 from __future__ import annotations
 
 import errno
 import http.client
+import importlib
+import itertools
 
 import pytest
 
+import burler
 from burler.errors import NoAnswerError, NotFoundError
-from support import internals
-from support.internals import tail_retries
+from burler.testing import FakeClock, run_tap
+
+TAIL = {"tail": True, "new_record_polling_interval_ms": 60_000, "tail_max_retries": None}
 
 
-def waits(count, spread, **settings):
-    tries = tail_retries.Tries(internals.settings.Settings(tail_max_retries=None, **settings), spread=lambda: spread)
-    return [tries.failed(OSError()) for _ in range(count)]
+def failing(errors, **config):
+    """A tail whose rounds fail with these errors, one each (None: a good round). Gives when each was read,
+    by the clock, and how many clients had been made by then."""
+    tap, clock, seen, made = burler.tap("tap-t"), FakeClock(), [], []
+
+    @tap.client
+    def client():
+        made.append(1)
+        return len(made)
+
+    @tap.sync("rows", key_properties="id", replication_key="id", order="asc", schema={"properties": {"id": {}}})
+    def rows(client):
+        error = errors[len(seen)] if len(seen) < len(errors) else None
+        seen.append((clock.monotonic(), len(made)))
+        if error is not None:
+            raise error
+        return [{"id": len(seen)}]
+
+    run_tap(tap, {**TAIL, "tail_max_rounds": len(errors) + 1, **config}, clock=clock)
+    return seen
 
 
-def test_waits_double_up_to_5_minutes():
-    assert waits(12, 1.0) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
-    assert waits(5000, 1.0)[-1] == 300  # no overflow after a weekend
+def waits(count, **config):
+    times = [at for at, _made in failing([OSError() for _ in range(count)], **config)]
+    return [after - before for before, after in itertools.pairwise(times)]
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.25, 0.5, 0.999])
-def test_each_wait_is_a_random_part_of_that(spread):
-    assert waits(11, spread) == pytest.approx([spread * one for one in waits(11, 1.0)])
+def test_waits_double_up_to_5_minutes(monkeypatch):
+    monkeypatch.setattr("random.random", lambda: 1.0)
+    assert waits(60) == [1, 2, 4, 8, 16, 32, 64, 128, 256, *[300] * 51]
 
 
-def test_streams_that_fail_together_do_not_come_again_together():
-    tries = [tail_retries.Tries(internals.settings.Settings()) for _ in range(20)]
-    assert len({one.failed(OSError()) for one in tries}) == 20
-    assert all(0 <= one.wait <= 1 for one in tries)
+def test_each_wait_is_a_random_part_of_that(monkeypatch):
+    parts = [0.0, 0.25, 0.5, 0.999]
+    left = iter(parts)
+    monkeypatch.setattr("random.random", lambda: next(left))
+    assert waits(4) == pytest.approx([part * 2**n for n, part in enumerate(parts)])
 
 
-def test_a_good_round_sets_it_back():
-    tries = tail_retries.Tries(internals.settings.Settings(tail_max_retries=3), spread=lambda: 1.0)
-    assert not tries.good()
-    assert [tries.failed(OSError()) for _ in range(3)] == [1, 2, 4]
-    assert tries.good()
-    assert (tries.failures, tries.error) == (0, None)
-    assert [tries.failed(OSError()) for _ in range(4)] == [1, 2, 4, None]
+def test_a_good_round_sets_it_back(monkeypatch):
+    monkeypatch.setattr("random.random", lambda: 1.0)
+    assert waits_of([OSError(), OSError(), OSError(), None, OSError(), OSError()]) == [1, 2, 4, 60, 1, 2]
+
+
+def waits_of(errors):
+    times = [at for at, _made in failing(errors)]
+    return [after - before for before, after in itertools.pairwise(times)]
 
 
 @pytest.mark.parametrize(
-    ("settings", "tried_again"), [({"tail_max_retries": 0}, 0), ({"tail_retry": False}, 0), ({}, 10)]
+    ("config", "reads"), [({"tail_max_retries": 0}, 1), ({"tail_retry": False}, 1), ({"tail_max_retries": 10}, 11)]
 )
-def test_how_often_it_is_tried_again(settings, tried_again):
-    tries = tail_retries.Tries(internals.settings.Settings(**settings))
-    assert [tries.failed(OSError()) is not None for _ in range(tried_again + 1)] == [True] * tried_again + [False]
-
-
-def test_it_begins_anew_once_between_two_good_rounds():
-    tries = tail_retries.Tries(internals.settings.Settings(tail_full_table_on_failure=True, tail_max_retries=0))
-    assert tries.failed(OSError()) is None
-    assert tries.begin_anew()
-    assert tries.failures == 0
-    assert not tries.begin_anew()
-    tries.good()
-    assert tries.begin_anew()
-    assert not tail_retries.Tries(internals.settings.Settings()).begin_anew()
+def test_how_often_it_is_tried_again(config, reads):
+    assert len(failing([OSError() for _ in range(20)], **config)) == reads
 
 
 LOST = [
@@ -80,86 +92,68 @@ NONE = [
 ]
 
 
-@pytest.mark.parametrize(("names", "lost"), [(LOST, True), (NONE, False)])
-def test_names_of_errors_say_whether_a_connection_is_lost(names, lost):
-    assert [name for name in names if tail_retries.is_connection(type(name, (Exception,), {})()) is not lost] == []
+def named(names):
+    return [type(name, (Exception,), {})() for name in names]
 
 
-@pytest.mark.parametrize(
-    ("error", "lost"),
-    [
-        (ConnectionResetError(), True),
-        (BrokenPipeError(), True),
-        (TimeoutError(), True),
-        (EOFError(), True),
-        (http.client.RemoteDisconnected(), True),
-        (http.client.IncompleteRead(b""), True),
-        (OSError(errno.ENETUNREACH, "Network is unreachable"), True),
-        (OSError(errno.ENOTCONN, "not connected"), True),
-        (OSError(errno.ENOSPC, "no space"), False),
-        (FileNotFoundError(), False),
-        (PermissionError(), False),
-        (KeyError("connection"), False),
-        (RuntimeError("connection closed"), False),
-        (None, False),
-    ],
-)
-def test_errors_of_python_itself(error, lost):
-    assert tail_retries.is_connection(error) is lost
+def raised_from(error, cause):
+    error.__cause__ = cause
+    return error
 
 
-def test_what_an_error_is_and_what_it_came_from_count():
-    shutdown = type("AdminShutdown", (type("OperationalError", (Exception,), {}),), {})
-    assert tail_retries.is_connection(shutdown())
-    own = RuntimeError("can't read")
-    own.__cause__ = shutdown()
-    assert tail_retries.is_connection(own)
-    try:
-        try:
-            raise ConnectionResetError
-        except ConnectionResetError:
-            raise ValueError("no rows") from None
-    except ValueError as error:
-        assert tail_retries.is_connection(error)
+def raised_behind(error, context):
+    error.__context__ = context
+    return error
 
 
-def test_no_answer_over_http_is_a_lost_connection():
-    assert tail_retries.is_connection(NoAnswerError("no reply"))
-    assert not tail_retries.is_connection(NotFoundError("no such page"))
-
-
-@pytest.mark.parametrize(
-    ("module", "lost", "kept"),
-    [
-        (
-            "requests.exceptions",
-            ["ConnectionError", "SSLError", "ReadTimeout", "ConnectTimeout", "ChunkedEncodingError"],
-            ["HTTPError", "InvalidURL", "TooManyRedirects", "StreamConsumedError"],
-        ),
-        (
-            "redis.exceptions",
-            ["ConnectionError", "BusyLoadingError", "TimeoutError"],
-            ["ResponseError", "DataError", "WatchError", "NoScriptError"],
-        ),
-        (
-            "psycopg.errors",
-            ["AdminShutdown", "CrashShutdown", "ConnectionFailure", "CannotConnectNow"],
-            ["UndefinedTable", "UniqueViolation", "SyntaxError", "InsufficientPrivilege"],
-        ),
-    ],
-)
-def test_errors_of_clients(module, lost, kept):
-    errors = pytest.importorskip(module)
-    assert [name for name in lost if not tail_retries.is_connection(made(errors, name))] == []
-    assert [name for name in kept if tail_retries.is_connection(made(errors, name))] == []
-
-
-def made(errors, name):
-    kind = getattr(errors, name)
-    return kind.__new__(kind)
-
-
-def test_errors_that_came_from_each_other_end_the_search():
+def circle():
     first, second = ValueError(), KeyError()
     first.__cause__, second.__cause__ = second, first
-    assert not tail_retries.is_connection(first)
+    return first
+
+
+def of_client(module, *names):
+    """Errors of a client, made without what they want to be told."""
+    kinds = [getattr(importlib.import_module(module), name) for name in names]
+    return [kind.__new__(kind) for kind in kinds]
+
+
+def test_after_a_lost_connection_the_client_is_made_anew_and_after_another_error_it_is_kept():
+    shutdown = type("AdminShutdown", (type("OperationalError", (Exception,), {}),), {})
+    lost = [
+        *named(LOST),
+        ConnectionResetError(),
+        BrokenPipeError(),
+        TimeoutError(),
+        EOFError(),
+        http.client.RemoteDisconnected(),
+        http.client.IncompleteRead(b""),
+        OSError(errno.ENETUNREACH, "Network is unreachable"),
+        OSError(errno.ENOTCONN, "not connected"),
+        shutdown(),
+        raised_from(RuntimeError("can't read"), shutdown()),
+        raised_behind(ValueError("no rows"), ConnectionResetError()),
+        NoAnswerError("no reply"),
+        *of_client("requests.exceptions", "ConnectionError", "SSLError", "ReadTimeout", "ConnectTimeout"),
+        *of_client("requests.exceptions", "ChunkedEncodingError"),
+        *of_client("redis.exceptions", "ConnectionError", "BusyLoadingError", "TimeoutError"),
+        *of_client("psycopg.errors", "AdminShutdown", "CrashShutdown", "ConnectionFailure", "CannotConnectNow"),
+    ]
+    others = [
+        *named(NONE),
+        OSError(errno.ENOSPC, "no space"),
+        FileNotFoundError(),
+        PermissionError(),
+        KeyError("connection"),
+        RuntimeError("connection closed"),
+        circle(),
+        NotFoundError("no such page"),
+        *of_client("requests.exceptions", "HTTPError", "InvalidURL", "TooManyRedirects", "StreamConsumedError"),
+        *of_client("redis.exceptions", "ResponseError", "DataError", "WatchError", "NoScriptError"),
+        *of_client("psycopg.errors", "UndefinedTable", "UniqueViolation", "SyntaxError", "InsufficientPrivilege"),
+    ]
+    for errors, expected in ((lost, True), (others, False)):
+        made = [made for _at, made in failing(errors)]
+        renewed = [after > before for before, after in itertools.pairwise(made)]
+        assert len(renewed) == len(errors)
+        assert [error for error, found in zip(errors, renewed, strict=True) if found is not expected] == []

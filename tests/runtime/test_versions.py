@@ -6,8 +6,8 @@ import datetime as dt
 from typing import Any
 
 import burler
-from burler.testing import run_tap, without_times
-from support.internals import memory_sink, run_plan, sessions, signals, sync
+from burler.testing import FakeClock, run_tap, without_times
+from support.internals import signals
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
@@ -84,15 +84,9 @@ def test_a_stopped_run_activates_nothing_even_if_the_function_hides_it():
 
 
 def test_a_clock_that_was_set_back():
-    tap = table()
-    session = sessions.Session(tap, {})
     state = {"bookmarks": {"t": {"version": 1_900_000_000_000}}}
-    sink = memory_sink.MemorySink()
-    own = session.catalog()
-    plan = run_plan.make_plan(session.specs, own, state=state)
-    moment = dt.datetime(2001, 1, 1, tzinfo=dt.UTC)
-    sync.Engine(session, plan, sink, catalog=own, state=state, now=lambda: moment).run()
-    assert versions(sink.messages, "RECORD") == [1_900_000_000_001] * 2
+    run = run_tap(table(), state=state, clock=FakeClock(dt.datetime(2001, 1, 1, tzinfo=dt.UTC)))
+    assert versions(run.messages, "RECORD") == [1_900_000_000_001] * 2
 
 
 def test_switched_off_by_config_and_by_the_stream():
