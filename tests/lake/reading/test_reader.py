@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from burler.errors import LakeError
-from burler.lake import read_lines, schema_message
-from support.internals import canonical, datafile
+from burler.lake import read, read_lines, schema_message
+from support.internals import canonical
 
 
 @pytest.fixture
@@ -39,36 +39,29 @@ def test_lines_come_back(lake: Any, file: Any) -> None:
     lines = list(read_lines(lake.store, file.path))
     assert lines[0] == canonical.schema_line(lake.schema(note={"type": "string"})) + b"\n"
     assert [json.loads(line)["record"]["id"] for line in lines[1:]] == list(range(5000))
-    blocks = list(datafile.read_blocks(lake.store, file.path))
-    assert blocks[0] == lines[0]
-    assert len(blocks) > 2
-    assert all(block.endswith(b"\n") for block in blocks)
-    assert b"".join(blocks) == b"".join(lines)
+    pages = [page.lines for page in read(lake.store).pages()]
+    assert len(pages) > 1
+    assert b"".join(pages) == b"".join(lines[1:])
 
 
-LENGTHS = (1, 70_000, 131_070, 131_071, 131_072, 131_073, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3_000_000)
+LENGTHS = (100, 70_000, 131_070, 131_071, 131_072, 131_073, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3_000_000)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_blocks_end_with_lines_however_long_these_are(lake: Any, seed: int) -> None:
-    source = random.Random(seed)
+def test_pages_end_with_lines_however_long_these_are(lake: Any) -> None:
     line = canonical.schema_line(lake.schema()) + b"\n"
-    lines = [bytes([97 + n]) * (source.choice(LENGTHS) - 1) + b"\n" for n in range(12)]
-    path = (
-        lake.path
-        / "raw/tap-x/users"
-        / canonical.schema_hash(line[:-1])
-        / "users-20240102T120000Z-20240102T120000Z.singer.gz"
-    )
-    path.parent.mkdir(parents=True)
-    path.write_bytes(gzip.compress(b"".join([line, *lines]), compresslevel=1))
-    first, *blocks = datafile.read_blocks(lake.store, str(path.relative_to(lake.path)))
-    assert first == line
-    assert all(block.endswith(b"\n") for block in blocks)
-    assert b"".join(blocks) == b"".join(lines)
-    longest = max(map(len, lines))
-    assert all(len(block) < (1 << 20) + 131_072 + longest for block in blocks)
-    assert all(len(block) >= 1 << 20 for block in blocks[:-1])
+    begin, end = b'{"type":"RECORD","stream":"users","record":{"id":', b"}}\n"
+    for seed in range(4):
+        source = random.Random(seed)
+        lake.tap_id = f"tap-{seed}"
+        lines = [begin + str(n).rjust(source.choice(LENGTHS) - len(begin + end)).encode() + end for n in range(12)]
+        folder = lake.path / "raw" / lake.tap_id / "users" / canonical.schema_hash(line[:-1])
+        folder.mkdir(parents=True)
+        content = gzip.compress(b"".join([line, *lines]), compresslevel=1)
+        (folder / "users-20240102T120000Z-20240102T120000Z.singer.gz").write_bytes(content)
+        pages = [page.lines for page in read(lake.store, lake.tap_id).pages()]
+        assert b"".join(pages) == b"".join(lines)
+        assert all(page.endswith(b"\n") for page in pages)
+        assert all(len(page) < (1 << 20) + 131_072 + max(map(len, lines)) for page in pages)
 
 
 def cut(data: bytes) -> bytes:

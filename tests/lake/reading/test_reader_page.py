@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.internals import cli_main, replay_plan, replaying
-
-READ = cli_main.cli.commands["lake"].commands["read"]
+from support.cli import burler
 
 PAGE = (Path(__file__).parents[3] / "docs" / "lake-reading.md").read_text(encoding="utf-8")
 
@@ -25,24 +23,21 @@ def test_the_snippet_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     said = capsys.readouterr().out
     assert '"record":{"name":"Ann"}' in said
     assert said.splitlines()[-2:] == ["Ann", "1 ['name']"]
-    store = scope["store"]
     (given,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
-    lines: list[bytes] = []
-    replaying.Replay(
-        store, replay_plan.choose(store, replay_plan.Asked()), write=lines.append, monotonic=lambda: 0.0
-    ).run()  # type: ignore[arg-type]
-    state, shown = json.loads(lines[-1])["value"], json.loads(given)
+    lines = burler("lake", "read", "./lake", cwd=tmp_path).messages
+    state, shown = lines[-1]["value"], json.loads(given)
     assert state["bookmarks"]["contacts"].keys() == shown["bookmarks"]["contacts"].keys()
     assert state["bookmarks"]["contacts"]["sequence"] == 1
 
 
-def test_every_option_is_there_and_every_command_can_be_typed() -> None:
-    for parameter in READ.params:
-        for name in parameter.opts:
-            if name.startswith("--"):
-                assert f"`{name}" in PAGE, name
+def test_every_option_is_there_and_every_command_can_be_typed(tmp_path: Path) -> None:
+    options = re.findall(r"^  (--[a-z-]+)", burler("lake", "read", "--help").text, re.MULTILINE)
+    assert len(options) > 8
+    for option in options:
+        assert option == "--help" or f"`{option}" in PAGE, option
     typed = re.findall(r"^    burler lake read (.*?)(?: [|>].*)?$", PAGE, re.MULTILINE)
     assert len(typed) > 6
+    (tmp_path / "state.jsonl").write_text("{}")
+    (tmp_path / "catalog.json").write_text('{"streams":[]}')
     for line in typed:
-        with READ.make_context("read", shlex.split(line)) as context:
-            assert context.params["url"] == "./lake"
+        assert "no lake at ./lake" in burler("lake", "read", *shlex.split(line), cwd=tmp_path).stderr, line
