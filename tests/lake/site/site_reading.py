@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 from site_demo import NOW
 
-from burler.lake import Store
-from support.internals import lake_site
+from burler.lake import FileStats, Store
+from support.cli import Ended, burler
+from support.internals import canonical
 
 
 class _Reader(html.parser.HTMLParser):
@@ -39,8 +41,21 @@ class Site:
     """A site on disk, and what its pages say."""
 
     out: Path
-    built: lake_site.Built | None = None
+    done: Ended
     _read: dict[str, _Reader] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[tuple[str, str]]:
+        """(stream or file, what is wrong with it), as the command has said; its exit code agrees."""
+        found = [tuple(line.split(": ", 1)) for line in self.done.lines("WARNING")]
+        assert self.done.code == bool(found), self.done.stderr
+        return found  # type: ignore[return-value]
+
+    def counted(self, what: str) -> int:
+        """How many taps, streams, or files the command has told of."""
+        found = re.search(rf"([\d,]+) {what}s?\b", self.done.text)
+        assert found is not None, self.done.text
+        return int(found[1].replace(",", ""))
 
     def pages(self) -> list[str]:
         return sorted(path.relative_to(self.out).as_posix() for path in self.out.rglob("*.html"))
@@ -86,6 +101,39 @@ class Site:
         return not place or unquote(place) in self.read(target.relative_to(self.out.resolve()).as_posix()).ids
 
 
-def make_site(store: Store, out: Path, **options: Any) -> Site:
-    """The site of a lake, at the demo's time."""
-    return Site(out, lake_site.build_site(store, out, **{"url": "./lake", "now": NOW, **options}))
+def make_site(store: Store, out: Path, *, samples: int = 0, title: str | None = None) -> Site:
+    """The site that ``burler lake docs`` makes of a lake, at the demo's time. A folder is given as ``./lake``."""
+    folder = Path(store.url) if "://" not in store.url else None
+    options = ["--samples", str(samples), *(["--title", title] if title is not None else [])]
+    url, cwd = (f"./{folder.name}", folder.parent) if folder else (store.url, None)
+    done = burler("lake", "docs", url, out, *options, cwd=cwd, SOURCE_DATE_EPOCH=str(int(NOW.timestamp())))
+    assert done.code in (0, 1), done.stderr
+    return Site(out, done)
+
+
+def describe(lake: Path, stream: str, versions: list[dict[str, Any]], files: list[FileStats], *, tap: str) -> None:
+    """A stream by its manifest alone: schemas, and the statistics of its files, which need not be there."""
+    lines = [
+        json.dumps({"key_properties": [], "schema": schema, "stream": stream, "type": "SCHEMA"}, sort_keys=True)
+        for schema in versions
+    ]
+    hashes = [canonical.schema_hash(line.encode()) for line in lines]
+    stats = {}
+    for number, one in enumerate(files):
+        times = (re.sub(r"[-:]|\.\d+", "", text) for text in (one.first, one.last))
+        digest = hashes[number * len(hashes) // len(files)]
+        stats[f"{digest}/{stream}-{'-'.join(times)}-{number + 2}.singer.gz"] = one.to_wire()
+    document = {
+        "format": 1,
+        "tap_id": tap,
+        "stream": stream,
+        "generation": "g",
+        "sequence": len(files),
+        "versions": {digest: f"v{number}" for number, digest in enumerate(hashes, 1)},
+        "schemas": {digest: {"line": line} for digest, line in zip(hashes, lines, strict=True)},
+        "files": list(stats),
+        "file_stats": stats,
+    }
+    folder = lake / "raw" / tap / stream
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps(document))

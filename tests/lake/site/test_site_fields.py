@@ -2,204 +2,149 @@
 
 from __future__ import annotations
 
-import time
+import json
 from decimal import Decimal
 
 import pytest
+from site_demo import NOW
+from site_reading import describe, make_site
 
-from support.internals import site_changes, site_fields, site_names
+from burler.lake import FileStats, LakeWriter, open_store
+from burler.singer.messages import Schema, format_time
+
+AT = format_time(NOW)
+TYPES = [
+    ({"type": "integer"}, "integer"),
+    ({"type": ["null", "string"], "format": "date-time"}, "string (date-time) or null"),
+    ({"type": ["integer", "string"]}, "integer or string"),
+    ({"type": "array", "items": {"type": ["null", "number"]}}, "array of number"),
+    ({"type": "array", "items": {"type": "array", "items": {}}}, "array of array"),
+    ({"type": "array", "items": [{"type": "string"}]}, "array of fixed length"),
+    ({"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]}, "string (date) or null"),
+    ({"oneOf": [{"type": "integer"}, {"type": "object"}]}, "integer or object"),
+    ({"enum": ["a", 1, None]}, "string or integer or null one of a, 1, null"),
+    ({"const": True}, "boolean always true"),
+    ({"type": "null"}, "null"),
+    ({}, "any"),
+    (True, "any"),
+    (False, "nothing"),
+    ({"type": 7}, "any"),
+    ({"type": "number", "minimum": 0, "exclusiveMaximum": 10.5, "multipleOf": 0.01, "title": "Count"},
+     "number Count at least 0; a multiple of 0.01; less than 10.5"),
+    ({"enum": list(range(20))}, "integer one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 more"),
+    ({"const": "x", "default": "x"}, "string always x; default x"),
+    ({"type": "integer", "minimum": 1, "exclusiveMinimum": True},
+     "integer at least 1; more than its limit, not equal"),
+    ({"description": 7, "enum": "no list"}, "any"),
+]  # fmt: skip
+NESTED = {
+    "type": "object",
+    "description": "All of it.",
+    "required": ["id", "a.b"],
+    "properties": {
+        "id": {"type": "integer"},
+        "a.b": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
+        "grid": {"type": "array", "items": {"type": "array", "items": {"properties": {"x": {"type": "number"}}}}},
+        "either": {"anyOf": [{"properties": {"left": {}}}, {"properties": {"right": {}}}, {"type": "null"}]},
+        "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "": {"patternProperties": {"^x": {"type": "boolean"}}},
+        "home": {"$ref": "#/definitions/place"},
+    },
+    "definitions": {"place": {"type": "object", "properties": {"city": {"type": "string"}}}},
+}
+PATHS = ["id", '"a.b"', "tags", "tags[].name", "grid", "grid[][].x", "either", "either.left", "either.right"]
+PATHS += ["map", "map.*", '""', '""./^x/', "home", "home.city"]
 
 
-def view(*keys, **properties):
-    return site_changes.View(site_fields.fields_of({"type": "object", "properties": properties}), keys)
+def deep(levels: int) -> dict:
+    schema: dict = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"x": schema}}
+    return schema
 
 
-@pytest.mark.parametrize(
-    ("node", "words"),
-    [
-        ({"type": "integer"}, "integer"),
-        ({"type": ["null", "string"], "format": "date-time"}, "string (date-time)"),
-        ({"type": ["integer", "string"]}, "integer or string"),
-        ({"type": "array", "items": {"type": ["null", "number"]}}, "array of number"),
-        ({"type": "array", "items": {"type": "array", "items": {}}}, "array of array"),
-        ({"type": "array", "items": [{"type": "string"}]}, "array of fixed length"),
-        ({"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]}, "string (date)"),
-        ({"oneOf": [{"type": "integer"}, {"type": "object"}]}, "integer or object"),
-        ({"properties": {"a": {}}}, "object"),
-        ({"enum": ["a", 1, None]}, "string or integer"),
-        ({"const": True}, "boolean"),
-        ({"type": "null"}, "null"),
-        ({}, "any"),
-        (True, "any"),
-        (False, "nothing"),
-        ({"type": 7}, "any"),
-    ],
-)
-def test_types_are_said_in_words(node, words):
-    assert site_fields.type_words(node) == words
-
-
-def test_fields_are_listed_with_the_path_that_leads_to_them():
-    schema = {
-        "type": "object",
-        "required": ["id", "a.b"],
-        "properties": {
-            "id": {"type": "integer"},
-            "a.b": {"type": "string"},
-            "tags": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
-            "grid": {
-                "type": "array",
-                "items": {"type": "array", "items": {"properties": {"x": {"type": "number"}}}},
-            },
-            "either": {"anyOf": [{"properties": {"left": {}}}, {"properties": {"right": {}}}, {"type": "null"}]},
-            "map": {"type": "object", "additionalProperties": {"type": "integer"}},
-            "": {"patternProperties": {"^x": {"type": "boolean"}}},
-        },
+ODD = {
+    "nothing": ({}, ""),
+    "nulls": ({"properties": None}, ""),
+    "values": ({"properties": {"a": None, "b": 3}}, "a any"),
+    "a_list": ({"type": "object", "properties": []}, ""),
+    "astray": ({"properties": {"home": {"$ref": "#/definitions/none"}}}, "References could not be resolved"),
+    "circle": ({"properties": {"a": {"$ref": "#/properties/a"}}}, "References could not be resolved"),
+    "wide": ({"properties": {f"f{n}": {"type": "string"} for n in range(5_001)}}, "Only the first 5,000 fields"),
+    "deep": (deep(300), "deeper than 30 levels"),
+}
+OLD = {
+    "properties": {
+        "id": {"type": "integer"},
+        "gone": {"type": "string"},
+        "name": {"type": "string", "maxLength": 10},
+        "list": {"type": "array", "items": {"properties": {"a": {"type": "string"}}}},
     }
-    fields = {field.path: field for field in site_fields.fields_of(schema).fields}
-    assert list(fields) == [
-        "id", '"a.b"', "tags", "tags[].name", "grid", "grid[][].x", "either", "either.left", "either.right",
-        "map", "map.*", '""', r'"".\/^x/'.replace("\\", ""),
-    ]  # fmt: skip
-    assert [path for path, field in fields.items() if field.required] == ["id", '"a.b"']
-    assert fields["tags[].name"].parent == "tags"
-    assert fields["tags[].name"].depth == 1
-    assert fields["either"].nullable is True
-    assert fields["either.left"].nullable is None
-
-
-def test_limits_and_descriptions_are_said():
-    schema = {
-        "description": "All of it.",
-        "properties": {
-            "n": {"type": "number", "minimum": 0, "exclusiveMaximum": 10.5, "multipleOf": 0.01, "title": "Count"},
-            "e": {"enum": list(range(20))},
-            "c": {"const": "x", "default": "x"},
-            "old": {"type": "integer", "minimum": 1, "exclusiveMinimum": True},
-            "broken": {"description": 7, "enum": "no list", "pattern": "^" + "a" * 500},
-        },
+}
+NEW = {
+    "properties": {
+        "id": {"type": ["null", "number"]},
+        "name": {"type": "string", "maxLength": 20, "description": "How one is called."},
+        "list": {"type": "array", "items": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}},
+        "box": {"type": "object", "properties": {"a": {"properties": {"b": {}}}, "c": {"type": "string"}}},
     }
-    found = site_fields.fields_of(schema)
-    by_name = {field.path: field for field in found.fields}
-    assert found.description == "All of it."
-    assert by_name["n"].limits == ("at least 0", "a multiple of 0.01", "less than 10.5")
-    assert by_name["n"].description == "Count"
-    assert by_name["e"].limits == ("one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 more",)
-    assert by_name["c"].limits == ("always x", "default x")
-    assert by_name["old"].limits == ("at least 1", "more than its limit, not equal")
-    assert len(by_name["broken"].limits[0]) < 140
+}
 
 
-def test_limits_are_said_of_exact_numbers_too():
-    """As a lake gives them: numbers with a point are Decimals."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A stream for each of these schemas."""
+    base = tmp_path_factory.mktemp("fields")
+    schemas = {name: [schema] for name, (schema, _) in ODD.items()}
+    schemas["types"] = [{"properties": {f"c{n}": node for n, (node, _) in enumerate(TYPES)}}]
+    schemas |= {"nested": [NESTED], "changed": [OLD, NEW]}
+    for name, versions in schemas.items():
+        stats = [FileStats(1, 1, AT, AT, sequence=n) for n in range(len(versions))]
+        describe(base / "lake", name, versions, stats, tap="tap-x")
+    return make_site(open_store(str(base / "lake")), base / "site")
+
+
+def test_types_and_limits_are_said_in_words(site):
+    text = site.text(site.page_of("types"))
+    for number, (node, words) in enumerate(TYPES):
+        assert f"c{number} {words} " in text, (node, text[text.index(f"c{number} ") :][:80])
+
+
+def test_fields_are_listed_with_the_path_that_leads_to_them(site):
+    assert "All of it." in site.text(site.page_of("nested"))
+    index = site.index()
+    names = [stream for _, stream, *_ in index["streams"]]
+    found = [path for path, streams, *_ in index["fields"] if "nested" in [names[number] for number in streams]]
+    assert sorted(found) == sorted(PATHS)
+
+
+def test_what_can_not_be_shown_is_said_and_does_no_harm(site):
+    assert site.problems == []
+    for name, (_, said) in ODD.items():
+        assert said in site.text(site.page_of(name)), name
+
+
+def test_differences_are_told_in_words(site):
+    text = site.text(site.page_of("changed"))
+    assert "Since v1: 2 added, 1 removed, 2 changed" in text
+    for change in (
+        "+ added box object, with 3 fields inside",
+        "− removed gone string",
+        "~ changed id type: was integer, now number; may be null now",
+        "~ changed name limits: was at most 10 characters, now at most 20 characters; description is new: “How one",
+        "+ added list[].b integer",
+    ):
+        assert change in text, change
+
+
+def test_limits_are_said_of_exact_numbers_too(lake, tmp_path):
+    """As a lake gives them: numbers with a point are Decimals. Changed keys are told."""
     node = {"exclusiveMinimum": Decimal("0.5"), "multipleOf": Decimal("0.1"), "enum": [{"a": Decimal("1.5")}]}
-    (field,) = site_fields.fields_of({"properties": {"n": node}}).fields
-    assert field.limits == ('one of {"a": 1.5}', "a multiple of 0.1", "more than 0.5")
-
-
-def test_references_are_resolved_and_those_that_lead_nowhere_are_told():
-    schema = {
-        "properties": {"home": {"$ref": "#/definitions/place"}},
-        "definitions": {"place": {"type": "object", "properties": {"city": {"type": "string"}}}},
-    }
-    assert [field.path for field in site_fields.fields_of(schema).fields] == ["home", "home.city"]
-    broken = site_fields.fields_of(
-        {"properties": {"home": {"$ref": "#/definitions/nothing"}, "id": {"type": "integer"}}}
-    )
-    assert [field.path for field in broken.fields] == ["home", "id"]
-    assert "References could not be resolved" in broken.left_out
-    circle = site_fields.fields_of({"properties": {"a": {"$ref": "#/properties/a"}}})
-    assert "References could not be resolved" in circle.left_out
-
-
-def test_huge_and_deep_schemas_are_cut_and_it_is_said():
-    wide = site_fields.fields_of(
-        {"properties": {f"f{n}": {"type": "string"} for n in range(site_fields.MOST_FIELDS + 1)}}
-    )
-    assert len(wide.fields) == site_fields.MOST_FIELDS
-    assert "Only the first 5,000 fields" in wide.left_out
-    deep: dict = {"type": "string"}
-    for _ in range(300):
-        deep = {"type": "object", "properties": {"x": deep}}
-    found = site_fields.fields_of(deep)
-    assert len(found.fields) == site_fields.MOST_LEVELS
-    assert "deeper than 30 levels" in found.left_out
-
-
-@pytest.mark.parametrize(
-    "schema", [{}, {"properties": None}, {"properties": {"a": None, "b": 3}}, {"type": "object", "properties": []}]
-)
-def test_schemas_that_are_none_do_no_harm(schema):
-    assert all(field.type == "any" for field in site_fields.fields_of(schema).fields)
-
-
-def test_differences_are_told_in_words():
-    old = view("id", id={"type": "integer"}, gone={"type": "string"}, name={"type": "string", "maxLength": 10})
-    new = view(
-        "id",
-        "name",
-        id={"type": ["null", "number"]},
-        name={"type": "string", "maxLength": 20, "description": "How one is called."},
-        box={"type": "object", "properties": {"a": {"properties": {"b": {}}}, "c": {"type": "string"}}},
-    )
-    changes = site_changes.compare(old, new)
-    assert changes == (
-        site_changes.Change("changed", "", "keys: was id, now id, name"),
-        site_changes.Change("added", "box", "object, with 3 fields inside"),
-        site_changes.Change("removed", "gone", "string"),
-        site_changes.Change("changed", "id", "type: was integer, now number; may be null now"),
-        site_changes.Change(
-            "changed",
-            "name",
-            "limits: was at most 10 characters, now at most 20 characters; description is new: “How one is called.”",
-        ),
-    )
-    assert site_changes.counts(changes) == "1 added, 1 removed, 3 changed"
-    assert site_changes.compare(old, old) == ()
-
-
-def test_a_field_added_inside_of_an_old_one_is_told_with_its_path():
-    old = view(box={"type": "array", "items": {"properties": {"a": {"type": "string"}}}})
-    new = view(box={"type": "array", "items": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}})
-    assert site_changes.compare(old, new) == (site_changes.Change("added", "box[].b", "integer"),)
-
-
-def test_two_versions_of_thousands_of_fields_are_compared_at_once():
-    old = view(**{f"f{n}": {"type": "string"} for n in range(4000)})
-    new = view(**{f"f{n}": {"type": "integer"} for n in range(2000, 6000)})
-    begun = time.process_time()
-    changes = site_changes.compare(old, new)
-    assert site_changes.counts(changes) == "2,000 added, 2,000 removed, 2,000 changed"
-    assert time.process_time() - begun < 5
-
-
-@pytest.mark.parametrize(
-    ("name", "page"),
-    [("users", "users"), ("user_events-2", "user_events-2"), ("Users", "users-"), ("con", "con-"), ("🐟", "")],
-)
-def test_pages_are_named_by_safe_characters(name, page):
-    found = site_names.page_name(name)
-    assert found == page or (found.startswith(page) and len(found) == len(page) + 12)
-
-
-def test_no_name_takes_the_page_of_another():
-    names = [
-        "Users",
-        "users",
-        "USERS",
-        "users-" + site_names.page_name("Users")[-12:],
-        site_names.page_name("🐟"),
-        "🐟",
-        "a b",
-        "a-b",
-        "a_b",
-    ]
-    assert len({site_names.page_name(name) for name in names}) == len(names)
-    assert len({site_names.anchor(name) for name in names}) == len(names)
-    taken = site_names.Unlike()
-    assert [taken.one("a", "b"), taken.one("a", "b"), taken.one("a", "b"), taken.one("b", "a")] == [
-        "a",
-        "b",
-        "b-2",
-        "a-2",
-    ]
+    for keys in (("n",), ("n", "m")):
+        with LakeWriter(lake.store, "tap-x", emit_state=lambda state: None) as writer:
+            writer.schema(Schema("s", {"properties": {"n": node, "m": {"default": len(keys)}}}, keys))
+    text = make_site(lake.store, tmp_path / "site").text("taps/tap-x/s.html")
+    assert json.dumps({"a": 1.5}) in text
+    assert "a multiple of 0.1" in text and "more than 0.5" in text
+    assert "keys: was n, now n, m" in text

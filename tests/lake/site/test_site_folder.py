@@ -3,192 +3,168 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
+import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from site_demo import NOW
+from site_demo import write
 
-from burler.errors import StorageError, UsageError
-from burler.lake import LakeWriter
-from burler.singer.messages import Schema
-from support.internals import lake_site, site_output
+from support.cli import Ended, burler
+
+MARKER = ".burler-lake-site.json"
 
 
-def fill(out: Path, *pages: str, text: str = "new") -> int:
-    with site_output.site_folder(out) as folder:
-        for page in pages:
-            folder.write(page, text.encode())
-        return folder.publish()
+def make(lake, out: Path, *streams: str, title: str = "new", code: int = 0) -> Ended:
+    """The site of a lake with these streams."""
+    shutil.rmtree(lake.path, ignore_errors=True)
+    for stream in streams:
+        write(lake, stream)
+    done = burler("lake", "docs", lake.path, out, "--title", title)
+    assert done.code == code, done.stderr
+    return done
 
 
 def files(out: Path) -> list[str]:
-    return sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+    found = (path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+    return sorted(name for name in found if not name.startswith("assets/"))
 
 
-def test_pages_of_the_last_time_that_are_no_more_are_removed_with_their_folders(tmp_path):
+def title(out: Path) -> str:
+    return (out / "index.html").read_text().partition("<h1>")[2].partition("</h1>")[0]
+
+
+def test_pages_of_the_last_time_that_are_no_more_are_removed(lake, tmp_path):
     out = tmp_path / "deep" / "site"
-    assert fill(out, "index.html", "taps/a/index.html", "taps/b/index.html") == 3
+    make(lake, out, "a", "b")
+    before = files(out)
+    assert {"taps/tap-x/a.html", "taps/tap-x/b.html"} <= set(before)
     (out / "CNAME").write_text("docs.example.org")
-    assert fill(out, "index.html", "taps/b/index.html", text="newer") == 2
-    assert files(out) == [site_output.MARKER, "CNAME", "index.html", "taps/b/index.html"]
-    assert not (out / "taps" / "a").exists()
-    assert (out / "index.html").read_text() == "newer"
+    (out / ".git").mkdir()
+    make(lake, out, "b", title="newer")
+    assert files(out) == sorted(["CNAME", *(name for name in before if "/a." not in name)])
+    assert (title(out), (out / ".git").is_dir()) == ("newer", True)
+    assert (out / MARKER).is_file()
 
 
 @pytest.mark.parametrize("name", ["notes.txt", ".git", "index.html"])
-def test_a_folder_that_holds_something_else_is_refused_and_stays(tmp_path, name):
-    (tmp_path / name).write_text("mine")
-    with pytest.raises(UsageError, match="holds things that are no site of burler's"):
-        fill(tmp_path, "index.html")
-    assert files(tmp_path) == [name]
-    assert (tmp_path / name).read_text() == "mine"
+def test_a_folder_that_holds_something_else_is_refused_and_stays(lake, tmp_path, name):
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / name).write_text("mine")
+    assert "holds things that are no site of burler's" in make(lake, out, "a", code=2).stderr
+    assert files(out) == [name]
+    assert (out / name).read_text() == "mine"
 
 
-def test_what_a_person_put_where_a_page_belongs_is_not_replaced(tmp_path):
-    fill(tmp_path, "index.html", text="old")
-    (tmp_path / "taps").mkdir()
-    (tmp_path / "taps" / "a.html").write_text("mine")
-    with pytest.raises(UsageError, match=r"a\.html is not burler's"):
-        fill(tmp_path, "index.html", "taps/a.html")
-    assert (tmp_path / "index.html").read_text() == "old"
-    assert (tmp_path / "taps" / "a.html").read_text() == "mine"
-    assert not list(tmp_path.glob(".burler-lake-site-new-*"))
+def test_what_a_person_put_where_a_page_belongs_is_not_replaced(lake, tmp_path):
+    out = tmp_path / "site"
+    make(lake, out, "b", title="old")
+    (out / "taps" / "tap-x" / "a.html").write_text("mine")
+    assert "a.html is not burler's" in make(lake, out, "a", "b", code=2).stderr
+    assert (title(out), (out / "taps" / "tap-x" / "a.html").read_text()) == ("old", "mine")
+    assert not list(out.glob(".burler-lake-site-new-*"))
 
 
-def test_a_link_out_of_the_folder_is_never_followed(tmp_path):
+def test_a_link_out_of_the_folder_is_never_followed(lake, tmp_path):
     out, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
-    fill(out, "index.html", "taps/a.html")
+    make(lake, out, "a", title="old")
     (out / "taps").rename(elsewhere)
     (out / "taps").symlink_to(elsewhere)
-    with pytest.raises(UsageError, match="taps is not burler's"):
-        fill(out, "index.html", "taps/a.html", text="newer")
-    fill(out, "index.html")  # the old page is behind the link: it is not ours to remove any more
-    assert (elsewhere / "a.html").read_text() == "new"
+    before = (elsewhere / "tap-x" / "a.html").read_text()
+    assert "taps is not burler's" in make(lake, out, "a", title="newer", code=2).stderr
+    assert (elsewhere / "tap-x" / "a.html").read_text() == before
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[]",
-        '{"format": 1}',
-        '{"format": 2, "files": []}',
-        '{"format": 1, "files": ["../../victim"]}',
-        '{"format": 1, "files": ["/etc/passwd"]}',
-        '{"format": 1, "files": ["a/../../victim"]}',
-        '{"format": 1, "files": [7]}',
-    ],
-    ids=["torn", "list", "no-files", "newer", "up", "absolute", "around", "number"],
-)
-def test_a_list_of_files_that_burler_did_not_write_ends_it(tmp_path, text):
+LISTS = [
+    "{",
+    "[]",
+    '{"format": 1}',
+    '{"format": 2, "files": []}',
+    '{"format": 1, "files": ["../../victim"]}',
+    '{"format": 1, "files": ["/etc/passwd"]}',
+    '{"format": 1, "files": ["a/../../victim"]}',
+    '{"format": 1, "files": [7]}',
+]
+
+
+def test_a_list_of_files_that_burler_did_not_write_ends_it(lake, tmp_path):
     out = tmp_path / "site"
     out.mkdir()
     (tmp_path / "victim").write_text("mine")
-    (out / site_output.MARKER).write_text(text)
-    with pytest.raises(UsageError, match="is not as burler writes it"):
-        fill(out, "index.html")
-    assert (tmp_path / "victim").read_text() == "mine"
-    assert files(out) == [site_output.MARKER]
+    write(lake, "a")
+    for text in LISTS:
+        (out / MARKER).write_text(text)
+        done = burler("lake", "docs", lake.path, out)
+        assert (done.code, "is not as burler writes it" in done.stderr) == (2, True), text
+        assert (tmp_path / "victim").read_text() == "mine"
+        assert files(out) == [MARKER]
 
 
-def test_what_a_killed_run_left_is_cleared_and_its_pages_are_known(tmp_path):
-    code = (
-        "import os, pathlib, sys\n"
-        "from support.internals import site_output; site_folder = site_output.site_folder\n"
-        "real = pathlib.Path.replace\n"
-        "def replace(path, target):\n"
-        "    if str(target).endswith('b.html'): os.kill(os.getpid(), 9)\n"
-        "    return real(path, target)\n"
-        "pathlib.Path.replace = replace\n"
-        "with site_folder(pathlib.Path(sys.argv[1])) as folder:\n"
-        "    for page in ('a.html', 'b.html', 'index.html'): folder.write(page, b'x')\n"
-        "    folder.publish()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False, timeout=60)
-    assert done.returncode == -9
-    assert (tmp_path / "a.html").exists()
-    assert not (tmp_path / "index.html").exists()
-    assert list(tmp_path.glob(".burler-lake-site-new-*"))
-    fill(tmp_path, "index.html")
-    assert files(tmp_path) == [site_output.MARKER, "index.html"]
-    assert not list(tmp_path.glob(".burler-lake-site-new-*"))
+KILLED = """
+import os, pathlib, runpy, sys
+real = pathlib.Path.replace
+def replace(path, target):
+    if str(target).endswith("b.html"):
+        os.kill(os.getpid(), 9)
+    return real(path, target)
+pathlib.Path.replace = replace
+sys.argv[:1] = ["burler", "lake", "docs"]
+runpy.run_module("burler", run_name="__main__")
+"""
 
 
-def test_an_error_on_the_way_leaves_the_old_site_as_it_was(tmp_path):
-    fill(tmp_path, "index.html", "a.html", text="old")
-    with pytest.raises(RuntimeError), site_output.site_folder(tmp_path) as folder:
-        folder.write("index.html", b"new")
-        raise RuntimeError
-    assert files(tmp_path) == [site_output.MARKER, "a.html", "index.html"]
-    assert (tmp_path / "index.html").read_text() == "old"
+def test_what_a_killed_run_left_is_cleared_and_its_pages_are_known(lake, tmp_path):
+    out = tmp_path / "site"
+    for stream in ("a", "b"):
+        write(lake, stream)
+    done = subprocess.run([sys.executable, "-c", KILLED, lake.path, out], check=False, timeout=60, capture_output=True)
+    assert done.returncode == -9, done.stderr
+    assert (out / "taps/tap-x/a.html").exists()
+    assert not (out / "index.html").exists()
+    assert list(out.glob(".burler-lake-site-new-*"))
+    make(lake, out, "b")
+    assert "taps/tap-x/a.html" not in files(out)
+    assert "index.html" in files(out)
+    assert not list(out.glob(".burler-lake-site-new-*"))
 
 
-def test_a_full_disk_is_told_and_leaves_the_old_site(tmp_path):
+def test_a_full_disk_is_told_and_leaves_the_old_site(lake, tmp_path):
     """A limit on file sizes stands for the disk: writing beyond it fails as there."""
-    fill(tmp_path, "index.html", text="old")
-    code = (
-        "import pathlib, resource, signal, sys\n"
-        "from burler.errors import StorageError\n"
-        "from support.internals import site_output; site_folder = site_output.site_folder\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "try:\n"
-        "    with site_folder(pathlib.Path(sys.argv[1])) as folder:\n"
-        "        folder.write('index.html', b'x' * 2000)\n"
-        "        folder.publish()\n"
-        "except StorageError as error:\n"
-        "    print(error)\n"
-    )
+    out = tmp_path / "site"
+    make(lake, out, "a", title="old")
+    before = files(out)
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], check=True, timeout=60, capture_output=True, text=True
+        [sys.executable, "-m", "burler", "lake", "docs", lake.path, out],
+        check=False,
+        timeout=60,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # a torn one would stay
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
     )
-    assert "index.html can't be written: File too large" in done.stdout
-    assert (tmp_path / "index.html").read_text() == "old"
-    assert files(tmp_path) == [site_output.MARKER, "index.html"]
+    assert done.returncode == 1
+    assert "can't be written: File too large" in done.stderr
+    assert (title(out), files(out)) == ("old", before)
 
 
-def test_a_second_process_does_not_write_into_the_same_site(tmp_path):
-    fill(tmp_path, "index.html")
-    holder = os.open(tmp_path, os.O_RDONLY)
+def test_a_second_process_does_not_write_into_the_same_site(lake, tmp_path):
+    out = tmp_path / "site"
+    make(lake, out, "a")
+    holder = os.open(out, os.O_RDONLY)
     try:
         fcntl.flock(holder, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match="another lake docs is writing there"):
-            fill(tmp_path, "index.html")
+        assert "another lake docs is writing there" in make(lake, out, "a", code=2).stderr
     finally:
         os.close(holder)
-    fill(tmp_path, "index.html")
+    make(lake, out, "a")
 
 
-def test_a_file_where_the_folder_should_be_is_refused(tmp_path):
+def test_a_file_where_the_folder_should_be_is_refused(lake, tmp_path):
     (tmp_path / "site").write_text("mine")
-    with pytest.raises(UsageError, match="can't be used: Not a directory"):
-        fill(tmp_path / "site", "index.html")
-    with pytest.raises((UsageError, StorageError), match="Not a directory"):
-        fill(tmp_path / "site" / "below", "index.html")
+    assert "can't be used: Not a directory" in make(lake, tmp_path / "site", "a", code=2).stderr
+    assert "Not a directory" in make(lake, tmp_path / "site" / "below", "a", code=2).stderr
     assert (tmp_path / "site").read_text() == "mine"
-
-
-@pytest.mark.parametrize("path", ["../x", "/x", "a//b", "a/.hidden", "A.html", "", "a/../b", "ü.html"])
-def test_no_page_can_be_written_outside_or_hidden(tmp_path, path):
-    with pytest.raises(AssertionError), site_output.site_folder(tmp_path / "site") as folder:
-        folder.write(path, b"x")
-    assert not list(tmp_path.glob("x*"))
-
-
-def test_the_site_of_a_changed_lake_replaces_the_old_one(lake, tmp_path):
-    out = tmp_path / "site"
-    for stream in ("first", "second"):
-        with LakeWriter(lake.store, "tap-x", emit_state=lambda state: None) as writer:
-            writer.schema(Schema(stream, {"type": "object"}, ()))
-        lake_site.build_site(lake.store, out, url="x", now=NOW)
-    assert (out / "taps" / "tap-x" / "second.html").exists()
-    for path in (lake.path / "raw" / "tap-x" / "first").rglob("*.json"):
-        path.unlink()
-    (lake.path / "raw" / "tap-x" / "catalogue.json").unlink()
-    lake_site.build_site(lake.store, out, url="x", now=NOW)
-    assert not (out / "taps" / "tap-x" / "first.html").exists()
-    assert json.loads((out / site_output.MARKER).read_text())["made by"] == "burler lake docs"
