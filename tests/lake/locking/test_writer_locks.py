@@ -172,8 +172,7 @@ def test_a_manifest_made_anew_takes_the_commit_of_who_has_the_lock_only(lake: An
 
 
 def test_many_streams_hold_many_locks_only_up_to_a_bound(lake: Any) -> None:
-    writer = lake.writer(max_open_files=2)
-    writer._claims._most = 5
+    writer = lake.writer(max_open_files=5)
     for number in range(20):
         send(lake, writer, number, stream=f"s{number}")
         assert len(locks_of(lake)) <= 6
