@@ -66,7 +66,7 @@ def tap_of(*yielded, schema=SCHEMA, **options):
     """A tap of one stream that yields these."""
     tap = burler.tap("tap-exports")
 
-    @tap.sync("orders", key_properties="id", schema=schema, versions=False, **options)
+    @tap.sync("orders", **{"key_properties": "id", "schema": schema, "versions": False, **options})
     def orders(stream):
         yield from yielded
 

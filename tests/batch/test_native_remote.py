@@ -1,26 +1,13 @@
 """Files of a source that lie elsewhere: on web servers, in S3."""
 
-import functools
-import http.server
 import logging
-import threading
 
 import pytest
 from native_taps import ROWS, SCHEMA, batches, config_of, put, rows_in, shaped, tap_of
 
 from burler import batch_files
 from burler.testing import canary, run_tap
-
-
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    asked: list = []  # noqa: RUF012
-
-    def log_message(self, *_said):
-        pass
-
-    def do_GET(self):
-        self.asked.append(self.path)
-        super().do_GET()
+from support.servers import serving
 
 
 @pytest.fixture
@@ -28,34 +15,33 @@ def web(tmp_path):
     """A web server of the folder ``web``: its address."""
     folder = tmp_path / "web"
     folder.mkdir()
-    _Quiet.asked.clear()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", folder
-    server.shutdown()
-    server.server_close()
-    thread.join(10)
+
+    def answer(asked):
+        path = folder / asked.path.lstrip("/")
+        return path.read_bytes() if path.exists() else 404
+
+    with serving(answer) as server:
+        yield server, folder
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl.gz", "a.parquet", "a.arrow"])
 def test_files_of_a_web_server_come_as_records(web, name):
-    address, folder = web
+    server, folder = web
     put(folder, name)
-    assert len(run_tap(tap_of(batch_files(f"{address}/{name}"))).records("orders")) == 3
+    assert len(run_tap(tap_of(batch_files(f"{server.url}/{name}"))).records("orders")) == 3
 
 
 def test_csv_of_a_web_server_passes(tmp_path, web):
-    address, folder = web
+    server, folder = web
     put(folder, "a.csv")
-    run = run_tap(tap_of(batch_files(f"{address}/a.csv")), config_of(tmp_path))
-    assert batches(run)[0]["manifest"] == [f"{address}/a.csv"]
+    run = run_tap(tap_of(batch_files(f"{server.url}/a.csv")), config_of(tmp_path))
+    assert batches(run)[0]["manifest"] == [f"{server.url}/a.csv"]
 
 
 def test_a_signed_url_passes_in_the_dialect_that_keeps_queries(tmp_path, web, caplog):
-    address, folder = web
+    server, folder = web
     put(folder, "a.csv")
-    url = f"{address}/a.csv?signature=abc"
+    url = f"{server.url}/a.csv?signature=abc"
     run = run_tap(tap_of(batch_files(url)), config_of(tmp_path, dialect="sip"))
     assert batches(run)[0]["manifest"] == [url]
     secret = canary("url-signature")
@@ -63,23 +49,23 @@ def test_a_signed_url_passes_in_the_dialect_that_keeps_queries(tmp_path, web, ca
         run = run_tap(tap_of(batch_files(url.replace("abc", secret))), config_of(tmp_path))
     assert shaped(rows_in(run, tmp_path)) == shaped(ROWS)
     assert "their URLs have a query" in caplog.text and secret not in caplog.text
-    assert f"/a.csv?signature={secret}" in _Quiet.asked
+    assert f"/a.csv?signature={secret}" in server.paths
 
 
 def test_columns_that_nobody_can_look_up_are_written_anew(tmp_path, web, caplog):
-    address, folder = web
+    server, folder = web
     put(folder, "a.parquet")
     with caplog.at_level(logging.INFO):
-        run = run_tap(tap_of(batch_files(f"{address}/a.parquet")), config_of(tmp_path))
+        run = run_tap(tap_of(batch_files(f"{server.url}/a.parquet")), config_of(tmp_path))
     assert "it can't be read from its end where it lies" in caplog.text
     assert shaped(rows_in(run, tmp_path)) == shaped(ROWS)
 
 
 def test_a_file_that_the_server_does_not_have_ends_the_stream(tmp_path, web):
-    address, _folder = web
-    run = run_tap(tap_of(batch_files(f"{address}/gone.csv")), config_of(tmp_path))
+    server, _folder = web
+    run = run_tap(tap_of(batch_files(f"{server.url}/gone.csv")), config_of(tmp_path))
     assert run.result.exit_code == 1 and not batches(run)
-    assert f"{address}/gone.csv" in str(run.result.errors["orders"])
+    assert f"{server.url}/gone.csv" in str(run.result.errors["orders"])
 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet", "a.jsonl"])
