@@ -1,23 +1,36 @@
 """What log and report say of a source's files: those that went out as they are, and those that were written anew."""
 
+import json
 import logging
+import re
 
 import pytest
 from native_taps import config_of, put, tap_of
 
 from burler import batch_files
-from burler.errors import StorageError
-from burler.singer.messages import State
 from burler.testing import run_tap
-from support.internals import memory_sink, run_report, runtime_run, sinks_open
+from support.cli import Ended, burler
+
+TAP = """
+from burler import batch_files
+from native_taps import tap_of
+
+tap = tap_of({yields}, **{options})
+"""
 
 
-def reported(tap, config):
-    """A run with a report."""
-    report, sink = run_report.Report(), memory_sink.MemorySink()
-    session, settings = runtime_run.prepare(tap, config)
-    runtime_run.run_session(session, settings, sinks_open.with_batches(sink, settings, tap=tap.name), report=report)
-    return report
+def reported(folder, yields, **options) -> tuple[Ended, dict]:
+    """A run with BATCH and a report of a tap that yields these, as they stand in its source."""
+    (folder / "tap_exports.py").write_text(TAP.format(yields=yields, options=options))
+    (folder / "config.json").write_text(json.dumps(config_of(folder)))
+    done = burler("run", "tap_exports.py", "--config", "config.json", "--report", "report.json", cwd=folder)
+    return done, json.loads((folder / "report.json").read_text())
+
+
+def table_of(done: Ended) -> list[str]:
+    """Stream and rows, as the table at the end of the log has them."""
+    (line,) = re.findall(r"^INFO \| (orders .*)$", done.stderr, re.MULTILINE)
+    return line.split()[:2]
 
 
 @pytest.mark.parametrize(
@@ -30,26 +43,24 @@ def reported(tap, config):
     ],
     ids=["one", "two", "counted", "parquet"],
 )
-def test_rows_that_nobody_has_counted_are_no_zero(tmp_path, caplog, names, given, log, rows, counts):
-    files = batch_files([put(tmp_path, name) for name in names], bookmark="2024-01-02T10:00:00.500000Z", **given)
-    with caplog.at_level(logging.INFO):
-        report = reported(tap_of(files, replication_key="at"), config_of(tmp_path))
-    assert log in caplog.text and " 0 rows" not in caplog.text
-    assert ('"metric":"record_count"' in caplog.text) is (rows != "unknown")
-    (stream,) = report.to_json()["streams"]
+def test_rows_that_nobody_has_counted_are_no_zero(tmp_path, names, given, log, rows, counts):
+    paths = [str(put(tmp_path, name)) for name in names]
+    more = {"bookmark": "2024-01-02T10:00:00.500000Z", **given}
+    done, report = reported(tmp_path, f"batch_files({paths}, **{more})", replication_key="at")
+    assert log in done.stderr and " 0 rows" not in done.stderr
+    assert ('"metric":"record_count"' in done.stderr) is (rows != "unknown")
+    (stream,) = report["streams"]
     counted = {name: count for name, count in stream["counts"].items() if name != "bytes"}
     assert counted == {"passed_files": len(names), **counts}
     assert stream["updated"] is None  # nobody has seen the rows
-    assert report.summary().splitlines()[2].split()[:2] == ["orders", rows]
-    assert f'<td class="number" data-value="{stream["rows"]}">{rows}</td>' in report.to_html()
+    assert table_of(done) == ["orders", rows] and "batch" not in report
 
 
-def test_rows_beside_such_files_are_counted(tmp_path, caplog):
-    given = [batch_files(put(tmp_path, "a.csv")), batch_files(put(tmp_path, "b.csv"), size=3)]
-    with caplog.at_level(logging.INFO):
-        report = reported(tap_of(*given), config_of(tmp_path))
-    assert "3 rows and those of 1 file that nobody has counted of 'orders'" in caplog.text
-    assert report.summary().splitlines()[2].split()[:2] == ["orders", "3+"]
+def test_rows_beside_such_files_are_counted(tmp_path):
+    one, other = (str(put(tmp_path, name)) for name in ("a.csv", "b.csv"))
+    done, _ = reported(tmp_path, f"batch_files({one!r}), batch_files({other!r}, size=3)")
+    assert "3 rows and those of 1 file that nobody has counted of 'orders'" in done.stderr
+    assert table_of(done) == ["orders", "3+"]
 
 
 @pytest.mark.parametrize(
@@ -66,27 +77,31 @@ def test_another_encoding_is_said_as_people_ask_for_it(tmp_path, caplog, name, e
     assert said in caplog.text
 
 
-def test_the_report_counts_the_files_that_burler_has_made_alone(tmp_path):
-    read = reported(tap_of(batch_files(put(tmp_path, "a.jsonl"))), config_of(tmp_path))
+def test_the_report_counts_the_files_that_burler_has_made(tmp_path):
+    _, report = reported(tmp_path, f"batch_files({str(put(tmp_path, 'a.jsonl'))!r})")
     (path,) = tmp_path.glob("batches/*")
-    made = {"files": 1, "rows": 3, "bytes": path.stat().st_size, "root": f"file://{tmp_path}/batches"}
-    assert read.to_json()["batch"] == made
-    assert read.to_json()["streams"][0]["counts"]["files"] == 1
-    passed = reported(tap_of(batch_files(put(tmp_path, "a.csv"))), config_of(tmp_path))
-    assert "batch" not in passed.to_json()
+    assert report["batch"] == {
+        "files": 1, "rows": 3, "bytes": path.stat().st_size, "root": f"file://{tmp_path}/batches",
+    }  # fmt: skip
+    assert report["streams"][0]["counts"]["files"] == 1
+
+
+FAILING = """
+import shutil, burler
+tap = burler.tap("tap-exports")
+
+@tap.sync("orders", key_properties="id", replication_key="id", schema={"properties": {"id": {"type": "integer"}}})
+def orders():
+    yield {"id": 1}
+    shutil.rmtree("state")  # where the latest STATE is to be written before it goes out
+"""
 
 
 def test_a_report_of_a_run_that_fails_has_the_files_that_messages_have_named(tmp_path):
-    class Full(memory_sink.MemorySink):
-        def write(self, message):
-            if isinstance(message, State):
-                raise StorageError("no room")
-            super().write(message)
-
-    report = run_report.Report()
-    session, settings = runtime_run.prepare(tap_of({"id": 1}), config_of(tmp_path))
-    with pytest.raises(StorageError):
-        runtime_run.run_session(
-            session, settings, sinks_open.with_batches(Full(), settings, tap="tap-x"), report=report
-        )
-    assert (report.to_json()["batch"]["files"], report.to_json()["status"]) == (1, "failed")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "tap_exports.py").write_text(FAILING)
+    asked = ("--batch", "--report", "report.json", "-o", "state/state.json")
+    done = burler("run", "tap_exports.py", *asked, cwd=tmp_path)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert done.code != 0 and [message["type"] for message in done.messages] == ["SCHEMA", "BATCH"], done
+    assert (report["batch"]["files"], report["status"]) == (1, "failed")

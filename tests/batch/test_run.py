@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import time
 from pathlib import Path
@@ -12,11 +11,9 @@ import pytest
 
 import burler
 from burler.batch import read
-from burler.errors import CatalogError, ConfigError, UsageError
-from burler.singer.messages import Records, Schema
+from burler.errors import ConfigError
 from burler.testing import FakeClock, TapRun, run_tap
-from support import cli, internals
-from support.internals import memory_sink, runtime_run, sinks_base, sinks_open
+from support import cli
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": ["string", "null"]}}}
 
@@ -51,17 +48,24 @@ def two() -> burler.Tap:
     return tap
 
 
-def catalog_of(tap: burler.Tap, **said: Any) -> Any:
-    from support.internals import runtime_run
-
-    wire = runtime_run.discover(tap, {}).to_wire()
-    for entry in wire["streams"]:
-        for one in entry["metadata"]:
-            if one["breadcrumb"] == []:
-                one["metadata"]["selected"] = True
-                if entry["tap_stream_id"] in said:
-                    one["metadata"]["batch-enabled"] = said[entry["tap_stream_id"]]
-    return wire
+def catalog_of(**said: Any) -> Any:
+    """The catalog of ``two``, all selected, with the users' word on BATCH."""
+    return {
+        "streams": [
+            {
+                "tap_stream_id": name,
+                "stream": name,
+                "schema": FIELDS,
+                "metadata": [
+                    {
+                        "breadcrumb": [],
+                        "metadata": {"selected": True, **({"batch-enabled": said[name]} if name in said else {})},
+                    }
+                ],
+            }
+            for name in ("a", "b")
+        ]
+    }
 
 
 def test_any_tap_sends_files_in_place_of_rows(tmp_path: Path):
@@ -73,7 +77,7 @@ def test_any_tap_sends_files_in_place_of_rows(tmp_path: Path):
 
 def test_a_stream_may_stay_as_it_is(tmp_path: Path):
     tap = two()
-    run = run_tap(tap, config(tmp_path), catalog=catalog_of(tap, b=False))
+    run = run_tap(tap, config(tmp_path), catalog=catalog_of(b=False))
     assert [m["type"] for m in run.messages if m.get("stream") == "b"] == ["SCHEMA", "RECORD", "RECORD"]
     assert rows_in(run, "a") == [{"id": i} for i in range(3)]
     assert run.types[-1] == "STATE" and run.types.count("BATCH") == 1
@@ -82,35 +86,14 @@ def test_a_stream_may_stay_as_it_is(tmp_path: Path):
 def test_a_stream_alone_may_be_batched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     tap = two()
-    run = run_tap(tap, catalog=catalog_of(tap, b=True))
+    run = run_tap(tap, catalog=catalog_of(b=True))
     assert len(run.records("a")) == 3 and rows_in(run, "b") == [{"id": 10}, {"id": 11}]
     assert [path.parent.name for path in tmp_path.rglob("*.jsonl")] == ["batches"]
 
 
-class Refuses(memory_sink.MemorySink):
-    """Takes no message."""
-
-    def write(self, message: Any) -> None:
-        raise AssertionError(message)
-
-
-def test_a_word_that_is_no_truth_is_an_error_before_the_first_message():
-    tap = two()
-    with pytest.raises(CatalogError, match=r"stream 'b'.*'batch-enabled'"):
-        runtime_run.run(tap, {}, Refuses(), catalog=catalog_of(tap, b="perhaps"))
-
-
-def test_a_place_that_can_not_be_written_is_an_error_before_the_first_message(tmp_path: Path):
-    (tmp_path / "files").write_text("no folder")
-    tap = two()
-    sink = sinks_open.with_batches(Refuses(), internals.settings.read_settings(config(tmp_path)), tap="tap-t")
-    with pytest.raises(UsageError, match="files"):
-        runtime_run.run(tap, config(tmp_path), sink, catalog=catalog_of(tap, a=False))
-
-
 def test_off_is_off_whatever_else_says_so(tmp_path: Path):
     tap = two()
-    run = run_tap(tap, {**config(tmp_path), "batch": False}, catalog=catalog_of(tap, a=True))
+    run = run_tap(tap, {**config(tmp_path), "batch": False}, catalog=catalog_of(a=True))
     assert "BATCH" not in run.types and not list(tmp_path.iterdir())
 
 
@@ -306,6 +289,14 @@ def test_what_is_wrong_shows_before_the_first_message(tmp_path: Path, said: Any)
     assert done.stderr.count("CRITICAL") == 1
 
 
+def test_a_word_that_is_no_truth_is_an_error_before_the_first_message(tmp_path: Path):
+    catalog = catalog_of(a="perhaps")
+    del catalog["streams"][1]
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog))
+    done = command(tmp_path, "--catalog", "catalog.json")
+    assert (done.code, done.text) == (2, "") and "stream 'a'" in done.stderr and "'batch-enabled'" in done.stderr
+
+
 def test_a_look_at_a_few_rows_says_that_no_files_are_made(tmp_path: Path):
     done = command(tmp_path, "--batch", "--limit", "1")
     assert done.text.count('"RECORD"') == 1 and "no files are made" in done.stderr
@@ -350,21 +341,18 @@ def test_rows_behind_a_value_that_no_column_holds_come_once_it_is_mended(tmp_pat
 
 
 def test_a_file_ends_by_age_while_the_source_is_silent(tmp_path: Path):
-    sink, seen = memory_sink.MemorySink(), []
+    seen = []
 
     def rows() -> Any:
         yield {"id": 1}
         end = time.monotonic() + 30
-        while time.monotonic() < end and not any(m["type"] == "BATCH" for m in sink.messages):
-            time.sleep(0.05)
-        seen.append([m["type"] for m in sink.messages])
+        while time.monotonic() < end and not seen:
+            time.sleep(0.02)
+            seen.extend(path.read_text() for path in (tmp_path / "files").glob("tap-t--*"))
         yield {"id": 2}
 
-    said = config(tmp_path, batch_age_seconds=0.1)
-    runtime_run.run(
-        one_of("a", rows), said, sinks_open.with_batches(sink, internals.settings.read_settings(said), tap="tap-t")
-    )
-    assert seen == [["SCHEMA", "BATCH"]]
+    run = run_tap(one_of("a", rows), config(tmp_path, batch_age_seconds=0.1))
+    assert seen == ['{"id":1}\n'] and [m["size"] for m in run.messages if m["type"] == "BATCH"] == [1, 1]
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "jsonl"])
@@ -380,13 +368,3 @@ def test_a_hook_sees_the_rows_of_arrow_pages(tmp_path: Path, form: str):
     run = run_tap(tap, config(tmp_path, encoding={"format": form}))
     (message,) = [m for m in run.messages if m["type"] == "BATCH"]
     assert [row["name"] for row in read(message, FIELDS).rows()] == ["X", "Y"]
-
-
-def test_an_end_by_error_names_no_file_and_leaves_none(tmp_path: Path):
-    inner = memory_sink.MemorySink()
-    sink = sinks_open.with_batches(inner, internals.settings.read_settings(config(tmp_path)), tap="tap-t")
-    assert sinks_base.form_for(sink, "a", None) == "rows"
-    sink.write(Schema("a", FIELDS))
-    sink.write(Records("a", b'{"id":1}\n', 1, dt.datetime.now(dt.UTC), None, True))
-    sink.close(complete=False)
-    assert [m["type"] for m in inner.messages] == ["SCHEMA"] and not list((tmp_path / "files").iterdir())
