@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import signal
 import tempfile
 
 import pyarrow as pa
@@ -236,11 +237,10 @@ def test_whoever_stops_waiting_cancels(server, client, clock):
 
 def stopped_run(client, clock, **options):
     """A run that is stopped while it waits for the third look; gives its last state."""
-    from support.internals import signals
 
     def stop(count):
         if count == 2:
-            raise signals.Stop
+            signal.raise_signal(signal.SIGTERM)
 
     clock.on_sleep = stop
     tap = tap_for(client, clock, keep_job=True, **options)

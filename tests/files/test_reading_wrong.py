@@ -6,6 +6,7 @@ import json
 
 import pytest
 from filebox import ids, tap_of
+from shelf import shelf
 
 from burler.errors import DeclarationError, FileError
 from burler.files import read
@@ -45,9 +46,9 @@ def test_broken_files_may_be_left_for_the_next_run(box, caplog):
 
 
 def test_columns_that_say_where_a_row_comes_from(box):
-    from support.internals import files_added
-
-    schema = {"properties": {"id": {"type": "integer"}, **files_added.SCHEMAS}}
+    moment = {"type": "string", "format": "date-time"}
+    kinds = {"id": {"type": "integer"}, "_file": {"type": "string"}, "_row": {"type": "integer"}, "_modified": moment}
+    schema = {"properties": kinds}
     box.put("b/x.csv", "id\n5\n6\n", at=86400)
     box.put("b/y.jsonl", '{"id": 7}\n\n{}\n{ "id" : 8}', at=86401)
     out = run_tap(tap_of(box["b/*"], schema=schema, key=(), add=("_file", "_row", "_modified")))
@@ -189,36 +190,25 @@ def test_no_secret_is_shown(box, caplog, capfd):
     assert secret not in str(raised.value) + caplog.text
 
 
-def test_a_folder_that_may_not_be_listed(box):
-    class Denied:
-        def glob(self, *args, **more):
-            raise RuntimeError("access denied for key abc")
-
-        def invalidate_cache(self, *args):
-            pass
-
-    from support.internals import files_finding as finding
-
-    with pytest.raises(FileError, match="can't be listed: access denied"):
-        finding.listed(Denied(), "x/*.csv", "s3://x/*.csv")
+def test_a_folder_that_may_not_be_listed():
+    with shelf() as store:
+        store.fails["x"] = RuntimeError("access denied for key abc")
+        with pytest.raises(FileError, match="can't be listed: access denied"):
+            list(read("shelf://x/*.csv"))
 
 
-def test_a_store_that_lists_names_alone_is_asked_for_each_file(box):
-    """As web servers do, whose lists are links."""
-    from support.internals import files_finding as finding
-    from support.internals import files_listing as listing
+def test_a_store_that_lists_names_alone_is_asked_for_each_file(monkeypatch):
+    """As web servers do, whose lists are links: a tag that the list did not show is no change."""
+    with shelf() as store:
+        store.files["h/a.csv"], store.said["h/a.csv"] = b"id\n1\n", {"ETag": '"x"'}
+        real = store.ls
 
-    class Web:
-        def glob(self, *args, **more):
-            return {"h/a.csv": {"name": "h/a.csv", "size": None, "type": "file"}}
+        def ls(self, path, detail=True, **more):
+            return [{"name": info["name"], "size": None, "type": "file"} for info in real(self, path, detail, **more)]
 
-        def info(self, path):
-            return {"name": path, "size": 7, "type": "file", "ETag": '"x"'}
-
-        def invalidate_cache(self, *args):
-            pass
-
-    (info,) = listing._followed(Web(), finding.listed(Web(), "h/*.csv", "http://h/*.csv"))
-    assert info == {"name": "h/a.csv", "size": 7, "type": "file", "ETag": '"x"'}
-    known = listing.File("h/a.csv", "a.csv", 7, None, "", store=Web())
-    assert not listing.again(known).differs(known), "a tag that the list did not show is no change"
+        monkeypatch.setattr(store, "ls", ls)
+        tap = tap_of("shelf://h/*.csv", declared={"replication_key": "id"})
+        first = run_tap(tap)
+        assert ids(first) == [1] and ids(run_tap(tap, state=first.states[-1])) == []
+        store.said["h/a.csv"] = {"ETag": '"y"'}
+        assert ids(run_tap(tap, state=first.states[-1])) == [1]

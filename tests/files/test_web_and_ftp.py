@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import threading
 import traceback
-from contextlib import contextmanager
 
 import pytest
 from filebox import ORDER, ids, tap_of
@@ -14,6 +12,7 @@ from filebox import ORDER, ids, tap_of
 from burler.errors import FileError
 from burler.files import read
 from burler.testing import canary, run_tap
+from support.servers import serving
 
 WITH_NAME = {"properties": {**ORDER["properties"], "_file": {"type": "string"}}}
 
@@ -32,47 +31,33 @@ class Web:
     def __init__(self):
         self.files, self.headers, self.status, self.sized = {}, {}, 200, True
 
+    def answer(self, asked):
+        if self.status != 200:
+            return self.status
+        if asked.path in self.files:
+            if self.sized:
+                return 200, {"Content-Type": "text/csv", **self.headers}, self.files[asked.path]
+            return lambda connection: self.unsized(connection, self.files[asked.path])
+        names = [name[len(asked.path) :] for name in self.files if name.startswith(asked.path)]
+        if not names or not asked.path.endswith("/"):
+            return 404
+        return 200, {"Content-Type": "text/html"}, "".join(f'<a href="{name}">x</a>' for name in names).encode()
 
-@contextmanager
-def serving():
-    web = Web()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            path = self.path.partition("?")[0]
-            index = path.endswith("/") and any(name.startswith(path) for name in web.files)
-            status = web.status if web.status != 200 else 200 if index or path in web.files else 404
-            links = "".join(f'<a href="{name[len(path) :]}">x</a>' for name in web.files if name.startswith(path))
-            body = links.encode() if index else web.files.get(path, b"")
-            self.send_response(status)
-            self.send_header("Content-Type", "text/html" if index else "text/csv")
-            for name, value in {} if index else web.headers.items():
-                self.send_header(name, value)
-            if web.sized or index or status != 200:
-                self.send_header("Content-Length", str(len(body) if status == 200 else 0))
-            self.end_headers()
-            if self.command == "GET" and status == 200:
-                self.wfile.write(body)
-
-        do_HEAD = do_GET
-
-        def log_message(self, *_args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield web, f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    @staticmethod
+    def unsized(connection, body):
+        connection.send_response(200)
+        connection.send_header("Connection", "close")
+        connection.end_headers()
+        connection.wfile.write(body if connection.command == "GET" else b"")
+        connection.close_connection = True
 
 
 @pytest.fixture
 def web():
     pytest.importorskip("aiohttp")
-    with serving() as served:
-        yield served
+    said = Web()
+    with serving(said.answer) as server:
+        yield said, server.url
 
 
 @pytest.mark.parametrize("sized", [True, False])
