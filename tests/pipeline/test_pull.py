@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import contextvars
 import datetime as dt
-import gc
-import threading
+import re
 from collections import OrderedDict
 from types import MappingProxyType
 
 import pytest
 
 import burler
-from burler import StreamRun
-from burler.errors import StreamError
+from burler.errors import DeclarationError, StreamError
 from burler.testing import run_tap
-from support import internals
-from support.internals import context, yielded
 
-TAP = burler.tap("tap-x")
+SCHEMA = {"type": "object", "properties": {"id": {}}}
 
 
-def pull(fn, name="a", bookmark=None, tap=TAP):
-    return internals.pull.Pull(fn, StreamRun(tap, name, bookmark=bookmark), place="tap.py:5")
+def tap_of(fn, **options):
+    """A tap whose function gives rows of stream 'a', and may give some of 'b' and 'c'."""
+    tap = burler.tap("tap-x")
+    tap.sync("a", schema=SCHEMA, **options)(fn)
+    for name in ("b", "c"):
+        tap.stream(name, emitted_by="a", schema=SCHEMA)
+    return tap
 
 
 def everything(fn, limit=3):
     """All rows, by pages of ``limit``: (stream, row)."""
-    p, out, alive = pull(fn), [], True
-    while alive:
-        alive = p.fill(limit)
-        items = p.take()
-        assert len(p) == 0
-        parts, strange = yielded.split(items, "a")
-        assert strange is None
-        out += [(name, row) for name, lists in parts.items() for part in lists for row in part]
-    p.close()
-    return out
+    out = run_tap(tap_of(fn), {"page_max_rows": limit})
+    assert not out.result.errors
+    return [(message["stream"], message["record"]) for message in out.messages if message["type"] == "RECORD"]
 
 
 def rows(*numbers):
@@ -78,7 +72,6 @@ FORMS = {
     "tuple of rows": (lambda: tuple(rows(1, 2)), mine(1, 2)),
     "list iterator": (lambda: iter(rows(1, 2)), mine(1, 2)),
     "one row": (lambda: {"id": 1}, mine(1)),
-    "none": (lambda: None, []),
     "empty list": (list, []),
     "empty generator": (lambda: iter(()), []),
     "an iterable": (OddIterable, mine(1, 2)),
@@ -113,34 +106,19 @@ def test_forms(form, limit):
     assert all(type(row) is dict for _, row in got)
 
 
-def test_the_limit_holds_and_the_generator_waits_there():
-    reached = []
-
-    def fn():
-        for n in range(10):
-            reached.append(n)
-            yield {"id": n}
-
-    p = pull(fn)
-    assert p.fill(4) is True
-    assert (reached, len(p)) == ([0, 1, 2, 3], 4)
-    assert p.fill(2) is True and reached[-1] == 5
-    assert p.fill(100) is False and reached[-1] == 9
-    assert [row["id"] for row in p.take()] == list(range(10))
-    assert p.fill(5) is False and p.take() == []
+def test_rows_go_out_a_page_at_a_time():
+    tap = tap_of(lambda: iter(rows(*range(10))), replication_key="id", order="asc", bookmark_strategy="on_page")
+    types = " ".join(run_tap(tap, {"page_max_rows": 4}).types)
+    assert re.findall(r"(?:RECORD )+STATE", types) == ["RECORD " * 4 + "STATE"] * 2 + ["RECORD " * 2 + "STATE"]
 
 
-@pytest.mark.parametrize("stream", [None, "b"])
-def test_a_long_list_is_cut_into_pages(stream):
+def test_a_long_list_is_cut_into_pages_and_stays_as_it_is():
     big = rows(*range(10))
-    p = pull(lambda: iter([big if stream is None else (stream, big), {"id": 10}]))
-    sizes = []
-    alive = True
-    while alive:
-        alive = p.fill(4)
-        got, _ = yielded.split(p.take(), "a")
-        sizes.append(sum(len(part) for parts in got.values() for part in parts))
-    assert sizes == [4, 4, 3]
+    assert everything(lambda: iter([big, ("b", big), {"id": 10}]), 4) == [
+        *mine(*range(10)),
+        *[("b", row) for row in rows(*range(10))],
+        *mine(10),
+    ]
     assert big == rows(*range(10))
 
 
@@ -200,7 +178,7 @@ def test_strange_items(kind, where):
 @pytest.mark.parametrize("kind", STRANGE)
 def test_strange_items_where_values_are_shown(kind, values_in_logs):
     item, _, shown = STRANGE[kind]
-    assert f"yielded {shown}" in str(pull(lambda: iter([item])).refuse(item))
+    assert f"yielded {shown}" in str(run_tap(tap_of(lambda: iter([item]))).result.errors["a"])
 
 
 def test_an_iterator_after_a_row_is_a_clear_error_and_never_read_late():
@@ -212,12 +190,9 @@ def test_an_iterator_after_a_row_is_a_clear_error_and_never_read_late():
         yield {"id": 2}
 
     for item in (late(), ("b", late()), [late()], range(3)):
-        p = pull(lambda item=item: iter([{"id": 1}, item]))
-        p.fill(10)
-        got, strange = yielded.split(p.take(), "a")
-        assert got == {"a": [rows(1)]}
-        assert strange is not None
-        text = str(p.refuse(strange))
+        out = run_tap(tap_of(lambda item=item: iter([{"id": 1}, item])))
+        assert out.records("a") == rows(1)
+        text = str(out.result.errors["a"])
         assert "a function that has yielded a row first yields no iterators: write 'yield from', or list(...)" in text
     assert read == []
 
@@ -226,72 +201,50 @@ def test_an_async_generator_is_refused():
     async def fn():
         yield {}
 
-    with pytest.raises(StreamError, match="yielded async_generator; yield rows"):
-        pull(fn).fill(1)
+    with pytest.raises((DeclarationError, AssertionError), match="async"):
+        assert not str(run_tap(tap_of(fn)).result.errors["a"])
 
 
 # ---- errors and ends -----------------------------------------------------------------------------
 
 
-def test_an_exception_leaves_exactly_the_rows_before_it():
-    def fn():
-        yield {"id": 1}
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_an_exception_leaves_exactly_the_rows_before_it(limit):
+    ended = []
+
+    def inner(tap):
         yield {"id": 2}
         raise KeyError("x")
 
-    for limit in (1, 2, 3, 100):
-        p, got = pull(fn), []
-        with pytest.raises(KeyError):
-            while p.fill(limit):
-                got += p.take()
-        assert got + p.take() == rows(1, 2)
-        p.close()
-
-
-def test_an_exception_inside_of_an_inner_iterator():
-    ended = []
-
-    def inner():
-        yield {"id": 1}
-        raise ValueError("inner")
-
-    def fn():
+    def fn(stream):
         try:
-            yield inner()
+            yield rows(1)
+            yield inner(stream)
         finally:
-            ended.append(context._RUN.get().name)
+            ended.append(stream.name)
 
-    p = pull(fn)
-    with pytest.raises(ValueError, match="inner"):
-        p.fill(10)
-    assert p.take() == rows(1)
-    p.close()
+    out = run_tap(tap_of(fn), {"page_max_rows": limit})
+    assert out.records("a") == rows(1, 2)
+    assert isinstance(out.result.errors["a"].__cause__ or out.result.errors["a"], KeyError)
     assert ended == ["a"]
 
 
-def test_a_function_that_fails_when_called():
-    def fn():
+def test_functions_that_fail_when_called_or_stop_by_accident():
+    def at_once():
         raise ValueError("at once")
 
-    p = pull(fn)
-    with pytest.raises(ValueError, match="at once"):
-        p.fill(1)
-    assert p.fill(1) is False
-    p.close()
-
-
-def test_a_stop_iteration_in_a_generator_is_an_error_not_an_end():
-    def fn():
+    def stops():
         yield {"id": 1}
         next(iter(()))
 
-    p = pull(fn)
-    with pytest.raises(RuntimeError):
-        p.fill(10)
-    assert p.take() == rows(1)
+    assert "at once" in str(run_tap(tap_of(at_once)).result.errors["a"])
+    assert "neither yields nor returns anything" in str(run_tap(tap_of(lambda: None)).result.errors["a"])
+    out = run_tap(tap_of(stops))
+    assert out.records("a") == rows(1) and out.result.errors["a"]
 
 
-def test_close_ends_generators_from_the_inside_in_their_context():
+def test_generators_are_closed_from_the_inside_in_their_run():
+    """Where a run has seen enough; also if one of them fails while it is closed."""
     ended = []
 
     def level(name, inner):
@@ -299,37 +252,15 @@ def test_close_ends_generators_from_the_inside_in_their_context():
             yield inner
             yield {"id": 9}
         finally:
-            ended.append((name, context._RUN.get().bookmark))
+            ended.append((name, tap.get_bookmark()))
+            if name == "inner":
+                raise ValueError("while closing")
 
-    p = pull(lambda: level("outer", level("middle", level("inner", {"id": 1}))), bookmark=7)
-    p.fill(1)
-    assert ended == []
-    p.close()
-    assert ended == [("inner", 7), ("middle", 7), ("outer", 7)]
-    p.close()
-    assert len(ended) == 3
-
-
-def test_close_closes_all_even_if_one_fails():
-    ended = []
-
-    def inner():
-        try:
-            yield {"id": 1}
-        finally:
-            raise ValueError("while closing")
-
-    def outer():
-        try:
-            yield inner()
-        finally:
-            ended.append("outer")
-
-    p = pull(outer)
-    p.fill(1)
-    with pytest.raises(ValueError, match="while closing"):
-        p.close()
-    assert ended == ["outer"]
+    tap = tap_of(
+        lambda: level("outer", level("middle", level("inner", [{"id": 1}] * 5))), replication_key="id", order="asc"
+    )
+    run_tap(tap, {"page_max_rows": 1}, state={"bookmarks": {"a": {"id": 0}}}, limit=1)
+    assert ended == [("inner", 0), ("middle", 0), ("outer", 0)]
 
 
 def test_an_iterator_that_ended_is_left_alone():
@@ -382,127 +313,44 @@ def test_lazy_iterators_are_read_to_their_end_before_the_function_goes_on():
     assert events == [f"{what} {n}" for n in (1, 2) for what in ("ask", "open", "read", "done")]
 
 
-# ---- the context ---------------------------------------------------------------------------------
+# ---- the run that a function sees ----------------------------------------------------------------
 
 
-def test_rows_1_and_8_a_generator_sees_its_run_in_every_step():
-    def fn():
-        for _ in range(5):
-            yield {"id": TAP.get_bookmark()}
-
-    p = pull(fn, bookmark=42)
-    while p.fill(1):
-        pass
-    assert p.take() == rows(*[42] * 5)
-
-
-def test_rows_2_and_3_interleaved_runs_never_see_each_other():
-    def fn():
-        for i in range(6):
-            yield {"mark": TAP.get_bookmark(), "i": i}
-            yield ({"mark": TAP.get_bookmark(), "i": i} for _ in range(0))  # an empty lazy one in between
-
-    def lists():
-        for i in range(6):
-            yield [{"mark": TAP.get_bookmark(), "i": i}]
-
-    pulls = {name: pull(lists, name, bookmark=name) for name in "abc"}
-    seen: dict[str, list] = {name: [] for name in pulls}
-    alive = dict.fromkeys(pulls, True)
-    while any(alive.values()):
-        for name, p in pulls.items():
-            assert context._RUN.get(None) is None
-            alive[name] = alive[name] and p.fill(1)
-            seen[name] += [row["mark"] for row in p.take()]
-            assert context._RUN.get(None) is None
-    assert seen == {name: [name] * 6 for name in pulls}
-
-
-def test_closing_out_of_order_leaves_nothing_bound():
-    def fn():
-        try:
-            yield {"id": 1}
-            yield {"id": 2}
-        finally:
-            marks.append(TAP.get_bookmark())
-
-    marks = []
-    first, second = pull(fn, bookmark=1), pull(fn, bookmark=2)
-    first.fill(1)
-    second.fill(1)
-    first.close()
-    second.close()
-    assert marks == [1, 2]
-    assert context._RUN.get(None) is None
-
-
-def test_rows_4_and_5_steps_in_different_threads():
-    def fn():
-        try:
-            for _ in range(3):
-                yield {"id": TAP.get_bookmark(), "thread": threading.get_ident()}
-        finally:
-            marks.append(TAP.get_bookmark())
-
-    marks, got = [], []
-    p = pull(fn, bookmark=5)
-    for _ in range(2):
-        thread = threading.Thread(target=p.fill, args=(1,))
-        thread.start()
-        thread.join()
-        got += p.take()
-    thread = threading.Thread(target=p.close)
-    thread.start()
-    thread.join()
-    assert [row["id"] for row in got] == [5, 5]
-    assert marks == [5]
-
-
-def test_row_6_an_abandoned_generator_does_not_poison_the_thread():
-    def fn():
-        yield {"id": 1}
-        yield {"id": 2}
-
-    p = pull(fn, bookmark=5)
-    p.fill(1)
-    del p
-    gc.collect()
-    assert context._RUN.get(None) is None
-
-
-def test_row_7_lazy_iterators_see_the_run():
-    def plus(n):
-        return {"id": n + TAP.get_bookmark()}
-
-    def fn():
-        yield ({"id": TAP.get_bookmark()} for _ in range(2))
-        yield map(plus, [1])
-        yield "b", ({"id": TAP.get_bookmark()} for _ in range(1))
-
-    p = pull(fn, bookmark=10)
-    p.fill(100)
-    assert p.take() == [*rows(10, 10, 11), ("b", {"id": 10})]
-
-
-def test_a_body_that_is_no_generator_runs_in_the_context_too():
-    p = pull(lambda: [{"id": TAP.get_bookmark()}], bookmark=3)
-    p.fill(1)
-    assert p.take() == rows(3)
-
-
-def test_an_authors_own_context_variables_stay_in_the_run():
+def test_every_step_of_a_function_sees_its_own_run():
+    """Also of what is lazy, of rows of two taps that are read in turns, and in whatever thread a step is made."""
     mine = contextvars.ContextVar("mine", default="outside")
 
-    def fn():
-        mine.set("inside")
-        yield {"id": mine.get()}
-        yield {"id": mine.get()}
+    def make(mark):
+        tap = burler.tap(f"tap-{mark}")
 
-    p = pull(fn)
-    p.fill(1)
+        def plus(more):
+            return {"id": tap.get_bookmark() + more}
+
+        @tap.sync("a", replication_key="id", order="asc", schema=SCHEMA)
+        def fn(stream):
+            mine.set(f"inside-{mark}")
+            for _ in range(4):
+                seen.append((mark, tap.get_bookmark(), mine.get()))
+                if mark == "x":
+                    run_tap(other, state={"bookmarks": {"a": {"id": "y"}}})
+                yield ({"id": tap.get_bookmark()} for _ in range(2))
+                yield map(plus, [""])
+                yield [{"id": tap.get_bookmark()}]
+
+        return tap
+
+    seen: list = []
+    other = make("y")
+    out = run_tap(make("x"), {"page_max_rows": 1}, state={"bookmarks": {"a": {"id": "x"}}})
+    assert not out.result.errors
+    assert {row["id"] for row in out.records("a")} == {"x"} and len(out.records("a")) == 16
+    assert set(seen) == {("x", "x", "inside-x"), ("y", "y", "inside-y")}
     assert mine.get() == "outside"
-    p.fill(2)
-    assert p.take() == rows("inside", "inside")
+
+
+def test_a_body_that_is_no_generator_sees_it_too():
+    tap = tap_of(lambda: [{"id": tap.get_bookmark()}], replication_key="id")
+    assert run_tap(tap, state={"bookmarks": {"a": {"id": 3}}}).records("a") == rows(3)
 
 
 def test_a_run_inside_of_a_run():
@@ -521,69 +369,3 @@ def test_a_run_inside_of_a_run():
     run = run_tap(outer, state={"bookmarks": {"o": {"id": "a"}}})
     assert run.result.errors == {}
     assert run.records("o") == [{"id": "i"}]
-
-
-# ---- take() while fill() blocks ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: iter([it]), lambda it: iter([("b", it)])])
-def test_take_sees_what_was_yielded_while_the_function_blocks(wrap):
-    blocked, go_on = threading.Event(), threading.Event()
-
-    def fn():
-        for n in range(3):
-            yield {"id": n}
-        blocked.set()
-        assert go_on.wait(10)
-        for n in range(3, 8):
-            yield {"id": n}
-
-    p = pull(lambda: wrap(fn()))
-    results = []
-
-    def work():
-        while p.fill(4):
-            results.append("page")
-        results.append("end")
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    assert blocked.wait(10)
-    got, _ = yielded.split(p.take(), "a")
-    assert [row["id"] for parts in got.values() for part in parts for row in part] == [0, 1, 2]
-    assert results == []
-    go_on.set()
-    thread.join(10)
-    # Taken rows count into the page they were gathered for: 0..3, 4..7, end.
-    assert results == ["page", "page", "end"]
-    got, _ = yielded.split(p.take(), "a")
-    assert [row["id"] for parts in got.values() for part in parts for row in part] == [3, 4, 5, 6, 7]
-
-
-def test_nothing_is_lost_or_doubled_between_threads():
-    total, got, over = 20_000, [], threading.Event()
-    p = pull(lambda: ({"id": n} for n in range(total)))
-
-    def take():
-        while not over.is_set():
-            got.extend(p.take())
-
-    thread = threading.Thread(target=take)
-    thread.start()
-    while p.fill(7):
-        pass
-    over.set()
-    thread.join()
-    got.extend(p.take())
-    assert [row["id"] for row in got] == list(range(total))
-
-
-def test_split_keeps_the_order_in_each_stream():
-    items = [{"id": 1}, ("b", {"id": 1}), ("b", rows(2, 3)), {"id": 2}, ("c", []), rows(3)]
-    assert yielded.split(items, "a") == ({"a": [rows(1, 2, 3)], "b": [rows(1, 2, 3)]}, None)
-    assert yielded.split([], "a") == ({}, None)
-    assert yielded.split([("b", [{"id": 1}, None])], "a") == ({"b": [rows(1)]}, yielded.Strange(("b", None)))
-    assert yielded.split([[{"id": 1}, None, {"id": 2}]], "a") == ({"a": [rows(1)]}, yielded.Strange(None))
-    assert yielded.split([{"id": 1}, None, {"id": 2}], "a") == ({"a": [rows(1)]}, yielded.Strange(None))
-    plain = rows(1, 2)
-    assert yielded.split(plain, "a")[0]["a"][0] is plain
