@@ -13,7 +13,6 @@ import burler
 from burler.errors import StreamError, UnsortedStreamError
 from burler.testing import run_tap
 from support.internals import bookmark
-from support.internals import pipeline_times as times
 
 UTC = dt.UTC
 
@@ -207,50 +206,46 @@ def test_a_rounded_bookmark_lies_before_the_row_never_after_it():
         assert bookmark.comparable(text)[0] == "a number"
 
 
-# ---- canonical date-times ------------------------------------------------------------------------
+# ---- date-times ----------------------------------------------------------------------------------
+
+CANONICAL = [
+    ("2024-01-02T03:04:05Z", "2024-01-02T03:04:05Z"),
+    ("2024-01-02t03:04:05z", "2024-01-02T03:04:05Z"),
+    ("2024-01-02 03:04:05.5+00:00", "2024-01-02T03:04:05.500000Z"),
+    ("2024-01-02T03:04:05-00:00", "2024-01-02T03:04:05Z"),
+    ("2024-01-02T03:04:05.000Z", "2024-01-02T03:04:05Z"),
+    ("2024-01-02T03:04:05.000000Z", "2024-01-02T03:04:05Z"),
+    ("2024-01-02T03:04:05.0000000Z", "2024-01-02T03:04:05.0000000Z"),
+    ("2024-01-02T03:04:05.1234567Z", "2024-01-02T03:04:05.1234567Z"),
+    ("2024-01-02T03:04:05.123456700+05:30", "2024-01-01T21:34:05.123456700Z"),
+    ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+    ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
+    ("2024-02-29T00:00:00+23:59", "2024-02-28T00:01:00Z"),
+]
+
+NO_DATE_TIMES = [
+    "", "x", "2024-01-02", "2024-01-02T03:04:05", "2024-01-02T03:04Z", "20240102T030405Z", "2024-01-02T24:00:00Z",
+    "2024-01-02T23:59:60Z", "2023-02-29T00:00:00Z", "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z",
+    "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-00:01", "2024-01-02T03:04:05+24:00",
+    "2024-01-02T03:04:05+01:60", "2024-01-02T03:04:05+01:75",
+    "2024-01-02T03:04:05.Z", "2024-01-02T03:04:05,5Z", "2024-01-02T03:04:05 Z", " 2024-01-02T03:04:05Z",
+    "2024-01-02T03:04:05Z\n", "2024-01-02T03:04:05+0100", "٢024-01-02T03:04:05Z", "2024-13-01T00:00:00Z",
+    dt.datetime(2024, 1, 1), dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))),  # noqa: DTZ001
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "canonical"),
-    [
-        ("2024-01-02T03:04:05Z", "2024-01-02T03:04:05Z"),
-        ("2024-01-02t03:04:05z", "2024-01-02T03:04:05Z"),
-        ("2024-01-02 03:04:05.5+00:00", "2024-01-02T03:04:05.500000Z"),
-        ("2024-01-02T03:04:05-00:00", "2024-01-02T03:04:05Z"),
-        ("2024-01-02T03:04:05.000Z", "2024-01-02T03:04:05Z"),
-        ("2024-01-02T03:04:05.000000Z", "2024-01-02T03:04:05Z"),
-        ("2024-01-02T03:04:05.0000000Z", "2024-01-02T03:04:05.0000000Z"),
-        ("2024-01-02T03:04:05.1234567Z", "2024-01-02T03:04:05.1234567Z"),
-        ("2024-01-02T03:04:05.123456700+05:30", "2024-01-01T21:34:05.123456700Z"),
-        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
-        ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
-        ("2024-02-29T00:00:00+23:59", "2024-02-28T00:01:00Z"),
-    ],
-)
-def test_canonical_text(text, canonical):
-    assert times.canonical_text(text) == canonical
-    assert times.canonical_text(canonical) == canonical
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "x", "2024-01-02", "2024-01-02T03:04:05", "2024-01-02T03:04Z", "20240102T030405Z", "2024-01-02T24:00:00Z",
-        "2024-01-02T23:59:60Z", "2023-02-29T00:00:00Z", "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z",
-        "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-00:01", "2024-01-02T03:04:05+24:00",
-        "2024-01-02T03:04:05+01:60", "2024-01-02T03:04:05+01:75",
-        "2024-01-02T03:04:05.Z", "2024-01-02T03:04:05,5Z", "2024-01-02T03:04:05 Z", " 2024-01-02T03:04:05Z",
-        "2024-01-02T03:04:05Z\n", "2024-01-02T03:04:05+0100", "٢024-01-02T03:04:05Z", "2024-13-01T00:00:00Z",
-    ],
-)  # fmt: skip
-def test_what_is_no_date_time(text):
-    assert times.canonical_text(text) is None
-    assert times.sortable(text) is None
-
-
-def test_datetimes_that_have_no_form():
-    assert times.from_datetime(dt.datetime(2024, 1, 1)) is None  # noqa: DTZ001
-    assert times.from_datetime(dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1)))) is None
+def test_date_times_are_written_in_utc_and_what_is_none_is_refused():
+    node = {"type": "string", "format": "date-time"}
+    given = [text for pair in CANONICAL for text in pair]
+    tap = burler.tap("tap-x")
+    tap.sync("a", schema={"properties": {"at": node}})(lambda: [{"at": text} for text in given])
+    tap.sync("b", schema={"properties": {"at": node}}, on_bad_record="skip")(
+        lambda: [{"at": one} for one in NO_DATE_TIMES]
+    )
+    out = run_tap(tap, {"max_bad_records": len(NO_DATE_TIMES)})
+    assert not out.result.errors
+    assert [row["at"] for row in out.records("a")] == [pair[1] for pair in CANONICAL for _ in pair]
+    assert out.records("b") == []
 
 
 # ---- as a tap ------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 from collections import Counter
 from decimal import Decimal
@@ -12,11 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from support import internals
-from support.internals import bookmark_values, repeats_bad, repeats_top, shape, shape_lines, shape_rules, shape_values
-from support.internals import repeats as module
+import burler
+from burler.testing import FakeClock, run_tap
+from support.internals import repeats, shape
 
 PREFIX, SUFFIX = b'{"type":"RECORD","record":', b',"time_extracted":"2024-01-01T00:00:00.000000Z"}\n'
+SCHEMA = {"properties": {"id": {"type": "integer"}, "at": {"type": "integer"}}}
 encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -24,7 +24,7 @@ class Stream:
     """One stream, written page by page as an outlet does."""
 
     def __init__(self, keeps="top", *, sorted_rows=True, key_properties=(), textual=None, form="form", **options):
-        self.repeats = internals.repeats.Repeats("at" if keeps == "top" else None, keeps=keeps, **options)
+        self.repeats = repeats.Repeats("at" if keeps == "top" else None, keeps=keeps, **options)
         self.sorted_rows, self.key_properties, self.textual = sorted_rows, key_properties, textual
         self.form = form
         self.asked = []  # rows that had to be made once more
@@ -39,7 +39,7 @@ class Stream:
             sorted_rows=self.sorted_rows,
         )
         keys = [row.get("at") for row in rows]
-        output = shape_lines.Output(bytearray(), PREFIX, SUFFIX)
+        output = shape.Output(bytearray(), PREFIX, SUFFIX)
         output.append(rows)
         lines = bytes(output.buffer)
         if self.repeats.holds or self.repeats.sifts:
@@ -188,20 +188,12 @@ def test_rows_without_a_value_go_out_and_do_not_disturb():
 
 def test_rows_that_did_not_go_out_are_not_known():
     stream = Stream()
-    repeats = stream.repeats
-    repeats.begin()
+    stream.repeats.begin()
     stream.write([])
-    page = repeats.page([encode(one) for one in rows((1, 7), (2, 7), (3, 8))], [7, 7, 8])
-    repeats.note(page, out={1}, taken=2)  # one was left out, and the last did not fit
-    repeats.end()
+    page = stream.repeats.page([encode(one) for one in rows((1, 7), (2, 7), (3, 8))], [7, 7, 8])
+    stream.repeats.note(page, out={1}, taken=2)  # one was left out, and the last did not fit
+    stream.repeats.end()
     assert stream.round(rows((1, 7), (2, 7), (3, 8))) == rows((1, 7), (3, 8))
-
-
-def test_what_was_digested_early_is_forgotten_when_a_greater_key_comes(monkeypatch):
-    monkeypatch.setattr(repeats_top, "_WAITING_BYTES", 0)
-    stream = Stream()
-    stream.round(rows((1, 5)), rows((2, 7)), rows((3, 9)))
-    assert len(stream.repeats._known) == 1
 
 
 def test_rows_in_a_new_form_are_news():
@@ -293,22 +285,9 @@ def test_the_oldest_are_forgotten_beyond_a_number_and_one_warning_says_so(keeps,
     assert caplog.messages == []
 
 
-@pytest.mark.parametrize("keeps", ["top", "all"])
-def test_memory_does_not_grow_with_the_rows_of_a_round(keeps, monkeypatch):
-    monkeypatch.setattr(repeats_top, "_WAITING_BYTES", 1000)
-    stream = Stream(keeps, most=50, key_properties=("id",))
-    stream.repeats.begin()
-    for page in range(100):
-        stream.write([row(100 * page + i, 7) for i in range(100)])
-    held = stream.repeats
-    assert max(map(len, (held._came, held._last, held._left, held._known, held._top._bodies))) <= 200
-    held.end()
-    assert max(map(len, (held._came, held._last, held._left, held._known, held._top._bodies))) <= 50
-
-
 def test_rows_at_the_top_need_a_key():
     with pytest.raises(ValueError, match="told by their key"):
-        internals.repeats.Repeats(None, keeps="top")
+        repeats.Repeats(None, keeps="top")
 
 
 # ---- against a plain model ------------------------------------------------------------------------------------
@@ -406,35 +385,7 @@ def test_random_rounds_give_what_a_plain_model_gives(rounds, keeps, sorted_rows,
             model.end()
 
 
-# ---- where the greatest keys stand ------------------------------------------------------------------------------
-
-NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
-VALUES = [
-    st.integers(-5, 5),
-    st.floats(-2, 2),
-    st.decimals(-2, 2, places=1),
-    st.sampled_from(["a", "b", "ä", "B", ""]),
-    st.sampled_from(["2024-01-02", "2024-01-03", "2023-12-31"]),
-    st.sampled_from(
-        ["2024-01-02T00:00:00Z", "2024-01-02T00:00:00.500000Z", "2024-01-01T23:00:00-01:00", "2024-01-02T00:00:01Z"]
-    ),
-    st.integers(0, 4).map(lambda i: NOON + dt.timedelta(minutes=i)),
-    st.integers(0, 4).map(lambda i: NOON.astimezone(dt.timezone(dt.timedelta(hours=i))) + dt.timedelta(minutes=i % 2)),
-    st.integers(0, 4).map(lambda i: NOON.date() + dt.timedelta(days=i)),
-]
-
-
-@given(st.data(), st.sampled_from(VALUES))
-def test_the_greatest_keys_are_those_that_a_bookmark_takes_for_the_greatest(data, values):
-    keys = data.draw(st.lists(st.one_of(values, st.none(), st.just(msgspec.UNSET)), max_size=20))
-    ranks = [bookmark_values.comparable(key)[1] for key in keys if key is not None and key is not msgspec.UNSET]
-    greatest = [i for i, key in enumerate(keys) if ranks and bookmark_values.comparable(key)[1] == max(ranks)]
-    assert repeats_top.greatest_of(keys, None) == greatest
-    there = [key for key in keys if key is not None and key is not msgspec.UNSET]
-    rising = [None, *sorted(there, key=lambda key: bookmark_values.comparable(key)[1]), None]
-    assert repeats_top.last_of(rising, None) == [
-        i for i, key in enumerate(rising) if key is not None and bookmark_values.comparable(key)[1] == max(ranks)
-    ]
+# ---- keys without an order ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("keys", [[], [None], [1, "a"], [[1]], [float("nan"), 1.0], [{"a": 1}, {"b": 2}], [True]])
@@ -442,92 +393,25 @@ def test_keys_without_an_order_are_no_boundary(keys):
     stream = Stream(sorted_rows=False)
     page = [{"id": i, "at": key} for i, key in enumerate(keys)]
     assert len(stream.round(page)) == len(stream.round(page)) == len(keys)
-    assert repeats_top.texts([*keys, Decimal("NaN")])[-1] is None
-
-
-@given(
-    st.lists(st.integers(0, 10**6).map(lambda i: {"id": i, "text": 'a"},\\\n' * (i % 3)}), min_size=1, max_size=40),
-    st.data(),
-)
-def test_lines_are_found_at_their_places(page, data):
-    output = shape_lines.Output(bytearray(), PREFIX, SUFFIX)
-    output.append(page)
-    places = sorted(data.draw(st.sets(st.integers(0, len(page) - 1), min_size=1)))
-    assert repeats_top.bodies_at(output.buffer, output, len(page), places) == [encode(page[i]) for i in places]
-    assert repeats_top.bodies_at(bytes(output.buffer), output, len(page), places) == [encode(page[i]) for i in places]
 
 
 # ---- rows that do not fit ---------------------------------------------------------------------------------------
 
 
-def bad_rows(most=100):
-    bad = repeats_bad.BadOnce("s", ("id",), shape_rules.Rules(on_bad_record="skip", max_bad_records=2))
-    bad.known = repeats_bad.KnownBad(most)
-    return bad
+def test_a_row_that_does_not_fit_counts_and_is_told_once_however_often_it_comes(caplog):
+    """Another one counts, and one more than may be ends the stream."""
+    rounds = []
+    tap = burler.tap("tap-x")
 
+    @tap.sync("s", key_properties="id", replication_key="at", schema=SCHEMA, on_bad_record="skip")
+    def rows():
+        rounds.append(1)
+        more = [{"id": 3, "at": "x"}] if len(rounds) > 4 else []
+        return [{"id": 1, "at": "x"}, {"id": 2, "at": []}, {"id": 9, "at": len(rounds)}, *more]
 
-def skip(bad, *found):
-    for one in found:
-        bad.skip(one, shape_values.Misfit(("n",), one, "an integer"))
-
-
-def test_a_row_that_does_not_fit_counts_once_however_often_it_comes():
-    bad = bad_rows()
-    for _ in range(10):
-        bad.known.begin()
-        skip(bad, {"id": 1, "n": "x"}, {"id": 2, "n": dt.datetime(2024, 1, 1, tzinfo=dt.UTC)})
-        bad.known.end(brought_rows=True)
-    assert bad.skipped == 2
-    bad.known.begin()
-    with pytest.raises(Exception, match="max_bad_records"):
-        skip(bad, {"id": 3, "n": "x"})
-
-
-def test_a_bad_row_of_a_round_that_failed_is_known():
-    bad = bad_rows()
-    bad.known.begin()
-    skip(bad, {"id": 1, "n": "x"})
-    bad.known.begin()
-    skip(bad, {"id": 1, "n": "x"})
-    assert bad.skipped == 1
-    skip(bad, {"id": 1, "n": "x"})  # a second one
-    assert bad.skipped == 2
-
-
-def test_a_bad_row_that_cannot_be_told_from_others_counts_each_time():
-    bad = bad_rows()
-    odd = {"id": 1, "n": lambda: None}
-    for _ in range(2):
-        bad.known.begin()
-        skip(bad, odd)
-        bad.known.end(brought_rows=True)
-    assert bad.skipped == 2
-
-
-def test_bad_rows_that_are_known_are_bounded():
-    known = repeats_bad.KnownBad(5)
-    for number in range(20):
-        known.begin()
-        for i in range(20):
-            known.knows({"id": number * 100 + i})
-        assert len(known._came) <= 5
-        assert len(known._known) <= 10
-
-
-def test_a_shaper_tells_each_bad_row_once_over_rounds(caplog):
-    shaper = shape.Shaper(
-        "s", {"properties": {"n": {"type": "integer"}}}, rules=shape_rules.Rules(on_bad_record="skip")
-    )
-    shaper.bad = bad = repeats_bad.BadOnce("s", (), shaper.rules)
-    bad.known = repeats_bad.KnownBad(10)
     with caplog.at_level(logging.WARNING):
-        for _ in range(5):
-            bad.known.begin()
-            page = shaper.shape([{"n": "x"}, {"n": 1}], bytearray(), PREFIX, SUFFIX)
-            assert (page.count, page.skipped) == (1, [0])
-            bad.known.end(brought_rows=True)
-    assert len(caplog.messages) == 1
-
-
-def test_digests_have_sixteen_bytes():
-    assert len(module.digest_of(b"{}")) == 16
+        out = run_tap(tap, {"tail": True, "tail_max_rounds": 4, "max_bad_records": 2}, clock=FakeClock())
+    assert not out.result.errors and len(rounds) == 4
+    assert len([text for text in caplog.messages if "row id=1" in text]) == 1
+    out = run_tap(tap, {"tail": True, "tail_max_rounds": 1, "max_bad_records": 2}, clock=FakeClock())
+    assert "max_bad_records" in str(out.result.errors["s"])
