@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
+import re
+import tempfile
 import uuid
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
-from support.internals import (
-    arrow_lines,
-    arrow_plan,
-    arrow_rows,
-    arrow_text,
-    bookmark,
-    shape_exact,
-    shape_rules,
-    shape_schema,
-)
+import burler
+from burler.testing import run_tap
+from support.taps import command, exact
 
 pa = pytest.importorskip("pyarrow")
 
@@ -29,24 +24,30 @@ def page(**columns):
     return pa.RecordBatch.from_pydict(columns)
 
 
-def made(batch, properties, *, rules=None, deselected=(), **more):
-    """The shaper's answer, and what it noted as unknown."""
-    options = {name: more.pop(name) for name in ("key", "required") if name in more}
-    exact = shape_exact.Exact(rules or shape_rules.Rules())
-    form = shape_schema.shaping_form({"type": "object", "properties": properties, **more}, deselected)
-    lines = arrow_lines.ArrowShaper(form, exact, rules=rules or shape_rules.Rules(), **options).lines(
-        batch, b"<", b">\n"
-    )
-    return lines, exact.unknown.counts
+def run_of(pages, properties, *, config=None, select=None, options=None, **more):
+    """A run of a stream with these pages."""
+    tap = burler.tap("tap-x")
+    tap.sync("s", schema={"type": "object", "properties": properties, **more}, **(options or {}))(lambda: iter(pages))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.json"
+        path.write_text(json.dumps(config or {}))
+        chosen = ("--select", select) if select else ()
+        return command(tap, "run", "--config", path, *chosen, BURLER_LOG_LEVEL="WARNING")
+
+
+def written(done):
+    """The records of a run, as they are written."""
+    lines = [line for line in done.text.split("\n") if line.startswith('{"type":"RECORD"')]
+    rows = [line.partition('"record":')[2].rpartition(',"time_extracted"')[0] for line in lines]
+    assert all(exact(row) is not None for row in rows)
+    return rows
 
 
 def texts(batch, properties, **more):
     """The records as they are written."""
-    lines, _ = made(batch, properties, **more)
-    assert lines is not None
-    shown = bytes(lines.data).decode().split(">\n")
-    assert shown.pop() == "" and all(line[0] == "<" for line in shown)
-    return [line[1:] for line in shown]
+    done = run_of([batch], properties, **more)
+    assert done.code == 0, done.stderr
+    return written(done)
 
 
 def column(array, node, **more):
@@ -55,7 +56,12 @@ def column(array, node, **more):
 
 
 def refused(array, node, **more):
-    return made(pa.RecordBatch.from_arrays([array], ["a"]), {"a": node}, **more)[0] is None
+    return run_of([pa.RecordBatch.from_arrays([array], ["a"])], {"a": node}, **more).code == 1
+
+
+def dropped(done):
+    """The unknown fields that a run tells of, with their counts."""
+    return {name: int(count) for name, count in re.findall(r"[:,] ([\w.\[\]]+) \((\d+)", done.stderr)}
 
 
 # ---- what is written -----------------------------------------------------------------------------
@@ -154,8 +160,8 @@ def test_numbers_are_written_as_they_are():
 def test_nan_is_never_silent(value):
     nullable = {"type": ["null", "number"]}
     assert refused(pa.array([1.5, value]), nullable)
-    assert column(pa.array([1.5, value]), nullable, rules=shape_rules.Rules(on_nan="null")) == ["1.5", "null"]
-    assert refused(pa.array([1.5, value]), {"type": "number"}, rules=shape_rules.Rules(on_nan="null"))
+    assert column(pa.array([1.5, value]), nullable, config={"on_nan": "null"}) == ["1.5", "null"]
+    assert refused(pa.array([1.5, value]), {"type": "number"}, config={"on_nan": "null"})
 
 
 def test_what_lies_below_a_null_is_not_looked_at():
@@ -199,7 +205,7 @@ def test_constraints_are_held(array, node):
     if "exclusiveMinimum" in node:
         broken = [1.4]
     assert refused(pa.array(array + broken), node)
-    assert column(pa.array(broken), node, rules=shape_rules.Rules(check_constraints=False))
+    assert column(pa.array(broken), node, config={"check_constraints": False})
 
 
 def test_constraints_hold_for_what_is_written():
@@ -246,81 +252,43 @@ def test_unknown_columns_are_dropped_and_noted_where_they_hold_something():
         a=[1, 2, 3], extra=["x", None, "y"], nothing=[None] * 3, o=[{"b": 1, "c": None}, {"b": 2, "c": 5}, None]
     )
     schema = {"a": {"type": "integer"}, "o": {"type": ["null", "object"], "properties": {"b": {"type": "integer"}}}}
-    lines, unknown = made(batch, schema)
-    assert b"extra" not in bytes(lines.data) and unknown == {"extra": 2, "o.c": 1}
+    done = run_of([batch, batch], schema)
+    assert "extra" not in "".join(written(done)) and dropped(done) == {"extra": 4, "o.c": 2}
     lists = page(l=[[{"b": 1, "c": 2}, {"b": 2, "c": None}], []])
-    items = {"type": "array", "items": schema["o"]}
-    assert made(lists, {"l": items})[1] == {"l[].c": 1}
-
-
-def test_unknown_columns_add_up_over_pages():
-    exact = shape_exact.Exact()
-    shaper = arrow_lines.ArrowShaper(
-        shape_schema.shaping_form({"properties": {"a": {}, "m": {}}}), exact, required=["a"]
-    )
-    for batch in (page(a=[1], x=[1]), page(a=[1, 2], x=[1, 2]), page(x=[1])):
-        shaper.lines(batch, b"", b"")
-    assert exact.unknown.counts == {"x": 3}
-
-
-def test_a_page_that_goes_by_rows_notes_nothing():
-    batch = page(extra=[1, 2], a=["x", "no number"], z=[[1], [2]])
-    schema = {"a": {"type": "integer"}, "z": {"type": "object"}}
-    assert made(batch, schema) == (None, {})
-
-
-def test_values_set_to_null_are_counted_row_by_row():
-    node = {"type": "object", "properties": {"n": {"type": ["null", "integer"]}}, "patternProperties": {"^x": {}}}
-    rules = shape_rules.Rules(on_bad_record="null")
-    assert column(pa.array([{"n": 1, "x": 2}]), node, rules=rules) == ['{"n":1,"x":2}']
-    assert refused(pa.array([{"n": "bad", "x": 2}]), node, rules=rules)
+    assert dropped(run_of([lists], {"l": {"type": "array", "items": schema["o"]}})) == {"l[].c": 1}
 
 
 def test_an_open_schema_keeps_what_it_does_not_know_behind_what_it_does():
     batch = page(x=["é"], a=[1], gone=[2])
-    schema = {"a": {"type": "integer"}}
-    assert texts(batch, schema, additionalProperties=True, deselected=[("properties", "gone")]) == ['{"a":1,"x":"é"}']
-    assert made(batch, schema, additionalProperties={"type": "integer"})[0] is None
+    schema = {"a": {"type": "integer"}, "gone": {}}
+    assert texts(batch, schema, additionalProperties=True, select="s,!s.gone") == ['{"a":1,"x":"é"}']
+    assert run_of([batch], schema, additionalProperties={"type": "integer"}).code == 1
 
 
 def test_a_missing_column_that_must_be_there():
     batch = page(a=[1])
-    assert made(batch, {"a": {"type": "integer"}, "b": {}}, required=["b"])[0] is None
+    assert run_of([batch], {"a": {"type": "integer"}, "b": {}}, required=["b"]).code == 1
+    assert run_of([batch], {"a": {"type": "integer"}, "b": {}}, options={"key_properties": "b"}).code == 1
     assert texts(batch, {"a": {"type": "integer"}, "b": {}}) == ['{"a":1}']
     assert refused(pa.array([{"x": 1}]), {"type": "object", "properties": {"x": {}, "y": {}}, "required": ["y"]})
     assert refused(pa.array([1, None]), {"type": "integer"})
 
 
-def test_rules_for_the_row_as_a_whole_are_for_the_rows():
-    assert made(page(a=[1]), {"a": {}}, minProperties=2)[0] is None
-    assert made(page(a=[1]), {"a": {}}, patternProperties={"^b": {}})[0] is not None
-    assert made(page(b=[1]), {"a": {}}, patternProperties={"^b": {}})[0] is None
-
-
-def test_a_column_name_that_comes_twice_is_refused():
-    batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
-    assert made(batch, {"a": {"type": "integer"}})[0] is None
-    with pytest.raises(ValueError, match=r"two columns of an Arrow page are named 'a'.*rename one"):
-        arrow_rows.batch_to_rows(batch)
-    struct = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["b", "b"])
-    with pytest.raises(ValueError, match="two fields of an Arrow struct are named 'b'"):
-        arrow_rows.batch_to_rows(page(s=struct))
+def test_rules_for_the_row_as_a_whole():
+    assert run_of([page(a=[1])], {"a": {}}, minProperties=2).code == 1
+    assert texts(page(a=[1]), {"a": {}}, patternProperties={"^b": {}}) == ['{"a":1}']
+    assert texts(page(b=[1]), {"a": {}}, patternProperties={"^b": {}}) == ['{"b":1}']
 
 
 def test_pages_without_rows_or_columns():
     for kind in (pa.float64(), pa.date32(), pa.timestamp("us", "UTC"), pa.string(), pa.list_(pa.int64())):
-        lines, _ = made(page(a=pa.array([], kind)), {"a": {}}, key="a")
-        assert (lines.count, bytes(lines.data), lines.keys) == (0, b"", [])
+        assert texts(page(a=pa.array([], kind)), {"a": {}}) == []
     assert texts(page(a=[1, 2]).select([]), {"a": {}}) == ["{}", "{}"]
-    assert arrow_rows.batch_to_rows(page(a=[1, 2]).select([])) == [{}, {}]
 
 
 def test_the_schema_of_pages_may_change():
-    shaper = arrow_lines.ArrowShaper(
-        shape_schema.shaping_form({"properties": {"a": {"type": ["integer", "string"]}}}), shape_exact.Exact()
-    )
-    for array, written in (([1], b'{"a":1}'), (["x"], b'{"a":"x"}'), ([2], b'{"a":2}')):
-        assert bytes(shaper.lines(page(a=array), b"", b"").data) == written
+    pages = [page(a=array) for array in ([1], ["x"], [2])]
+    assert written(run_of(pages, {"a": {"type": ["integer", "string"]}})) == ['{"a":1}', '{"a":"x"}', '{"a":2}']
 
 
 def broken_text(*values):
@@ -333,8 +301,7 @@ def test_text_that_is_no_utf8_is_refused():
     assert refused(broken_text(halves[:1], halves[1:]), {"type": "string"})  # together they are
 
 
-@pytest.mark.parametrize("limit", ["_HUGE", "_LARGE"])
-def test_pages_beyond_32_bit_offsets(monkeypatch, limit):
+def test_large_types_are_written_as_others_are():
     batch = page(a=['q"', None, "\n"], b=[["x"], [], ['"']], c=[{"d": "\\"}, None, {"d": ""}])
     node = {"type": ["null", "string"]}
     schema = {
@@ -342,148 +309,103 @@ def test_pages_beyond_32_bit_offsets(monkeypatch, limit):
         "b": {"type": "array", "items": node},
         "c": {"type": ["null", "object"], "properties": {"d": node}},
     }
-    small = texts(batch, schema)
-    monkeypatch.setattr(arrow_text, limit, 0)
-    assert texts(batch, schema) == small
     large = pa.RecordBatch.from_arrays(
         [batch["a"].cast(pa.large_string()), batch["b"].cast(pa.large_list(pa.large_string())), batch["c"]],
         ["a", "b", "c"],
     )
-    assert texts(large, schema) == small
+    assert texts(large, schema) == texts(batch, schema)
 
 
 # ---- replication keys ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("array", "node", "keys"),
+    ("array", "node", "bookmark"),
     [
-        (pa.array([3, 1, 2]), {"type": "integer"}, [3, 1, 2]),
-        (pa.array([3.0, 1.0]), {"type": "integer"}, [3, 1]),
-        (pa.array([0.1, 1e300]), {"type": "number"}, [0.1, 1e300]),
-        (pa.array(['b"', "a"]), {"type": "string"}, ['b"', "a"]),
-        (
-            pa.array([0, None], pa.timestamp("ns", "UTC")),
-            {**DATE_TIME, "type": ["string", "null"]},
-            ["1970-01-01T00:00:00Z", None],
-        ),
-        (pa.array([1], pa.timestamp("ns", "UTC")), DATE_TIME, ["1970-01-01T00:00:00.000000001Z"]),
-        (pa.array([19_000], pa.date32()), {"type": "string", "format": "date"}, ["2022-01-08"]),
-        (pa.array([Decimal(10**30)], pa.decimal128(38, 0)), {"type": "integer"}, [10**30]),
-        (pa.array([Decimal("12345678901234567.25")], pa.decimal128(38, 2)), {"type": "number"}, [12345678901234566.0]),
+        ([3, 1, 2], {"type": "integer"}, 3),
+        ([3.0, 1.0], {"type": "integer"}, 3),
+        ([0.1, 1e300], {"type": "number"}, 1e300),
+        (['b"', "a"], {"type": "string"}, 'b"'),
+        (pa.array([0, None], pa.timestamp("ns", "UTC")), {**DATE_TIME, "type": ["string", "null"]},
+         "1970-01-01T00:00:00Z"),
+        (pa.array([1], pa.timestamp("ns", "UTC")), DATE_TIME, "1970-01-01T00:00:00.000000001Z"),
+        (pa.array([19_000], pa.date32()), {"type": "string", "format": "date"}, "2022-01-08"),
+        (pa.array([Decimal(10**30)], pa.decimal128(38, 0)), {"type": "integer"}, 10**30),
+        (pa.array([Decimal("12345678901234567.25")], pa.decimal128(38, 2)), {"type": "number"}, 12345678901234566.0),
     ],
-)
-def test_replication_keys_come_as_they_go_into_the_state(array, node, keys):
-    lines, _ = made(pa.RecordBatch.from_arrays([array], ["a"]), {"a": node}, key="a")
-    assert [bookmark.key_text(value) for value in lines.keys] == keys
-    assert lines.count == len(keys)
-
-
-def test_a_page_without_the_key_has_no_values_of_it():
-    assert made(page(a=[1, 2]), {"a": {}, "k": {"type": "integer"}}, key="k")[0].keys == [None, None]
+)  # fmt: skip
+def test_replication_keys_come_as_they_go_into_the_state(array, node, bookmark):
+    tap = burler.tap("tap-x")
+    schema = {"properties": {"a": node, "k": {"type": ["null", "integer"]}}}
+    tap.sync("s", schema=schema, replication_key="a")(lambda: page(a=array))
+    tap.sync("t", schema=schema, replication_key="k")(lambda: page(a=array))  # it has no values of that key
+    out = run_tap(tap)
+    assert out.states[-1]["bookmarks"]["s"] == {"a": bookmark}
+    assert type(out.states[-1]["bookmarks"]["s"]["a"]) is type(bookmark)
+    assert not out.states[-1]["bookmarks"].get("t")
 
 
 # ---- rows ----------------------------------------------------------------------------------------
 
 
+def by_rows(**columns):
+    """The records of a page of which a row does not fit: then it goes row by row, value by value."""
+    size = max(map(len, columns.values()))
+    bad = pa.array(["1"] * size + ["x"])
+    longer = {name: pa.concat_arrays([array, pa.nulls(1, array.type)]) for name, array in columns.items()}
+    done = run_of(
+        [page(**longer, bad=bad)],
+        {**{name: {} for name in columns}, "bad": {"type": "integer"}},
+        options={"on_bad_record": "skip"},
+    )
+    assert done.code == 0, done.stderr
+    return [{name: value for name, value in exact(row).items() if name != "bad"} for row in written(done)]
+
+
 def test_rows_lose_nothing():
-    batch = page(
+    first, second, third = by_rows(
         when=pa.array([1_001, 1_000, None], pa.timestamp("ns", "UTC")),
-        naive=pa.array([1_001, 0, None], pa.timestamp("ns")),
-        clock=pa.array([1, 1_000, None], pa.time64("ns")),
         took=pa.array([1_001, 1_000, None], pa.duration("ns")),
-        far=pa.array([2**31 - 1, 0, None], pa.date32()),
+        clock=pa.array([1, 1_000, None], pa.time64("ns")),
         price=pa.array([Decimal("1.10"), None, None], pa.decimal128(9, 2)),
-        attributes=pa.array([[("k", 1)], None, [("k", 1), ("k", 2)]], pa.map_(pa.string(), pa.int64())),
-        id=pa.array([uuid.UUID(int=1).bytes, None, None], pa.uuid()),
+        attributes=pa.array([[("k", 1)], None, None], pa.map_(pa.string(), pa.int64())),
         kind=pa.array(["x", None, "x"]).dictionary_encode(),
         half=pa.array([1.5, None, None], pa.float16()),
-        raw=broken_text(b"\xff", b"ok", None),
+        days=pa.array([0, 1, None], pa.date32()),
+        strange=pa.array([0, 1, None], pa.timestamp("us", "No/Where")),
     )
-    first, second, third = arrow_rows.batch_to_rows(batch)
     assert first == {
-        "when": "1970-01-01T00:00:00.000001001Z", "naive": "1970-01-01T00:00:00.000001001",
-        "clock": "00:00:00.000000001", "took": "PT0.000001001S", "far": "2147483647 days from 1970-01-01",
-        "price": Decimal("1.10"), "attributes": {"k": 1}, "id": uuid.UUID(int=1), "kind": "x", "half": 1.5,
-        "raw": "\udcff",
+        "when": "1970-01-01T00:00:00.000001001Z", "took": "PT0.000001001S", "clock": "00:00:00.000000001",
+        "price": Decimal("1.10"), "attributes": {"k": 1}, "kind": "x", "half": Decimal("1.5"), "days": "1970-01-01",
+        "strange": "1970-01-01T00:00:00Z",
     }  # fmt: skip
-    assert type(first["half"]) is float and str(first["price"]) == "1.10"
-    assert second["when"] == dt.datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=dt.UTC) and type(second["when"]) is dt.datetime
-    assert second["clock"] == dt.time(0, 0, 0, 1) and second["took"] == dt.timedelta(microseconds=1)
-    assert second["far"] == dt.date(1970, 1, 1) and second["raw"] == "ok"
-    assert third["attributes"] == [("k", 1), ("k", 2)] and third["kind"] == "x"
-    assert {third[name] for name in ("when", "naive", "clock", "took", "far", "price", "id", "half", "raw")} == {None}
+    assert str(first["price"]) == "1.10"
+    assert (second["when"], second["clock"]) == ("1970-01-01T00:00:00.000001Z", "00:00:00.000001")
+    assert second["strange"] == "1970-01-01T00:00:00.000001Z"
+    assert {third[name] for name in third if name != "kind"} == {None}
 
 
-def test_rows_of_tables_slices_and_unions():
-    table = pa.table({"a": pa.chunked_array([[1], [2, 3]]), "s": [{"x": 1}, None, {"x": 3}]})
-    assert arrow_rows.batch_to_rows(table) == table.to_pylist()
-    assert arrow_rows.batch_to_rows(table.slice(1)) == table.to_pylist()[1:]
+def test_rows_of_slices_unions_and_runs():
     for kind in (pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 1), pa.list_view(pa.int64())):
         batch = page(a=pa.array([[1], None, [2]], kind))
-        assert arrow_rows.batch_to_rows(batch.slice(1)) == [{"a": None}, {"a": [2]}]
+        assert texts(batch.slice(1), {"a": {}}) == ['{"a":null}', '{"a":[2]}']
     sparse = pa.UnionArray.from_sparse(
         pa.array([0, 1, 1], pa.int8()), [pa.array([1, 2, 3]), pa.array(["a", "b", None])]
     )
-    assert arrow_rows.batch_to_rows(page(u=sparse).slice(1)) == [{"u": "b"}, {"u": None}]
+    assert texts(page(u=sparse).slice(1), {"u": {}}) == ['{"u":"b"}', '{"u":null}']
     runs = pa.RunEndEncodedArray.from_arrays([2, 3, 6], ["a", "b", None])
-    assert arrow_rows.batch_to_rows(page(r=runs[1:5])) == [{"r": "a"}, {"r": "b"}, {"r": None}, {"r": None}]
+    assert [exact(row)["r"] for row in texts(page(r=runs[1:5]), {"r": {}})] == ["a", "b", None, None]
 
 
-def test_rows_do_not_look_below_a_null():
+def test_what_lies_below_a_null_may_be_nothing_at_all():
     nowhere = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.array([], pa.string()), safe=False)
     struct = pa.StructArray.from_arrays([nowhere], ["x"], mask=pa.array([True, True]))
-    assert arrow_rows.batch_to_rows(page(s=struct)) == [{"s": None}, {"s": None}]
+    assert texts(page(s=struct), {"s": {}}) == ['{"s":null}', '{"s":null}']
     keys = pa.array(["k", "k"])
     maps = pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), keys, nowhere, mask=pa.array([True, True]))
-    assert arrow_rows.batch_to_rows(page(m=maps.slice(1))) == [{"m": None}]
+    assert texts(page(m=maps.slice(1)), {"m": {}}) == ['{"m":null}']
 
 
-def test_a_zone_that_this_machine_does_not_know_costs_no_time():
+def test_a_zone_that_this_machine_does_not_know():
     batch = page(t=pa.array([0, 1], pa.timestamp("us", "No/Where")))
-    assert [row["t"] for row in arrow_rows.batch_to_rows(batch)] == [
-        "1970-01-01T00:00:00Z",
-        "1970-01-01T00:00:00.000001Z",
-    ]
     assert column(batch["t"], DATE_TIME) == ['"1970-01-01T00:00:00Z"', '"1970-01-01T00:00:00.000001Z"']
-
-
-# ---- the fast way is there -----------------------------------------------------------------------
-
-
-def test_columns_of_common_types_never_go_value_by_value(monkeypatch):
-    def by_value(plan, array, exact):
-        raise AssertionError(f"{array.type} under {plan.node} went value by value")
-
-    monkeypatch.setattr(arrow_plan, "by_value", by_value)
-    string = {"type": ["null", "string"]}
-    when = dt.datetime(2024, 1, 2, 3, 4, 5, 6, dt.UTC)
-    for array, node in (
-        (pa.array([1, None], pa.int32()), {"type": ["null", "integer"]}),
-        (pa.array([1]), {"type": "number", "minimum": 0}),
-        (pa.array([1]), {"type": "string"}),
-        (pa.array([1.5, None], pa.float32()), {"type": ["number", "null"]}),
-        (pa.array([1.0]), {"type": "integer"}),
-        (pa.array([True]), {"type": "boolean"}),
-        (pa.array(["a\n", None]), string),
-        (pa.array(["a", None, "a"]).dictionary_encode(), string),
-        (pa.array(["a", None], pa.string_view()), {"type": ["null", "string"], "maxLength": 9, "format": "email"}),
-        (pa.array(["2024-01-02T03:04:05Z"]), DATE_TIME),
-        (pa.array([when, None]), {**DATE_TIME, "type": ["string", "null"]}),
-        (pa.array([when.date()]), {"type": "string", "format": "date"}),
-        (pa.array(["2024-01-02"]), {"type": "string", "format": "date"}),
-        (pa.array([when.time()]), {"type": "string", "format": "time"}),
-        (pa.array([Decimal("1.5")]), {"type": "number"}),
-        (pa.array([Decimal(5)]), {"type": ["null", "integer"]}),
-        (pa.array([None]), {"type": "null"}),
-        (pa.array([uuid.UUID(int=7).bytes, None], pa.uuid()), string),
-        (pa.array([b"x", None]), {**string, "contentEncoding": "base64"}),
-        (pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())), {"type": ["null", "object"]}),
-        (pa.array([when, None]), {"anyOf": [DATE_TIME, string]}),
-        (pa.array(["x", None]), {"anyOf": [{"type": "integer"}, string]}),
-        (pa.array([[{"a": [1]}], None]), {"type": ["null", "array"], "items": {}}),
-        (pa.array([[9], [1], [2, 3]])[1:], {"type": "array", "items": {"type": "integer"}}),
-        (pa.array([["a"]], pa.list_(pa.large_string())), {"type": "array", "items": string}),
-        (pa.array([[1.5]], pa.list_(pa.float64(), 1)), {"type": "array", "items": {"type": "number"}}),
-    ):
-        assert len(column(array, node)) == len(array), node
